@@ -10,7 +10,7 @@ use prime_journal::{
     Head, IdempotencyKey, JournalError, Review, ReviewCounts, RunRow, Segment, Snapshot, Write,
 };
 
-/// What commits need to know of a run.
+/// What commits need to know about a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Known {
     pub(super) no: i64,
@@ -52,7 +52,7 @@ pub(super) struct Accepts {
     pub(super) tasks: Vec<String>,
     pub(super) specs: Vec<String>,
     pub(super) splits: Vec<Option<String>>,
-    /// One need a line.
+    /// The needs of each run, one a line.
     pub(super) needs: Vec<String>,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct Segments {
     pub(super) bodies: Vec<Vec<u8>>,
 }
 
-/// Columns of the heads that change, of runs that were there or that the commit accepts.
+/// Columns of the heads that change: those of existing runs, or of the runs accepted.
 #[derive(Debug, Default)]
 pub(super) struct Heads {
     pub(super) runs: Vec<i64>,
@@ -118,13 +118,13 @@ fn length(text: &str) -> i64 {
     i64::try_from(text.len()).unwrap_or(i64::MAX)
 }
 
-/// Runs that must be known before these writes are folded.
+/// Runs that must be known, and held, before these writes are folded.
 pub(super) fn needed(writes: &[Write]) -> BTreeSet<&str> {
     let (mut needed, mut accepted) = (BTreeSet::new(), BTreeSet::new());
     for write in writes {
         match write {
             Write::Accept { row, .. } => drop(accepted.insert(row.id.as_str())),
-            // It needs no lease: people review what any node executes.
+            // A review needs no lease: people review the runs of all nodes.
             Write::Review { .. } => {}
             _ if accepted.contains(write.run_id()) => {}
             _ => drop(needed.insert(write.run_id())),
@@ -153,16 +153,19 @@ impl Batch {
                 batch.accepts.needs.push(super::needs::lines(needs_of(&row.spec)));
                 continue;
             }
+
             let id = write.run_id();
             if let Write::Review { seq, review, .. } = write {
                 signed(review.at_ms, "the time")?;
                 batch.reviews.push((id.to_owned(), *seq, review.clone()));
                 continue;
             }
+
             if !batch.drafts.contains_key(id) {
                 let Some(known) = known.get(id).copied() else {
                     return refused(format!("there is no run {id:?}"));
                 };
+
                 let draft = Draft {
                     before: Some(known),
                     after: known,
@@ -172,8 +175,10 @@ impl Batch {
                 };
                 batch.drafts.insert(id.to_owned(), draft);
             }
+
             batch.change(id, write, packer)?;
         }
+
         Ok(batch)
     }
 
@@ -189,11 +194,14 @@ impl Batch {
                 "the new run {id:?} must have no events and the head of its spec"
             ));
         }
+
         if row.reviews != ReviewCounts::default() {
             return refused(format!("the new run {id:?} must have no flagged events"));
         }
+
         let (created, updated) =
             (signed(row.created_ms, "the time")?, signed(row.updated_ms, "the time")?);
+
         if let Some(key) = key {
             let (owner, text) = (encode(&row.owner).into_owned(), encode(&key.key).into_owned());
             let mut pairs = self.keys.owners.iter().zip(&self.keys.names);
@@ -209,6 +217,8 @@ impl Batch {
             self.keys.runs.push(no);
             self.keys.ids.push(encode(id).into_owned());
         }
+
+        // One value in each column, in the same order: `unnest` joins them to rows again.
         let text = |text: &str| encode(text).into_owned();
         self.accepts.ids.push(text(id));
         self.accepts.owners.push(text(&row.owner));
@@ -216,12 +226,14 @@ impl Batch {
         self.accepts.tasks.push(text(&row.task));
         self.accepts.specs.push(text(&row.spec));
         self.accepts.splits.push(row.split.as_deref().map(text));
+
         let bytes = length(&row.spec) + length(&row.summary);
         let after =
             Known { no, epoch: 1, last_seq: 0, is_over: row.is_over, bytes, snapshot_bytes: 0 };
         let update =
             Some((updated, text(&row.status), row.is_over, row.resumed.into(), text(&row.summary)));
         let hash = Some(row.head.hash.0.to_vec());
+
         self.drafts.insert(id.clone(), Draft { before: None, after, hash, update, snapshot: None });
         Ok(())
     }
@@ -231,15 +243,17 @@ impl Batch {
         match write {
             Write::Append { segment, .. } => append(&mut self.segments, draft, id, segment, packer),
             Write::Update { updated_ms, status, is_over, resumed, summary, .. } => {
-                // Nobody holds a run that was over before: whoever changes it does not know how it
+                // No node holds a run that was over before, so this writer does not know how it
                 // ended.
                 if draft.before.is_some_and(|before| before.is_over)
                     || draft.after.is_over && !is_over
                 {
                     return refused(format!("run {id:?} is over"));
                 }
+
                 let updated = signed(*updated_ms, "the time")?;
                 let text = |text: &str| encode(text).into_owned();
+
                 draft.after.is_over = *is_over;
                 draft.update =
                     Some((updated, text(status), *is_over, (*resumed).into(), text(summary)));
@@ -273,7 +287,7 @@ impl Batch {
         existing.collect()
     }
 
-    /// How many open runs it adds, and how many it ends.
+    /// Number of open runs that it adds, and of those that it ends.
     pub(super) fn opened_and_ended(&self) -> (i64, i64) {
         let count = |is_counted: fn(&Draft) -> bool| {
             let counted = self.drafts.values().filter(|draft| is_counted(draft)).count();
@@ -286,12 +300,16 @@ impl Batch {
         (opened, ended)
     }
 
-    /// Heads of runs that were there, or of those that it accepts.
+    /// Heads of existing runs, or of the runs that it accepts.
     pub(super) fn heads(&self, are_accepted: bool) -> Heads {
         let mut heads = Heads::default();
+
         let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+
         for draft in self.drafts.values().filter(|draft| draft.before.is_none() == are_accepted) {
+            // A run that the commit accepts has no earlier state to compare with.
             let before = draft.before.unwrap_or(draft.after);
+
             heads.runs.push(before.no);
             heads.epochs.push(before.epoch);
             heads.bases.push(number(before.last_seq));
@@ -310,14 +328,16 @@ impl Batch {
         let accepts = self.accepts.ids.iter().map(|id| super::text::decode(id.clone()));
         let by_id: HashMap<String, i64> =
             accepts.zip(self.accepts.created.iter().copied()).collect();
+
         let accepted = self.drafts.iter().filter(|(_, draft)| draft.before.is_none());
         accepted.map(|(id, _)| by_id[id]).collect()
     }
 
-    /// Rows of runs that were there, or of those that it accepts, in the order of
+    /// Changed rows of existing runs, or the rows of the runs that it accepts, in the order of
     /// [`Batch::accepts`].
     pub(super) fn updates(&self, are_accepted: bool) -> Updates {
         let mut updates = Updates::default();
+
         let mut push = |draft: &Draft| {
             if let Some((updated, status, is_over, resumed, summary)) = &draft.update {
                 updates.runs.push(draft.after.no);
@@ -328,12 +348,16 @@ impl Batch {
                 updates.summaries.push(summary.clone());
             }
         };
+
+        // These go into one `unnest` with the columns of `accepts`, the others into one of their
+        // own.
         if are_accepted {
             let ids = self.accepts.ids.iter().map(|id| super::text::decode(id.clone()));
             ids.filter_map(|id| self.drafts.get(&id)).for_each(&mut push);
         } else {
             self.drafts.values().filter(|draft| draft.before.is_some()).for_each(&mut push);
         }
+
         updates
     }
 
@@ -367,6 +391,7 @@ fn append(
     if first != draft.after.last_seq + 1 {
         return refused(format!("they do not follow its last event, {}", draft.after.last_seq));
     }
+
     match segment.lines() {
         Err(reason) => return refused(reason),
         Ok(0) => return refused("there are none".to_owned()),
@@ -375,6 +400,7 @@ fn append(
         }
         Ok(_) => {}
     }
+
     let packed = packer.pack(&segment.body)?;
     segments.runs.push(draft.after.no);
     segments.first_seqs.push(signed(first, "the event")?);
@@ -384,9 +410,11 @@ fn append(
     segments.packings.push(packed.packing.number());
     segments.bytes.push(packed.bytes);
     segments.bodies.push(packed.body.to_vec());
+
     draft.after.bytes += i64::try_from(packed.body.len()).unwrap_or(i64::MAX);
     draft.after.last_seq = segment.last_seq();
     draft.hash = Some(segment.hash.0.to_vec());
+
     Ok(())
 }
 
@@ -402,13 +430,16 @@ fn save(
             "run {id:?}: a snapshot at event {seq}, but the last event is {last}"
         ));
     }
+
     let packed = packer.pack(&snapshot.body)?;
     draft.after.snapshot_bytes = i64::try_from(packed.body.len()).unwrap_or(i64::MAX);
+
     draft.snapshot = Some((
         signed(seq, "the event")?,
         packed.packing.number(),
         packed.bytes,
         packed.body.to_vec(),
     ));
+
     Ok(())
 }

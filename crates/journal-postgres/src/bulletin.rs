@@ -1,7 +1,8 @@
-//! What nodes tell each other at once, by LISTEN and NOTIFY on a connection of its own. Only hints:
-//! a notification may be lost, so everything that it says is found by polling, too.
+//! Hints that nodes send each other at once, by LISTEN and NOTIFY on a connection of their own. A
+//! notification may be lost, so everything in it is also found by polling.
 //!
-//! Not in the commit's transaction: PostgreSQL serialises commits that notify.
+//! They are not sent in the commit's transaction, because PostgreSQL serialises commits that
+//! notify.
 
 use std::collections::BTreeSet;
 use std::future::poll_fn;
@@ -12,24 +13,25 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tokio_postgres::{AsyncMessage, Statement};
 
-use super::leases::Leases;
-use super::{Notice, url::Target};
+use super::notice::Notice;
+use super::this_node::ThisNode;
+use super::url::Target;
 
-/// At most one NOTIFY in this time.
+/// Pause after each round of NOTIFY.
 const PACE: Duration = Duration::from_millis(20);
-/// Between two attempts to connect.
+/// Pause between two attempts to connect.
 const RETRY: Duration = Duration::from_secs(1);
-/// For one statement.
+/// Time limit of a connection attempt, and of a statement.
 const ATTEMPT_MAX: Duration = Duration::from_secs(10);
-/// PostgreSQL's limit is 8,000.
+/// Longest payload. PostgreSQL's limit is 8,000.
 const PAYLOAD_BYTES: usize = 7_000;
 
-/// What a node has to tell.
+/// One hint.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum News {
-    /// Runs are free.
+    /// There are free runs.
     Free,
-    /// The end of this run is asked for.
+    /// The end of this run is requested.
     Cancel(String),
     /// This run has new events.
     Changed(String),
@@ -52,13 +54,13 @@ impl News {
             ("f", "") => Some(Self::Free),
             ("c", id) if !id.is_empty() => Some(Self::Cancel(id.to_owned())),
             ("e", id) if !id.is_empty() => Some(Self::Changed(id.to_owned())),
-            // Of a later version.
+            // A hint of a later version.
             _ => None,
         }
     }
 }
 
-/// As many payloads as it takes.
+/// Joins hints to payloads, as few as they fit into.
 fn payloads(news: &BTreeSet<News>) -> Vec<String> {
     let mut payloads = Vec::new();
     let mut payload = String::new();
@@ -69,15 +71,17 @@ fn payloads(news: &BTreeSet<News>) -> Vec<String> {
         if !payload.is_empty() {
             payload.push(' ');
         }
+
         payload += &word;
     }
+
     if !payload.is_empty() {
         payloads.push(payload);
     }
     payloads
 }
 
-/// What is to be told.
+/// The hints that are to be sent.
 #[derive(Default)]
 pub(super) struct Bulletin {
     pending: Mutex<BTreeSet<News>>,
@@ -94,22 +98,23 @@ impl Bulletin {
         std::mem::take(&mut self.pending.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Tells and listens, for as long as the future is polled.
-    pub(super) async fn keep(&self, target: &Target, leases: &Leases) {
+    /// Sends and listens, for as long as the future is polled.
+    pub(super) async fn keep(&self, target: &Target, this: &ThisNode) {
         loop {
             if let Ok(Ok((client, connection))) =
                 timeout(ATTEMPT_MAX, target.config.connect(target.tls.clone())).await
             {
                 tokio::select! {
-                    () = listen(connection, leases) => {}
+                    () = listen(connection, this) => {}
                     () = self.tell(&client) => {}
                 }
             }
+
             sleep(RETRY).await;
         }
     }
 
-    /// Until a statement fails.
+    /// Sends hints as they are added, until a statement fails.
     async fn tell(&self, client: &tokio_postgres::Client) {
         let Ok(Some((channel, notify))) = timeout(ATTEMPT_MAX, begin(client)).await else { return };
         loop {
@@ -121,6 +126,7 @@ impl Bulletin {
                     return;
                 }
             }
+            // What is added meanwhile goes out with the next payload.
             sleep(PACE).await;
         }
     }
@@ -130,14 +136,14 @@ impl Bulletin {
 async fn begin(client: &tokio_postgres::Client) -> Option<(String, Statement)> {
     let channel = "SELECT 'prime_agents_' || md5(coalesce(current_schema(), ''))";
     let channel: String = client.query_one(channel, &[]).await.ok()?.get(0);
-    // What is told is in the tables already; nobody needs to wait for the disk again.
+    // The hints' content is in the tables already, so there is no need to wait for the disk again.
     client.batch_execute(&format!("SET synchronous_commit = off; LISTEN {channel}")).await.ok()?;
     let notify = client.prepare("SELECT pg_notify($1, $2)").await.ok()?;
     Some((channel, notify))
 }
 
 /// Drives the connection and passes on what arrives, until the connection ends.
-async fn listen<S, T>(mut connection: tokio_postgres::Connection<S, T>, leases: &Leases)
+async fn listen<S, T>(mut connection: tokio_postgres::Connection<S, T>, this: &ThisNode)
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
     T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
@@ -147,11 +153,10 @@ where
         for news in notification.payload().split(' ').filter_map(News::of_word) {
             match news {
                 News::Free => {
-                    leases.node().look_for_runs();
-                    leases.wake.notify_one();
+                    this.look_for_runs();
                 }
-                News::Cancel(run) => leases.notify(Notice::Cancel(run)),
-                News::Changed(run) => leases.notify(Notice::Changed(run)),
+                News::Cancel(run) => this.notify(Notice::Cancel(run)),
+                News::Changed(run) => this.notify(Notice::Changed(run)),
             }
         }
     }
@@ -166,13 +171,16 @@ mod tests {
         let runs = (0..1_000).map(|at| News::Changed(format!("run_{at:027}")));
         let news: BTreeSet<News> =
             runs.chain([News::Free, News::Cancel("run_1".to_owned())]).collect();
+
         let payloads = payloads(&news);
         assert!(payloads.len() > 1 && payloads.iter().all(|payload| payload.len() < 8_000));
+
         let read: BTreeSet<News> = payloads
             .iter()
             .flat_map(|payload| payload.split(' ').map(|word| News::of_word(word).unwrap()))
             .collect();
         assert_eq!(read, news);
+
         for word in ["", "x", "xrun", "c", "e", "é"] {
             assert_eq!(News::of_word(word), None, "{word:?}");
         }

@@ -1,4 +1,4 @@
-//! What the nodes need of the database beside the journal.
+//! What nodes need from the database in addition to the journal.
 
 use deadpool_postgres::Object;
 use tokio_postgres::Row;
@@ -63,6 +63,8 @@ impl Cluster for PostgresJournal {
             client.execute(&statement, &[&encode(id)]).await?;
             Ok(())
         })?;
+
+        // After the request is in the database, where the holder finds it even if this is lost.
         self.leases.bulletin.add([News::Cancel(id.to_owned())]);
         Ok(())
     }
@@ -97,12 +99,15 @@ impl Cluster for PostgresJournal {
                 age_ms: natural(row.get(5)),
                 lease_left_ms: row.get(6),
                 agents: texts(row, 7),
-                lag_ms: row.get::<_, Option<i64>>(8).map(natural),
+                lag_ms: Some(natural(row.get(8))),
             });
+
             let nodes = nodes.collect();
+
             let row = client.query_one(&client.prepare_cached(RUNS).await?, &[]).await?;
             let waiting_runs = natural(row.get(1));
             let blocked = if waiting_runs > 0 { blocked(client).await? } else { Vec::new() };
+
             Ok::<_, Failure>(ClusterStatus {
                 nodes,
                 open_runs: natural(row.get(0)),

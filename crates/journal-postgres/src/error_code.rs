@@ -1,4 +1,4 @@
-//! Maps PostgreSQL's errors to [`JournalError`], and tells which ones a new connection may heal.
+//! Maps PostgreSQL's errors to [`JournalError`], and decides which of them justify a retry.
 
 use deadpool_postgres::PoolError;
 use tokio_postgres::error::SqlState;
@@ -13,17 +13,19 @@ pub(super) enum Failure {
     /// [`super::schema`]'s function refused a commit, or something was there already. Nothing was
     /// changed.
     Conflict(String),
-    /// The runs that a commit accepts would be too many; so many are open. Nothing was changed.
+    /// A commit would exceed the limit on open runs, of which there are `open`. Nothing was
+    /// changed.
     Full {
         open: u64,
     },
-    /// They may be too many: the commit must count them alone. Nothing was changed.
+    /// A commit may exceed the limit on open runs: it must count them while no other commit accepts
+    /// any. Nothing was changed.
     Crowded,
     Final(JournalError),
 }
 
 impl Failure {
-    /// For whoever does not try again.
+    /// The error for a caller that does not retry.
     pub(super) fn into_error(self, database: &str) -> JournalError {
         match self {
             Self::Final(error) => error,
@@ -45,8 +47,9 @@ impl From<JournalError> for Failure {
 impl From<tokio_postgres::Error> for Failure {
     fn from(error: tokio_postgres::Error) -> Self {
         let Some(database) = error.as_db_error() else {
-            // A value has another type than expected. Everything else is the connection's, such as
-            // a message out of turn when it is cut: what became of a commit is unknown then.
+            // The client exposes no kind, so its texts decide. Some errors say that a value has an
+            // unexpected type. All others concern the connection, such as a message out of turn
+            // when it is cut: then it is unknown whether a commit was applied.
             let text = error.to_string();
             let is_value = ["serializing", "column", "parameters", "rows", "encoding"]
                 .iter()
@@ -57,6 +60,7 @@ impl From<tokio_postgres::Error> for Failure {
                 Self::Connection(with_sources(&error))
             };
         };
+
         let code = database.code();
         match code.code() {
             // Its detail is a number.
@@ -67,22 +71,26 @@ impl From<tokio_postgres::Error> for Failure {
             "PR003" => return Self::Crowded,
             _ => {}
         }
+
         let mut reason = format!("{} (PostgreSQL error {})", database.message(), code.code());
         if let Some(detail) = database.detail() {
             reason = format!("{reason}: {detail}");
         }
+
         judge(code, reason)
     }
 }
 
 fn judge(code: &SqlState, reason: String) -> Failure {
-    // This program's own: the commit does not match the leases.
+    // PR001 is this program's own: the commit does not match the leases.
     if code.code() == "PR001" || *code == SqlState::UNIQUE_VIOLATION {
         return Failure::Conflict(reason);
     }
+
     if [SqlState::IO_ERROR, SqlState::DISK_FULL, SqlState::OUT_OF_MEMORY].contains(code) {
         return Failure::Final(JournalError::NotWritable(reason));
     }
+    // The class, by the first two characters.
     match &code.code()[..2] {
         // Connections, read-only servers, deadlocks, too many connections, shutdown and start.
         "08" | "25" | "40" | "53" | "57" => Failure::Connection(reason),

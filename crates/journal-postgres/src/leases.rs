@@ -1,35 +1,36 @@
-//! Carries out the node's lease requests, in a task of the journal's own thread.
+//! Executes the node's lease requests, in a task on the journal's own thread.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use deadpool_postgres::Object;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::bulletin::{Bulletin, News};
 use super::error_code::Failure;
 use super::needs::Met;
+use super::notice::{Notice, OnNotice};
 use super::room::Room;
 use super::session::Session;
 use super::text::{decode, encode};
+use super::this_node::ThisNode;
 use super::url::Target;
-use super::{Notice, OnNotice};
 use prime_journal::JournalError;
-use prime_journal::lease::{Answer, Effect, Epoch, Node, NodeId, Request, Timing};
+use prime_journal::lease::{Answer, Epoch, Node, NodeId, Request, Timing};
 
-/// After a failed request, and the time for the last ones when the journal is closed.
+/// Pause after a failed request.
 const PAUSE: Duration = Duration::from_millis(200);
+/// Time limit for the last requests when the journal is closed.
 const CLOSE_MAX: Duration = Duration::from_secs(5);
-/// A busy server may need so long.
+/// Shortest time limit of a request, however short the lease is: a loaded server may need that
+/// long.
 const REQUEST_MIN: Duration = Duration::from_secs(1);
 
 /// A node's leases, shared by its commits and its heartbeats.
 pub(super) struct Leases {
-    node: Mutex<Node<String>>,
-    pub(super) wake: Notify,
-    on_notice: Option<OnNotice>,
+    pub(super) this: ThisNode,
     pub(super) bulletin: Bulletin,
     met: Met,
     pub(super) room: Room,
@@ -48,9 +49,7 @@ impl Leases {
         met: Met,
     ) -> Self {
         Self {
-            node: Mutex::new(Node::new(timing, capacity)),
-            wake: Notify::new(),
-            on_notice,
+            this: ThisNode::new(timing, capacity, on_notice),
             bulletin: Bulletin::default(),
             met,
             room: Room::default(),
@@ -65,30 +64,18 @@ impl Leases {
         node.set_capacity(capacity);
         node.look_for_runs();
         drop(node);
-        self.wake.notify_one();
+
+        self.this.wake.notify_one();
     }
 
-    /// As the row of the node has it from the next heartbeat on.
+    /// The capacity that the next heartbeat writes to the node's row.
     fn capacity(&self) -> i64 {
         i64::try_from(self.node().capacity()).unwrap_or(i64::MAX)
     }
 
-    /// Holds no lock across an `await`.
+    /// See [`ThisNode::node`].
     pub(super) fn node(&self) -> MutexGuard<'_, Node<String>> {
-        self.node.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn announce(&self, effects: Vec<Effect<String>>) {
-        for effect in effects {
-            self.notify(Notice::Lease(effect));
-        }
-    }
-
-    /// Holds no lock: the receiver may ask back.
-    pub(super) fn notify(&self, notice: Notice) {
-        if let Some(on_notice) = &self.on_notice {
-            on_notice(notice);
-        }
+        self.this.node()
     }
 
     /// Tells other nodes, if there are any.
@@ -110,6 +97,7 @@ impl Leases {
                     VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3), $4, clock_timestamp()) RETURNING id";
                 let statement = client.prepare_cached(sql).await?;
                 let (version, capacity) = (env!("CARGO_PKG_VERSION"), self.capacity());
+
                 let row = client
                     .query_one(&statement, &[&encode(&self.name), &version, &lease_s, &capacity])
                     .await?;
@@ -140,24 +128,29 @@ impl Leases {
         }
     }
 
-    /// What others want of this node's runs, whether there are others, and how many runs are open
-    /// there.
+    /// Reads what other nodes request of this node's runs, whether there are other nodes, and how
+    /// many open runs this node does not hold.
     async fn read_news(&self, client: &Object, node: NodeId) -> Result<(), Failure> {
         let sql = "SELECT EXISTS (SELECT FROM node WHERE id <> $1 AND NOT is_dead),
             open_runs() - (SELECT count(*) FROM head WHERE holder = $1),
             ARRAY(SELECT r.id FROM cancellation c JOIN head h ON h.run = c.run AND h.holder = $1
                 JOIN run r ON r.no = h.run)";
         let row = client.query_one(&client.prepare_cached(sql).await?, &[&node.0]).await?;
+
         self.has_others.store(row.get(0), Ordering::Relaxed);
         self.room.count(u64::try_from(row.get::<_, i64>(1)).unwrap_or_default());
+
+        // The count may be far from the limit again, so the next commit that accepts runs shares
+        // the lock.
         self.room.set_crowded(false);
+
         for run in row.get::<_, Vec<String>>(2) {
-            self.notify(Notice::Cancel(decode(run)));
+            self.this.notify(Notice::Cancel(decode(run)));
         }
         Ok(())
     }
 
-    /// So many runs are open in the store, those of this node among them.
+    /// Notes that `open` runs are open in the store, including those of this node.
     pub(super) fn count_open(&self, open: u64) {
         let held = self.node().held().count() as u64;
         self.room.count(open.saturating_sub(held));
@@ -169,11 +162,12 @@ impl Leases {
         session: &Session,
         request: &Request<String>,
     ) -> Result<(), Failure> {
-        // A connection that is dead without an end must leave time for another one.
+        // A connection that hangs must leave enough of the lease for another attempt.
         let max = (Duration::from_millis(self.timing.lease_ms) / 3).max(REQUEST_MIN);
         let sent = session
             .once_within(max, async |client: &mut Object| self.execute(client, request).await)
             .await;
+
         let effects = match sent {
             Ok(answer) => self.node().answered(answer),
             Err(failure) => {
@@ -181,12 +175,14 @@ impl Leases {
                 return Err(failure);
             }
         };
-        self.announce(effects);
+
+        // No lock is held here: the receiver may call the journal.
+        self.this.announce(effects);
         Ok(())
     }
 
-    /// The first request, which a server that is busy may answer late. A row whose answer is lost
-    /// dies by itself.
+    /// Sends the first request, which a busy server may answer late. If the answer is lost, the
+    /// node's row expires by itself.
     pub(super) async fn register(&self, session: &Session) -> Result<(), JournalError> {
         let begun = Instant::now();
         loop {
@@ -202,7 +198,7 @@ impl Leases {
         }
     }
 
-    /// Until the journal is closed; then gives back all runs.
+    /// Keeps the leases until the journal is closed, then gives back all runs.
     pub(super) async fn keep(
         self: Arc<Self>,
         session: Session,
@@ -213,21 +209,24 @@ impl Leases {
         let requests = self.send_requests(&session, started);
         tokio::select! {
             () = requests => {}
-            () = self.bulletin.keep(target, &self) => {}
-            () = self.met.keep(&session, &self, Duration::from_millis(self.timing.heartbeat_ms)) => {}
+            () = self.bulletin.keep(target, &self.this) => {}
+            () = self.met.keep(&session, &self.this, Duration::from_millis(self.timing.heartbeat_ms)) => {}
             _ = closed.wait_for(|closed| *closed) => {}
         }
+
         self.give_back(&session).await;
     }
 
     async fn send_requests(&self, session: &Session, started: Instant) {
         loop {
             let now_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+
             let (request, wake_ms) = {
                 let mut node = self.node();
                 let request = node.next(now_ms);
                 (request, node.wake_ms())
             };
+
             let step = async {
                 match request {
                     Some(request) if self.send(session, &request).await.is_err() => {
@@ -235,11 +234,14 @@ impl Leases {
                     }
                     Some(_) => {}
                     None => {
+                        // At least 1 ms from now: the node's wake time may lie in the past while
+                        // nothing can be sent.
                         let wake = started + Duration::from_millis(wake_ms.max(now_ms + 1));
-                        tokio::select! { () = sleep_until(wake) => {}, () = self.wake.notified() => {} }
+                        tokio::select! { () = sleep_until(wake) => {}, () = self.this.wake.notified() => {} }
                     }
                 }
             };
+
             step.await;
         }
     }
@@ -247,15 +249,18 @@ impl Leases {
     /// Gives back all runs, for other nodes to take at once.
     async fn give_back(&self, session: &Session) {
         let Some(node) = self.node().id() else { return };
+
         let close = session.once(async |client: &mut Object| {
             let sql = "WITH freed AS (UPDATE head SET holder = NULL WHERE holder = $1) DELETE FROM node WHERE id = $1";
             let statement = client.prepare_cached(sql).await?;
             client.execute(&statement, &[&node.0]).await?;
+
             client
                 .execute("SELECT pg_notify('prime_agents_' || md5(coalesce(current_schema(), '')), 'f')", &[])
                 .await?;
             Ok(())
         });
+
         // If it fails, the lease ends by itself.
         drop(timeout(CLOSE_MAX, close).await);
     }
@@ -273,13 +278,14 @@ async fn heartbeat(
     if client.execute(&statement, &[&node.0, &lease_s, &capacity]).await? == 0 {
         return Ok(Answer::Dead);
     }
+
     let sql = "SELECT r.id, h.epoch FROM head h JOIN run r ON r.no = h.run WHERE h.holder = $1";
     let rows = client.query(&client.prepare_cached(sql).await?, &[&node.0]).await?;
     Ok(Answer::Alive(rows.iter().map(|row| (decode(row.get(0)), Epoch(row.get(1)))).collect()))
 }
 
-/// `SKIP LOCKED`: nodes that take at the same time get different runs, and none waits for another's
-/// commit. `met`: the needs that the node meets; all without it.
+/// Takes free runs. `SKIP LOCKED`: nodes that take at the same time get different runs, and none
+/// waits for another's commit. `met` are the needs that the node meets; without it, all.
 async fn take(
     client: &Object,
     node: NodeId,
@@ -297,8 +303,10 @@ async fn take(
             RETURNING head.run, epoch, created_ms
         )
         SELECT r.id, t.epoch FROM taken t JOIN run r ON r.no = t.run ORDER BY t.created_ms, t.run";
+
     let statement = client.prepare_cached(sql).await?;
     let most = i64::try_from(most).unwrap_or(i64::MAX);
+
     let rows = client.query(&statement, &[&node.0, &most, &met]).await?;
     Ok(Answer::Taken(rows.iter().map(|row| (decode(row.get(0)), Epoch(row.get(1)))).collect()))
 }
@@ -309,18 +317,22 @@ async fn reap(client: &Object, lease_s: f64) -> Result<(), Failure> {
     let capped = "UPDATE node SET expires = clock_timestamp() + make_interval(secs => $1)
         WHERE NOT is_dead AND expires > clock_timestamp() + make_interval(secs => 2 * $1::float8)";
     client.execute(&client.prepare_cached(capped).await?, &[&lease_s]).await?;
+
     let died = "UPDATE node SET is_dead = true FROM (
             SELECT id FROM node WHERE NOT is_dead AND expires < clock_timestamp() FOR UPDATE SKIP LOCKED
         ) late WHERE node.id = late.id";
     client.execute(&client.prepare_cached(died).await?, &[]).await?;
+
     let freed = "UPDATE head SET holder = NULL FROM (
             SELECT run FROM head h WHERE holder IS NOT NULL
                 AND NOT EXISTS (SELECT FROM node WHERE node.id = h.holder AND NOT node.is_dead)
             FOR UPDATE SKIP LOCKED
         ) lost WHERE head.run = lost.run";
     client.execute(&client.prepare_cached(freed).await?, &[]).await?;
+
     let obsolete = "DELETE FROM cancellation c WHERE NOT EXISTS (SELECT FROM head h WHERE h.run = c.run AND h.is_open)";
     client.execute(&client.prepare_cached(obsolete).await?, &[]).await?;
+
     // Kept for a while: a node that wakes learns from its row what became of its last commit.
     let forgotten =
         "DELETE FROM node WHERE is_dead AND expires < clock_timestamp() - interval '1 hour'

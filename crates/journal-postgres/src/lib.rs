@@ -9,6 +9,7 @@ mod cluster;
 mod error_code;
 mod leases;
 mod needs;
+mod notice;
 mod queries;
 mod retention;
 mod room;
@@ -16,6 +17,7 @@ mod schema;
 mod session;
 mod statements;
 mod text;
+mod this_node;
 mod url;
 mod writer;
 
@@ -34,43 +36,27 @@ use self::error_code::Failure;
 use self::leases::Leases;
 use self::needs::Met;
 pub use self::needs::Needs;
+pub use self::notice::{Notice, OnNotice};
 use self::session::Session;
 pub use self::url::without_password;
 use self::writer::Writer;
-use prime_journal::lease::{Effect, NodeId, Timing};
+use prime_journal::lease::{NodeId, Timing};
 use prime_journal::{
     Cluster, ClusterStatus, FlaggedEvent, IdempotencyKey, Journal, JournalError, Query, Removed,
     Retention, RunRow, RunRows, Segment, Size, Snapshot, Write,
 };
 
-/// What the node must know of runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Notice {
-    /// Start a run that the node took, stop one whose lease it lost.
-    Lease(Effect<String>),
-    /// The end of this run is asked for. Said again with each heartbeat while the node holds the
-    /// run.
-    Cancel(String),
-    /// Another node may have committed something of this run. May be lost.
-    Changed(String),
-}
-
-/// Called on the journal's own thread, or on that of a commit: it must not block. When it is told
-/// to stop a run, nothing may write to that run any more once it returns, unless the run was
-/// started anew.
-pub type OnNotice = Arc<dyn Fn(Notice) + Send + Sync>;
-
 #[derive(Clone)]
 pub struct PostgresOptions {
-    /// For people: what nodes are called in the table `node`. Names need not differ.
+    /// The node's name in the table `node`, for people. Names need not differ.
     pub node: String,
     /// Most free runs that the node takes by itself; 0 takes none.
     pub capacity: usize,
-    /// Whether a commit takes the runs that it changes if nobody holds them. Whoever executes only
-    /// what notices say must not: a run that it stopped may be free again.
+    /// Whether a commit takes the runs that it changes if no node holds them. False for a node that
+    /// only executes the runs that notices name: a run that it has stopped may be free again.
     pub commits_take: bool,
     pub timing: Timing,
-    /// How long work that a lost connection interrupted is repeated, before it fails as not
+    /// How long work that was interrupted by a lost connection is retried before it fails as not
     /// writable.
     pub patience: Duration,
     pub on_notice: Option<OnNotice>,
@@ -79,7 +65,7 @@ pub struct PostgresOptions {
 }
 
 impl Default for PostgresOptions {
-    /// A lease of 10 s with a heartbeat each 2 s.
+    /// A lease of 10 s with a heartbeat every 2 s.
     fn default() -> Self {
         Self {
             node: String::new(),
@@ -103,7 +89,7 @@ pub struct PostgresJournal {
 }
 
 impl PostgresJournal {
-    /// Connects, creates or upgrades the tables, and registers the node. `url` is a `postgres://`
+    /// Connects, creates the tables if there are none, and registers the node. `url` is a `postgres://`
     /// URL with libpq's parameters, `sslmode` among them; the tables are in the first schema of its
     /// `search_path`.
     ///
@@ -113,12 +99,16 @@ impl PostgresJournal {
         let failed = |reason: String| JournalError::Database { database: url::shown(url), reason };
         let target = url::parse(url).map_err(failed)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+
         let runtime = runtime.map_err(|error| failed(error.to_string()))?;
+
         let PostgresOptions { node, capacity, commits_take, timing, patience, on_notice, needs } =
             options;
+
         let session = Session::new(&target, runtime.handle().clone(), patience).map_err(failed)?;
         let leases =
             Arc::new(Leases::new(node, timing, capacity, on_notice, Met::new(needs.clone())));
+
         let prepared = runtime.block_on(prepare(&session));
         prepared.map_err(|failure| match failure {
             Failure::Final(error @ JournalError::Database { .. }) => error,
@@ -127,14 +117,19 @@ impl PostgresJournal {
             | Failure::Conflict(reason) => failed(reason),
             failure => failed(failure.into_error(&session.database).to_string()),
         })?;
+
+        // Before the node registers, so that its first heartbeat is due early rather than late.
         let started = Instant::now();
         let registered = runtime.block_on(leases.register(&session));
         registered.map_err(|error| failed(format!("the node cannot be registered: {error}")))?;
+
         let (closed, is_closed) = watch::channel(false);
+
         let (kept, connections) = (Arc::clone(&leases), session.clone());
         let keep = move || runtime.block_on(kept.keep(connections, &target, started, is_closed));
         let thread = std::thread::Builder::new().name("postgres".to_owned()).spawn(keep);
         let thread = thread.map_err(|error| failed(error.to_string()))?;
+
         let writer = Mutex::new(Writer::new(commits_take, needs)?);
         Ok(Self { session, leases, writer, closed, thread: Mutex::new(Some(thread)) })
     }
@@ -152,7 +147,7 @@ impl PostgresJournal {
     /// Gives a run back, after its last commit; any node may take it then.
     pub fn release(&self, id: &str) {
         self.leases.node().release(&id.to_owned());
-        self.leases.wake.notify_one();
+        self.leases.this.wake.notify_one();
     }
 
     /// Takes no further runs.
@@ -175,7 +170,7 @@ async fn prepare(session: &Session) -> Result<(), Failure> {
     let mut connection = session.connection().await?;
     let transaction = connection.transaction().await?;
     schema::check_durability(&transaction, &session.database).await?;
-    schema::migrate(&transaction, &session.database).await?;
+    schema::create(&transaction, &session.database).await?;
     Ok(transaction.commit().await?)
 }
 
@@ -262,7 +257,7 @@ impl Journal for PostgresJournal {
         })
     }
 
-    /// Nothing is put off here.
+    /// Does nothing: commits postpone no work here.
     fn fold(&self, _is_idle: bool) -> Result<(), JournalError> {
         Ok(())
     }

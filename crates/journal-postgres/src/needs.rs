@@ -1,5 +1,5 @@
-//! Which runs a node can execute: what they need is a set of texts, and the node says which of
-//! these texts it meets.
+//! Which runs a node can execute: a run's needs are a set of texts, and a node knows which of these
+//! it meets.
 
 use std::future::pending;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,24 +9,24 @@ use deadpool_postgres::Object;
 use tokio::time::sleep;
 
 use super::error_code::Failure;
-use super::leases::Leases;
 use super::session::Session;
 use super::text::{decode, encode};
+use super::this_node::ThisNode;
 use prime_journal::lease::NodeId;
 
-/// What the runs of a store need of the nodes that execute them. Texts of one line, which mean the
-/// same on all nodes.
+/// What the runs of a store need from the nodes that execute them. Needs are texts of one line,
+/// which mean the same on all nodes.
 pub trait Needs: Send + Sync {
-    /// Needs of whoever executes a run of this spec. Called with each accepted run, so it must not
+    /// What a run of this spec needs from its node. Called with each accepted run, so it must not
     /// block.
     fn of(&self, spec: &str) -> Vec<String>;
 
     /// Which of these needs this node meets at present, and any others that it is known to meet.
-    /// Called again and again, on a thread that may block.
+    /// Called repeatedly, on a thread that may block.
     fn met(&self, asked: &[String]) -> Vec<String>;
 }
 
-/// Needs as the text that statements take.
+/// Needs as the text that statements expect: one a line.
 pub(super) fn lines(needs: Vec<String>) -> String {
     let lines: Vec<_> = needs.into_iter().map(|need| encode(&need).replace('\n', " ")).collect();
     lines.join("\n")
@@ -35,7 +35,7 @@ pub(super) fn lines(needs: Vec<String>) -> String {
 /// The needs that this node meets.
 pub(super) struct Met {
     needs: Option<Arc<dyn Needs>>,
-    /// As the row of the node has them, sorted.
+    /// The needs as the node's row has them, sorted, and the node.
     known: Mutex<(Option<NodeId>, Vec<String>)>,
 }
 
@@ -51,12 +51,12 @@ impl Met {
     }
 
     /// Keeps up with what runs need and with what this node meets, for as long as the future is
-    /// polled. Beside heartbeats, because the answer may take longer than a lease.
-    pub(super) async fn keep(&self, session: &Session, leases: &Leases, pause: Duration) {
+    /// polled. Apart from heartbeats, because the answer may take longer than a lease.
+    pub(super) async fn keep(&self, session: &Session, this: &ThisNode, pause: Duration) {
         let Some(needs) = &self.needs else { return pending().await };
         loop {
-            // Without a connection, the next round.
-            drop(self.renew(needs, session, leases).await);
+            // If there is no connection, the next round tries again.
+            drop(self.renew(needs, session, this).await);
             sleep(pause).await;
         }
     }
@@ -65,36 +65,43 @@ impl Met {
         &self,
         needs: &Arc<dyn Needs>,
         session: &Session,
-        leases: &Leases,
+        this: &ThisNode,
     ) -> Result<(), Failure> {
-        let Some(node) = leases.node().id() else { return Ok(()) };
-        // Also of runs that other nodes hold: when those die, the answer must be there.
+        let Some(node) = this.node().id() else { return Ok(()) };
+        // Includes runs that other nodes hold: when those nodes die, the answer must be known.
         let asked = session.once(async |client: &mut Object| {
             let sql = "SELECT DISTINCT unnest(needs) FROM run WHERE NOT is_over AND needs <> '{}'";
             let rows = client.query(&client.prepare_cached(sql).await?, &[]).await?;
             Ok(rows.iter().map(|row| decode(row.get(0))).collect::<Vec<_>>())
         });
+
         let (asked, needs) = (asked.await?, Arc::clone(needs));
         // A panic there is a bug that the next round may not have.
         let Ok(met) = tokio::task::spawn_blocking(move || needs.met(&asked)).await else {
             return Ok(());
         };
+
         let mut met: Vec<_> = met.iter().map(|need| encode(need).into_owned()).collect();
         met.sort();
         met.dedup();
+
+        // Compared with the node as well: one that registered anew has an empty row.
         if *self.known.lock().unwrap_or_else(PoisonError::into_inner) == (Some(node), met.clone()) {
             return Ok(());
         }
+
         let told = session.once(async |client: &mut Object| {
             let statement =
                 client.prepare_cached("UPDATE node SET agents = $2 WHERE id = $1").await?;
             client.execute(&statement, &[&node.0, &met]).await?;
             Ok(())
         });
+
         told.await?;
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = (Some(node), met);
-        leases.node().look_for_runs();
-        leases.wake.notify_one();
+
+        // Runs whose needs were not met before may be free.
+        this.look_for_runs();
         Ok(())
     }
 }

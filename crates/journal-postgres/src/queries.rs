@@ -39,7 +39,10 @@ pub(super) fn damaged(reason: String) -> Failure {
     Failure::Final(JournalError::Damaged(reason))
 }
 
-/// What the suite of stores calls too large, PostgreSQL's bigint cannot hold.
+/// The number as a bigint.
+///
+/// # Errors
+/// `Refused` if it is too large.
 pub(super) fn signed(number: u64, what: &str) -> Result<i64, JournalError> {
     i64::try_from(number)
         .map_err(|_| JournalError::Refused(format!("{what} {number} is too large")))
@@ -58,6 +61,7 @@ fn hash(bytes: &[u8]) -> Result<ChainHash, String> {
 
 fn run_row(row: &Row) -> Result<RunRow, String> {
     let text = |column: usize| decode(row.get(column));
+
     let resumed = natural(row, 7)?;
     Ok(RunRow {
         id: text(0),
@@ -94,6 +98,7 @@ fn run_rows(rows: &[Row]) -> RunRows {
 
 pub(super) async fn run(client: &Object, id: &str) -> Result<Option<RunRow>, Failure> {
     let statement = client.prepare_cached(&format!("{RUNS} WHERE r.id = $1")).await?;
+
     let row = client.query_opt(&statement, &[&encode(id)]).await?;
     row.map(|row| run_row(&row))
         .transpose()
@@ -106,8 +111,10 @@ pub(super) async fn run_of_key(
     key: &str,
 ) -> Result<Option<(String, [u8; 32])>, Failure> {
     let sql = "SELECT run_id, fingerprint FROM idempotency_key WHERE owner = $1 AND key = $2";
+
     let statement = client.prepare_cached(sql).await?;
     let row = client.query_opt(&statement, &[&encode(owner), &encode(key)]).await?;
+
     let read = |row: Row| Ok((decode(row.get(0)), hash(row.get(1))?.0));
     row.map(read)
         .transpose()
@@ -120,9 +127,12 @@ pub(super) async fn key_of_run(
 ) -> Result<Option<IdempotencyKey>, Failure> {
     let sql = "SELECT k.key, k.fingerprint FROM run r JOIN idempotency_key k ON k.run = r.no WHERE r.id = $1";
     let statement = client.prepare_cached(sql).await?;
+
     let row = client.query_opt(&statement, &[&encode(id)]).await?;
+
     let read =
         |row: Row| Ok(IdempotencyKey { key: decode(row.get(0)), fingerprint: hash(row.get(1))?.0 });
+
     row.map(read)
         .transpose()
         .map_err(|reason: String| damaged(format!("the idempotency key of run {id:?}: {reason}")))
@@ -131,14 +141,17 @@ pub(super) async fn key_of_run(
 pub(super) async fn list(client: &Object, query: &Query) -> Result<RunRows, Failure> {
     let mut conditions = Vec::new();
     let mut values: Vec<&(dyn ToSql + Sync)> = Vec::new();
+
     let texts = [("owner", &query.owner), ("status", &query.status), ("task", &query.task)];
     let texts = texts.map(|(column, value)| (column, value.as_deref().map(encode)));
+
     for (column, value) in &texts {
         if let Some(value) = value {
             values.push(value);
             conditions.push(format!("r.{column} = ${}", values.len()));
         }
     }
+
     if query.needs_review {
         conditions
             .push("EXISTS (SELECT FROM flag WHERE run = r.no AND NOT is_reviewed)".to_owned());
@@ -146,14 +159,16 @@ pub(super) async fn list(client: &Object, query: &Query) -> Result<RunRows, Fail
     if query.in_split {
         conditions.push("r.split IS NOT NULL".to_owned());
     }
+
     let since = query.since_ms.map(|since| i64::try_from(since).unwrap_or(i64::MAX));
     if let Some(since) = &since {
         values.push(since);
         conditions.push(format!("r.created_ms >= ${}", values.len()));
     }
+
     let (created, after): (i64, _);
     if let Some(id) = &query.after {
-        // Another owner's run is none, so that its existence does not show.
+        // Another owner's run is not found either, so that its existence does not show.
         let sql = "SELECT created_ms FROM run WHERE id = $1 AND owner = coalesce($2, owner)";
         let statement = client.prepare_cached(sql).await?;
         let owner = query.owner.as_deref().map(encode);
@@ -161,6 +176,7 @@ pub(super) async fn list(client: &Object, query: &Query) -> Result<RunRows, Fail
         let found = client.query_opt(&statement, &[&after, &owner]).await?;
         let missing = || Failure::Final(JournalError::NoSuchRun { id: id.clone() });
         created = found.ok_or_else(missing)?.get(0);
+
         values.extend([&created as &(dyn ToSql + Sync), &after]);
         conditions.push(format!(
             "(r.created_ms, r.id) < (${}, ${})",
@@ -168,17 +184,21 @@ pub(super) async fn list(client: &Object, query: &Query) -> Result<RunRows, Fail
             values.len()
         ));
     }
+
     let filter = if conditions.is_empty() {
         String::new()
     } else {
         format!("WHERE {}", conditions.join(" AND "))
     };
+
     let limit = i64::from(query.limit);
     values.push(&limit);
     let sql =
         format!("{RUNS} {filter} ORDER BY r.created_ms DESC, r.id DESC LIMIT ${}", values.len());
+
     let statement = client.prepare_cached(&sql).await?;
     let rows = client.query(&statement, &values).await?;
+
     let last = rows.last().filter(|_| rows.len() == query.limit as usize);
     Ok(RunRows { next: last.map(|row| decode(row.get(0))), ..run_rows(&rows) })
 }
@@ -194,6 +214,7 @@ fn segment(row: &Row) -> Result<Segment, String> {
     let packing: i16 = row.get(3);
     let packing =
         Packing::of_number(packing.into()).ok_or_else(|| format!("a packing {packing}"))?;
+
     let count = natural(row, 1)?;
     Ok(Segment {
         first_seq: natural(row, 0)?,
@@ -210,20 +231,25 @@ pub(super) async fn segments(
     bytes: usize,
 ) -> Result<Vec<Segment>, Failure> {
     let statement = client.prepare_cached(SEGMENTS).await?;
+
     let (mut segments, mut total, mut next): (Vec<Segment>, _, _) =
         (Vec::new(), 0, after_seq.saturating_add(1));
+
     loop {
         // The next event is in the last segment that begins no later.
         let from = i64::try_from(next).unwrap_or(i64::MAX);
         let rows = client.query(&statement, &[&encode(id), &from, &SEGMENTS_AT_ONCE]).await?;
+
         for row in &rows {
             let segment = segment(row);
             let segment = segment.map_err(|reason| {
                 damaged(format!("run {id:?}, after event {after_seq}: {reason}"))
             })?;
+            // The segment to begin with may end before the next event.
             if segment.last_seq() < next {
                 continue;
             }
+
             total += segment.body.len();
             next = segment.last_seq() + 1;
             segments.push(segment);
@@ -231,6 +257,8 @@ pub(super) async fn segments(
                 return Ok(segments);
             }
         }
+
+        // Fewer than asked for: there are no more.
         if rows.len() < usize::try_from(SEGMENTS_AT_ONCE).unwrap_or_default() {
             return Ok(segments);
         }
@@ -250,13 +278,16 @@ pub(super) async fn reviews(
         LEFT JOIN review v ON v.run = f.run AND v.seq = f.seq
         ORDER BY f.seq, v.no";
     let statement = client.prepare_cached(sql).await?;
+
     let after = i64::try_from(after_seq).unwrap_or(i64::MAX);
     let mut all: Vec<FlaggedEvent> = Vec::new();
+
     for row in client.query(&statement, &[&encode(id), &after, &i64::from(limit)]).await? {
         let seq = natural(&row, 0).map_err(damaged)?;
         if all.last().is_none_or(|last| last.seq != seq) {
             all.push(FlaggedEvent { seq, reviews: Vec::new() });
         }
+        // The outer join has NULL where an event has no review.
         if let (Some(last), Some(_)) = (all.last_mut(), row.get::<_, Option<i64>>(1)) {
             last.reviews.push(review(&row, 1)?);
         }
@@ -276,20 +307,24 @@ pub(super) fn review(row: &Row, from: usize) -> Result<Review, Failure> {
 
 pub(super) async fn snapshot(client: &Object, id: &str) -> Result<Option<Snapshot>, Failure> {
     let sql = "SELECT s.seq, s.packing, s.bytes, s.body FROM run r JOIN snapshot s ON s.run = r.no WHERE r.id = $1";
+
     let statement = client.prepare_cached(sql).await?;
     let Some(row) = client.query_opt(&statement, &[&encode(id)]).await? else { return Ok(None) };
+
     let read = || {
         let packing: i16 = row.get(1);
         let packing =
             Packing::of_number(packing.into()).ok_or_else(|| format!("a packing {packing}"))?;
         Ok(Snapshot { seq: natural(&row, 0)?, body: unpack(packing, row.get(2), row.get(3))? })
     };
+
     read().map(Some).map_err(|reason: String| damaged(format!("run {id:?}, snapshot: {reason}")))
 }
 
 pub(super) async fn size(client: &Object) -> Result<Size, Failure> {
     let sql = "SELECT count(*), count(*) FILTER (WHERE is_open), coalesce(sum(bytes + snapshot_bytes), 0)::bigint FROM head";
     let statement = client.prepare_cached(sql).await?;
+
     let row = client.query_one(&statement, &[]).await?;
     let number = |column| natural(&row, column).map_err(damaged);
     Ok(Size { runs: number(0)?, open_runs: number(1)?, bytes: number(2)? })

@@ -26,7 +26,7 @@ const OWNER_KEYS_MAX: i64 = 50_000;
 struct Round<'t> {
     transaction: &'t Transaction<'t>,
     retention: &'t Retention,
-    /// Bytes of everything, and of the finished runs of each owner, as far as they were needed.
+    /// Bytes of all runs, and of the finished runs of each owner; measured when first needed.
     usage: Option<(i64, HashMap<String, i64>)>,
     owners_with_keys: BTreeSet<String>,
     rows: i64,
@@ -58,9 +58,11 @@ pub(super) async fn collect(
     let lock = "SELECT pg_try_advisory_xact_lock(hashtext('prime-agents retention ' || coalesce(current_schema(), '')))";
     let is_ours: bool =
         transaction.query_one(&transaction.prepare_cached(lock).await?, &[]).await?.get(0);
+    // Another node is removing runs: one round at a time is enough.
     if !is_ours {
         return Ok(Removed::default());
     }
+
     let mut round = Round {
         transaction: &transaction,
         retention,
@@ -70,7 +72,9 @@ pub(super) async fn collect(
         bytes: BYTES,
         removed: Removed::default(),
     };
+
     round.run().await?;
+
     let removed = round.removed;
     transaction.commit().await?;
     Ok(removed)
@@ -92,29 +96,35 @@ impl Round<'_> {
         let sql = "DELETE FROM idempotency_key WHERE (owner, key) IN
             (SELECT owner, key FROM idempotency_key WHERE until_ms <= $1 ORDER BY until_ms LIMIT $2)";
         let expired = self.execute(sql, &[&now, &ROWS]).await?;
+
         loop {
             let pending: Option<i64> = self
                 .query("SELECT run FROM removing LIMIT 1", &[])
                 .await?
                 .first()
                 .map(|row| row.get(0));
+
             let next = if pending.is_none() { self.next().await? } else { None };
+            // Looked up before the budget is checked, to know whether there is more.
             if self.rows <= 0 || self.bytes <= 0 {
                 self.removed.has_more = pending.is_some() || next.is_some();
                 break;
             }
+
             match (pending, next) {
                 (Some(run), _) => self.remove_body(run).await?,
                 (None, Some(run)) => self.remove_row(&run).await?,
                 (None, None) => break,
             }
         }
+
         for owner in &self.owners_with_keys {
             let sql = "DELETE FROM idempotency_key WHERE owner = $1 AND key IN (
                 SELECT key FROM idempotency_key WHERE owner = $1 AND until_ms IS NOT NULL
                 ORDER BY until_ms DESC OFFSET $2)";
             self.execute(sql, &[owner, &OWNER_KEYS_MAX]).await?;
         }
+
         self.removed.has_more |= expired >= ROWS;
         Ok(())
     }
@@ -126,6 +136,7 @@ impl Round<'_> {
             "SELECT r.no, r.owner, r.updated_ms, h.bytes + h.snapshot_bytes FROM run r JOIN head h ON h.run = r.no
              WHERE r.is_over {of_owner} ORDER BY r.updated_ms, r.no LIMIT 1"
         );
+
         let rows = match &owner {
             Some(owner) => self.query(&sql, &[owner]).await?,
             None => self.query(&sql, &[]).await?,
@@ -152,6 +163,7 @@ impl Round<'_> {
 
     async fn next(&mut self) -> Result<Option<Ended>, Failure> {
         let owner = self.retention.owner.as_deref().map(|owner| encode(owner).into_owned());
+
         let Some(first) = self.first_ended(owner.as_deref()).await? else { return Ok(None) };
         if self
             .retention
@@ -161,23 +173,29 @@ impl Round<'_> {
             return Ok(Some(first));
         }
         let Some(most) = self.retention.bytes_max else { return Ok(None) };
+
         self.measure().await?;
         let Some((all, finished)) = &self.usage else { return Ok(None) };
         if let Some(owner) = &owner {
             let bytes = finished.get(owner).copied().unwrap_or_default();
             return Ok((unsigned(bytes) > most).then_some(first));
         }
+
         if unsigned(*all) <= most {
             return Ok(None);
         }
+
+        // By bytes, then the first name.
         let largest = finished.iter().max_by(|one, other| (one.1, other.0).cmp(&(other.1, one.0)));
         let largest = largest.map(|(owner, _)| owner.clone());
+
         let of_largest = self.first_ended(largest.as_deref()).await?;
         Ok(of_largest.or(Some(first)))
     }
 
     async fn remove_row(&mut self, ended: &Ended) -> Result<(), Failure> {
         let Retention { now_ms, keep_keys_ms, .. } = self.retention;
+
         if *keep_keys_ms > 0 {
             let until = i64::try_from(now_ms.saturating_add(*keep_keys_ms)).unwrap_or(i64::MAX);
             let kept = self
@@ -192,16 +210,20 @@ impl Round<'_> {
         } else {
             self.execute("DELETE FROM idempotency_key WHERE run = $1", &[&ended.run]).await?;
         }
+
         self.execute("DELETE FROM snapshot WHERE run = $1", &[&ended.run]).await?;
         self.execute("DELETE FROM head WHERE run = $1", &[&ended.run]).await?;
         self.execute("DELETE FROM run WHERE no = $1", &[&ended.run]).await?;
         self.execute("INSERT INTO removing VALUES ($1)", &[&ended.run]).await?;
+
+        // The measured bytes stay right without measuring again in this round.
         if let Some((all, finished)) = &mut self.usage {
             *all -= ended.bytes;
             if let Some(bytes) = finished.get_mut(&ended.owner) {
                 *bytes -= ended.bytes;
             }
         }
+
         self.rows -= RUN_ROWS;
         self.removed.runs += 1;
         self.removed.bytes += unsigned(ended.bytes);
@@ -213,25 +235,32 @@ impl Round<'_> {
         let sql = "DELETE FROM review WHERE no IN (SELECT no FROM review WHERE run = $1 ORDER BY seq, no LIMIT $2)";
         let reviews = self.execute(sql, &[&run, &self.rows]).await?;
         self.rows -= reviews;
+
         if self.rows <= 0 {
             return Ok(());
         }
+
         let sql = "DELETE FROM flag WHERE run = $1 AND seq IN (SELECT seq FROM flag WHERE run = $1 ORDER BY seq LIMIT $2)";
         self.rows -= self.execute(sql, &[&run, &self.rows]).await?;
         if self.rows <= 0 {
             return Ok(());
         }
+
         let sql = "DELETE FROM segment WHERE run = $1 AND first_seq IN
                 (SELECT first_seq FROM segment WHERE run = $1 ORDER BY first_seq LIMIT $2)
             RETURNING count, octet_length(body)::bigint";
         let most = self.rows.min(SEGMENTS_AT_ONCE);
         let rows = self.query(sql, &[&run, &most]).await?;
+
         for row in &rows {
             self.removed.events += unsigned(row.get(0));
             self.bytes -= row.get::<_, i64>(1);
         }
+
         let removed = i64::try_from(rows.len()).unwrap_or(i64::MAX);
         self.rows -= removed;
+
+        // Fewer than asked for: the run has no more.
         if removed < most {
             self.execute("DELETE FROM removing WHERE run = $1", &[&run]).await?;
         }

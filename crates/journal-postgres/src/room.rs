@@ -1,4 +1,4 @@
-//! The limit on open runs over all nodes, as far as this node knows how much of it is taken. The
+//! The limit on open runs of all nodes, and how much of it is used as far as this node knows. The
 //! store decides.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub(super) struct Room {
     /// 0: no limit.
     most: AtomicU64,
-    /// Open runs that other nodes hold, or none.
+    /// Number of open runs that this node does not hold.
     elsewhere: AtomicU64,
-    /// Commits that accept runs have to be alone to count them.
+    /// Whether commits that accept runs must do so one at a time, to count exactly.
     is_crowded: AtomicBool,
 }
 
@@ -26,7 +26,7 @@ impl Room {
         self.elsewhere.load(Ordering::Relaxed)
     }
 
-    /// As the store counted them.
+    /// Notes the store's count.
     pub(super) fn count(&self, elsewhere: u64) {
         self.elsewhere.store(elsewhere, Ordering::Relaxed);
     }

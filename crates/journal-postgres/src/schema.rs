@@ -1,16 +1,27 @@
-//! The schema and its migrations. Tables are created in the first schema of the connection's
-//! `search_path`.
+//! The tables. They are created in the first schema of the connection's `search_path`.
 
 use tokio_postgres::Transaction;
 
 use super::error_code::Failure;
 use prime_journal::JournalError;
 
+/// The version of the schema. Databases of any other version are refused.
+const VERSION: i64 = 1;
+
 /// `head` is what every commit changes, so its rows are narrow, there is room for new versions
 /// beside old ones, and appends change no indexed column. Numbers of runs are never reused, because
 /// events of a removed run stay for a while. Times are the programs' and order listings; leases use
 /// the server's own clock only. Text is ordered by bytes, as in other stores.
-pub(super) const V1: &str = r#"
+///
+/// `run.needs` is what a run needs from its node, `node.agents` what of that a node has. A
+/// cancellation stays until its run is over: its node may die first.
+///
+/// A commit that accepts runs calls `admit` before it changes anything. The advisory lock, which
+/// the commit holds to its end, makes the limit on open runs exact: a commit that has it alone
+/// counts what all others have committed. That costs waiting for others' disks, so far from the
+/// limit the lock is shared. There each node may have one commit that others do not see yet, of at
+/// most `share` runs; the one that counted last still leaves room for all of these.
+const SCHEMA: &str = r#"
     CREATE TABLE meta (name text PRIMARY KEY, value bigint NOT NULL);
 
     CREATE TABLE node (
@@ -19,9 +30,12 @@ pub(super) const V1: &str = r#"
         version text NOT NULL,
         started timestamptz NOT NULL DEFAULT clock_timestamp(),
         expires timestamptz NOT NULL,
+        beat timestamptz NOT NULL,
         is_dead boolean NOT NULL DEFAULT false,
         commits bigint NOT NULL DEFAULT 0,
-        probes bigint NOT NULL DEFAULT 0
+        probes bigint NOT NULL DEFAULT 0,
+        capacity bigint NOT NULL,
+        agents text[] COLLATE "C" NOT NULL DEFAULT '{}'
     ) WITH (fillfactor = 50);
 
     CREATE SEQUENCE run_no INCREMENT 256;
@@ -38,7 +52,8 @@ pub(super) const V1: &str = r#"
         resumed bigint NOT NULL,
         spec text COLLATE "C" NOT NULL,
         summary text COLLATE "C" NOT NULL,
-        split text COLLATE "C"
+        split text COLLATE "C",
+        needs text[] COLLATE "C" NOT NULL
     );
     CREATE INDEX run_by_created ON run (created_ms, id);
     CREATE INDEX run_by_owner ON run (owner, created_ms, id);
@@ -119,6 +134,8 @@ pub(super) const V1: &str = r#"
 
     CREATE TABLE removing (run bigint PRIMARY KEY);
 
+    CREATE TABLE cancellation (run bigint PRIMARY KEY);
+
     CREATE FUNCTION refuse_unless(is_right boolean) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
     BEGIN
         IF is_right IS NOT TRUE THEN
@@ -126,32 +143,6 @@ pub(super) const V1: &str = r#"
         END IF;
         RETURN true;
     END $$;
-"#;
-
-/// What nodes show and ask of each other. A cancellation stays until its run is over: its node may
-/// die first.
-pub(super) const V2: &str = "
-    ALTER TABLE node ADD COLUMN capacity bigint NOT NULL DEFAULT 0;
-    CREATE TABLE cancellation (run bigint PRIMARY KEY);
-";
-
-/// What a run needs of the node that executes it, and what of that a node has. Nodes of the version
-/// before know neither: their runs need nothing, and they take any.
-const V3: &str = "
-    ALTER TABLE run ADD COLUMN needs text[] COLLATE \"C\" NOT NULL DEFAULT '{}';
-    ALTER TABLE node ADD COLUMN agents text[] COLLATE \"C\" NOT NULL DEFAULT '{}';
-";
-
-/// The limit on open runs over all nodes, and when a node sent its last heartbeat. Nodes of the
-/// version before have no such limit, and their heartbeats are not known.
-///
-/// A commit that accepts runs calls `admit` before it changes anything. The advisory lock, which
-/// the commit holds to its end, makes the limit exact: whoever has it alone counts what all others
-/// have committed. That costs waiting for others' disks, so far from the limit the lock is shared.
-/// There each node may have one commit that others do not see yet, of at most `share` runs; the one
-/// that counted last still leaves room for all of these.
-const V4: &str = "
-    ALTER TABLE node ADD COLUMN beat timestamptz;
 
     CREATE FUNCTION open_runs() RETURNS bigint LANGUAGE sql VOLATILE AS $$
         SELECT (SELECT count(*) FROM head WHERE is_open AND holder IS NULL)
@@ -180,19 +171,21 @@ const V4: &str = "
         END IF;
         RETURN true;
     END $$;
-";
+"#;
 
-/// What each version added. Never change a released migration: databases of every version exist.
-const MIGRATIONS: [&str; 4] = [V1, V2, V3, V4];
-
-/// Creates or upgrades the tables. Other nodes that start wait.
-pub(super) async fn migrate(transaction: &Transaction<'_>, database: &str) -> Result<(), Failure> {
+/// Creates the tables, unless they exist. Other nodes that start wait.
+///
+/// # Errors
+/// `Database` if the tables are another program's, or have another version.
+pub(super) async fn create(transaction: &Transaction<'_>, database: &str) -> Result<(), Failure> {
     let refused = |reason: String| {
         Failure::Final(JournalError::Database { database: database.to_owned(), reason })
     };
-    // A lock of the transaction: one of the session would stay behind in a pool of connections.
+
+    // A lock of the transaction: one of the session would stay with a connection of the pool.
     let lock = "SELECT pg_advisory_xact_lock(hashtext('prime-agents journal ' || coalesce(current_schema(), '')))";
     transaction.execute(lock, &[]).await?;
+
     let row = transaction
         .query_one("SELECT current_schema(), to_regclass('meta') IS NOT NULL", &[])
         .await?;
@@ -202,28 +195,23 @@ pub(super) async fn migrate(transaction: &Transaction<'_>, database: &str) -> Re
                 .to_owned(),
         ));
     };
-    let version: i64 = if row.get(1) {
-        let found =
-            transaction.query_opt("SELECT value FROM meta WHERE name = 'version'", &[]).await;
-        let found = found.map_err(|_| refused(foreign(&schema)))?;
-        found.ok_or_else(|| refused(foreign(&schema)))?.get(0)
-    } else {
-        0
-    };
-    let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
-    if version > known {
+
+    if !row.get::<_, bool>(1) {
+        transaction.batch_execute(SCHEMA).await?;
+        transaction.execute("INSERT INTO meta VALUES ('version', $1)", &[&VERSION]).await?;
+        return Ok(());
+    }
+
+    // A table `meta` without these columns is another program's.
+    let found = transaction.query_opt("SELECT value FROM meta WHERE name = 'version'", &[]).await;
+    let found = found.map_err(|_| refused(foreign(&schema)))?;
+    let version: i64 = found.ok_or_else(|| refused(foreign(&schema)))?.get(0);
+    if version != VERSION {
         return Err(refused(format!(
-            "its schema has version {version}, but this program knows versions up to {known}: use the newer prime-agents \
-             that wrote it"
+            "its schema has version {version}, but this program reads only version {VERSION}; it \
+             was left unchanged: start with a new schema or database (no other version was ever \
+             released)"
         )));
-    }
-    let Ok(done) = usize::try_from(version) else { return Err(refused(foreign(&schema))) };
-    for change in &MIGRATIONS[done..] {
-        transaction.batch_execute(change).await?;
-    }
-    if version < known {
-        let sql = "INSERT INTO meta VALUES ('version', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-        transaction.execute(sql, &[&known]).await?;
     }
     Ok(())
 }
@@ -244,9 +232,11 @@ pub(super) async fn check_durability(
         WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off' ORDER BY name";
     let off: Vec<String> =
         transaction.query(sql, &[]).await?.iter().map(|row| row.get(0)).collect();
+
     if off.is_empty() {
         return Ok(());
     }
+
     let reason = format!(
         "the server has {} off, so it may lose what it confirmed: turn it on in postgresql.conf",
         off.join(" and ")

@@ -1,5 +1,5 @@
-//! The connections: a pool, driven by a thread with a runtime of its own, and the repetition of
-//! what a lost connection interrupted.
+//! The connections: a pool, driven by a thread with a runtime of its own, and retries of work that
+//! a lost connection interrupted.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use prime_journal::JournalError;
 /// The first pause between attempts, and the longest.
 const PAUSE_MIN: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
-/// A single attempt, without the time to connect.
+/// Time limit of a single attempt, without the time to connect.
 const ATTEMPT_MAX: Duration = Duration::from_secs(30);
 const CONNECTIONS_MAX: usize = 8;
 
@@ -30,6 +30,7 @@ pub(super) struct Session {
 impl Session {
     pub(super) fn new(target: &Target, handle: Handle, patience: Duration) -> Result<Self, String> {
         let config = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+
         let connect = target.config.get_connect_timeout().copied();
         let manager = Manager::from_config(target.config.clone(), target.tls.clone(), config);
         let pool = Pool::builder(manager)
@@ -38,6 +39,7 @@ impl Session {
             .timeouts(Timeouts { wait: Some(ATTEMPT_MAX), create: connect, recycle: connect })
             .build()
             .map_err(|error| error.to_string())?;
+
         Ok(Self { pool, handle, patience, database: target.shown.clone() })
     }
 
@@ -53,7 +55,7 @@ impl Session {
         self.once_within(ATTEMPT_MAX, work).await
     }
 
-    /// The same, for work that is useless if it takes longer.
+    /// Like [`Session::once`], for work that is useless if it takes longer.
     pub(super) async fn once_within<T>(
         &self,
         max: Duration,
@@ -61,6 +63,7 @@ impl Session {
     ) -> Result<T, Failure> {
         let late = |_| Failure::Connection(format!("no answer within {max:?}"));
         let mut connection = timeout(max, self.connection()).await.map_err(late)??;
+
         let done =
             timeout(max, work(&mut connection)).await.unwrap_or_else(|elapsed| Err(late(elapsed)));
         if matches!(done, Err(Failure::Connection(_))) {
@@ -70,7 +73,7 @@ impl Session {
     }
 
     /// Repeats `work` while the server cannot be reached, for the session's patience. Only for work
-    /// that may be repeated.
+    /// that may be executed twice.
     pub(super) async fn repeat<T>(
         &self,
         mut work: impl AsyncFnMut(&mut Object) -> Result<T, Failure>,
@@ -96,7 +99,7 @@ impl Session {
         JournalError::NotWritable(format!("{}: {reason}", self.database))
     }
 
-    /// As [`Session::repeat`], from a thread that may block.
+    /// Like [`Session::repeat`], from a thread that may block.
     pub(super) fn run<T>(
         &self,
         work: impl AsyncFnMut(&mut Object) -> Result<T, Failure>,

@@ -1,5 +1,5 @@
-//! The statements of a commit. One autocommitted statement, so that there is one answer, and one
-//! time to wait for the disk.
+//! The statements of a commit. A commit is one autocommitted statement, so that there is one
+//! answer, and one wait for the disk.
 
 use deadpool_postgres::{GenericClient, Object};
 
@@ -10,9 +10,9 @@ use super::text::{decode, encode};
 use prime_journal::lease::{Found, NodeId};
 use prime_journal::{JournalError, Review};
 
-/// Everything depends on `mine`: a commit of a number that was used before changes nothing.
-/// `changed` is the fence. `admit` is asked before anything is changed, so that it counts no run of
-/// this commit.
+/// Everything depends on `mine`: a commit whose number was used before changes nothing. `changed`
+/// is the fence. `admit` is called before anything is changed, so that it counts no run of this
+/// commit.
 const COMMIT: &str = "
     WITH mine AS (
         UPDATE node SET commits = $2
@@ -69,7 +69,7 @@ const COMMIT: &str = "
     SELECT refuse_unless(
         (SELECT count(*) FROM mine) = 1 AND (SELECT count(*) FROM changed) = cardinality($3::bigint[]))";
 
-/// How an attempt of a commit is told apart from others, and what its new runs are counted against.
+/// Identifies an attempt of a commit, and limits its new runs.
 #[derive(Clone, Copy)]
 pub(super) struct Mark {
     pub(super) node: NodeId,
@@ -88,12 +88,16 @@ pub(super) async fn commit<C: GenericClient + Sync>(
 ) -> Result<(), Failure> {
     let Mark { node, number, most, is_alone } = mark;
     let (opened, ended) = batch.opened_and_ended();
+    // A commit that opens no run is not counted, and takes no lock.
     let most = most.filter(|_| opened > 0);
+
     let (heads, new_heads) = (batch.heads(false), batch.heads(true));
     let (updates, new_rows) = (batch.updates(false), batch.updates(true));
     let (snapshots, accepts, keys, segments) =
         (batch.snapshots(), &batch.accepts, &batch.keys, &batch.segments);
+
     let created = batch.created();
+
     let statement = client.prepare_cached(COMMIT).await?;
     client
         .execute(
@@ -173,7 +177,9 @@ pub(super) async fn commit_with_reviews(
     batch: &Batch,
 ) -> Result<(), Failure> {
     let transaction = client.transaction().await?;
+
     commit(&transaction, mark, batch).await?;
+    // After the commit's own statement, so that an event may be flagged and reviewed at once.
     for (id, seq, said) in &batch.reviews {
         add_review(&transaction, id, *seq, said).await?;
     }
@@ -187,28 +193,34 @@ async fn add_review<C: GenericClient + Sync>(
     said: &Review,
 ) -> Result<(), Failure> {
     let refused = |reason: String| Failure::Final(JournalError::Refused(reason));
+
     let sql = "SELECT no FROM run WHERE id = $1";
     let run =
         transaction.query_opt(&transaction.prepare_cached(sql).await?, &[&encode(id)]).await?;
     let no: i64 = run.ok_or_else(|| refused(format!("there is no run {id:?}")))?.get(0);
     let at = i64::try_from(seq).unwrap_or(i64::MAX);
-    // Reviews of one event wait for each other.
+
+    // The lock on the flag makes concurrent reviews of one event wait for each other.
     let sql = "SELECT FROM flag WHERE run = $1 AND seq = $2 FOR UPDATE";
     let flag = transaction.query_opt(&transaction.prepare_cached(sql).await?, &[&no, &at]).await?;
     flag.ok_or_else(|| {
         refused(format!("run {id:?}: event {seq} is not flagged, so there is nothing to review"))
     })?;
+
     let sql = "SELECT at_ms, reviewer, is_rejected, note FROM review WHERE run = $1 AND seq = $2 ORDER BY no DESC LIMIT 1";
     let newest =
         transaction.query_opt(&transaction.prepare_cached(sql).await?, &[&no, &at]).await?;
     let newest = newest.map(|row| review(&row, 0)).transpose()?;
+
     if newest.is_some_and(|newest| newest.repeats(said)) {
         return Ok(());
     }
+
     let sql = "INSERT INTO review (run, seq, at_ms, reviewer, is_rejected, note) VALUES ($1, $2, $3, $4, $5, $6)";
     let (time, by, note) = (signed(said.at_ms, "the time")?, encode(&said.by), encode(&said.note));
     let statement = transaction.prepare_cached(sql).await?;
     transaction.execute(&statement, &[&no, &at, &time, &by, &said.is_rejected, &note]).await?;
+    // The newest review counts, so its verdict is stored with the flag.
     let sql = "UPDATE flag SET is_reviewed = true, is_rejected = $3 WHERE run = $1 AND seq = $2";
     transaction
         .execute(&transaction.prepare_cached(sql).await?, &[&no, &at, &said.is_rejected])
@@ -226,7 +238,9 @@ pub(super) async fn known(
         FROM run r JOIN head h ON h.run = r.no WHERE r.id = ANY($1)";
     let statement = client.prepare_cached(sql).await?;
     let ids: Vec<_> = ids.iter().map(|id| encode(id)).collect();
+
     let rows = client.query(&statement, &[&ids]).await?;
+
     let read = |row: &tokio_postgres::Row| {
         let last_seq: i64 = row.get(3);
         let known = Known {
@@ -255,6 +269,7 @@ pub(super) async fn take(
         WHERE run = ANY($2) AND is_open AND holder IS NULL RETURNING run, epoch";
     let statement = client.prepare_cached(sql).await?;
     let rows = client.query(&statement, &[&node.0, &runs]).await?;
+
     Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
 }
 
@@ -271,24 +286,27 @@ pub(super) async fn last_commit(client: &Object, node: NodeId) -> Result<Option<
     Ok(row.and_then(|row| u64::try_from(row.get::<_, i64>(0)).ok()))
 }
 
-/// Uses up a number, unless its commit was applied: then returns false. Afterwards no attempt of it
-/// is.
+/// Uses up a number, so that no attempt of its commit can be applied any more. Returns false if one
+/// was applied already.
 pub(super) async fn use_up(client: &Object, node: NodeId, number: i64) -> Result<bool, Failure> {
     let statement = client
         .prepare_cached("UPDATE node SET commits = $2 WHERE id = $1 AND commits < $2")
         .await?;
+
     if client.execute(&statement, &[&node.0, &number]).await? == 1 {
         return Ok(true);
     }
+    // The number was used, or the node has no row: then no attempt can be applied any more.
     Ok(last_commit(client, node).await?.is_none())
 }
 
-/// What stands in the way of new runs.
+/// Why the new runs of a commit cannot be accepted, if their ids or keys are the reason.
 pub(super) async fn obstacle(client: &Object, batch: &Batch) -> Result<Option<String>, Failure> {
     let statement = client.prepare_cached("SELECT id FROM run WHERE id = ANY($1) LIMIT 1").await?;
     if let Some(row) = client.query_opt(&statement, &[&batch.accepts.ids]).await? {
         return Ok(Some(format!("run {:?} exists already", decode(row.get(0)))));
     }
+
     let sql = "SELECT x.id, k.run_id FROM unnest($1::text[], $2::text[], $3::text[]) AS x (owner, key, id)
         JOIN idempotency_key k ON k.owner = x.owner AND k.key = x.key LIMIT 1";
     let (keys, statement) = (&batch.keys, client.prepare_cached(sql).await?);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Writes U+0000 as 1, 1 and U+0001 as 1, 2. Equality and the order of bytes stay.
+/// Writes U+0000 as 1, 1 and U+0001 as 1, 2. This preserves equality and the order of bytes.
 pub(super) fn encode(text: &str) -> Cow<'_, str> {
     if !text.contains(['\0', '\u{1}']) {
         return Cow::Borrowed(text);
@@ -15,7 +15,9 @@ pub(super) fn decode(text: String) -> String {
     if !text.contains('\u{1}') {
         return text;
     }
+
     let mut decoded = String::with_capacity(text.len());
+
     let mut characters = text.chars();
     while let Some(character) = characters.next() {
         match character {

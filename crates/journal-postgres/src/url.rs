@@ -1,4 +1,4 @@
-//! Connection URLs, and TLS as libpq's `sslmode` says it.
+//! Connection URLs, and TLS with the meaning of libpq's `sslmode`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +33,9 @@ pub(super) struct Target {
 /// The URL without its password and parameters.
 pub(super) fn shown(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return "an unreadable URL".to_owned() };
+
     let rest = rest.split('?').next().unwrap_or_default();
+    // A password may contain `@`, a host cannot.
     let shown = match rest.rsplit_once('@') {
         Some((user, host)) => format!("{}@{host}", user.split(':').next().unwrap_or_default()),
         None => rest.to_owned(),
@@ -48,6 +50,7 @@ pub fn without_password(url: &str) -> String {
     }
     let Some((_, query)) = url.split_once('?') else { return shown(url) };
     let is_password = |parameter: &&str| parameter.split('=').next() == Some("password");
+
     let kept: Vec<&str> = query.split('&').filter(|parameter| !is_password(parameter)).collect();
     if kept.is_empty() { shown(url) } else { format!("{}?{}", shown(url), kept.join("&")) }
 }
@@ -59,7 +62,9 @@ pub(super) fn parse(url: &str) -> Result<Target, String> {
     if !is_postgres {
         return Err("the URL must begin with postgres://".to_owned());
     }
+    // `sslmode` and `sslrootcert` are taken out: the client knows only some modes, and no file.
     let (base, query) = url.split_once('?').unwrap_or((url, ""));
+
     let (mut mode, mut roots, mut rest) = ("prefer", None, Vec::new());
     for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
         match parameter.split_once('=') {
@@ -68,6 +73,7 @@ pub(super) fn parse(url: &str) -> Result<Target, String> {
             _ => rest.push(parameter),
         }
     }
+
     let (ssl_mode, check) = match mode {
         "disable" => (SslMode::Disable, Check::Nothing),
         "prefer" => (SslMode::Prefer, Check::Nothing),
@@ -80,6 +86,7 @@ pub(super) fn parse(url: &str) -> Result<Target, String> {
             ));
         }
     };
+
     let plain = format!("{base}?{}", rest.join("&"));
     let mut config: tokio_postgres::Config =
         plain.parse().map_err(|error: tokio_postgres::Error| {
@@ -91,20 +98,26 @@ pub(super) fn parse(url: &str) -> Result<Target, String> {
             "the URL names no host: postgres://USER@HOST/DATABASE, or ?host=/run/postgresql for a socket".to_owned()
         );
     }
+
     let is_local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)))
         && !config.get_hosts().is_empty();
     if is_local && check != Check::Nothing {
         return Err(format!("sslmode={mode} needs a host: a socket has no TLS"));
     }
+
     config.ssl_mode(if is_local { SslMode::Disable } else { ssl_mode });
+
     config.connect_timeout(config.get_connect_timeout().copied().unwrap_or(Duration::from_secs(5)));
+    // The system's own limit is several minutes, much longer than a lease.
     config.tcp_user_timeout(
         config.get_tcp_user_timeout().copied().unwrap_or(Duration::from_secs(10)),
     );
+
     if config.get_application_name().is_none() {
         config.application_name("prime-agents");
     }
-    // Of several hosts, the one that can be written.
+
+    // With several hosts, connects to the one that accepts writes.
     config.target_session_attrs(TargetSessionAttrs::ReadWrite);
     Ok(Target {
         config,
@@ -115,11 +128,13 @@ pub(super) fn parse(url: &str) -> Result<Target, String> {
 
 fn percent_decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
+
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {
         let escaped = tail.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
         let escaped =
             escaped.and_then(|hex| u8::from_str_radix(hex, 16).ok()).filter(|_| *first == b'%');
+
         bytes.push(escaped.unwrap_or(*first));
         rest = if escaped.is_some() { &tail[2..] } else { tail };
     }
@@ -136,6 +151,7 @@ fn tls(check: Check, roots: Option<&str>) -> Result<ClientConfig, String> {
         }),
         Check::AuthorityAndName => authority(roots, &provider)?,
     };
+
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;
@@ -148,20 +164,23 @@ fn authority(
 ) -> Result<Arc<WebPkiServerVerifier>, String> {
     let path =
         roots.ok_or("sslmode=verify-ca and verify-full need sslrootcert=FILE: the authority's certificate in PEM")?;
+
     let certificates: Result<Vec<_>, _> =
         CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
     let certificates = certificates.map_err(|error| format!("sslrootcert={path}: {error}"))?;
+
     let mut store = RootCertStore::empty();
     let (added, _) = store.add_parsable_certificates(certificates);
     if added == 0 {
         return Err(format!("sslrootcert={path} holds no certificate in PEM"));
     }
+
     let verifier =
         WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(provider));
     verifier.build().map_err(|error| format!("sslrootcert={path}: {error}"))
 }
 
-/// Checks less than the default: only the authority, or nothing but that the server has the
+/// Checks less than the default verifier: only the authority, or only that the server has the
 /// certificate's key.
 #[derive(Debug)]
 struct Lenient {
@@ -180,7 +199,7 @@ impl ServerCertVerifier for Lenient {
     ) -> Result<ServerCertVerified, rustls::Error> {
         let Some(inner) = &self.inner else { return Ok(ServerCertVerified::assertion()) };
         match inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
-            // The chain is verified before the name.
+            // Safe to ignore, because the chain is verified before the name.
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),
@@ -228,6 +247,7 @@ mod tests {
         for (url, expected) in cases {
             assert_eq!(shown(url), expected);
         }
+
         let cases = [
             (
                 "postgres://ada:secret@db/p?sslmode=require&password=s",
@@ -247,8 +267,10 @@ mod tests {
             parse("postgres://ada@db.example/prime?sslmode=require&connect_timeout=3").unwrap();
         assert_eq!(target.config.get_ssl_mode(), SslMode::Require);
         assert_eq!(target.config.get_connect_timeout(), Some(&Duration::from_secs(3)));
+
         let socket = parse("postgres://ada@/prime?host=%2Frun%2Fpostgresql").unwrap();
         assert_eq!(socket.config.get_ssl_mode(), SslMode::Disable);
+
         let cases = [
             ("mysql://db/prime", "must begin with postgres://"),
             ("postgres://db/prime?sslmode=allow", "sslmode=allow is not one of"),

@@ -1,4 +1,4 @@
-//! The node's commits, one at a time: each is applied once, however often its answer is lost.
+//! The node's commits, one at a time. Each is applied once, however often its answer is lost.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use prime_journal::{JournalError, Write};
 
 const PAUSE_MIN: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
-/// Numbers of runs that one block holds, as `schema` says.
+/// Run numbers in a block; the increment of the sequence `run_no` in `schema.rs`.
 const NUMBERS: i64 = 256;
 
-/// A commit that was given up while its answer was unknown.
+/// A commit whose caller got an error before it was known whether it was applied.
 struct InDoubt {
     node: NodeId,
     number: i64,
@@ -34,16 +34,16 @@ struct InDoubt {
 
 pub(super) struct Writer {
     packer: Packer,
-    /// The node that the rest belongs to.
+    /// The node to which `number` and `known` belong.
     node: Option<NodeId>,
     number: i64,
     /// Runs that the node holds, as its last commit left them.
     known: HashMap<String, Known>,
-    /// What is left of a block of numbers.
+    /// The rest of a block of run numbers.
     numbers: std::ops::Range<i64>,
     in_doubt: Option<InDoubt>,
-    /// Digests of the writes of the last commit that was given up but applied: the caller, who does
-    /// not know, repeats them, alone or with others.
+    /// Digests of the writes of the last commit that was applied although its caller got an error:
+    /// the caller repeats them, alone or with others.
     applied: HashSet<[u8; 32]>,
     /// See [`super::PostgresOptions::commits_take`].
     commits_take: bool,
@@ -54,12 +54,12 @@ fn digest(write: &Write) -> [u8; 32] {
     Sha256::digest(format!("{write:?}")).into()
 }
 
-/// Whether an attempt was applied.
+/// The outcome of an attempt.
 enum Attempt {
     Applied,
     /// Nothing was applied, for this reason.
     Refused(JournalError),
-    /// Nothing was applied: other nodes must not accept runs meanwhile.
+    /// Nothing was applied: the attempt must be repeated while no other commit accepts runs.
     Crowded,
 }
 
@@ -70,6 +70,7 @@ impl Writer {
     ) -> Result<Self, JournalError> {
         let packer =
             Packer::new().map_err(|error| JournalError::NotWritable(format!("zstd: {error}")))?;
+
         Ok(Self {
             packer,
             node: None,
@@ -90,6 +91,7 @@ impl Writer {
         writes: &[Write],
     ) -> Result<(), JournalError> {
         self.settle(session, leases, writes).await?;
+        // What was applied before, without the caller's knowledge, must not be applied twice.
         let rest: Vec<Write>;
         let writes = if self.applied.is_empty() {
             writes
@@ -101,33 +103,41 @@ impl Writer {
                 .collect();
             &rest
         };
+
         if writes.is_empty() {
             return Ok(());
         }
+
         let Some(node) = leases.node().id() else {
             return Err(
                 session.unreachable("the node was taken for dead, and has to register again")
             );
         };
+        // Another node's numbers and leases mean nothing for this one.
         if self.node != Some(node) {
             (self.node, self.number) = (Some(node), 0);
             self.known.clear();
         }
+
         let known = self.look_up(session, leases, node, writes).await?;
+
         let accepts = writes.iter().filter(|write| matches!(write, Write::Accept { .. })).count();
         let mut numbers = self.reserve(session, accepts).await?.into_iter();
+
         let next_no =
             || numbers.next().expect("invariant: one number is reserved for each new run");
         let needs_of =
             |spec: &str| self.needs.as_ref().map(|needs| needs.of(spec)).unwrap_or_default();
+
         let batch = Batch::fold(writes, &known, next_no, &mut self.packer, needs_of)?;
+
         self.number += 1;
         self.send(session, leases, node, batch, writes).await
     }
 
-    /// Finds out what became of the last commit, if that is unknown. A run that it accepted, and
-    /// that these writes do not accept again, was refused to its client but exists: whoever takes
-    /// it executes it.
+    /// Finds out whether the last commit was applied, if that is unknown. A run that it accepted,
+    /// and that these writes do not accept again, exists although its client got an error: it is
+    /// released, and the node that takes it executes it.
     async fn settle(
         &mut self,
         session: &Session,
@@ -138,23 +148,28 @@ impl Writer {
         let is_unused = session
             .repeat(async |client: &mut Object| statements::use_up(client, node, number).await)
             .await?;
+
         let Some(doubtful) = self.in_doubt.take() else { return Ok(()) };
         self.finish(leases, node, &doubtful.batch, !is_unused);
+
         if is_unused {
             return Ok(());
         }
+
         self.applied = doubtful.writes;
+
         let is_accepted_again = |run: &String| {
             writes.iter().any(|write| matches!(write, Write::Accept { row, .. } if row.id == *run))
         };
         for run in accepted(&doubtful.batch).into_iter().filter(|run| !is_accepted_again(run)) {
             leases.node().release(&run);
         }
-        leases.wake.notify_one();
+
+        leases.this.wake.notify_one();
         Ok(())
     }
 
-    /// What is known of the runs that are written. Takes those that nobody holds.
+    /// Returns what is known of the runs to be written. Takes those that no node holds.
     async fn look_up(
         &mut self,
         session: &Session,
@@ -164,15 +179,17 @@ impl Writer {
     ) -> Result<HashMap<String, Known>, JournalError> {
         let mut found = HashMap::new();
         let mut missing = Vec::new();
+
         for id in needed(writes) {
             let epoch = leases.node().epoch(&id.to_owned());
             match self.known.get(id) {
                 Some(known) if epoch == Some(Epoch(known.epoch)) => {
-                    drop(found.insert(id.to_owned(), *known))
+                    found.insert(id.to_owned(), *known);
                 }
                 _ => missing.push(id),
             }
         }
+        // Runs that the node has already, so that accepting them again is refused.
         for write in writes {
             if let Write::Accept { row, .. } = write
                 && let Some(known) = self.known.get(&row.id)
@@ -180,12 +197,17 @@ impl Writer {
                 found.insert(row.id.clone(), *known);
             }
         }
+
         if missing.is_empty() {
             return Ok(found);
         }
+
+        // Named to the node, so that a heartbeat's answer meanwhile does not release what is taken
+        // here.
         leases.node().accepting(missing.iter().map(|id| (*id).to_owned()));
         let looked_up = self.look_up_missing(session, leases, node, &missing).await;
         leases.node().accepted(node, missing.iter().map(|id| (*id).to_owned()), false);
+
         found.extend(looked_up?);
         Ok(found)
     }
@@ -200,6 +222,7 @@ impl Writer {
         let mut rows = session
             .repeat(async |client: &mut Object| statements::known(client, missing).await)
             .await?;
+
         let free: Vec<i64> = rows
             .iter()
             .filter(|row| !row.1.is_over && row.2.is_none())
@@ -209,15 +232,18 @@ impl Writer {
             session
                 .repeat(async |client: &mut Object| statements::take(client, node, &free).await)
                 .await?;
+            // Read again: only now that they are taken can no other node change them.
             rows = session
                 .repeat(async |client: &mut Object| statements::known(client, missing).await)
                 .await?;
         }
+
         let mut lost = Vec::new();
         for (id, known, holder) in &rows {
             let mut held = leases.node();
             let is_ours =
                 *holder == Some(node) && held.id() == Some(node) && !held.is_releasing(id);
+
             if known.is_over {
                 continue;
             }
@@ -228,6 +254,7 @@ impl Writer {
                 lost.push(id.clone());
             }
         }
+
         if lost.is_empty() {
             Ok(rows.into_iter().map(|(id, known, _)| (id, known)).collect())
         } else {
@@ -237,10 +264,12 @@ impl Writer {
 
     async fn reserve(&mut self, session: &Session, count: usize) -> Result<Vec<i64>, JournalError> {
         let mut numbers: Vec<i64> = self.numbers.by_ref().take(count).collect();
+
         while numbers.len() < count {
             let first = session
                 .repeat(async |client: &mut Object| statements::next_numbers(client).await)
                 .await?;
+
             self.numbers = first..first + NUMBERS;
             let rest = count - numbers.len();
             numbers.extend(self.numbers.by_ref().take(rest));
@@ -258,9 +287,12 @@ impl Writer {
         writes: &[Write],
     ) -> Result<(), JournalError> {
         let accepted = accepted(&batch);
+
         leases.node().accepting(accepted.iter().cloned());
+
         let (started, number, mut pause) = (Instant::now(), self.number, PAUSE_MIN);
-        // Whether an earlier attempt may have been applied, or may be yet.
+
+        // Whether an earlier attempt may have been applied, or may still be.
         let mut is_doubtful = false;
         loop {
             let (most, is_alone) = (leases.room.most(), leases.room.is_crowded());
@@ -270,6 +302,7 @@ impl Writer {
                 most: most.map(|most| i64::try_from(most).unwrap_or(i64::MAX)),
                 is_alone,
             };
+
             let sent = session
                 .once(async |client: &mut Object| {
                     let sent = if batch.reviews.is_empty() {
@@ -283,6 +316,7 @@ impl Writer {
                             explain(client, node, number, &batch, reason).await
                         }
                         Err(Failure::Crowded) => Ok(Attempt::Crowded),
+                        // The runs counted may be those of an earlier attempt of this very commit.
                         Err(Failure::Full { .. })
                             if is_doubtful && !statements::use_up(client, node, number).await? =>
                         {
@@ -299,7 +333,9 @@ impl Writer {
                     }
                 })
                 .await;
+
             match sent {
+                // At once, and alone: no time is lost, since nothing has failed.
                 Ok(Attempt::Crowded) => {
                     leases.room.set_crowded(true);
                     continue;
@@ -331,18 +367,21 @@ impl Writer {
                     return Err(error);
                 }
             }
+
             sleep(pause).await;
             pause = (pause * 2).min(PAUSE_MAX);
         }
     }
 
-    /// The fate of a commit is known.
+    /// Updates what is known of runs after a commit was applied, or was certainly not.
     fn finish(&mut self, leases: &Leases, node: NodeId, batch: &Batch, is_applied: bool) {
         let mut held = leases.node();
+
         held.accepted(node, accepted(batch), is_applied);
         if !is_applied {
             return;
         }
+
         for (id, draft) in &batch.drafts {
             if draft.after.is_over {
                 held.finished(id);
@@ -352,10 +391,11 @@ impl Writer {
             }
         }
         drop(held);
+
         leases.tell(batch.drafts.keys().map(|run| News::Changed(run.clone())));
     }
 
-    /// Runs that other nodes hold now.
+    /// Forgets runs that other nodes hold now.
     fn forget(&mut self, leases: &Leases, batch: &Batch, runs: &[String]) {
         for run in runs {
             self.known.remove(run);
@@ -364,9 +404,10 @@ impl Writer {
                 .get(run)
                 .and_then(|draft| draft.before)
                 .map(|before| Epoch(before.epoch));
+
             if let Some(epoch) = epoch {
                 let effects = leases.node().lost(run, epoch);
-                leases.announce(effects);
+                leases.this.announce(effects);
             }
         }
     }
@@ -377,7 +418,7 @@ fn accepted(batch: &Batch) -> Vec<String> {
     accepted.map(|(id, _)| id.clone()).collect()
 }
 
-/// Why the store refused an attempt: an earlier one may have been applied.
+/// Finds out why the store refused an attempt: an earlier one may have been applied.
 async fn explain(
     client: &Object,
     node: NodeId,
@@ -386,17 +427,21 @@ async fn explain(
     reason: String,
 ) -> Result<Attempt, Failure> {
     let stored = statements::last_commit(client, node).await?;
+
     let claims = batch.claims();
     let ids: Vec<&str> = claims.iter().map(|claim| claim.run.as_str()).collect();
     let known = statements::known(client, &ids).await?;
-    // Nobody holds a run that is over: what it claims is its state.
+
+    // No node holds a run that is over, so there is no lease to judge.
     let is_over = |claim: &Claim<String>| {
         batch.drafts[&claim.run].before.is_some_and(|before| before.is_over)
     };
     let (over, held): (Vec<_>, Vec<_>) = claims.into_iter().partition(is_over);
+
     let ids: Vec<String> = held.iter().map(|claim| claim.run.clone()).collect();
     let found = statements::found(&ids, &known);
     let number = u64::try_from(number).unwrap_or_default();
+
     let refused = |reason| Ok(Attempt::Refused(JournalError::Refused(reason)));
     match judge(node, number, stored, &held, &found) {
         Verdict::Committed => Ok(Attempt::Applied),

@@ -1,6 +1,6 @@
-//! What the nodes that share a store need of it beside the journal.
+//! What nodes that share a store need from it in addition to the journal.
 
-use crate::JournalError;
+use crate::error::JournalError;
 
 /// One node, as the store knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -8,9 +8,9 @@ pub struct NodeStatus {
     pub id: i64,
     /// For people; names need not differ.
     pub name: String,
-    /// Of its program.
+    /// Version of its program.
     pub version: String,
-    /// Whether it is the one that answers.
+    /// Whether this is the node that reports.
     pub is_this: bool,
     /// Most free runs that it takes by itself.
     pub capacity: u64,
@@ -21,9 +21,9 @@ pub struct NodeStatus {
     /// Milliseconds until its lease ends, unless it sends a heartbeat; negative when the lease has
     /// ended and no other node has noticed yet.
     pub lease_left_ms: i64,
-    /// Milliseconds since its last heartbeat; `None` if its version does not say.
+    /// Milliseconds since its last heartbeat; `None` if it is unknown.
     pub lag_ms: Option<u64>,
-    /// What runs need, as far as the node has it, sorted: engines, pools, programs.
+    /// What the node has that runs may need, sorted: engines, pools, programs.
     pub agents: Vec<String>,
 }
 
@@ -31,15 +31,15 @@ pub struct NodeStatus {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockedRun {
     pub id: String,
-    /// What it needs and no live node has, sorted; if each is somewhere but not all on one node,
-    /// all that it needs.
+    /// What it needs and no live node has, sorted. If every need is met by some node, but all of
+    /// them by none, this lists all needs.
     pub missing: Vec<String>,
 }
 
 /// The nodes of a store and the runs that they share.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterStatus {
-    /// Those that are not dead, oldest first.
+    /// Nodes that are not dead, oldest first.
     pub nodes: Vec<NodeStatus>,
     pub open_runs: u64,
     /// Open runs that no node holds.
@@ -47,14 +47,14 @@ pub struct ClusterStatus {
     /// Milliseconds since the oldest of them was accepted, as far as the clocks of its node and the
     /// store agree.
     pub oldest_waiting_ms: Option<u64>,
-    /// Those of them that no live node can take, oldest first.
+    /// The waiting runs that no live node can take, oldest first.
     pub blocked: Vec<BlockedRun>,
 }
 
 /// A store that several nodes share. Methods block, unless they say otherwise.
 pub trait Cluster: Send + Sync {
-    /// Asks for the end of a run: of the node that holds it, now or later. It stays asked for until
-    /// the run is over. A run that is over already stays as it is.
+    /// Requests the end of a run from the node that holds it, now or later. The request stands
+    /// until the run is over. A run that is over already stays as it is.
     ///
     /// # Errors
     /// [`JournalError::NotWritable`] when the store cannot be reached; the request may have been
@@ -72,7 +72,7 @@ pub trait Cluster: Send + Sync {
     /// name the same number. Does not block.
     fn limit_open_runs(&self, most: u64);
 
-    /// The node takes up to so many free runs from now on. Does not block.
+    /// Sets the node's capacity, the most free runs that it takes by itself. Does not block.
     fn set_capacity(&self, capacity: usize);
 
     /// Open runs that this node does not hold, as of its last heartbeat or refused commit. Does not

@@ -3,11 +3,11 @@
 use zstd::bulk::{Compressor, decompress};
 use zstd::zstd_safe::{CParameter, compress_bound};
 
-use crate::JournalError;
+use crate::error::JournalError;
 
 /// Shorter bodies are stored plain: the frame headers would outweigh the gain.
 const COMPRESSED_FROM: usize = 512;
-/// The fastest level.
+/// zstd's fastest regular level: commits wait for it.
 const ZSTD_LEVEL: i32 = 1;
 /// Longest body before compression. SQLite's own limit is 1,000,000,000.
 const BODY_BYTES_MAX: usize = 256 << 20;
@@ -70,6 +70,7 @@ impl Packer {
                     body.len()
                 ))
             })?;
+
         if body.len() >= COMPRESSED_FROM {
             self.buffer.clear();
             self.buffer.reserve(compress_bound(body.len()));
@@ -91,11 +92,13 @@ impl Packer {
 pub fn unpack(packing: Packing, bytes: i64, body: &[u8]) -> Result<Vec<u8>, String> {
     let length = usize::try_from(bytes).ok().filter(|length| *length <= BODY_BYTES_MAX);
     let length = length.ok_or_else(|| format!("a body cannot have {bytes} bytes"))?;
+
     let plain = match packing {
         Packing::Plain => body.to_vec(),
         Packing::Zstd => decompress(body, length)
             .map_err(|error| format!("its body cannot be decompressed: {error}"))?,
     };
+
     if plain.len() == length {
         Ok(plain)
     } else {
@@ -117,6 +120,7 @@ mod tests {
             let mut packer = Packer::new().unwrap();
             for (length, modulus) in bodies {
                 let body: Vec<u8> = random(1, length).into_iter().map(|byte| byte % modulus).collect();
+
                 let packed = packer.pack(&body).unwrap();
                 prop_assert!(packed.body.len() <= body.len());
                 prop_assert_eq!(unpack(packed.packing, packed.bytes, packed.body), Ok(body));
@@ -131,8 +135,10 @@ mod tests {
         {
             assert_eq!(packer.pack(&vec![b'a'; length]).unwrap().packing, expected, "{length}");
         }
+
         let noise = random(7, 1_024);
         assert_eq!(packer.pack(&noise).unwrap().packing, Packing::Plain);
+
         let message = packer.pack(&vec![0; BODY_BYTES_MAX + 1]).err().unwrap().to_string();
         assert!(message.contains("268435457"), "{message}");
     }
@@ -151,6 +157,8 @@ mod tests {
                 "byte {at}: other content"
             );
         }
+
+        // Wrong lengths are damage, too.
         for bytes in [-1, 0, 799, 801, i64::MAX] {
             assert!(unpack(packed.packing, bytes, packed.body).is_err(), "{bytes}");
         }

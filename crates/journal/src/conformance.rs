@@ -1,29 +1,36 @@
-//! The conformance suite of journals: examples here, and a comparison with a model in `model.rs`.
+//! The conformance suite of journals: examples here and in the modules, and a comparison with a
+//! model in `model.rs`.
 //!
 //! A test module invokes `conformance::suite!(make)`, where `make()` returns an empty [`Store`].
 //! Tests in other crates need the feature `testing`.
 
-// It is test code, but other crates compile it as a part of the library.
+// This is test code, but other crates compile it as part of the library.
 #![allow(clippy::unwrap_used)]
 
 mod copying;
+mod fixtures;
 mod model;
 mod owners;
+mod reading;
 mod removal;
 mod reviews;
 
-use super::{
-    Head, IdempotencyKey, Journal, JournalError, Query, ReviewCounts, RunRow, Segment, Snapshot,
-    Write,
-};
+use crate::journal::Write;
+use crate::records::{IdempotencyKey, ReviewCounts, RunRow, Segment, Snapshot};
+use fixtures::{refused, save};
 
 pub use copying::{
     a_copy_changes_no_other_run, an_interrupted_copy_is_completed, copies_are_whole,
 };
+pub use fixtures::{Make, Store, accept, append, end, events, ids, noise, random, row};
 pub use model::agrees_with_the_model;
 pub use owners::{
     an_owner_is_cleaned_up_alone, keys_outlive_their_run, lists_do_not_go_on_after_a_foreign_run,
     the_largest_owner_makes_room,
+};
+pub use reading::{
+    bodies_of_any_size_come_back, lists_are_paged_newest_first, open_runs_come_oldest_first,
+    readers_see_whole_batches, reads_are_bounded_by_bytes, segments_are_read_from_any_event,
 };
 pub use removal::{
     a_removal_is_finished_by_another_process, bytes_are_removed_from_the_oldest_end,
@@ -33,14 +40,6 @@ pub use reviews::{
     flags_are_events_of_the_run, reviews_go_with_their_run, reviews_keep_their_history,
     runs_to_review_are_listed,
 };
-
-/// A store under test.
-pub trait Store {
-    fn journal(&self) -> &dyn Journal;
-
-    /// Closes and reopens it, as another process would.
-    fn reopen(&mut self);
-}
 
 /// Declares a test for each property.
 #[macro_export]
@@ -71,86 +70,10 @@ macro_rules! conformance_suite {
 }
 pub use conformance_suite as suite;
 
-/// Makes an empty store.
-pub type Make<'a> = &'a dyn Fn() -> Box<dyn Store>;
-
-/// A new run without events.
-pub fn row(id: &str) -> RunRow {
-    let spec = format!(r#"{{"task":"edit_distance","id":"{id}"}}"#);
-    RunRow {
-        id: id.to_owned(),
-        owner: "ada".to_owned(),
-        created_ms: 1_000,
-        updated_ms: 1_000,
-        task: "edit_distance".to_owned(),
-        status: "queued".to_owned(),
-        is_over: false,
-        resumed: 0,
-        summary: r#"{"steps":0}"#.to_owned(),
-        split: None,
-        reviews: ReviewCounts::default(),
-        head: Head::genesis(&spec),
-        spec,
-    }
-}
-
-pub fn accept(id: &str) -> Write {
-    Write::Accept { row: row(id), key: None }
-}
-
-/// `count` events that follow a head.
-pub fn events(head: Head, count: u64) -> Segment {
-    Segment::following(head, (1..=count).map(|at| format!(r#"{{"event":{}}}"#, head.seq + at)))
-}
-
-/// Incompressible bytes.
-pub fn random(seed: u64, length: usize) -> Vec<u8> {
-    let next = |state: &u64| {
-        Some((state ^ (state << 13)) ^ ((state ^ (state << 13)) >> 7)).map(|x| x ^ (x << 17))
-    };
-    std::iter::successors(Some(seed + 1), next)
-        .map(|state| state.to_le_bytes()[3])
-        .take(length)
-        .collect()
-}
-
-/// A nearly incompressible event of `length` bytes that follows a head.
-pub fn noise(head: Head, length: usize) -> Segment {
-    let letters = random(head.seq, length).into_iter().map(|byte| 0x80 | byte).collect::<Vec<_>>();
-    Segment::following(head, [letters])
-}
-
-pub fn append(id: &str, segment: &Segment) -> Write {
-    Write::Append { id: id.to_owned(), segment: segment.clone() }
-}
-
-/// Ends a run.
-pub fn end(id: &str, updated_ms: u64) -> Write {
-    let (id, status, summary) =
-        (id.to_owned(), "succeeded".to_owned(), r#"{"answer":7}"#.to_owned());
-    Write::Update { id, updated_ms, status, is_over: true, resumed: 0, summary }
-}
-
-fn save(id: &str, seq: u64, body: &[u8]) -> Write {
-    Write::Save { id: id.to_owned(), snapshot: Snapshot { seq, body: body.to_owned() } }
-}
-
-/// Fails unless the batch is refused with all of these parts in the message.
-fn refused(journal: &dyn Journal, writes: &[Write], parts: &[&str]) {
-    let error = journal.commit(writes).expect_err("it is refused");
-    assert!(matches!(error, JournalError::Refused(_)), "{error}");
-    for part in parts {
-        assert!(error.to_string().contains(part), "{part:?} is missing in {:?}", error.to_string());
-    }
-}
-
-pub fn ids(rows: Vec<RunRow>) -> Vec<String> {
-    rows.into_iter().map(|row| row.id).collect()
-}
-
 pub fn accepted_runs_are_there(make: Make<'_>) {
     let mut store = make();
     assert_eq!(store.journal().run("r").unwrap(), None);
+
     let odd = RunRow {
         owner: String::new(),
         task: "Ü \0 '\"; --".to_owned(),
@@ -161,7 +84,9 @@ pub fn accepted_runs_are_there(make: Make<'_>) {
         split: Some("b".to_owned()),
         ..row("an id with 'quotes' and \u{1f980}")
     };
+
     store.journal().commit(&[accept("r"), Write::Accept { row: odd.clone(), key: None }]).unwrap();
+
     for _ in 0..2 {
         assert_eq!(store.journal().run("r").unwrap(), Some(row("r")));
         assert_eq!(store.journal().run(&odd.id).unwrap().as_ref(), Some(&odd));
@@ -173,9 +98,12 @@ pub fn accepted_runs_are_there(make: Make<'_>) {
 
 pub fn a_batch_is_whole_or_nothing(make: Make<'_>) {
     let mut store = make();
+
     store.journal().commit(&[accept("r")]).unwrap();
     let first = events(row("r").head, 3);
+
     let good = [accept("s"), append("r", &first), save("r", 2, b"state"), end("s", 5)];
+
     let bad = [
         accept("r"),
         append("t", &first),
@@ -183,6 +111,7 @@ pub fn a_batch_is_whole_or_nothing(make: Make<'_>) {
         save("r", 4, b""),
         append("s", &first),
     ];
+
     for bad in bad {
         refused(store.journal(), &[&good[..], &[bad]].concat(), &[]);
         for _ in 0..2 {
@@ -193,8 +122,10 @@ pub fn a_batch_is_whole_or_nothing(make: Make<'_>) {
             store.reopen();
         }
     }
+
     store.journal().commit(&good).unwrap();
     store.journal().commit(&[]).unwrap();
+
     assert_eq!(store.journal().run("r").unwrap().unwrap().head, first.head());
     assert_eq!(store.journal().segments("r", 0, 1).unwrap(), [first]);
     let ended = store.journal().run("s").unwrap().unwrap();
@@ -209,6 +140,7 @@ pub fn appends_follow_the_head(make: Make<'_>) {
     let first = events(row("r").head, 3);
     let second = events(first.head(), 2);
     let third = events(second.head(), 1);
+
     refused(store.journal(), &[append("r", &first)], &["there is no run \"r\""]);
     store.journal().commit(&[accept("r"), accept("s")]).unwrap();
     refused(
@@ -216,12 +148,15 @@ pub fn appends_follow_the_head(make: Make<'_>) {
         &[append("r", &second)],
         &["\"r\"", "events from 4", "its last event, 0"],
     );
+
     store.journal().commit(&[append("r", &first)]).unwrap();
     refused(store.journal(), &[append("r", &first)], &["events from 1", "its last event, 3"]);
     refused(store.journal(), &[append("r", &third)], &["events from 6", "its last event, 3"]);
     refused(store.journal(), &[append("s", &second)], &["\"s\"", "its last event, 0"]);
-    // Several of a run in a batch follow each other.
+
+    // Several segments of a run in a batch follow each other.
     store.journal().commit(&[append("r", &second), append("r", &third)]).unwrap();
+
     assert_eq!(store.journal().run("r").unwrap().unwrap().head, third.head());
     assert_eq!(store.journal().run("s").unwrap().unwrap().head, row("s").head);
     assert_eq!(store.journal().segments("r", 0, 1 << 20).unwrap(), [first, second, third]);
@@ -231,6 +166,7 @@ pub fn runs_that_are_over_stay_so(make: Make<'_>) {
     let mut store = make();
     let first = events(row("r").head, 1);
     store.journal().commit(&[accept("r"), append("r", &first), end("r", 9)]).unwrap();
+
     let again = Write::Update {
         id: "r".into(),
         updated_ms: 10,
@@ -239,12 +175,14 @@ pub fn runs_that_are_over_stay_so(make: Make<'_>) {
         resumed: 1,
         summary: String::new(),
     };
+
     for _ in 0..2 {
         refused(store.journal(), &[append("r", &events(first.head(), 1))], &["\"r\"", "over"]);
         refused(store.journal(), std::slice::from_ref(&again), &["\"r\"", "over"]);
         assert_eq!(store.journal().run("r").unwrap().unwrap().updated_ms, 9);
         store.reopen();
     }
+
     refused(store.journal(), &[end("nowhere", 1)], &["\"nowhere\""]);
 }
 
@@ -254,16 +192,19 @@ pub fn keys_belong_to_an_owner(make: Make<'_>) {
         |key: &str, byte| Some(IdempotencyKey { key: key.to_owned(), fingerprint: [byte; 32] });
     let of = |owner: &str, id: &str| RunRow { owner: owner.to_owned(), ..row(id) };
     let accept = |row: RunRow, key| Write::Accept { row, key };
+
     let runs = [
         accept(of("ada", "a"), key("k", 1)),
         accept(of("bob", "b"), key("k", 2)),
         accept(of("ada", "c"), None),
     ];
+
     store.journal().commit(&runs).unwrap();
     store
         .journal()
         .commit(&[accept(of("ada", "d"), None), accept(of("", "e"), key("", 3))])
         .unwrap();
+
     for _ in 0..2 {
         refused(
             store.journal(),
@@ -284,59 +225,14 @@ pub fn keys_belong_to_an_owner(make: Make<'_>) {
     }
 }
 
-pub fn segments_are_read_from_any_event(make: Make<'_>) {
-    let store = make();
-    let first = events(row("r").head, 3);
-    let second = events(first.head(), 1);
-    let third = events(second.head(), 4);
-    let other = events(row("s").head, 9);
-    let all = [first, second, third];
-    store.journal().commit(&[accept("q"), accept("r"), accept("s"), append("s", &other)]).unwrap();
-    store
-        .journal()
-        .commit(&all.iter().map(|segment| append("r", segment)).collect::<Vec<_>>())
-        .unwrap();
-    for (after, from) in
-        [(0, 0), (1, 0), (2, 0), (3, 1), (4, 2), (5, 2), (7, 2), (8, 3), (9, 3), (u64::MAX, 3)]
-    {
-        assert_eq!(
-            store.journal().segments("r", after, 1 << 20).unwrap(),
-            all[from..],
-            "after {after}"
-        );
-    }
-    for id in ["q", "nowhere"] {
-        assert_eq!(store.journal().segments(id, 0, 1 << 20).unwrap(), [], "{id}");
-    }
-}
-
-pub fn reads_are_bounded_by_bytes(make: Make<'_>) {
-    let store = make();
-    let mut head = row("r").head;
-    let mut all = Vec::new();
-    // Four bodies of 10 bytes.
-    for _ in 0..4 {
-        all.push(Segment::following(head, ["123456789"]));
-        head = all[all.len() - 1].head();
-    }
-    store.journal().commit(&[accept("r")]).unwrap();
-    store
-        .journal()
-        .commit(&all.iter().map(|segment| append("r", segment)).collect::<Vec<_>>())
-        .unwrap();
-    for (bytes, expected) in
-        [(0, 1), (1, 1), (10, 1), (11, 2), (20, 2), (21, 3), (40, 4), (usize::MAX, 4)]
-    {
-        assert_eq!(store.journal().segments("r", 0, bytes).unwrap(), all[..expected], "{bytes}");
-    }
-}
-
 pub fn the_newest_snapshot_is_kept(make: Make<'_>) {
     let mut store = make();
     let first = events(row("r").head, 5);
     refused(store.journal(), &[save("r", 0, b"")], &["\"r\""]);
     store.journal().commit(&[accept("r"), save("r", 0, b"begin"), append("r", &first)]).unwrap();
+
     refused(store.journal(), &[save("r", 6, b"")], &["event 6", "last event is 5"]);
+
     for (seq, body) in [(2, &b"two"[..]), (5, &random(2, 100_000)), (5, b"")] {
         store.journal().commit(&[save("r", seq, body)]).unwrap();
         let expected = Snapshot { seq, body: body.to_owned() };
@@ -344,97 +240,15 @@ pub fn the_newest_snapshot_is_kept(make: Make<'_>) {
         store.reopen();
         assert_eq!(store.journal().snapshot("r").unwrap(), Some(expected));
     }
+
     assert_eq!(store.journal().snapshot("nowhere").unwrap(), None);
-}
-
-pub fn lists_are_paged_newest_first(make: Make<'_>) {
-    let store = make();
-    let run = |id: &str, created_ms, owner: &str, status: &str, task: &str| {
-        let (owner, status, task) = (owner.to_owned(), status.to_owned(), task.to_owned());
-        Write::Accept { row: RunRow { owner, created_ms, task, status, ..row(id) }, key: None }
-    };
-    let runs = [
-        run("b", 1, "ada", "queued", "x"),
-        run("a", 2, "ada", "running", "y"),
-        run("c", 2, "bob", "queued", "x"),
-        run("B", 2, "ada", "queued", "x"),
-        run("d", 9, "bob", "running", "x"),
-    ];
-    store.journal().commit(&runs).unwrap();
-    let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-    let list = |owner, status, task, after, limit| {
-        let (owner, status, task, after) = (text(owner), text(status), text(task), text(after));
-        let query = Query { owner, status, task, after, limit, ..Query::default() };
-        store.journal().list(&query).map(|page| ids(page.rows))
-    };
-    type Case<'a> = (&'a str, &'a str, &'a str, &'a str, u32, &'a [&'a str]);
-    let cases: [Case<'_>; 14] = [
-        ("", "", "", "", 9, &["d", "c", "a", "B", "b"]),
-        ("", "", "", "", 2, &["d", "c"]),
-        ("", "", "", "c", 2, &["a", "B"]),
-        ("", "", "", "B", 2, &["b"]),
-        ("", "", "", "b", 2, &[]),
-        ("", "", "", "", 0, &[]),
-        ("ada", "", "", "", 9, &["a", "B", "b"]),
-        ("ada", "", "", "a", 9, &["B", "b"]),
-        ("", "queued", "", "", 9, &["c", "B", "b"]),
-        ("", "", "x", "", 9, &["d", "c", "B", "b"]),
-        ("ada", "queued", "", "a", 1, &["B"]),
-        ("bob", "queued", "x", "", 9, &["c"]),
-        ("bob", "queued", "y", "", 9, &[]),
-        ("eve", "", "", "", 9, &[]),
-    ];
-    for (owner, status, task, after, limit, expected) in cases {
-        let found = list(owner, status, task, after, limit).unwrap();
-        assert_eq!(
-            found, expected,
-            "owner {owner:?} status {status:?} task {task:?} after {after:?} limit {limit}"
-        );
-    }
-    let error = list("", "", "", "nowhere", 9).unwrap_err();
-    assert!(matches!(&error, JournalError::NoSuchRun { id } if id == "nowhere"), "{error}");
-}
-
-pub fn open_runs_come_oldest_first(make: Make<'_>) {
-    let mut store = make();
-    let run =
-        |id: &str, created_ms| Write::Accept { row: RunRow { created_ms, ..row(id) }, key: None };
-    store.journal().commit(&[run("c", 1), run("b", 3), run("a", 3), run("d", 2)]).unwrap();
-    let first = events(row("b").head, 2);
-    store.journal().commit(&[end("d", 4), append("b", &first)]).unwrap();
-    for _ in 0..2 {
-        let open = store.journal().open_runs().unwrap().rows;
-        assert_eq!(open[2].head, first.head());
-        assert_eq!(ids(open), ["c", "a", "b"]);
-        store.reopen();
-    }
-}
-
-pub fn bodies_of_any_size_come_back(make: Make<'_>) {
-    let mut store = make();
-    let mut head = row("r").head;
-    let mut all = Vec::new();
-    store.journal().commit(&[accept("r")]).unwrap();
-    for length in [0, 1, 510, 511, 512, 4_001, 5_000, 70_001, 1 << 20] {
-        let mut line = if length % 2 == 0 { vec![b'a'; length] } else { random(3, length) };
-        line.retain(|byte| *byte != b'\n');
-        let segment = Segment::following(head, [line]);
-        head = segment.head();
-        store
-            .journal()
-            .commit(&[append("r", &segment), save("r", head.seq, &segment.body)])
-            .unwrap();
-        assert_eq!(store.journal().snapshot("r").unwrap().unwrap().body, segment.body);
-        all.push(segment);
-    }
-    store.reopen();
-    assert!(store.journal().segments("r", 0, usize::MAX).unwrap() == all, "a body has changed");
 }
 
 pub fn writes_of_nonsense_are_refused(make: Make<'_>) {
     let store = make();
     store.journal().commit(&[accept("r")]).unwrap();
     let good = events(row("r").head, 2);
+
     type Change = fn(&mut Segment);
     let cases: [(Change, &str); 6] = [
         (|segment| segment.count = 3, "2 lines for 3 events"),
@@ -444,35 +258,42 @@ pub fn writes_of_nonsense_are_refused(make: Make<'_>) {
         (|segment| segment.first_seq = 0, "events from 0"),
         (|segment| segment.first_seq = u64::MAX, "do not follow"),
     ];
+
     for (change, part) in cases {
         let mut segment = good.clone();
         change(&mut segment);
         refused(store.journal(), &[append("r", &segment)], &["\"r\"", part]);
     }
+
     let mut with_events = row("s");
     with_events.head.seq = 1;
     let mut of_another = row("s");
     of_another.head = row("t").head;
     let late = RunRow { created_ms: u64::MAX, ..row("s") };
     let flagged = RunRow { reviews: ReviewCounts { needed: 1, open: 1, rejected: 0 }, ..row("s") };
+
     let cases = [
         (with_events, "no events"),
         (of_another, "its spec"),
         (late, "too large"),
         (flagged, "no flagged"),
     ];
+
     for (row, part) in cases {
         refused(store.journal(), &[Write::Accept { row, key: None }], &[part]);
     }
+
     store.journal().commit(&[append("r", &good)]).unwrap();
 }
 
 pub fn probes_change_nothing(make: Make<'_>) {
     let store = make();
     store.journal().commit(&[accept("r")]).unwrap();
+
     for _ in 0..3 {
         store.journal().probe().unwrap();
     }
+
     assert_eq!(store.journal().run("r").unwrap(), Some(row("r")));
     assert_eq!(store.journal().size().unwrap().runs, 1);
 }
@@ -481,53 +302,15 @@ pub fn sizes_are_counted(make: Make<'_>) {
     let store = make();
     let empty = store.journal().size().unwrap();
     assert_eq!((empty.runs, empty.open_runs), (0, 0));
+
     let large = Segment::following(
         row("r").head,
         (0..100_000).map(|at: u64| (at * at * at % 999_983).to_string()),
     );
+
     store.journal().commit(&[accept("r"), accept("s"), append("r", &large), end("s", 1)]).unwrap();
+
     let size = store.journal().size().unwrap();
     assert_eq!((size.runs, size.open_runs), (2, 1));
     assert!((100_000..2_000_000).contains(&(size.bytes - empty.bytes)), "{size:?}");
-}
-
-/// Reads beside a writer see a run with all of a batch or with none of it, and never go back.
-pub fn readers_see_whole_batches(make: Make<'_>) {
-    let store = make();
-    let journal = store.journal();
-    journal.commit(&[accept("r")]).unwrap();
-    std::thread::scope(|scope| {
-        let reader = scope.spawn(|| {
-            let (mut seen, mut steps) = (0, 0);
-            while seen < 40 {
-                let row = journal.run("r").unwrap().unwrap();
-                assert!(
-                    row.head.seq.is_multiple_of(4) && row.head.seq >= seen,
-                    "{} after {seen}",
-                    row.head.seq
-                );
-                assert_eq!(row.updated_ms, 1_000 + row.head.seq);
-                seen = row.head.seq;
-                steps += 1;
-            }
-            steps
-        });
-        let mut head = row("r").head;
-        for _ in 0..10 {
-            let (first, second) = (events(head, 1), events(events(head, 1).head(), 3));
-            head = second.head();
-            let (status, summary) = ("running".to_owned(), String::new());
-            let updated_ms = 1_000 + head.seq;
-            let update = Write::Update {
-                id: "r".into(),
-                updated_ms,
-                status,
-                is_over: false,
-                resumed: 0,
-                summary,
-            };
-            journal.commit(&[append("r", &first), append("r", &second), update]).unwrap();
-        }
-        assert!(reader.join().unwrap() > 0);
-    });
 }

@@ -1,14 +1,16 @@
 //! Copies runs from one store to another, of the same kind or not.
 
-use super::{
-    ChainVerifier, FlaggedEvent, Head, Journal, JournalError, Query, ReviewCounts, RunRow, Segment,
-    Write,
-};
+use crate::chain::Head;
+use crate::error::JournalError;
+use crate::journal::{Journal, Query, Write};
+use crate::records::{FlaggedEvent, ReviewCounts, RunRow, Segment};
+use crate::verifier::ChainVerifier;
 
-/// Runs of a page of the listing.
+/// Runs in a page of the listing.
 const PAGE: u32 = 1_000;
-/// Bytes of events of one read, and about those of one commit.
+/// Bytes of events in one read, and roughly in one commit.
 const READ_BYTES: usize = 16 << 20;
+/// Flagged events in a page.
 const FLAGS: u32 = 1_000;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,8 +20,7 @@ pub struct Copied {
     pub events: u64,
     /// Runs among them that were there before.
     pub known: u64,
-    /// Runs among them that are not over: whoever executes the runs of the target goes on with
-    /// them.
+    /// Runs among them that are not over: the nodes of the target continue them.
     pub open: u64,
 }
 
@@ -37,15 +38,19 @@ pub fn copy(from: &dyn Journal, to: &dyn Journal) -> Result<Copied, JournalError
     let mut copied = Copied::default();
     for id in ids(from)?.into_iter().rev() {
         let row = from.run(&id)?.ok_or_else(|| damaged(&id, "it vanished while it was copied"))?;
+
         copied.runs += 1;
         copied.events += row.head.seq;
         copied.open += u64::from(!row.is_over);
+
         let there = to.run(&id)?;
         if there.as_ref() == Some(&row) {
             copied.known += 1;
         } else {
             copy_run(from, to, &row, there)?;
         }
+
+        // Known runs are read back as well: an equal row does not prove that the events are equal.
         if chain(to, &row)? != row.head || to.run(&id)?.as_ref() != Some(&row) {
             return Err(damaged(&id, "it was read back as another"));
         }
@@ -63,9 +68,11 @@ fn ids(from: &dyn Journal) -> Result<Vec<String>, JournalError> {
     let mut query = Query { limit: PAGE, ..Query::default() };
     loop {
         let page = from.list(&query)?;
+        // A damaged row cannot be copied, and a copy that lacks runs would look complete.
         if let Some(row) = page.damaged.into_iter().next() {
             return Err(damaged(&row.id, &row.reason));
         }
+
         ids.extend(page.rows.into_iter().map(|row| row.id));
         match page.next {
             Some(next) => query.after = Some(next),
@@ -74,7 +81,7 @@ fn ids(from: &dyn Journal) -> Result<Vec<String>, JournalError> {
     }
 }
 
-/// The head that the run's events lead to.
+/// The head to which the run's events lead.
 fn chain(journal: &dyn Journal, row: &RunRow) -> Result<Head, JournalError> {
     let mut verifier = ChainVerifier::new(&row.id, &row.spec);
     loop {
@@ -95,9 +102,11 @@ fn copy_run(
     there: Option<RunRow>,
 ) -> Result<(), JournalError> {
     let id = &row.id;
+    // Verified before anything is written, so that a damaged run does not reach the target at all.
     if chain(from, row)? != row.head {
         return Err(damaged(id, "its events do not lead to the head of its row"));
     }
+
     let mut writes = Vec::new();
     let mut head = match there {
         // A copy that was interrupted.
@@ -112,6 +121,7 @@ fn copy_run(
             )));
         }
         None => {
+            // It must be open to take its events; the last write ends it, if it is over.
             let head = Head::genesis(&row.spec);
             let new =
                 RunRow { is_over: false, reviews: ReviewCounts::default(), head, ..row.clone() };
@@ -119,20 +129,26 @@ fn copy_run(
             head
         }
     };
+
     while head.seq < row.head.seq {
         for segment in from.segments(id, head.seq, READ_BYTES)? {
             let segment = after(segment, head);
             head = segment.head();
             writes.push(Write::Append { id: id.clone(), segment });
         }
+        // What remains after the last segment is committed together with reviews, snapshot and
+        // status, so that no interruption leaves a run that is over without them.
         if head.seq < row.head.seq {
             to.commit(&std::mem::take(&mut writes))?;
         }
     }
+
     copy_reviews(from, to, id, &mut writes)?;
+
     if let Some(snapshot) = from.snapshot(id)? {
         writes.push(Write::Save { id: id.clone(), snapshot });
     }
+
     writes.push(Write::Update {
         id: id.clone(),
         updated_ms: row.updated_ms,
@@ -149,12 +165,13 @@ fn after(segment: Segment, head: Head) -> Segment {
     if segment.first_seq == head.seq + 1 {
         return segment;
     }
+
     let events: Vec<&[u8]> =
         segment.events().filter(|(seq, _)| *seq > head.seq).map(|(_, event)| event).collect();
     Segment::following(head, events)
 }
 
-/// Adds those that the target does not have.
+/// Adds the flags and reviews that the target does not have.
 fn copy_reviews(
     from: &dyn Journal,
     to: &dyn Journal,
@@ -165,17 +182,21 @@ fn copy_reviews(
     loop {
         let flagged = from.reviews(id, last, FLAGS)?;
         let Some(next) = flagged.last().map(|flagged| flagged.seq) else { return Ok(()) };
+
         let known = to.reviews(id, last, FLAGS)?;
         writes.push(Write::Flag {
             id: id.to_owned(),
             seqs: flagged.iter().map(|flagged| flagged.seq).collect(),
         });
+
+        // A run's reviews are only ever added to, so that those there are the first of them.
         for FlaggedEvent { seq, reviews } in flagged {
             let there =
                 known.iter().find(|known| known.seq == seq).map_or(0, |known| known.reviews.len());
             let missing = reviews.into_iter().skip(there);
             writes.extend(missing.map(|review| Write::Review { id: id.to_owned(), seq, review }));
         }
+
         last = next;
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 pub enum JournalError {
     #[error("journal.path = {path:?}: {reason}")]
     Open { path: PathBuf, reason: String },
-    /// Another process has it.
+    /// Another process uses the file.
     #[error(
         "journal.path = {path:?}: another process uses it: stop that daemon, or use another journal \
          with --set journal.path=FILE"

@@ -14,7 +14,6 @@ pub struct Budget {
     pub tokens: u64,
     /// Completion tokens; 0 means unlimited. Executors that count tokens do not overrun it: each
     /// turn gets a share of what is left ([`Trajectory::completion_max`](super::Trajectory)).
-    #[serde(default)]
     pub completion_tokens: u64,
     /// Milliseconds from the start of the run.
     pub wall_ms: u64,
@@ -43,6 +42,7 @@ impl Budget {
     /// The budget left after this usage.
     pub fn left(&self, steps: u64, usage: Usage) -> Left {
         let rest = |limit: u64, used: u64| (limit > 0).then(|| limit.saturating_sub(used));
+
         Left {
             steps: self.steps.saturating_sub(steps),
             tokens: rest(self.tokens, usage.total()),
@@ -53,6 +53,7 @@ impl Budget {
     /// The limit that this usage reaches, if any.
     pub fn reached(&self, steps: u64, usage: Usage, elapsed_ms: u64) -> Option<Limit> {
         let is_spent = |limit: u64, used: u64| limit > 0 && used >= limit;
+
         if steps >= self.steps {
             Some(Limit::Steps)
         } else if is_spent(self.tokens, usage.total())

@@ -1,19 +1,19 @@
-//! Shares of the completion tokens that a run has left: what all turns in flight may write together
-//! stays within the budget.
+//! Shares of the completion tokens that a run has left, so that all turns in flight together stay
+//! within the budget.
 
 use super::trajectory::Trajectory;
 use super::turn::TurnId;
 
 #[derive(Default)]
 pub(super) struct CompletionShares {
-    /// What the turns in flight may still write.
+    /// Tokens that the turns in flight may still write.
     allotted: u64,
     /// Turns that wait for a share.
     parked: Vec<(TurnId, Box<Trajectory>)>,
 }
 
 impl CompletionShares {
-    /// Those of a snapshot, which stores no parked turn.
+    /// Restores the shares of a snapshot, which stores no parked turn.
     pub(super) fn restore(allotted: u64) -> Self {
         Self { allotted, parked: Vec::new() }
     }
@@ -31,7 +31,10 @@ impl CompletionShares {
         left: u64,
         slots: u32,
     ) -> Option<Box<Trajectory>> {
+        // At least one token, so that a small rest is used up, but never what other turns may still
+        // write.
         let share = (left / u64::from(slots)).max(1).min(left.saturating_sub(self.allotted));
+
         if share == 0 {
             self.parked.push((id, trajectory));
             return None;

@@ -11,7 +11,7 @@ use super::score::Score;
 pub enum Decision {
     /// The step is committed.
     Proceed,
-    /// The executor is asked again at the same state, with the violations as feedback.
+    /// The executor proposes again at the same state, with the violations as feedback.
     Retry,
     /// The step is dropped, and its action excluded at this state.
     Backtrack,
@@ -53,8 +53,8 @@ pub struct Adaptive {
     target: f64,
     /// Change of the thresholds when the rate changes from 0 to 1.
     gain: f64,
-    /// Pseudo-count: virtual proposals at the target rate before the first one. More of them slow
-    /// the change.
+    /// Pseudo-count: virtual proposals at the target rate before the first one. A larger count
+    /// slows the change.
     smoothing: f64,
     /// Lowest and highest threshold.
     bounds: (Score, Score),
@@ -80,6 +80,7 @@ impl Adaptive {
         if !(smoothing > 0.0 && smoothing.is_finite()) {
             return Err(format!("the smoothing is {smoothing} proposals, set it above 0"));
         }
+
         let (lowest, highest) = bounds;
         if !(lowest <= base.soft && base.soft <= base.hard && base.hard <= highest) {
             return Err(format!(
@@ -88,19 +89,25 @@ impl Adaptive {
                 base.soft, base.hard
             ));
         }
+
         Ok(Self { base, target, gain, smoothing, bounds })
     }
 
     /// The thresholds after `rejections` (retries and backtracks) of `proposals`.
     pub fn thresholds(&self, rejections: u64, proposals: u64) -> Thresholds {
+        // The smoothed rate; `max` keeps it at most 1, whatever the caller counts.
         let rate = (rejections as f64 + self.smoothing * self.target)
             / (proposals.max(rejections) as f64 + self.smoothing);
+
         let shift = self.gain * (rate - self.target);
+
         let (lowest, highest) = self.bounds;
+
         let moved = |tau: Score| {
             let moved = (tau.value() + shift).clamp(lowest.value(), highest.value());
             Score::from_value(moved).expect("invariant: bounds are scores")
         };
+
         Thresholds {
             soft: moved(self.base.soft),
             hard: moved(self.base.hard),
@@ -131,15 +138,20 @@ mod tests {
             proposals in 0_u64..100_000,
             share in 0.0..=1.0_f64,
         ) {
+
             let bounds = (tenths(1), tenths(8));
+
             let policy = Adaptive::new(BASE, target, gain, smoothing, bounds).expect("in range");
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a count")]
             let rejections = (share * proposals as f64) as u64;
+
             let here = policy.thresholds(rejections, proposals);
             prop_assert!(bounds.0 <= here.soft && here.soft <= here.hard && here.hard <= bounds.1);
             prop_assert_eq!(here.retries_max, 2);
+
             let more = policy.thresholds((rejections + 1).min(proposals), proposals);
             prop_assert!(here.soft <= more.soft && here.hard <= more.hard, "more rejections, higher thresholds");
+
             let later = policy.thresholds(rejections, proposals + 1);
             prop_assert!(later.soft <= here.soft && later.hard <= here.hard, "a clean step more, lower thresholds");
         }
@@ -148,8 +160,10 @@ mod tests {
         fn at_its_target_the_adaptive_policy_is_the_threshold_policy(
             proposals in 1_u64..1_000, quarter in 0_u64..=4, gain in 0.0..10.0_f64, tenth in 0_u32..20, retries in 0_u32..4,
         ) {
+
             let bounds = (Score::ZERO, tenths(30));
             let policy = Adaptive::new(BASE, quarter as f64 / 4.0, gain, 8.0, bounds).expect("in range");
+
             let thresholds = policy.thresholds(quarter * proposals, 4 * proposals);
             prop_assert_eq!(thresholds, BASE);
             prop_assert_eq!(policy.thresholds(0, 0), BASE, "before the first proposal");
@@ -178,6 +192,7 @@ mod tests {
     fn every_score_has_a_decision() {
         let score = |value| Score::from_value(value).expect("a score");
         let thresholds = Thresholds { soft: score(0.3), hard: score(0.8), retries_max: 2 };
+
         let rows = [
             (0.0, 0, Decision::Proceed),
             (0.2, 0, Decision::Retry),
@@ -189,6 +204,7 @@ mod tests {
             (0.801, 0, Decision::Backtrack),
             (3.0, 0, Decision::Backtrack),
         ];
+
         for (value, retries, decision) in rows {
             assert_eq!(
                 thresholds.decide(score(value), retries),

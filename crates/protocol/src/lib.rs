@@ -1,6 +1,5 @@
 //! The PRIME protocol as pure functions: what verdicts and decisions do to trajectories and runs.
-//! No clock, no I/O, no actors, no agents: callers carry out the effects that these functions
-//! return.
+//! No clock, no I/O, no actors, no agents: callers execute the effects that these functions return.
 
 pub mod budget;
 mod completion_shares;
@@ -26,6 +25,7 @@ mod stuck_states;
 mod synchronous_search;
 pub mod trajectory;
 mod turn;
+mod verdict;
 pub mod vote;
 
 #[cfg(test)]

@@ -21,15 +21,17 @@ impl Trajectory {
     }
 
     /// Whether an executor is shown the same as in `predicted`, a prediction from this trajectory.
-    /// Compares everything that a decision changes; of the committed lines, their number and the
-    /// last one.
+    /// Compares everything that a decision changes, except that it compares only the number of
+    /// committed lines and the last one.
     pub fn shows_same_as(&self, predicted: &Self) -> bool {
+        // Both have the lines of the trajectory at the fork, so their number and the last suffice.
         let stacks = [&self.stack, &predicted.stack];
         let is_same = self.counts == predicted.counts
             && self.feedback == predicted.feedback
             && self.stack.depth() == predicted.stack.depth()
             && self.stack.lines().next_back() == predicted.stack.lines().next_back()
             && self.stack.notes() == predicted.stack.notes();
+
         debug_assert!(
             !is_same || stacks[0].lines().eq(stacks[1].lines()),
             "the lines below are those forked from"
@@ -38,6 +40,7 @@ impl Trajectory {
             !is_same || self.machine.state() == predicted.machine.state(),
             "the same lines, another state"
         );
+
         is_same
     }
 }
@@ -51,14 +54,17 @@ mod tests {
     const LIMITS: Limits =
         Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 2, ..Limits::DEFAULT };
 
-    /// A trajectory with so many committed steps, and a rejected line at its state.
+    /// A trajectory at the given depth, with a rejected line at its state.
     fn walked(steps: usize, rejected: Option<&str>) -> Trajectory {
         let problem = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 3);
+
         let mut trajectory = Trajectory::new(problem.start(), &LIMITS);
+
         for _ in 0..steps {
             let line = trajectory.machine.reference().expect("a long trace");
             trajectory = trajectory.into_committed(&line, &LIMITS).expect("it goes on");
         }
+
         if let Some(line) = rejected {
             let verdict = Verdict { feedback: Some("no".to_owned()), ..Verdict::default() };
             trajectory.settle(line, false, &verdict, Decision::Backtrack, &LIMITS);
@@ -66,12 +72,14 @@ mod tests {
         trajectory
     }
 
-    /// Decides on the reference's line; gives it back.
+    /// Proposes the reference's line and settles it with this decision.
     fn decide(trajectory: &mut Trajectory, decision: Decision, score: Score) {
         let line = trajectory.machine.reference().expect("a long trace");
         trajectory.machine.propose(&line).expect("legal");
+
         let verdict = Verdict { score, feedback: Some("hm".to_owned()), ..Verdict::default() };
         trajectory.settle(&line, true, &verdict, decision, &LIMITS);
+
         trajectory.usage.add(Usage { prompt: 7, completion: 1 });
     }
 
@@ -80,10 +88,13 @@ mod tests {
         for (depth, rejected) in [(0, None), (0, Some("cmp 9 9")), (5, None), (5, Some("nonsense"))]
         {
             let mut trajectory = walked(depth, rejected);
+
             let line = trajectory.machine.reference().expect("a long trace");
             let predicted = trajectory.predict(&line, &LIMITS).expect("it goes on");
+
             assert!(!trajectory.shows_same_as(&predicted), "nothing is committed yet");
             assert_eq!(predicted.stack.depth(), depth + 1);
+
             for (decision, score) in
                 [(Decision::Retry, Score::from_tenths(1)), (Decision::Backtrack, Score::ZERO)]
             {
@@ -93,11 +104,14 @@ mod tests {
                 decide(&mut other, Decision::Proceed, Score::ZERO);
                 assert!(!other.shows_same_as(&predicted), "it took two proposals");
             }
+
             let mut tolerated = walked(depth, rejected);
             decide(&mut tolerated, Decision::Proceed, Score::from_tenths(2));
             assert!(tolerated.shows_same_as(&predicted), "an executor is not shown scores");
+
             decide(&mut trajectory, Decision::Proceed, Score::ZERO);
             assert!(trajectory.shows_same_as(&predicted));
+
             let line = trajectory.machine.reference().expect("a long trace");
             let further = predicted.into_committed(&line, &LIMITS).expect("it goes on");
             decide(&mut trajectory, Decision::Proceed, Score::ZERO);
@@ -111,13 +125,16 @@ mod tests {
     #[test]
     fn nothing_is_foreseen_of_a_line_that_cannot_be_committed_or_is_the_last() {
         let trajectory = walked(2, None);
+
         assert!(trajectory.predict("nonsense", &LIMITS).is_none());
         assert_eq!(
             (trajectory.stack.depth(), trajectory.counts.proposals),
             (2, 2),
             "the trajectory is untouched"
         );
+
         let mut last = walked(0, None);
+
         let line = loop {
             let line = last.machine.reference().expect("it has not ended");
             last.machine.propose(&line).expect("legal");
@@ -126,6 +143,7 @@ mod tests {
             }
             last = last.into_committed(&line, &LIMITS).expect("it goes on");
         };
+
         assert!(last.predict(&line, &LIMITS).is_none());
     }
 }

@@ -10,16 +10,12 @@ use super::trajectory::Limits;
 /// Everything that is fixed when a run starts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunPlan {
-    #[serde(default)]
     pub strategy: Strategy,
-    #[serde(default)]
     pub vote: VoteRule,
     /// End a round as soon as its winner cannot change.
-    #[serde(default = "yes")]
     pub early_stop: bool,
     /// End the run after the first round whose winner is verified with the required agreement.
     /// Otherwise hold all rounds.
-    #[serde(default = "yes")]
     pub adaptive_rounds: bool,
     /// Trajectories per round (the paper's G).
     pub fanout: u32,
@@ -34,15 +30,9 @@ pub struct RunPlan {
     pub is_checked: bool,
     /// Whether the verifier checks how a trajectory ends. Then clean answers to a problem that
     /// accepts any solution ([`Problem::goal`](prime_bench::tasks::Problem::goal)) vote together.
-    #[serde(default)]
     pub checks_end: bool,
     /// Start a trajectory's next proposal before the verdict on the current one.
-    #[serde(default)]
     pub speculate: bool,
-}
-
-fn yes() -> bool {
-    true
 }
 
 impl RunPlan {
@@ -91,12 +81,14 @@ impl RunPlan {
         if self.strategy == Strategy::BestOfN {
             return 1;
         }
+
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "between 0 and voters"
         )]
         let share = (self.confidence * f64::from(voters)).ceil() as u32;
+
         share.clamp(1, voters)
     }
 }

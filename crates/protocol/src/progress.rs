@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use super::rejection::StuckAt;
 
-/// How far a trajectory has come, and how long ago.
+/// How deep a trajectory has come, and how many proposals ago.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     /// The greatest number of committed steps so far.
     deepest: usize,
     idle_proposals: u32,
-    /// The deepest state that used up its attempts since the last step deeper.
+    /// The deepest state that used up its attempts since `deepest` last grew.
     stuck_at: Option<Box<StuckAt>>,
 }
 
@@ -27,7 +27,7 @@ impl Progress {
         self.idle_proposals = self.idle_proposals.saturating_add(1);
     }
 
-    /// A step was committed.
+    /// Notes that a committed step led to this depth.
     #[inline]
     pub(super) fn reaches(&mut self, depth: usize) {
         if depth > self.deepest {
@@ -35,12 +35,12 @@ impl Progress {
         }
     }
 
-    /// A state was proved to be a dead end.
+    /// Notes that a state was proved to be a dead end.
     pub(super) fn proved(&mut self) {
         self.idle_proposals = 0;
     }
 
-    /// A state at this depth could not go on.
+    /// Notes that the trajectory got stuck at this depth.
     pub(super) fn note_stuck_at(&mut self, depth: usize, stuck: impl FnOnce() -> StuckAt) {
         if self.stuck_at.as_ref().is_none_or(|known| known.depth <= depth) {
             self.stuck_at = Some(Box::new(stuck()));

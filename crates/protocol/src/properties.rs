@@ -50,8 +50,8 @@ pub(super) fn kinds() -> Kinds {
     Kinds::WITHOUT_TRANSITION
 }
 
-/// Carries a run out with a proposing function; turns come back in an order that `schedule` picks.
-/// An empty line means that nothing is left to propose.
+/// Executes a run with a proposing function; turns come back in an order that `schedule` picks. An
+/// empty line means that nothing is left to propose.
 pub(super) fn simulate(
     problem: &Arc<dyn Problem>,
     plan: RunPlan,
@@ -63,7 +63,7 @@ pub(super) fn simulate(
     })
 }
 
-/// As [`simulate`], where the proposing function knows its turn and gives ln p of its line.
+/// Like [`simulate`], with a proposing function that knows its turn and returns ln p of its line.
 pub(super) fn simulate_with(
     problem: &Arc<dyn Problem>,
     plan: RunPlan,
@@ -73,7 +73,7 @@ pub(super) fn simulate_with(
     simulate_judged(problem, plan, kinds(), schedule, propose)
 }
 
-/// As [`simulate_with`], with a verifier that looks at these kinds of constraints.
+/// Like [`simulate_with`], with a verifier that checks these kinds of constraints.
 pub(super) fn simulate_judged(
     problem: &Arc<dyn Problem>,
     plan: RunPlan,
@@ -84,7 +84,9 @@ pub(super) fn simulate_judged(
     let mut run = Run::new(Arc::clone(problem), plan);
     let mut effects = Vec::new();
     let mut waiting = Vec::new();
+
     run.start(&mut effects);
+
     loop {
         for effect in effects.drain(..) {
             match effect {
@@ -93,11 +95,14 @@ pub(super) fn simulate_judged(
                 Effect::Ended(..) | Effect::Chosen { .. } | Effect::Voted { .. } => {}
             }
         }
+
         let (id, mut trajectory) = waiting.swap_remove(schedule.index(waiting.len()));
+
         let (line, logprob) = propose(id, &trajectory, schedule);
         let applicable = trajectory.machine.propose(&line).is_ok();
         let violations = trajectory.machine.violations(kinds);
         let score = Score::from_tenths(violations.tenths(trajectory.machine.spec()));
+
         let verdict = Verdict { score, ..Verdict::default() };
         let decision =
             run.plan().strategy.ruling(if line.is_empty() || trajectory.excludes(&line) {
@@ -105,8 +110,10 @@ pub(super) fn simulate_judged(
             } else {
                 THRESHOLDS.decide(score, trajectory.stack.top().retries)
             });
+
         let completion = trajectory.completion_max.map_or(2, |max| u64::from(max.min(7)));
         let usage = Usage { prompt: 10, completion };
+
         let outcome = TurnOutcome {
             line: &line,
             applicable,
@@ -223,9 +230,12 @@ fn a_partial_board_is_completed_or_left() {
     for line in ["place 0 0", "place 1 4", "place 2 7"] {
         machine.replay(line).expect("legal");
     }
+
     let limits = plan(1, 1).limits;
     let mut trajectory = Trajectory::new(machine, &limits);
+
     let mut rng = TaskRng::new(3);
+
     let end = loop {
         let line = any_placement(&trajectory, &mut rng);
         trajectory.machine.propose(&line).expect("legal");
@@ -239,6 +249,7 @@ fn a_partial_board_is_completed_or_left() {
             break end;
         }
     };
+
     let End::Answered(answer) = end else { panic!("{end:?}") };
     assert_eq!(answer["queens"].as_array().expect("a list")[..3], [json!(0), json!(4), json!(7)]);
 }
@@ -301,12 +312,14 @@ fn a_good_step_is_not_excluded_because_its_successor_used_up_its_attempts() {
         Limits { attempts_max: 2, pops_max: 10, snapshot_every_frames: 8, ..Limits::DEFAULT };
     let machine = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 5).start();
     let mut trajectory = Trajectory::new(machine, &limits);
+
     let first = trajectory.machine.reference().expect("a start");
     trajectory.machine.propose(&first).expect("legal");
     assert_eq!(
         trajectory.settle(&first, true, &Verdict::default(), Decision::Proceed, &limits),
         Next::Propose
     );
+
     let bad = Verdict { score: Score::from_tenths(10), ..Verdict::default() };
     for line in ["x", "y"] {
         assert!(trajectory.machine.propose(line).is_err());
@@ -315,6 +328,7 @@ fn a_good_step_is_not_excluded_because_its_successor_used_up_its_attempts() {
             Next::Propose
         );
     }
+
     assert_eq!((trajectory.stack.depth(), trajectory.counts.pops), (0, 1), "the state was popped");
     assert!(!trajectory.excludes(&first));
 }
@@ -332,6 +346,7 @@ fn a_state_with_nothing_left_to_propose_is_popped_as_a_dead_end() {
         trajectory.settle(&first, true, &Verdict::default(), Decision::Proceed, &limits),
         Next::Propose
     );
+
     let nothing_left = Verdict { score: Score::from_tenths(10), ..Verdict::default() };
     assert_eq!(trajectory.settle_exhausted(&nothing_left, &limits), Next::Propose);
     assert_eq!(
@@ -340,10 +355,12 @@ fn a_state_with_nothing_left_to_propose_is_popped_as_a_dead_end() {
         "one proposal is enough"
     );
     assert!(trajectory.excludes(&first) && !trajectory.excludes(""));
+
     assert_eq!(
         (trajectory.counts.pops, trajectory.counts.backtracks, trajectory.counts.proposals),
         (1, 1, 2)
     );
+
     assert_eq!(trajectory.settle_exhausted(&nothing_left, &limits), Next::Ended(End::Exhausted));
 }
 
@@ -352,10 +369,12 @@ fn a_state_with_nothing_left_to_propose_is_popped_as_a_dead_end() {
 #[test]
 fn a_run_whose_executor_has_nothing_left_is_exhausted() {
     let problem = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 5);
+
     let wrong = ["nonsense", "swap 9 9", "cmp 9 9"];
     let stubborn = |trajectory: &Trajectory, _: &mut TaskRng| {
         wrong.iter().find(|line| !trajectory.excludes(line)).copied().unwrap_or_default().to_owned()
     };
     let outcome = simulate(&problem, plan(2, 8), &mut TaskRng::new(1), stubborn);
+
     assert_eq!((outcome.ending, outcome.proposals, outcome.rounds), (Ending::Exhausted, 8, 1));
 }

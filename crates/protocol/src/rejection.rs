@@ -1,14 +1,13 @@
-//! A rejected line, and the state at which a trajectory could not go on.
+//! A rejected line, and the state at which a trajectory got stuck.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Longest reason that is kept, in characters. A model's report can have pages.
+/// Longest reason that is kept, in characters. A model's report can fill pages.
 const REASON_CHARACTERS_MAX: usize = 300;
 
 /// A line that was rejected at a state, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Stored")]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Rejection {
     #[cfg_attr(feature = "schema", schema(value_type = String))]
@@ -17,23 +16,6 @@ pub struct Rejection {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     pub reason: Option<Box<str>>,
-}
-
-/// Snapshots of version 0.1.0 stored the line alone.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Stored {
-    Line(Box<str>),
-    Rejection { line: Box<str>, reason: Option<Box<str>> },
-}
-
-impl From<Stored> for Rejection {
-    fn from(stored: Stored) -> Self {
-        match stored {
-            Stored::Line(line) => Self { line, reason: None },
-            Stored::Rejection { line, reason } => Self { line, reason },
-        }
-    }
 }
 
 impl Rejection {
@@ -49,7 +31,7 @@ impl Rejection {
 /// Most rejected lines of a [`StuckAt`].
 const REJECTIONS_MAX: usize = 256;
 
-/// The state at which a trajectory could not go on, with the evidence.
+/// The state at which a trajectory got stuck, with the evidence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct StuckAt {
@@ -68,7 +50,7 @@ impl StuckAt {
         Self { depth, state, rejected, trajectories: 1 }
     }
 
-    /// Adds what another trajectory tried at the same state.
+    /// Adds the lines that another trajectory tried at the same state.
     pub(super) fn join(&mut self, other: Self) {
         self.trajectories += other.trajectories;
         for rejection in other.rejected {

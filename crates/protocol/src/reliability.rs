@@ -1,9 +1,9 @@
 //! First-to-ahead-by-k voting on a step: the k that a target reliability needs, and the error bound
 //! of a vote.
 //!
-//! Samples are independent and right with probability p, and wrong samples agree (the worst case).
-//! Then the right action is the first to be ahead by k with probability p^k / (p^k + q^k), q = 1 −
-//! p: the gambler's ruin.
+//! Assumes that samples are independent and right with probability p, and that wrong samples agree
+//! (the worst case). Then the right action is the first to be ahead by k with probability
+//! p^k / (p^k + q^k), q = 1 − p: the gambler's ruin.
 
 use serde::{Deserialize, Serialize};
 
@@ -62,13 +62,19 @@ pub fn least_k(p: f64, reliability: f64, steps: u64) -> Option<u32> {
     if p >= 1.0 {
         return Some(1);
     }
+
     #[expect(clippy::cast_precision_loss, reason = "a share")]
     let steps = steps.max(1) as f64;
+
     // The failure probability allowed per step: 1 − t^(1/s), without cancellation.
     let allowed = -(reliability.ln() / steps).exp_m1();
+
     let k = ((1.0 - allowed) / allowed).ln() / (p / (1.0 - p)).ln();
+
+    // Rounding errors must not push an exact k to the next integer.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
     let least = (k - 1e-9).ceil().clamp(1.0, 1e6) as u32;
+
     Some(least)
 }
 
@@ -79,6 +85,7 @@ impl StepVotes {
         self.steps += 1;
         self.votes += u64::from(votes);
         self.undecided += u64::from(lead < rule.k);
+
         if rule.step_accuracy > 0.0 {
             let bound = self.error_bound.unwrap_or(0.0) + wrong_at(rule.step_accuracy, lead);
             self.error_bound = Some(bound.min(1.0));
@@ -108,6 +115,7 @@ mod tests {
                 }
             }
         }
+
         // MAKER's example: twenty discs, 2^20 − 1 steps, a step accuracy of 99.8 %: k = 3 gives
         // above 95 %.
         assert_eq!(least_k(0.998, 0.95, 1_048_575), Some(3));
@@ -123,10 +131,12 @@ mod tests {
         let mut votes = StepVotes::default();
         votes.taken(&rule, 2, 2);
         votes.taken(&rule, 1, 3);
+
         // 0.04 / (0.64 + 0.04) and 0.2 / (0.8 + 0.2)
         let wanted = 0.04 / 0.68 + 0.2;
         assert!((votes.error_bound.expect("p is known") - wanted).abs() < 1e-12);
         assert_eq!((votes.steps, votes.votes, votes.margin_min, votes.undecided), (2, 5, 1, 1));
+
         let mut unknown = StepVotes::default();
         unknown.taken(&Ahead { step_accuracy: 0.0, ..rule }, 2, 2);
         assert_eq!(unknown.error_bound, None);

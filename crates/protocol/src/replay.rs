@@ -25,7 +25,7 @@ pub enum RunInput<'a> {
     Stopped { ending: Ending },
 }
 
-/// The record contradicts itself: another version of the task wrote it, or it is damaged.
+/// A record that contradicts itself: it was written by another version of the task, or is damaged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayError {
     #[error("the recorded step `{line}` at depth {depth} cannot be replayed: {reason}")]
@@ -65,7 +65,9 @@ impl Replay {
     pub fn new(problem: Arc<dyn Problem>, plan: RunPlan) -> Self {
         let mut run = Run::new(problem, plan);
         let mut effects = Vec::new();
+
         run.start(&mut effects);
+
         let mut replay = Self {
             run,
             waiting: HashMap::new(),
@@ -74,6 +76,7 @@ impl Replay {
             ended: Vec::new(),
             effects,
         };
+
         replay.absorb();
         replay
     }
@@ -90,8 +93,8 @@ impl Replay {
         self.waiting.get(&id).map(AsRef::as_ref)
     }
 
-    /// The reward of the step that the last event settled: with V, by a trajectory that had these
-    /// counts before it.
+    /// The reward of the step that the last event settled. `before` are the counts of its
+    /// trajectory before the step, `score` is its V.
     pub fn step_reward(
         &self,
         id: TurnId,
@@ -101,8 +104,11 @@ impl Replay {
     ) -> Reward {
         let share =
             |proposals, applicable| Merits { proposals, applicable, ..Merits::default() }.share();
+
         let with_it = share(before.proposals + 1, before.applicable + u64::from(applicable));
+
         let end = self.ended.iter().find(|(ended, _)| *ended == id).map(|(_, reward)| reward);
+
         self.run.plan().weights.of_step(
             score,
             share(before.proposals, before.applicable),
@@ -138,10 +144,12 @@ impl Replay {
     pub fn apply(&mut self, input: RunInput<'_>, elapsed_ms: u64) -> Result<(), ReplayError> {
         self.elapsed_ms = elapsed_ms;
         self.ended.clear();
+
         match input {
             RunInput::Decided { id, outcome } => {
                 let mut trajectory = self.take(id)?;
-                // A synchronous search applies its choice itself.
+                // The machine holds no candidate here, so the line is applied to its state directly.
+                // A synchronous search does that itself, once it has chosen.
                 let is_committed = outcome.applicable && outcome.decision == Decision::Proceed;
                 if is_committed && !self.run.plan().strategy.is_synchronous() {
                     trajectory.machine.replay(outcome.line).map_err(|refusal| {
@@ -160,6 +168,7 @@ impl Replay {
             }
             RunInput::Stopped { ending } => self.run.stop(ending, &mut self.effects),
         }
+
         self.absorb();
         Ok(())
     }
@@ -168,8 +177,11 @@ impl Replay {
         if let Some(outcome) = self.outcome {
             return Replayed::Over(outcome);
         }
+
         let mut waiting: Vec<_> = self.waiting.into_iter().collect();
+        // A map has no order, and turns must be resumed in the same one every time.
         waiting.sort_by_key(|(id, _)| id.trajectory);
+
         Replayed::Open(Box::new(SuspendedRun {
             run: self.run,
             waiting,

@@ -44,9 +44,11 @@ impl Record {
 /// A run with random proposals and random, mostly sensible decisions, in a random order of turns.
 fn recorded(problem: &Arc<dyn Problem>, plan: &RunPlan, seed: u64) -> (Vec<Record>, Outcome) {
     let mut rng = TaskRng::new(seed);
+
     let mut run = Run::new(Arc::clone(problem), plan.clone());
     let (mut effects, mut waiting, mut records) = (Vec::new(), Vec::new(), Vec::new());
     run.start(&mut effects);
+
     loop {
         for effect in effects.drain(..) {
             match effect {
@@ -56,6 +58,7 @@ fn recorded(problem: &Arc<dyn Problem>, plan: &RunPlan, seed: u64) -> (Vec<Recor
                 Effect::Ended(..) | Effect::Chosen { .. } => {}
             }
         }
+
         let (id, mut trajectory) = waiting.swap_remove(rng.index(waiting.len()));
         let choices = trajectory.machine.choices().expect("n-queens is a search");
         let line = if rng.chance(1, 10) {
@@ -63,6 +66,7 @@ fn recorded(problem: &Arc<dyn Problem>, plan: &RunPlan, seed: u64) -> (Vec<Recor
         } else {
             choices[rng.index(choices.len())].clone()
         };
+
         let applicable = trajectory.machine.propose(&line).is_ok();
         let is_clean = trajectory.machine.violations(kinds()).is_empty();
         let score = if is_clean { Score::ZERO } else { Score::from_tenths(2) };
@@ -71,12 +75,15 @@ fn recorded(problem: &Arc<dyn Problem>, plan: &RunPlan, seed: u64) -> (Vec<Recor
             (false, 1 | 2) => Decision::Retry,
             _ => Decision::Backtrack,
         });
+
         let exhausted = decision == Decision::Backtrack && rng.chance(1, 16);
         let feedback = (!is_clean).then(|| format!("not {line}"));
         let verdict = Verdict { score, feedback, ..Verdict::default() };
+
         let usage = Usage { prompt: rng.below(9), completion: 1 };
         #[expect(clippy::cast_precision_loss, reason = "a small number")]
         let logprob = [-(rng.below(50) as f32) / 10.0];
+
         let outcome = TurnOutcome {
             line: &line,
             applicable,
@@ -88,6 +95,7 @@ fn recorded(problem: &Arc<dyn Problem>, plan: &RunPlan, seed: u64) -> (Vec<Recor
             logprobs: &logprob,
             speculations: Speculations::default(),
         };
+
         run.settle(id, trajectory, outcome, 0, &mut effects);
         records.push(Record { id, line, applicable, verdict, decision, exhausted, usage, logprob });
     }
@@ -121,6 +129,7 @@ proptest! {
     fn a_run_reaches_the_same_end_from_anywhere(
         seed in any::<u64>(), n in 4usize..7, at in 0.0f64..1.0, strategy in 0usize..5
     ) {
+
         let problem = queens(n);
         let ahead = Ahead { k: 2, samples_max: 20, characters_max: 100, step_accuracy: 0.9 };
         let strategy = [
@@ -131,37 +140,46 @@ proptest! {
             Strategy::Ahead(ahead),
         ][strategy];
         let fanout = if matches!(strategy, Strategy::Beam(_)) { 4 } else { 3 };
+
         let budget = Budget { steps: 400, tokens: 0, completion_tokens: 0, wall_ms: u64::MAX };
         let plan = RunPlan { strategy, budget, ..plan(fanout, 6) };
+
         let (records, outcome) = recorded(&problem, &plan, seed);
         prop_assert!(same(&over(replayed(&problem, &plan, &records).finish()), &outcome));
 
         #[expect(clippy::cast_sign_loss, clippy::cast_possible_truncation, reason = "a place in the list")]
         let mut cut = (at * records.len() as f64) as usize;
+
         // Snapshots are taken between two batches.
         let is_whole = |cut: usize| match replayed(&problem, &plan, &records[..cut]).finish() {
             Replayed::Open(suspended) => suspended.run.is_whole(),
             Replayed::Over(_) => false,
         };
+
         while !is_whole(cut) {
             cut -= 1;
         }
+
         let Replayed::Open(suspended) = replayed(&problem, &plan, &records[..cut]).finish() else {
             return Err(TestCaseError::fail("it is not over before its last event"));
         };
+
         let waiting = suspended.waiting.iter().map(|(id, trajectory)| (*id, trajectory.as_ref()));
         let text = serde_json::to_string(&RunSnapshot::of(&suspended.run, waiting, 7)).unwrap();
         let saved: RunSnapshot = serde_json::from_str(&text).unwrap();
         let restored = saved.restore(&problem, plan.clone()).unwrap();
         prop_assert_eq!(restored.elapsed_ms, 7);
+
         let states = |suspended: &SuspendedRun| -> Vec<_> {
             suspended.waiting.iter().map(|(id, trajectory)| (*id, trajectory.machine.state(), trajectory.feedback.clone())).collect()
         };
         prop_assert_eq!(states(&restored), states(&suspended));
+
         let mut rest = Replay::from_suspended(restored);
         for record in &records[cut..] {
             rest.apply(record.input(), 0).unwrap();
         }
+
         let resumed = over(rest.finish());
         prop_assert!(same(&resumed, &outcome), "{resumed:?}\n{outcome:?}");
     }
@@ -171,6 +189,7 @@ proptest! {
 fn impossible_events_are_named() {
     let problem = queens(4);
     let plan = plan(1, 3);
+
     let good = Record {
         id: TurnId { round: 1, trajectory: 0 },
         line: "place 0 1".to_owned(),
@@ -181,10 +200,12 @@ fn impossible_events_are_named() {
         usage: Usage::default(),
         logprob: [-1.0],
     };
+
     let mut replay = replayed(&problem, &plan, std::slice::from_ref(&good));
     let again = Record { line: "place nowhere".to_owned(), ..good.clone() };
     let again = replay.apply(again.input(), 0).unwrap_err();
     assert!(matches!(again, replay::ReplayError::Step { depth: 1, .. }), "{again:?}");
+
     let stranger = Record { id: TurnId { round: 2, trajectory: 5 }, ..good };
     let error = replay.apply(stranger.input(), 0).unwrap_err();
     assert_eq!(error, replay::ReplayError::NotInFlight { round: 2, trajectory: 5 });
@@ -193,9 +214,11 @@ fn impossible_events_are_named() {
 #[test]
 fn a_stop_from_outside_is_replayed() {
     let problem = queens(5);
+
     let mut stopped = Replay::new(Arc::clone(&problem), plan(2, 3));
     stopped.apply(RunInput::Stopped { ending: Ending::Cancelled }, 3).unwrap();
     assert_eq!(over(stopped.finish()).ending, Ending::Cancelled);
+
     let mut failed = Replay::new(problem, plan(1, 3));
     for round in 1..=3 {
         let id = TurnId { round, trajectory: 0 };
@@ -203,5 +226,6 @@ fn a_stop_from_outside_is_replayed() {
             break;
         }
     }
+
     assert_eq!(over(failed.finish()).ending, Ending::AgentFailed("no model".to_owned()));
 }

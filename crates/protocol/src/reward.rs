@@ -68,14 +68,17 @@ impl RewardWeights {
             + self.verify * verify
             + self.efficiency * efficiency
             + self.format * format;
+
         Reward { task, verify, efficiency, format, total }
     }
 
     /// R(τ) of a trajectory.
     pub fn reward(&self, merits: &Merits) -> Reward {
         let task = f64::from(u8::from(merits.solved));
+
         let verify = -merits.last_score.value();
         let efficiency = (1.0 - ratio(merits.steps, merits.steps_max)).max(0.0);
+
         self.weigh(task, verify, efficiency, merits.share())
     }
 
@@ -132,11 +135,13 @@ impl StepRewards {
     pub fn add(&mut self, step: &JudgedStep) -> Reward {
         let merits = &mut self.merits;
         let share_before = merits.share();
+
         merits.proposals += 1;
         merits.applicable += u64::from(step.applicable);
         merits.steps += u64::from(step.committed);
         merits.last_score = step.score;
         merits.solved = step.answered && step.score == Score::ZERO;
+
         let trajectory = self.trajectory();
         self.weights.of_step(
             step.score,
@@ -171,8 +176,10 @@ mod tests {
             proposals: 50,
             applicable: 40,
         };
+
         let reward = RewardWeights::PAPER.reward(&good);
         assert!((reward.total - (10.0 + 0.375 + 0.08)).abs() < 1e-12, "{reward:?}");
+
         let bad = Merits { solved: false, last_score: Score::from_tenths(16), steps: 300, ..good };
         assert!((RewardWeights::PAPER.reward(&bad).total - (-1.6 + 0.08)).abs() < 1e-12);
     }
@@ -189,6 +196,7 @@ mod tests {
 
     fn assert_near(found: &[f64], wanted: &[f64]) {
         assert_eq!(found.len(), wanted.len());
+
         let near = found.iter().zip(wanted).all(|(found, wanted)| (found - wanted).abs() < 1e-12);
         assert!(near, "{found:?}, not {wanted:?}");
     }
@@ -210,6 +218,7 @@ mod tests {
             step(0, true, false),
             step(0, true, true),
         ]);
+
         let format = [1.0, 0.5, 2.0 / 3.0, 0.75];
         let wanted = [
             0.1 - 0.6,
@@ -217,6 +226,7 @@ mod tests {
             0.1 * (format[2] - format[1]),
             10.0 + 0.35 + 0.1 * (format[3] - format[2]),
         ];
+
         assert_near(&steps, &wanted);
         assert_near(&[trajectory], &[10.0 + 0.35 + 0.075]);
         assert_near(&[steps.iter().sum::<f64>()], &[trajectory - 1.6]);

@@ -15,7 +15,6 @@ pub(super) struct RunCounters {
     pub pops: u64,
     pub trajectories: u32,
     pub usage: Usage,
-    #[serde(default)]
     pub speculations: Speculations,
 }
 

@@ -20,6 +20,7 @@ impl Score {
     /// The nearest score; `None` if `value` is negative or not finite.
     pub fn from_value(value: f64) -> Option<Self> {
         let thousandths = (value * 1000.0).round();
+
         (thousandths >= 0.0 && thousandths <= f64::from(u32::MAX)).then_some(
             #[expect(
                 clippy::cast_possible_truncation,

@@ -47,7 +47,9 @@ impl RunSnapshot {
                 lines.push_str(line);
                 lines.push('\n');
             }
+
             let (notes, top) = trajectory.stack.notes();
+
             SavedTrajectory {
                 id,
                 lines,
@@ -56,6 +58,7 @@ impl RunSnapshot {
                 state: trajectory.state(),
             }
         };
+
         Self { run: run.state(), trajectories: waiting.into_iter().map(save).collect(), elapsed_ms }
     }
 
@@ -72,6 +75,7 @@ impl RunSnapshot {
         let restore = |saved: SavedTrajectory| {
             let mut trajectory = Trajectory::new(problem.start(), &limits);
             trajectory.index = saved.id.trajectory;
+
             for line in saved.lines.lines() {
                 let depth = trajectory.stack.depth();
                 trajectory.machine.replay(line).map_err(|refusal| ReplayError::Step {
@@ -81,11 +85,14 @@ impl RunSnapshot {
                 })?;
                 trajectory.stack.push(line, trajectory.machine.as_ref());
             }
+
             trajectory.stack.set_notes(saved.notes, saved.top);
             trajectory.set_state(saved.state);
             Ok((saved.id, Box::new(trajectory)))
         };
+
         let waiting = self.trajectories.into_iter().map(restore).collect::<Result<_, _>>()?;
+
         Ok(SuspendedRun {
             run: Run::from_state(Arc::clone(problem), plan, self.run),
             waiting,

@@ -67,8 +67,8 @@ impl Frame {
         self.abandoned.push(Abandoned { line, rejected });
     }
 
-    /// The frame of a state that is visited again: what was rejected there stays rejected, the
-    /// attempts begin anew.
+    /// The frame of the state that `line` leads to. If it was visited before, what was rejected
+    /// there stays rejected, and its attempts begin anew.
     fn successor(&self, line: &str) -> Self {
         let known = self.abandoned.iter().find(|abandoned| *abandoned.line == *line);
         let excluded = known.map_or_else(Vec::new, |abandoned| abandoned.rejected.clone());
@@ -156,9 +156,10 @@ impl StateStack {
 
     /// Equal for equal committed lines, in every process.
     pub fn digest(&self) -> u64 {
-        // Where the lines end tells "ab", "c" from "a", "bc".
+        // The ends of the lines are hashed as well, to tell "ab", "c" from "a", "bc".
         let mut text = XxHash64::with_seed(0);
         self.chunks.iter().for_each(|chunk| text.write(chunk.text.as_bytes()));
+
         let mut ends = XxHash64::with_seed(text.finish());
         let mut before = 0_u32;
         for chunk in &self.chunks {
@@ -185,7 +186,7 @@ impl StateStack {
         (self.notes, self.top) = (notes, top);
     }
 
-    /// The lines since the last snapshot, for this stack alone.
+    /// The lines since the last snapshot; copied first if another stack shares them.
     fn open_chunk(&mut self) -> &mut Chunk {
         Arc::make_mut(self.chunks.last_mut().expect("invariant: the bottom has a snapshot"))
     }
@@ -193,7 +194,7 @@ impl StateStack {
     /// Pushes the machine's current state, which `line` led to.
     pub fn push(&mut self, line: &str, machine: &dyn Machine) {
         if self.top.is_blank() {
-            // Its lists are empty.
+            // A blank frame needs no note; its lists are empty, so it becomes the successor's.
             (self.top.proposals, self.top.retries) = (0, 0);
         } else {
             let successor = self.top.successor(line);
@@ -201,6 +202,7 @@ impl StateStack {
         }
         self.open_chunk().push(line);
         self.depth += 1;
+
         if self.depth.is_multiple_of(self.chunk_frames) {
             self.chunks.push(Chunk::after(machine));
         }
@@ -210,20 +212,25 @@ impl StateStack {
     /// line.
     pub fn pop(&mut self, machine: &mut dyn Machine) -> Option<Box<str>> {
         let parent = self.depth.checked_sub(1)?;
+        // Drops a chunk that was opened at the top and has no line yet.
         self.chunks.truncate(parent / self.chunk_frames + 1);
+
         let chunk = self.open_chunk();
         let line = chunk.pop()?;
+
         machine.restore(&chunk.below);
         for index in 0..chunk.ends.len() {
             machine.replay(chunk.line(index)).expect("invariant: committed lines can be replayed");
         }
+
         self.depth = parent;
         self.top = match self.notes.pop_if(|(depth, _)| *depth == parent) {
             Some((_, frame)) => frame,
-            // Nothing was rejected there: the only proposal is the one that is undone.
+            // Without a note nothing was rejected there: its only proposal is the one undone here.
             None => Frame { proposals: 1, ..Frame::default() },
         };
         self.top.retries = 0;
+
         Some(line)
     }
 }
@@ -238,7 +245,9 @@ mod tests {
         let mut machine =
             tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 3).start();
         let mut stack = StateStack::new(machine.as_ref(), 4);
+
         let mut states = Vec::new();
+
         for step in 0..23 {
             let line = machine.reference().expect("a long enough trace");
             if step % 3 == 0 {
@@ -248,10 +257,12 @@ mod tests {
             machine.replay(&line).expect("legal");
             stack.push(&line, machine.as_ref());
         }
+
         assert_eq!(
             stack.lines().collect::<Vec<_>>(),
             states.iter().map(|(_, line)| line).collect::<Vec<_>>()
         );
+
         for (step, (state, line)) in states.into_iter().enumerate().rev() {
             assert_eq!(stack.pop(machine.as_mut()).as_deref(), Some(line.as_str()));
             assert_eq!(machine.state(), state);
@@ -270,14 +281,17 @@ mod tests {
             machine.replay(&line).expect("legal");
             stacks.iter_mut().for_each(|stack| stack.push(&line, machine.as_ref()));
         }
+
         let text: String = stacks[0].lines().collect();
         let mut end = 0_u32;
         let ends = stacks[0].lines().flat_map(|line| {
             end += u32::try_from(line.len()).expect("short");
+
             end.to_le_bytes()
         });
         let expected =
             XxHash64::oneshot(XxHash64::oneshot(0, text.as_bytes()), &ends.collect::<Vec<u8>>());
+
         assert_eq!(stacks.map(|stack| stack.digest()), [expected; 3]);
     }
 
@@ -294,16 +308,21 @@ mod tests {
         for _ in 0..22 {
             step(&mut stack, &mut machine);
         }
+
         let (mut fork, mut forked) = (stack.clone(), machine.fork());
         let lines: Vec<String> = stack.lines().map(str::to_owned).collect();
+
         step(&mut fork, &mut forked);
+
         let shared = stack
             .chunks
             .iter()
             .zip(&fork.chunks)
             .filter(|(one, other)| Arc::ptr_eq(one, other))
             .count();
+
         assert_eq!((shared, stack.chunks.len()), (5, 6));
+
         // Neither sees what the other does.
         assert!(stack.lines().eq(lines.iter().map(String::as_str)) && fork.depth() == 23);
         while fork.pop(forked.as_mut()).is_some() {}

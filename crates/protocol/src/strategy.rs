@@ -60,7 +60,7 @@ impl Strategy {
         matches!(self, Self::Beam(_) | Self::Ahead(_))
     }
 
-    /// The decision that takes effect.
+    /// The decision that takes effect when the coordinator decides this.
     #[inline]
     pub fn ruling(&self, decision: Decision) -> Decision {
         if self.is_single_pass() { Decision::Proceed } else { decision }
@@ -106,6 +106,7 @@ pub enum VoteRule {
 pub fn group_size(min: u32, max: u32, midpoint: f64, difficulty: f64) -> u32 {
     let share = 1.0 / (1.0 + (midpoint - difficulty).exp());
     let size = f64::from(min) + (f64::from(max) - f64::from(min)) * share;
+
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -129,6 +130,7 @@ mod tests {
     fn the_group_grows_from_min_to_max() {
         assert_eq!(group_size(2, 16, 3.0, 3.0), 9, "half way at the midpoint");
         assert_eq!((group_size(2, 16, 3.0, -20.0), group_size(2, 16, 3.0, 30.0)), (2, 16));
+
         // σ(1) = 0.7310586
         assert_eq!(group_size(0, 1000, 2.0, 3.0), 731);
         assert_eq!((difficulty(1), difficulty(1000)), (0.0, 3.0));

@@ -6,7 +6,7 @@ use super::properties::{plan, simulate, simulate_judged, simulate_with};
 use super::*;
 use prime_bench::tasks::{self, Difficulty, Kind, Kinds, TaskRng};
 
-/// Of these kinds, no wrong move that the rules permit violates any.
+/// Kinds of constraints that no legal move violates, even if it is wrong.
 fn rules_alone() -> Kinds {
     Kinds::from_iter([Kind::Format, Kind::Terminal])
 }
@@ -19,6 +19,7 @@ fn hanoi() -> std::sync::Arc<dyn prime_bench::tasks::Problem> {
 /// Legal moves that the state allows and that are not the reference's.
 fn legal_but_wrong(trajectory: &Trajectory) -> Option<String> {
     let right = trajectory.machine.reference()?;
+
     let legal = |line: &String| trajectory.machine.fork().propose(line).is_ok();
     let moves = (1..=4).flat_map(|disc| {
         (0..3).flat_map(move |from| (0..3).map(move |to| format!("move {disc} {from} {to}")))
@@ -32,11 +33,12 @@ fn ahead(k: u32) -> Strategy {
 
 #[test]
 fn a_vote_on_each_step_outvotes_an_executor_that_is_often_wrong() {
-    // Right with 70 %: a single pass of 15 steps succeeds with 0.5 %.
+    // Right with a probability of 70 %, so a single pass of 15 steps succeeds with 0.5 %.
     let erring = |trajectory: &Trajectory, rng: &mut TaskRng| {
         let right = trajectory.machine.reference().unwrap_or_else(|| "done".to_owned());
         if rng.chance(7, 10) { right } else { legal_but_wrong(trajectory).unwrap_or(right) }
     };
+
     let solved = |strategy| {
         let plan = RunPlan { strategy, max_rounds: 1, ..plan(3, 6) };
         let outcomes =
@@ -44,6 +46,7 @@ fn a_vote_on_each_step_outvotes_an_executor_that_is_often_wrong() {
         let right = |outcome: &Outcome| outcome.answer.is_some() && outcome.steps == 15;
         outcomes.filter(right).count()
     };
+
     let (greedy, voted) = (solved(Strategy::Greedy), solved(ahead(6)));
     // k = 6: a step is wrong with 0.6 %, fifteen with 9 %.
     assert!(greedy <= 5 && voted >= 45, "{greedy} {voted}");
@@ -61,9 +64,12 @@ fn the_result_states_votes_leads_and_red_flags() {
         };
         (line, None)
     };
+
     let plan = RunPlan { strategy: ahead(2), ..plan(4, 6) };
     let outcome = simulate_with(&hanoi(), plan, &mut TaskRng::new(1), propose);
+
     assert!(outcome.verified && outcome.ending == Ending::Agreed);
+
     let votes = outcome.step_votes.expect("steps were voted on");
     assert_eq!((votes.k, votes.steps, votes.samples, votes.discarded), (2, 15, 60, 30));
     assert_eq!((votes.votes, votes.margin_min, votes.undecided), (30, 2, 0));
@@ -85,9 +91,11 @@ fn a_vote_without_a_winner_takes_the_leader_and_says_so() {
             None,
         )
     };
+
     let rule = Ahead { k: 2, samples_max: 6, characters_max: 100, step_accuracy: 0.0 };
     let plan = RunPlan { strategy: Strategy::Ahead(rule), max_rounds: 1, ..plan(2, 6) };
     let outcome = simulate_judged(&hanoi(), plan, rules_alone(), &mut TaskRng::new(1), propose);
+
     let votes = outcome.step_votes.expect("steps were voted on");
     assert_eq!((votes.steps, votes.samples, votes.undecided, votes.margin_min), (15, 90, 15, 0));
     assert_eq!(votes.error_bound, None, "nobody said how often a sample is right");
@@ -100,8 +108,9 @@ fn a_vote_without_a_winner_takes_the_leader_and_says_so() {
 
 #[test]
 fn a_beam_finds_the_likeliest_trajectory_that_greed_misses() {
-    // Two ways to begin: the likelier first move leads on to unlikely ones.
+    // Two ways to begin: after the likelier first move, only unlikely ones follow.
     let problem = hanoi();
+
     let first = problem.start().reference().expect("a first step");
     let propose = |id: TurnId, trajectory: &Trajectory, _: &mut TaskRng| {
         let right = trajectory.machine.reference().unwrap_or_else(|| "done".to_owned());
@@ -115,11 +124,13 @@ fn a_beam_finds_the_likeliest_trajectory_that_greed_misses() {
             }
         }
     };
+
     let run = |width| {
         let strategy = Strategy::Beam(Beam { width, actions: 2 });
         let plan = RunPlan { strategy, max_rounds: 1, ..plan(2 * width, 6) };
         simulate_judged(&problem, plan, rules_alone(), &mut TaskRng::new(1), propose)
     };
+
     assert_eq!(run(2).steps, 15, "the reference's length");
     assert_ne!(run(1).steps, 15, "a beam of one is greedy");
 }
@@ -127,10 +138,12 @@ fn a_beam_finds_the_likeliest_trajectory_that_greed_misses() {
 #[test]
 fn a_beam_needs_log_probabilities() {
     let plan = RunPlan { strategy: Strategy::Beam(Beam { width: 2, actions: 2 }), ..plan(4, 6) };
+
     let propose = |_: TurnId, trajectory: &Trajectory, _: &mut TaskRng| {
         (trajectory.machine.reference().unwrap_or_else(|| "done".to_owned()), None)
     };
     let outcome = simulate_with(&hanoi(), plan, &mut TaskRng::new(1), propose);
+
     let Ending::AgentFailed(reason) = outcome.ending else { panic!("{:?}", outcome.ending) };
     assert!(reason.contains("log-probabilities"), "{reason}");
 }
@@ -139,19 +152,23 @@ fn a_beam_needs_log_probabilities() {
 fn the_best_of_several_passes_is_the_least_violating() {
     // Two of three passes place a queen where it is attacked, the third never does.
     let problem = super::properties::queens(4);
+
     let propose = |id: TurnId, trajectory: &Trajectory, _: &mut TaskRng| {
         let depth = trajectory.stack.depth();
         let columns = if id.trajectory == 2 { [1, 3, 0, 2] } else { [1, 3, 0, 0] };
         (format!("place {depth} {}", columns[depth]), None)
     };
+
     let outcome_of = |strategy, is_checked| {
         let plan = RunPlan { strategy, is_checked, max_rounds: 1, early_stop: false, ..plan(3, 6) };
         simulate_with(&problem, plan, &mut TaskRng::new(1), propose)
     };
+
     let best = outcome_of(Strategy::BestOfN, true);
     assert!(best.verified && best.ending == Ending::Agreed, "{best:?}");
     assert_eq!(best.votes[0].votes, 1);
     assert_eq!(best.answer.expect("an answer")["queens"], serde_json::json!([1, 3, 0, 2]));
+
     // Nothing is asked again: one proposal a step.
     assert_eq!((best.proposals, best.retries, best.backtracks, best.pops), (12, 0, 0, 0));
 }
@@ -159,8 +176,10 @@ fn the_best_of_several_passes_is_the_least_violating() {
 #[test]
 fn greed_takes_what_comes_and_stops_where_nothing_can_be_carried_out() {
     let problem = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 1);
+
     let plan = RunPlan { strategy: Strategy::Greedy, max_rounds: 1, ..plan(4, 6) };
     let mut count = 0;
+
     let outcome = simulate(&problem, plan, &mut TaskRng::new(1), |trajectory, _| {
         count += 1;
         if count == 5 {
@@ -169,6 +188,7 @@ fn greed_takes_what_comes_and_stops_where_nothing_can_be_carried_out() {
             trajectory.machine.reference().expect("open")
         }
     });
+
     assert_eq!((outcome.ending, outcome.answer, outcome.proposals), (Ending::RoundsSpent, None, 5));
     assert_eq!((outcome.trajectories, outcome.retries, outcome.backtracks), (1, 0, 0));
 }
@@ -206,6 +226,7 @@ fn turns_of_one_schedule_or_another_come_to_the_same_votes() {
                     };
                     (line, None)
                 });
+
             let text = format!("{:?} {:?} {:?}", outcome.answer, outcome.steps, outcome.step_votes);
             assert_eq!(*seen.entry(seed).or_insert_with(|| text.clone()), text);
         }
@@ -215,6 +236,7 @@ fn turns_of_one_schedule_or_another_come_to_the_same_votes() {
 #[test]
 fn solutions_that_differ_agree_where_the_end_is_checked() {
     let queens = tasks::find("n-queens").expect("listed").generate(Difficulty::Easy, 7);
+
     // Any square of the row; where none is free, what the reference does.
     let propose = |trajectory: &Trajectory, rng: &mut TaskRng| {
         let machine = &trajectory.machine;
@@ -226,17 +248,20 @@ fn solutions_that_differ_agree_where_the_end_is_checked() {
             squares => free[rng.index(squares)].clone(),
         }
     };
+
     let outcomes = |checks_end| {
         let plan = RunPlan { checks_end, confidence: 1.0, early_stop: false, ..plan(4, 20) };
         (0..20)
             .map(|seed| simulate(&queens, plan.clone(), &mut TaskRng::new(seed), propose))
             .collect::<Vec<_>>()
     };
+
     let together = outcomes(true);
     for outcome in &together {
         assert!(outcome.verified && outcome.rounds == 1 && outcome.votes.len() == 1, "{outcome:?}");
         assert!(outcome.votes[0].are_solutions && outcome.votes[0].votes == 4, "{outcome:?}");
     }
+
     let apart = outcomes(false);
     assert!(apart.iter().all(|outcome| outcome.votes.iter().all(|vote| !vote.are_solutions)));
     assert!(apart.iter().any(|outcome| outcome.votes.len() > 1), "the solutions do differ");

@@ -1,21 +1,21 @@
 //! The states at which trajectories of a run got stuck: later rounds do not repeat what was tried
 //! there.
 //!
-//! A round learns from the rounds before it alone. What its trajectories learned from each other
-//! would depend on the order in which they end.
+//! A round learns only from the rounds before it. If its trajectories learned from each other, the
+//! result would depend on the order in which they end.
 
 use serde::{Deserialize, Serialize};
 
 use super::rejection::StuckAt;
 use super::trajectory::Trajectory;
 
-/// States that a run remembers.
+/// Most states that a run remembers.
 const STATES_MAX: usize = 64;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct StuckStates {
     all: Vec<StuckAt>,
-    /// Those of earlier rounds.
+    /// The states as earlier rounds left them.
     taught: Vec<StuckAt>,
 }
 
@@ -31,6 +31,7 @@ impl StuckStates {
             Some(known) => known.join(stuck),
             None => self.all.push(stuck),
         }
+
         if self.all.len() > STATES_MAX
             && let Some(shallowest) = (0..self.all.len()).min_by_key(|at| self.all[*at].depth)
         {
@@ -38,9 +39,10 @@ impl StuckStates {
         }
     }
 
-    /// From now on trajectories learn what is known so far.
+    /// Makes what is known so far available to the trajectories of the new round.
     pub fn open_round(&mut self) {
         self.taught.clone_from(&self.all);
+        // Sorted, so that the order in which trajectories ended has no influence.
         for known in &mut self.taught {
             known.rejected.sort_unstable_by(|a, b| a.line.cmp(&b.line));
         }

@@ -1,9 +1,7 @@
-//! Trajectories and runs that cannot go on: they try something else, end soon, and say where.
+//! Trajectories and runs that get stuck: they try something else, end soon, and say where.
 
 use std::collections::HashSet;
 use std::sync::Arc;
-
-use serde_json::json;
 
 use super::properties::{plan, queens, simulate};
 use super::*;
@@ -39,6 +37,7 @@ fn accept(trajectory: &mut Trajectory, line: &str, limits: &Limits) -> Next {
 fn abandoned(limits: &Limits) -> (Trajectory, String) {
     let mut trajectory = Trajectory::new(bubble_sort().start(), limits);
     let first = trajectory.machine.reference().expect("a start");
+
     accept(&mut trajectory, &first, limits);
     for line in ["x", "y"] {
         assert_eq!(reject(&mut trajectory, line, limits), Next::Propose);
@@ -49,6 +48,7 @@ fn abandoned(limits: &Limits) -> (Trajectory, String) {
 #[test]
 fn a_step_whose_successor_used_up_its_attempts_is_avoided_but_not_rejected() {
     let limits = limits(2, 100);
+
     let (mut trajectory, first) = abandoned(&limits);
     assert_eq!(trajectory.stack.depth(), 0);
     assert!(!trajectory.excludes(&first), "it may have been right");
@@ -65,16 +65,19 @@ fn a_step_whose_successor_used_up_its_attempts_is_avoided_but_not_rejected() {
 fn an_executor_with_nothing_left_but_abandoned_steps_proves_nothing() {
     let limits = limits(2, 100);
     let (mut trajectory, _) = abandoned(&limits);
+
     assert_eq!(trajectory.settle_exhausted(&rejected(), &limits), Next::Ended(End::Stuck));
 }
 
 #[test]
 fn repetitions_use_up_a_state_sooner_than_new_lines() {
     let limits = Limits { repetitions_max: 3, ..limits(100, 1_000) };
+
     let ends_after = |next_line: fn(u32) -> String| {
         let mut trajectory = Trajectory::new(bubble_sort().start(), &limits);
         (1..1_000).find(|at| reject(&mut trajectory, &next_line(*at), &limits) != Next::Propose)
     };
+
     assert_eq!(ends_after(|_| "again".to_owned()), Some(4), "the first, and three repetitions");
     assert_eq!(ends_after(|at| format!("line {at}")), Some(100));
 }
@@ -82,17 +85,21 @@ fn repetitions_use_up_a_state_sooner_than_new_lines() {
 #[test]
 fn a_trajectory_without_progress_gives_up_and_says_where() {
     let limits = limits(4, 40);
+
     let mut trajectory = Trajectory::new(bubble_sort().start(), &limits);
     for _ in 0..30 {
         let line = trajectory.machine.reference().expect("a long trace");
         accept(&mut trajectory, &line, &limits);
     }
+
     let state = trajectory.machine.state();
+
     let end =
         (0..1_000).find_map(|at| match reject(&mut trajectory, &format!("wrong {at}"), &limits) {
             Next::Propose => None,
             Next::Ended(end) => Some((at + 1, end)),
         });
+
     assert_eq!(end, Some((40, End::Stuck)), "40 proposals after the last step");
     let stuck = trajectory.take_stuck_at().expect("it says where");
     assert_eq!((stuck.depth, &stuck.state), (30, &state), "the deepest state, not those below it");
@@ -107,6 +114,7 @@ fn a_trajectory_without_progress_gives_up_and_says_where() {
 fn progress_restarts_the_count() {
     let limits = limits(1_000, 10);
     let mut trajectory = Trajectory::new(bubble_sort().start(), &limits);
+
     for round in 0..20 {
         for at in 0..9 {
             assert_eq!(
@@ -118,10 +126,11 @@ fn progress_restarts_the_count() {
         let line = trajectory.machine.reference().expect("a long trace");
         accept(&mut trajectory, &line, &limits);
     }
+
     assert_eq!((trajectory.stack.depth(), trajectory.take_stuck_at()), (20, None));
 }
 
-/// A model that is right up to a depth and then knows nothing but a list of wrong lines.
+/// A model that is right up to a depth, and then knows only a list of wrong lines.
 fn blind_after(depth: usize, lines: usize) -> impl FnMut(&Trajectory, &mut TaskRng) -> String {
     move |trajectory, _| {
         if trajectory.stack.depth() < depth {
@@ -137,8 +146,10 @@ fn blind_after(depth: usize, lines: usize) -> impl FnMut(&Trajectory, &mut TaskR
 fn a_run_that_gets_stuck_at_one_state_ends_after_its_round() {
     let limits = limits(16, 64);
     let run = RunPlan { limits, max_rounds: 50, ..plan(4, 1) };
+
     let outcome = simulate(&bubble_sort(), run, &mut TaskRng::new(3), blind_after(7, 1_000));
     assert_eq!((outcome.ending, outcome.rounds, outcome.answer), (Ending::Stuck, 1, None));
+
     assert!(outcome.proposals <= 4 * (7 + 64), "{}", outcome.proposals);
     let stuck = outcome.stuck_at.expect("it says where");
     assert_eq!((stuck.depth, stuck.trajectories), (7, 4));
@@ -147,15 +158,18 @@ fn a_run_that_gets_stuck_at_one_state_ends_after_its_round() {
 #[test]
 fn a_later_round_tries_what_earlier_ones_did_not() {
     let limits = limits(16, 16);
+
     let run = RunPlan { limits, max_rounds: 50, ..plan(1, 1) };
     let mut tried = HashSet::new();
     let mut blind = blind_after(0, 20);
+
     let outcome = simulate(&bubble_sort(), run, &mut TaskRng::new(3), |trajectory, rng| {
         let line = blind(trajectory, rng);
         tried.insert(line.clone());
         // Found at last, after everything else was rejected.
         if tried.len() == 20 { trajectory.machine.reference().expect("a step") } else { line }
     });
+
     assert!(outcome.rounds > 1 && outcome.verified, "{outcome:?}");
 }
 
@@ -164,17 +178,8 @@ fn nonsense_at_the_first_state_ends_as_stuck_with_the_line() {
     let outcome =
         simulate(&queens(6), plan(2, 5), &mut TaskRng::new(1), |_, _| "nonsense".to_owned());
     assert_eq!((outcome.ending, outcome.rounds, outcome.trajectories), (Ending::Stuck, 1, 2));
+
     let stuck = outcome.stuck_at.expect("it says where");
     let lines: Vec<_> = stuck.rejected.iter().map(|rejection| &*rejection.line).collect();
     assert_eq!((stuck.depth, lines), (0, vec!["nonsense"]));
-}
-
-#[test]
-fn snapshots_of_lines_without_reasons_are_read() {
-    let frame: stack::Frame = serde_json::from_value(
-        json!({"excluded": ["a", {"line": "b", "reason": "c"}], "proposals": 2, "retries": 0}),
-    )
-    .expect("both forms");
-    assert!(frame.excludes("a") && frame.excludes("b"));
-    assert_eq!(frame.excluded[1].reason.as_deref(), Some("c"));
 }

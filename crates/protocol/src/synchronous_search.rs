@@ -15,7 +15,7 @@ pub struct Sample {
     pub id: TurnId,
     pub trajectory: Box<Trajectory>,
     pub line: String,
-    /// It can be applied, and the coordinator accepts it.
+    /// Whether it can be applied and the coordinator accepts it.
     pub passes: bool,
     pub score: Score,
     /// ln p of the proposal, if the executor reported it.
@@ -115,6 +115,7 @@ impl SynchronousSearch {
     /// The search at its first state.
     pub fn new(strategy: &Strategy) -> Self {
         let k = if let Strategy::Ahead(rule) = strategy { rule.k } else { 0 };
+
         Self {
             votes: StepVotes { k, ..StepVotes::default() },
             logprobs: vec![0.0],
@@ -133,9 +134,11 @@ impl SynchronousSearch {
     ) -> Step {
         // Turns finish in any order; the result must not depend on it.
         samples.sort_by_key(|sample| sample.id.trajectory);
+
         if let Some(reason) = failure_of_all(&samples) {
             return self.best().unwrap_or_else(|| give_up(&samples, End::Failed(reason)));
         }
+
         match strategy {
             Strategy::Beam(beam) => self.extend(*beam, samples, attempts_max),
             Strategy::Ahead(rule) => self.vote(rule, samples, chosen),
@@ -147,8 +150,10 @@ impl SynchronousSearch {
         // Ties go to the earliest action; `max_by_key` returns the last.
         let (at, (line, votes, score)) =
             self.tally.iter().enumerate().rev().max_by_key(|(_, (_, votes, _))| *votes)?;
+
         let others = self.tally.iter().enumerate().filter(|(other, _)| *other != at);
         let second = others.map(|(_, (_, votes, _))| *votes).max().unwrap_or(0);
+
         Some(Leader { line: line.clone(), score: *score, votes: *votes, lead: votes - second })
     }
 
@@ -161,6 +166,7 @@ impl SynchronousSearch {
                 self.votes.discarded += 1;
                 continue;
             }
+
             match self.tally.iter_mut().find(|(line, ..)| *line == sample.line) {
                 Some((_, votes, score)) => {
                     *votes += 1;
@@ -169,15 +175,21 @@ impl SynchronousSearch {
                 None => self.tally.push((sample.line.clone(), 1, sample.score)),
             }
         }
+
         let is_spent = self.samples_here >= rule.samples_max;
+
         let Some(Leader { line, score, votes, lead }) = self.leader() else {
             return if is_spent { give_up(&samples, End::Stuck) } else { resample(samples) };
         };
+
         if lead < rule.k && !is_spent {
             return resample(samples);
         }
+
         self.votes.taken(rule, lead, votes);
+
         self.tally.clear();
+
         chosen.push(Chosen {
             depth: samples[0].trajectory.stack.depth(),
             action: line.clone(),
@@ -186,10 +198,13 @@ impl SynchronousSearch {
             samples: std::mem::take(&mut self.samples_here),
             discarded: std::mem::take(&mut self.discarded_here),
         });
+        // All slots are at the same state and take the same step. The first slot comes last, so
+        // that its result is the one that counts.
         let mut next = Next::Propose;
         for sample in samples.iter_mut().rev() {
             next = commit(&mut sample.trajectory, &line, score);
         }
+
         match next {
             Next::Propose => resample(samples),
             Next::Ended(end) => give_up(&samples, end),
@@ -211,17 +226,22 @@ impl SynchronousSearch {
                 samples[known.sample].id.trajectory / beam.actions == group
                     && samples[known.sample].line == sample.line
             });
+
             if is_known {
                 continue;
             }
+
             let Some(own) = sample.logprob else {
                 let reason = "beam search ranks by log-probabilities, and the executor gives none: choose another \
                               strategy (`run.strategy`), or an executor whose model gives them";
                 return Err(reason.to_owned());
             };
+
             candidates.push(Candidate { sample: at, logprob: self.logprobs[group as usize] + own });
         }
+        // Stable, so that ties go to the earlier sample.
         candidates.sort_by(|a, b| b.logprob.total_cmp(&a.logprob));
+
         Ok(candidates)
     }
 
@@ -230,6 +250,7 @@ impl SynchronousSearch {
             Ok(candidates) => candidates,
             Err(reason) => return give_up(&samples, End::Failed(reason)),
         };
+
         if candidates.is_empty() && self.finished.is_empty() {
             self.misses += 1;
             return if self.misses >= attempts_max {
@@ -238,21 +259,28 @@ impl SynchronousSearch {
                 resample(samples)
             };
         }
+
         self.misses = 0;
-        // Trajectories with an answer compete for the same places.
+        // Trajectories with an answer compete for the same places as partial ones.
         let ahead = |candidate: &Candidate| {
             self.finished.iter().filter(|f| f.logprob >= candidate.logprob).count()
         };
+
         let places = beam.width as usize;
+
         let mut rank = 0;
+
         candidates.retain(|candidate| {
             rank += 1;
             rank - 1 + ahead(candidate) < places
         });
+
         let mut live: Vec<(f64, Box<Trajectory>)> = Vec::new();
         let mut last_end = None;
+
         for Candidate { sample, logprob } in candidates {
             let Sample { id, trajectory, line, score, .. } = &samples[sample];
+
             let mut trajectory = Box::new(trajectory.fork());
             match commit(&mut trajectory, line, *score) {
                 Next::Propose => live.push((logprob, trajectory)),
@@ -267,31 +295,42 @@ impl SynchronousSearch {
                 Next::Ended(end) => last_end = Some(end),
             }
         }
-        // Stable: ties go to the earlier one.
+
+        // Stable, so that ties go to the answer found first.
         self.finished.sort_by(|a, b| b.logprob.total_cmp(&a.logprob));
         self.finished.truncate(places);
+
         // A partial trajectory can only become less likely.
         let is_settled = self
             .finished
             .first()
             .is_some_and(|best| live.iter().all(|(lnp, _)| best.logprob >= *lnp));
+
         if is_settled && let Some(ended) = self.best() {
             return ended;
         }
+
         if live.is_empty() {
             return give_up(&samples, last_end.unwrap_or(End::Stuck));
         }
+
         self.logprobs = live.iter().map(|(logprob, _)| *logprob).collect();
+
         let round = samples[0].id.round;
         let mut slots = Vec::new();
+
         for (group, (_, trajectory)) in (0u32..).zip(live) {
+            // The first slot gets the trajectory itself, the others a copy.
             for slot in 1..beam.actions {
                 let id = TurnId { round, trajectory: group * beam.actions + slot };
                 slots.push((id, Box::new(trajectory.fork())));
             }
+
             slots.push((TurnId { round, trajectory: group * beam.actions }, trajectory));
         }
+
         slots.sort_by_key(|(id, _)| id.trajectory);
+
         Step::Propose(slots)
     }
 }

@@ -1,8 +1,6 @@
 //! One trajectory: a machine, its state stack, and what a decision does to them. The steps are
 //! those of Algorithm 1, with Retry, Backtrack and Pop as docs/paper-decisions.md defines them.
 
-use std::borrow::Cow;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -11,33 +9,29 @@ use super::progress::Progress;
 use super::rejection::{Rejection, StuckAt};
 use super::score::Score;
 use super::stack::StateStack;
-use prime_bench::tasks::{Kinds, Machine};
+use prime_bench::tasks::Machine;
 
-/// Limits of each trajectory. A missing one in a stored plan was no limit.
+pub use super::verdict::{Opinion, Usage, Verdict};
+
+/// Limits of each trajectory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Proposals at one state before it is popped; if its choices are finite, rejected ones do not
     /// count.
     pub attempts_max: u32,
     /// Proposals at one state that repeat a rejected line, or are retried, before it is popped.
-    #[serde(default = "u32_max")]
     pub repetitions_max: u32,
     /// Pops after which the trajectory gives up.
     pub pops_max: u64,
     /// Proposals without progress after which the trajectory gives up. Progress is a step deeper
     /// than any before, or the proof that a state is a dead end.
-    #[serde(default = "u32_max")]
     pub stuck_after: u32,
     /// Frames between two snapshots: the most that a pop replays.
     pub snapshot_every_frames: usize,
 }
 
-fn u32_max() -> u32 {
-    u32::MAX
-}
-
 impl Limits {
-    /// Those of the default configuration.
+    /// The limits of the default configuration.
     pub const DEFAULT: Self = Self {
         attempts_max: 32,
         repetitions_max: 8,
@@ -45,75 +39,6 @@ impl Limits {
         stuck_after: 256,
         snapshot_every_frames: 256,
     };
-}
-
-/// A verifier's verdict on a proposed step.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Verdict {
-    /// V(s'); zero if nothing was checked.
-    pub score: Score,
-    /// The names of the broken constraints, if the verifier names them.
-    pub violations: Vec<Cow<'static, str>>,
-    /// Shown to the executor with its next proposal.
-    pub feedback: Option<String>,
-    /// ln p of the verdict, if a model gave it as a single token.
-    pub logprob: Option<f32>,
-    /// The opinion of each verifier of an ensemble.
-    pub opinions: Vec<Opinion>,
-    /// The verifiers disagree so much that a person should review the step.
-    pub needs_review: bool,
-    /// Tokens that a model spent on it.
-    pub usage: Usage,
-}
-
-impl Verdict {
-    /// The verdict on the machine's candidate if it breaks constraints of these kinds: V is the sum
-    /// of their severities (the paper's lightweight verifier).
-    pub fn by_rules(machine: &dyn Machine, kinds: Kinds) -> Option<Self> {
-        let violations = machine.violations(kinds);
-        if violations.is_empty() {
-            return None;
-        }
-        let broken = machine.broken(violations);
-        let feedback: Vec<_> =
-            broken.iter().map(|c| format!("{}: {}", c.name, c.meaning)).collect();
-        Some(Self {
-            score: Score::from_tenths(broken.iter().map(|c| c.severity.tenths()).sum()),
-            violations: broken.into_iter().map(|c| c.name).collect(),
-            feedback: Some(feedback.join("; ")),
-            ..Self::default()
-        })
-    }
-}
-
-/// The score of one verifier of an ensemble.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-pub struct Opinion {
-    pub verifier: String,
-    /// `null` if it could give no verdict.
-    #[cfg_attr(feature = "schema", schema(value_type = Option<f64>, minimum = 0.0))]
-    pub score: Option<Score>,
-}
-
-/// Tokens spent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-pub struct Usage {
-    pub prompt: u64,
-    pub completion: u64,
-}
-
-impl Usage {
-    #[inline]
-    pub fn add(&mut self, other: Self) {
-        self.prompt += other.prompt;
-        self.completion += other.completion;
-    }
-
-    pub fn total(self) -> u64 {
-        self.prompt + self.completion
-    }
 }
 
 /// How a trajectory ended.
@@ -173,9 +98,7 @@ pub struct TrajectoryState {
     feedback: Option<String>,
     last_score: Score,
     tolerated: Vec<(usize, Score)>,
-    #[serde(default)]
     progress: Progress,
-    #[serde(default)]
     completion_max: Option<u32>,
 }
 
@@ -191,7 +114,6 @@ pub struct Summary {
     pub proposals: u64,
     pub applicable: u64,
     /// Identifies the committed lines ([`StateStack::digest`]).
-    #[serde(default)]
     pub trace: u64,
 }
 
@@ -215,7 +137,8 @@ pub struct Trajectory {
     pub machine: Box<dyn Machine>,
     pub stack: StateStack,
     pub counts: Counts,
-    /// Hidden from agents: the next proposal may start before all of it is known.
+    /// Tokens spent so far. Hidden from agents: the next proposal may start before all of it is
+    /// known.
     pub(super) usage: Usage,
     /// Feedback on the last proposal at this state, shown to the executor.
     pub feedback: Option<String>,
@@ -233,7 +156,9 @@ pub struct Trajectory {
 impl Trajectory {
     pub fn new(machine: Box<dyn Machine>, limits: &Limits) -> Self {
         let stack = StateStack::new(machine.as_ref(), limits.snapshot_every_frames);
+
         let steps_max = machine.problem().steps_max();
+
         Self {
             index: 0,
             machine,
@@ -249,7 +174,7 @@ impl Trajectory {
         }
     }
 
-    /// For [`Trajectory::set_state`].
+    /// The state, for [`Trajectory::set_state`].
     pub fn state(&self) -> TrajectoryState {
         TrajectoryState {
             counts: self.counts,
@@ -272,12 +197,13 @@ impl Trajectory {
             progress,
             completion_max,
         } = state;
+
         (self.counts, self.usage, self.feedback) = (counts, usage, feedback);
         (self.last_score, self.tolerated, self.progress) = (last_score, tolerated, progress);
         self.completion_max = completion_max;
     }
 
-    /// Where the trajectory could not go on; for one that has ended.
+    /// The state at which the trajectory got stuck. Call it when the trajectory has ended.
     pub(super) fn take_stuck_at(&mut self) -> Option<StuckAt> {
         self.progress.take_stuck_at()
     }
@@ -292,7 +218,7 @@ impl Trajectory {
         }
     }
 
-    /// Σ V over the committed steps: zero means that the verifier found nothing wrong with any of
+    /// Σ V over the committed steps. Zero means that the verifier found nothing wrong with any of
     /// them.
     fn score(&self) -> Score {
         self.tolerated.iter().fold(Score::ZERO, |sum, (_, score)| sum.plus(*score))
@@ -316,6 +242,7 @@ impl Trajectory {
     ) -> Next {
         self.begin(verdict);
         self.counts.applicable += u64::from(applicable);
+
         match decision {
             // No check for being stuck: steps without rejections lead deeper.
             Decision::Proceed if applicable => return self.commit(line, verdict.score),
@@ -336,6 +263,7 @@ impl Trajectory {
                 self.stack.top_mut().exclude(line, verdict.feedback.as_deref());
             }
         }
+
         self.climb_on(limits, false)
     }
 
@@ -369,8 +297,9 @@ impl Trajectory {
         self.progress.note_stuck_at(self.stack.depth(), stuck);
     }
 
-    /// Leaves a state where every line that the executor can write was rejected: as a state without
-    /// choices, it is popped, and the action that led there is excluded below. `verdict` says so.
+    /// Leaves a state where every line that the executor can write was rejected. Like a state
+    /// without choices, it is popped, and the action that led there is excluded below. `verdict` is
+    /// the one that says so.
     pub fn settle_exhausted(&mut self, verdict: &Verdict, limits: &Limits) -> Next {
         self.begin(verdict);
         self.counts.backtracks += 1;
@@ -394,6 +323,7 @@ impl Trajectory {
             tolerated: Vec::new(),
             progress: Progress::default(),
         };
+
         fork.set_state(state);
         fork
     }
@@ -413,12 +343,15 @@ impl Trajectory {
     /// Records the line that led to the machine's current state as a committed step.
     pub fn push(&mut self, line: &str, score: Score) -> Next {
         self.stack.push(line, self.machine.as_ref());
+
         self.counts.committed += 1;
         self.progress.reaches(self.stack.depth());
         self.last_score = score;
+
         if score > Score::ZERO {
             self.tolerated.push((self.stack.depth(), score));
         }
+
         match self.machine.answer() {
             Some(answer) => Next::Ended(End::Answered(answer)),
             None if self.stack.depth() as u64 >= self.steps_max => Next::Ended(End::StepsSpent),
@@ -439,35 +372,44 @@ impl Trajectory {
             || (top.proposals >= limits.attempts_max && self.machine.choices().is_none())
     }
 
-    /// Pops states with no choices or no attempts left. `is_exhausted`: the executor has no line
-    /// left at the top.
+    /// Pops states with no choices or no attempts left. `is_exhausted` says that the executor has no
+    /// line left at the top.
     fn climb(&mut self, limits: &Limits, mut is_exhausted: bool) -> Next {
         loop {
             let is_left = std::mem::take(&mut is_exhausted);
+
             // An abandoned line may have been right, so a state with one is no proven dead end.
             let dead_end = (is_left && self.stack.top().abandoned.is_empty())
                 || self.choices_left() == Some(0);
+
             if !dead_end && !is_left && !self.is_spent(limits) {
                 return Next::Propose;
             }
+
             if !dead_end {
                 self.note_stuck();
             }
+
             if self.stack.depth() == 0 {
                 return Next::Ended(if dead_end { End::Exhausted } else { End::Stuck });
             }
             if self.counts.pops >= limits.pops_max {
                 return Next::Ended(End::PopsSpent);
             }
+
             self.counts.pops += 1;
             let depth = self.stack.depth();
+
+            // Taken before the pop, which replaces the top.
             let rejected = std::mem::take(&mut self.stack.top_mut().excluded);
             let line = self
                 .stack
                 .pop(self.machine.as_mut())
                 .expect("invariant: the stack is not at its bottom");
+
             self.tolerated.retain(|(at, _)| *at < depth);
             self.feedback = None;
+
             if dead_end {
                 self.progress.proved();
                 self.stack.top_mut().exclude(&line, Some("leads to a dead end"));

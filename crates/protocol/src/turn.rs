@@ -1,4 +1,4 @@
-//! A turn: its identity, and what came of it.
+//! A turn: its identity and its result.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ pub struct TurnId {
 #[derive(Clone, Copy, Debug)]
 pub struct TurnOutcome<'a> {
     pub line: &'a str,
-    /// The line could be applied.
+    /// Whether the line could be applied.
     pub applicable: bool,
     pub verdict: &'a Verdict,
     pub decision: Decision,

@@ -31,19 +31,16 @@ pub struct Count {
     pub answer: Value,
     pub votes: u32,
     /// Σ 1 / (1 + ΣV) over its trajectories.
-    #[serde(default)]
     pub weight: f64,
     /// The lowest score of its trajectories.
     pub best_score: Score,
     /// Digests of its trajectories' traces, each once.
-    #[serde(default)]
     pub traces: Vec<u64>,
     /// Whether these are the votes of all solutions, of which `answer` is the first.
-    #[serde(default)]
     pub are_solutions: bool,
 }
 
-/// What a trajectory votes for.
+/// A trajectory's vote.
 #[derive(Clone, Debug)]
 pub struct Vote {
     pub answer: Value,
@@ -63,6 +60,7 @@ fn key_of(spec: &Spec, answer: &Value) -> u64 {
     } else {
         spec.decisive.iter().for_each(|field| answer[*field].to_string().hash(&mut hasher));
     }
+
     hasher.finish()
 }
 
@@ -89,6 +87,7 @@ fn agree(spec: &Spec, a: &Value, b: &Value, tolerance: f64) -> bool {
     if spec.decisive.is_empty() {
         return is_near(a, b, tolerance);
     }
+
     spec.decisive.iter().all(|field| is_near(&a[*field], &b[*field], tolerance))
 }
 
@@ -103,6 +102,7 @@ impl Votes {
         let key = |count: &Count| {
             if count.are_solutions { SOLUTIONS } else { key_of(spec, &count.answer) }
         };
+
         let candidate = |count: Count| Candidate { key: key(&count), count };
         Self { candidates: saved.into_iter().map(candidate).collect() }
     }
@@ -110,8 +110,10 @@ impl Votes {
     /// Counts a trajectory's answer.
     pub fn cast(&mut self, spec: &Spec, vote: Vote) {
         let Vote { answer, score, trace, is_solution } = vote;
+
         let key = if is_solution { SOLUTIONS } else { key_of(spec, &answer) };
         let weight = 1.0 / (1.0 + score.value());
+
         match self.candidates.iter_mut().find(|candidate| candidate.key == key) {
             Some(Candidate { count, .. }) => {
                 count.votes += 1;
@@ -119,6 +121,7 @@ impl Votes {
                 if !count.traces.contains(&trace) {
                     count.traces.push(trace);
                 }
+                // The cleanest one stands for all.
                 if score < count.best_score {
                     count.best_score = score;
                     count.answer = answer;
@@ -144,6 +147,7 @@ impl Votes {
     /// answers close to it.
     pub fn counts(&self, spec: &Spec, rule: VoteRule) -> Vec<Count> {
         let mut counts = self.save();
+
         match rule {
             VoteRule::Majority => {}
             VoteRule::Tolerance(tolerance) => {
@@ -152,16 +156,20 @@ impl Votes {
                         agree(spec, &count.answer, &other.count.answer, tolerance)
                     };
                     let near = self.candidates.iter().filter(near).map(|other| &other.count);
+
                     let (mut votes, mut traces) = (0, Vec::new());
                     for other in near {
                         votes += other.votes;
+
                         traces.extend(other.traces.iter().copied());
                     }
+
                     traces.sort_unstable();
                     traces.dedup();
                     (count.votes, count.traces) = (votes, traces);
                 }
             }
+
             VoteRule::Weighted => {
                 counts.sort_by(|a, b| {
                     let by_weight =
@@ -171,6 +179,7 @@ impl Votes {
                 return counts;
             }
         }
+
         counts.sort_by_key(|count| {
             (!count.are_solutions, std::cmp::Reverse(count.votes), count.best_score)
         });
@@ -189,12 +198,14 @@ impl Votes {
     /// Nothing overtakes solutions.
     pub fn is_decided(&self, rule: VoteRule, left: u32, quorum: u32) -> bool {
         let mut counts = self.candidates.iter().map(|candidate| &candidate.count);
+
         match rule {
             VoteRule::Tolerance(_) => {
                 counts.any(|count| count.are_solutions && count.votes >= quorum)
             }
             VoteRule::Majority => {
                 let (mut first, mut second) = (0, 0);
+
                 for count in counts {
                     if count.are_solutions {
                         return count.votes >= quorum;
@@ -205,6 +216,7 @@ impl Votes {
                         second = second.max(count.votes);
                     }
                 }
+
                 first >= quorum && first > second + left
             }
             VoteRule::Weighted => {
@@ -212,6 +224,7 @@ impl Votes {
                 weights.sort_by(|a, b| {
                     b.are_solutions.cmp(&a.are_solutions).then(b.weight.total_cmp(&a.weight))
                 });
+
                 let second = weights.get(1).map_or(0.0, |count| count.weight);
                 weights.first().is_some_and(|count| {
                     // A vote weighs at most 1.
@@ -246,6 +259,7 @@ mod tests {
     fn numbers_within_the_tolerance_vote_together() {
         let spec = spec("dfa-simulation");
         let mut votes = Votes::default();
+
         for answer in [
             json!([1.0, 2]),
             json!([5.0, 2]),
@@ -255,6 +269,7 @@ mod tests {
         ] {
             votes.cast(spec, vote(answer, Score::ZERO, 0));
         }
+
         let counts = |tolerance| votes.counts(spec, VoteRule::Tolerance(tolerance));
         assert_eq!((&counts(1e-3)[0].answer, counts(1e-3)[0].votes), (&json!([1.0, 2]), 3));
         assert_eq!((&counts(1e-5)[0].answer, counts(1e-5)[0].votes), (&json!([5.0, 2]), 2));
@@ -265,13 +280,16 @@ mod tests {
     #[test]
     fn equal_traces_are_one_opinion() {
         let spec = spec("dfa-simulation");
+
         let mut votes = Votes::default();
         for (answer, trace) in [(1, 7), (1, 7), (1, 8), (2, 7)] {
             votes.cast(spec, vote(json!(answer), Score::ZERO, trace));
         }
+
         let counts = Votes::restore(spec, votes.save()).counts(spec, VoteRule::Majority);
         assert_eq!((counts[0].votes, counts[0].traces.len()), (3, 2));
         assert_eq!((counts[1].votes, counts[1].traces.len()), (1, 1));
+
         let near = votes.counts(spec, VoteRule::Tolerance(10.0));
         assert_eq!(
             (near[0].votes, near[0].traces.len()),
@@ -284,9 +302,11 @@ mod tests {
     fn a_clean_vote_weighs_more_than_doubtful_ones() {
         let spec = spec("dfa-simulation");
         let mut votes = Votes::default();
+
         votes.cast(spec, vote(json!(1), Score::from_tenths(20), 0));
         votes.cast(spec, vote(json!(1), Score::from_tenths(20), 0));
         votes.cast(spec, vote(json!(2), Score::ZERO, 0));
+
         let counts = votes.counts(spec, VoteRule::Weighted);
         assert_eq!((&counts[0].answer, counts[0].votes), (&json!(2), 1), "1 against 2/3");
         assert_eq!(votes.counts(spec, VoteRule::Majority)[0].answer, json!(1));
@@ -300,10 +320,13 @@ mod tests {
     #[test]
     fn the_answer_with_most_votes_wins_and_ties_go_to_the_cleaner() {
         let spec = spec("dfa-simulation");
+
         let mut votes = Votes::default();
         votes.cast(spec, vote(json!(1), Score::from_tenths(2), 0));
         votes.cast(spec, vote(json!(2), Score::ZERO, 0));
+
         assert_eq!(first(&votes).answer, json!(2));
+
         votes.cast(spec, vote(json!(1), Score::from_tenths(2), 0));
         assert_eq!((first(&votes).answer, first(&votes).votes), (json!(1), 2));
     }
@@ -319,6 +342,7 @@ mod tests {
             spec("n-queens"),
             vote(json!({"queens": [1, 3, 0, 2], "backtracks": 0}), Score::ZERO, 0),
         );
+
         assert_eq!(votes.counts(spec("n-queens"), VoteRule::Majority).len(), 1);
     }
 
@@ -326,9 +350,11 @@ mod tests {
     fn a_vote_is_decided_when_the_lead_cannot_be_overtaken() {
         let spec = spec("dfa-simulation");
         let mut votes = Votes::default();
+
         for answer in [1, 1, 1, 2] {
             votes.cast(spec, vote(json!(answer), Score::ZERO, 0));
         }
+
         assert!(
             !votes.is_decided(VoteRule::Majority, 2, 3),
             "two more votes for the second would tie"
@@ -341,17 +367,22 @@ mod tests {
     fn solutions_vote_together() {
         let spec = spec("24-game");
         let mut votes = Votes::default();
+
         let solution = |expression: &str| Vote {
             is_solution: true,
             ..vote(json!({"expression": expression}), Score::ZERO, 0)
         };
+
         for _ in 0..3 {
             votes.cast(spec, vote(json!({"expression": "1*1"}), Score::from_tenths(10), 0));
         }
+
         votes.cast(spec, solution("(1+3)*6"));
         assert!(!votes.is_decided(VoteRule::Majority, 2, 2), "no quorum of two yet");
+
         votes.cast(spec, solution("4*6"));
         let votes = Votes::restore(spec, votes.save());
+
         for rule in [VoteRule::Majority, VoteRule::Weighted, VoteRule::Tolerance(0.1)] {
             let counts = votes.counts(spec, rule);
             assert_eq!(
@@ -359,6 +390,7 @@ mod tests {
                 (&json!("(1+3)*6"), 2),
                 "{rule:?}"
             );
+
             assert!(counts[0].are_solutions && !counts[1].are_solutions);
             assert!(
                 votes.is_decided(rule, 9, 2) && !votes.is_decided(rule, 9, 3),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use super::nodes::{PATIENCE, QUICK};
 use super::open;
 use super::server::Schema;
-use crate::{Needs, Notice, OnNotice, PostgresJournal, PostgresOptions, schema};
+use crate::{Needs, Notice, OnNotice, PostgresJournal, PostgresOptions};
 use prime_journal::conformance::row;
 use prime_journal::lease::Effect;
 use prime_journal::{BlockedRun, ChainHash, Cluster as _, Head, Journal as _, RunRow, Write};
@@ -40,8 +40,10 @@ fn node(schema: &Schema, capacity: usize, words: &[&'static str]) -> Node {
             drop(sender.send(run));
         }
     });
+
     let words = Arc::new(Words(Mutex::new(words.to_vec())));
     let needs: Arc<dyn Needs> = Arc::<Words>::clone(&words);
+
     let options = PostgresOptions {
         capacity,
         timing: QUICK,
@@ -70,6 +72,7 @@ fn until_blocked(journal: &PostgresJournal, expected: &[(&str, &[&str])]) {
             missing: missing.iter().map(|need| (*need).to_owned()).collect(),
         })
         .collect();
+
     while journal.blocked().unwrap() != expected {
         std::thread::yield_now();
     }
@@ -100,10 +103,10 @@ fn a_node_takes_the_runs_whose_needs_it_meets() {
     assert_eq!((status.open_runs, status.waiting_runs), (4, 2));
     assert_eq!(status.nodes[0].agents, ["pool a"]);
 
-    // Each need is met somewhere, but not all of the run's on one node.
+    // Each need is met by some node, but no node meets all needs of the run.
     let other = node(&schema, 9, &["pool b"]);
     until_blocked(&one.journal, &[("r1", &["pool a", "pool b"]), ("r3", &["pool c"])]);
-    // A node that takes nothing is no help.
+    // A node that takes no runs does not help.
     let idle = node(&schema, 0, &["pool c"]);
     while idle.journal.status().unwrap().nodes[2].agents != ["pool c"] {
         std::thread::yield_now();
@@ -124,60 +127,15 @@ fn a_node_knows_what_it_meets_before_the_holder_of_a_run_dies() {
     let schema = Schema::new();
     let holder = node(&schema, 0, &[]);
     let other = node(&schema, 9, &["pool a"]);
+
     holder.journal.commit(&[accept("r", "pool a")]).unwrap();
+
     while other.journal.status().unwrap().nodes[1].agents != ["pool a"] {
         std::thread::yield_now();
     }
+
     drop(holder);
     assert_eq!(other.taken.recv_timeout(PATIENCE).unwrap(), "r");
-}
-
-/// The statements are those of version 2 of the schema.
-#[test]
-fn nodes_of_the_version_before_work_beside_new_ones() {
-    let schema = Schema::new();
-    schema.sql(&format!("{}; {}; INSERT INTO meta VALUES ('version', 2)", schema::V1, schema::V2));
-    let register = "INSERT INTO node (name, version, expires, capacity)
-        VALUES ('old', '0', clock_timestamp() + interval '1 hour', 9) RETURNING id";
-    let old = schema.sql(register)[0].clone();
-    let accepted = |no: u32, id: &str| {
-        let hash = "decode(repeat('00', 32), 'hex')";
-        schema.sql(&format!(
-            "INSERT INTO run (no, id, owner, created_ms, updated_ms, task, status, is_over, resumed, spec, summary, split)
-                VALUES ({no}, '{id}', '', 1, 1, 't', 'queued', false, 0, 'pool a', '', NULL);
-            INSERT INTO head (run, created_ms, epoch, holder, is_open, last_seq, hash, bytes, snapshot_bytes)
-                VALUES ({no}, 1, 1, NULL, true, 0, {hash}, 1, 0)"
-        ));
-    };
-    accepted(1_000_001, "before");
-    let new = node(&schema, 9, &[]);
-    assert_eq!(
-        new.taken.recv_timeout(PATIENCE).unwrap(),
-        "before",
-        "its needs are not known, so there are none"
-    );
-    accepted(1_000_002, "beside");
-    assert_eq!(new.taken.recv_timeout(PATIENCE).unwrap(), "beside");
-    let acceptor = node(&schema, 0, &[]);
-    acceptor.journal.commit(&[accept("r", "pool a")]).unwrap();
-    drop(acceptor);
-    until_blocked(&new.journal, &[("r", &["pool a"])]);
-    let lags: Vec<_> =
-        new.journal.status().unwrap().nodes.iter().map(|node| node.lag_ms.is_some()).collect();
-    assert_eq!(lags, [false, true], "an old node does not say when it sent its last heartbeat");
-    let taken = schema.sql(&format!(
-        "WITH me AS (SELECT id FROM node WHERE id = {old} AND NOT is_dead FOR SHARE),
-        free AS (
-            SELECT head.run FROM head, me WHERE is_open AND holder IS NULL
-            ORDER BY created_ms, run LIMIT 9 FOR UPDATE OF head SKIP LOCKED
-        ), taken AS (
-            UPDATE head SET holder = {old}, epoch = epoch + 1 FROM free WHERE head.run = free.run
-            RETURNING head.run, epoch, created_ms
-        )
-        SELECT r.id FROM taken t JOIN run r ON r.no = t.run ORDER BY t.created_ms, t.run"
-    ));
-    assert_eq!(taken, ["r"], "an old node takes whatever is free, as before");
-    until_blocked(&new.journal, &[]);
 }
 
 #[test]
@@ -186,6 +144,7 @@ fn without_needs_a_node_takes_any_run() {
     let acceptor = node(&schema, 0, &[]);
     acceptor.journal.commit(&[accept("r", "pool a")]).unwrap();
     drop(acceptor);
+
     let any = open(&schema);
     let next = prime_journal::conformance::events(any.run("r").unwrap().unwrap().head, 1);
     any.commit(&[prime_journal::conformance::append("r", &next)]).unwrap();

@@ -1,4 +1,4 @@
-//! A PostgreSQL of the tests' own, one for all of them, and connections to it that fail on demand.
+//! A PostgreSQL server for all tests, and connections to it that fail on demand.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener};
@@ -18,16 +18,19 @@ pub(super) struct Server {
     _shell: Child,
 }
 
-/// Where Debian and others put them.
+/// The folder of the newest PostgreSQL, where Debian or others install it.
 fn binaries() -> PathBuf {
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+
     let folders = versions
         .map(|version| version.path().join("bin"))
         .filter(|bin| bin.join("initdb").exists());
+
     let bin = ["/usr/bin", "/usr/local/bin"]
         .map(PathBuf::from)
         .into_iter()
         .filter(|bin| bin.join("initdb").exists());
+
     folders
         .max()
         .or_else(|| bin.max())
@@ -35,9 +38,10 @@ fn binaries() -> PathBuf {
 }
 
 fn start() -> Server {
-    // Its path and a socket's name must fit into 107 bytes.
+    // In /tmp, because its path and a socket's name must fit into 107 bytes.
     let folder =
         tempfile::Builder::new().prefix("prime-postgres-").tempdir_in("/tmp").unwrap().keep();
+
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut shell = Command::new("/bin/sh")
         .args(["-c", include_str!("server.sh"), "server.sh"])
@@ -48,6 +52,7 @@ fn start() -> Server {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
+
     let mut said = String::new();
     BufReader::new(shell.stdout.take().unwrap()).read_line(&mut said).unwrap();
     assert_eq!(said, "ready\n", "PostgreSQL does not start");
@@ -62,6 +67,7 @@ pub(super) fn server() -> &'static Server {
 /// Executes statements as the administrator, and returns the first column of the rows.
 pub(super) fn sql(statements: &str) -> Vec<String> {
     let server = server();
+
     let command = Command::new(binaries().join("psql"))
         .args([
             "--no-psqlrc",
@@ -88,6 +94,7 @@ pub(super) struct Schema {
 impl Schema {
     pub(super) fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
+
         let name = format!("t{}", COUNT.fetch_add(1, Ordering::Relaxed));
         sql(&format!("CREATE SCHEMA {name}"));
         Self { name }
@@ -110,7 +117,7 @@ impl Schema {
     }
 }
 
-/// Stands before the server's socket. It can pass a request and drop the answer with the
+/// A proxy before the server's socket. It can pass on a request and drop the answer along with the
 /// connection.
 pub(super) struct Proxy {
     pub(super) folder: TempDir,
@@ -121,14 +128,18 @@ impl Proxy {
     pub(super) fn start() -> Self {
         let folder = tempfile::Builder::new().prefix("prime-proxy-").tempdir_in("/tmp").unwrap();
         let name = format!(".s.PGSQL.{}", server().port);
+
         let listener = UnixListener::bind(folder.path().join(&name)).unwrap();
         let drops_answers = Arc::new(AtomicBool::new(false));
         let drops = Arc::clone(&drops_answers);
+
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let upstream = UnixStream::connect(server().folder.join(&name)).unwrap();
+
                 let (from_client, to_server) =
                     (client.try_clone().unwrap(), upstream.try_clone().unwrap());
+
                 let drops = Arc::clone(&drops);
                 std::thread::spawn(move || copy(from_client, to_server, || false));
                 std::thread::spawn(move || {
@@ -139,7 +150,7 @@ impl Proxy {
         Self { folder, drops_answers }
     }
 
-    /// The next answer is lost, with its connection.
+    /// Makes the proxy lose the next answer, with its connection.
     pub(super) fn drop_an_answer(&self) {
         self.drops_answers.store(true, Ordering::SeqCst);
     }
@@ -149,7 +160,8 @@ impl Proxy {
     }
 }
 
-/// Copies until an end, or until `cuts` says so of something to copy: then both connections end.
+/// Copies until one side ends, or until `cuts` returns true when there is something to copy. Then
+/// it closes both connections.
 fn copy(mut from: UnixStream, mut to: UnixStream, cuts: impl Fn() -> bool) {
     let mut buffer = [0; 1 << 14];
     while let Ok(count @ 1..) = from.read(&mut buffer) {
@@ -157,6 +169,7 @@ fn copy(mut from: UnixStream, mut to: UnixStream, cuts: impl Fn() -> bool) {
             break;
         }
     }
+
     // They may be closed already.
     drop(from.shutdown(Shutdown::Both));
     drop(to.shutdown(Shutdown::Both));

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use super::{Make, row};
-use crate::{
-    ChainHash, FlaggedEvent, Head, IdempotencyKey, Journal, JournalError, Query, Review,
-    ReviewCounts, RunRow, Segment, Snapshot, Write,
+use super::fixtures::{Make, row};
+use crate::chain::{ChainHash, Head};
+use crate::error::JournalError;
+use crate::journal::{Journal, Query, Write};
+use crate::records::{
+    FlaggedEvent, IdempotencyKey, Review, ReviewCounts, RunRow, Segment, Snapshot,
 };
 
 const IDS: [&str; 4] = ["a", "b", "c", "d"];
@@ -23,7 +25,7 @@ enum Step {
     Reopen,
 }
 
-/// A write, before it is known what it must follow.
+/// A write, before it is known which head it must follow.
 #[derive(Clone, Debug)]
 enum Change {
     Accept {
@@ -68,6 +70,7 @@ fn changes() -> impl Strategy<Value = Change> {
     let id = 0..IDS.len();
     let skip = prop_oneof![20 => Just(0_i64), 1 => -2_i64..3];
     let lengths = prop::collection::vec(prop_oneof![5 => 0_usize..40, 1 => 400_usize..3_000], 1..5);
+
     prop_oneof![
         3 => (id.clone(), 0..OWNERS.len(), 0_u64..3, prop::option::of(0..KEYS.len()))
             .prop_map(|(id, owner, created_ms, key)| Change::Accept { id, owner, created_ms, key }),
@@ -84,8 +87,8 @@ fn changes() -> impl Strategy<Value = Change> {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    // Short batches are mostly right, and so are the first: only runs that are there can get
-    // something.
+    // Short batches are mostly right. The first batch always is, because only runs that exist can
+    // get events.
     let batch = prop::collection::vec(changes(), 1..4).prop_map(Step::Commit);
     let begin = (0..OWNERS.len(), 0_u64..3).prop_map(|(owner, created_ms)| {
         let accept = |id| Change::Accept {
@@ -96,6 +99,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         };
         Step::Commit(vec![accept(0), accept(2)])
     });
+
     let later = prop::collection::vec(prop_oneof![12 => batch, 1 => Just(Step::Reopen)], 1..14);
     (begin, later).prop_map(|(begin, mut later)| {
         later.insert(0, begin);
@@ -132,7 +136,7 @@ impl Known {
     }
 }
 
-/// What a journal holds, in the plainest form.
+/// What a journal holds, in the simplest form.
 #[derive(Clone, Debug, Default)]
 struct Model {
     runs: BTreeMap<String, Known>,
@@ -143,7 +147,7 @@ impl Model {
         self.runs.get(id).map_or_else(|| row(id).head, |known| known.row.head)
     }
 
-    /// The change as a write that follows from what is here.
+    /// The change as a write to the runs as they are here.
     fn write(&self, change: &Change) -> Write {
         match change {
             Change::Accept { id, owner, created_ms, key } => {
@@ -190,7 +194,7 @@ impl Model {
         }
     }
 
-    /// Whether the write may be done; it is done then.
+    /// Applies the write if it is allowed. Returns whether it is.
     fn apply(&mut self, write: Write) -> bool {
         match write {
             Write::Accept { row, key } => {
@@ -200,9 +204,11 @@ impl Model {
                         && known.key.as_ref().map(|key| &key.key)
                             == key.as_ref().map(|key| &key.key)
                 };
+
                 if self.runs.contains_key(&row.id) || self.runs.values().any(is_taken) {
                     return false;
                 }
+
                 let known = Known {
                     row: row.clone(),
                     key,
@@ -217,6 +223,7 @@ impl Model {
                 if known.row.is_over || segment.first_seq != known.row.head.seq + 1 {
                     return false;
                 }
+
                 known.row.head = segment.head();
                 known.segments.push(segment);
                 true
@@ -241,6 +248,7 @@ impl Model {
                     seqs.iter().all(|seq| (1..=known.row.head.seq).contains(seq))
                 };
                 let Some(known) = self.runs.get_mut(&id).filter(is_there) else { return false };
+
                 for seq in seqs {
                     known.flags.entry(seq).or_default();
                 }
@@ -249,7 +257,9 @@ impl Model {
             }
             Write::Review { id, seq, review } => {
                 let known = self.runs.get_mut(&id).filter(|known| known.flags.contains_key(&seq));
+
                 let Some(known) = known else { return false };
+
                 let reviews = known.flags.entry(seq).or_default();
                 if reviews.last().is_none_or(|last| !last.repeats(&review)) {
                     reviews.push(review);
@@ -267,12 +277,13 @@ impl Model {
             owner.is_none_or(|owner| row.owner == owner)
                 && status.is_none_or(|status| row.status == status)
         };
+
         let mut rows: Vec<_> = rows.filter(passes).cloned().collect();
         rows.sort_by(|one, other| (other.created_ms, &other.id).cmp(&(one.created_ms, &one.id)));
         rows
     }
 
-    /// Fails unless the journal holds the same, in brief.
+    /// Fails unless the journal holds the same. A quick check.
     fn check(&self, journal: &dyn Journal) {
         for id in IDS {
             let known = self.runs.get(id);
@@ -281,6 +292,7 @@ impl Model {
                 journal.snapshot(id).unwrap(),
                 known.and_then(|known| known.snapshot.clone())
             );
+
             let all = known.map(|known| &known.segments[..]).unwrap_or_default();
             assert!(journal.segments(id, 0, usize::MAX).unwrap() == all, "{id}");
             assert_eq!(
@@ -288,17 +300,21 @@ impl Model {
                 known.map(Known::flagged).unwrap_or_default()
             );
         }
+
         let mut open = self.listed(None, None);
         open.retain(|row| !row.is_over);
         open.reverse();
+
         assert_eq!(
             journal.open_runs().unwrap(),
             crate::RunRows { rows: open.clone(), ..crate::RunRows::default() }
         );
+
         let size = journal.size().unwrap();
         assert_eq!((size.runs, size.open_runs), (self.runs.len() as u64, open.len() as u64));
     }
-    /// Asks the journal everything.
+
+    /// Compares every kind of read.
     fn check_all(&self, journal: &dyn Journal) {
         self.check(journal);
         for id in IDS {
@@ -313,6 +329,7 @@ impl Model {
                 assert!(journal.segments(id, after, 0).unwrap() == one, "{id} after {after}");
             }
         }
+
         for owner in OWNERS {
             for key in KEYS {
                 let has = |known: &&Known| {
@@ -325,6 +342,7 @@ impl Model {
                 assert_eq!(journal.run_of_key(owner, key).unwrap(), expected);
             }
         }
+
         for owner in [None, Some(OWNERS[0]), Some(OWNERS[1])] {
             for status in [None, Some(STATUSES[0]), Some(STATUSES[1])] {
                 for limit in [1, 3, 9] {
@@ -354,8 +372,10 @@ fn paged(
         let page =
             journal.list(&Query { owner, status, after, limit, ..Query::default() }).unwrap();
         assert_eq!(page.damaged, []);
+
         let last = page.rows.last().map(|row| row.id.clone());
         assert_eq!(page.next, last.filter(|_| page.rows.len() == limit as usize));
+
         rows.extend(page.rows);
         if page.next.is_none() {
             return rows;
@@ -370,12 +390,14 @@ pub fn agrees_with_the_model(make: Make<'_>) {
     let outcome = TestRunner::new(config).run(&steps(), |steps| {
         let mut store = make();
         let mut model = Model::default();
+
         for step in steps {
             let Step::Commit(changes) = step else {
                 store.reopen();
                 model.check_all(store.journal());
                 continue;
             };
+
             let mut next = model.clone();
             let mut writes = Vec::new();
             let mut is_right = true;
@@ -383,6 +405,7 @@ pub fn agrees_with_the_model(make: Make<'_>) {
                 writes.push(next.write(change));
                 is_right &= next.apply(writes[writes.len() - 1].clone());
             }
+
             match store.journal().commit(&writes) {
                 Ok(()) => {
                     assert!(is_right, "done, but wrong: {writes:?}");
@@ -391,10 +414,13 @@ pub fn agrees_with_the_model(make: Make<'_>) {
                 Err(JournalError::Refused(reason)) => assert!(!is_right, "{reason}: {writes:?}"),
                 Err(error) => panic!("{error}"),
             }
+
             model.check(store.journal());
         }
+
         model.check_all(store.journal());
         Ok(())
     });
+
     outcome.unwrap_or_else(|error| panic!("{error}"));
 }

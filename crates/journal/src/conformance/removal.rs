@@ -1,9 +1,9 @@
 //! Retention: what goes, in which order, and what stays.
 
-use super::{Make, accept, append, end, events, ids, noise, random, row};
-use crate::{
-    IdempotencyKey, Journal, JournalError, Query, Removed, Retention, RunRow, Segment, Write,
-};
+use super::fixtures::{Make, accept, append, end, events, ids, noise, random, row};
+use crate::error::JournalError;
+use crate::journal::{Journal, Query, Removed, Retention, Write};
+use crate::records::{IdempotencyKey, RunRow, Segment};
 
 /// All rounds of retention, in one.
 pub(super) fn collect(journal: &dyn Journal, retention: &Retention) -> Removed {
@@ -42,14 +42,17 @@ pub fn old_runs_are_removed(make: Make<'_>) {
             ])
             .unwrap();
     }
+
     assert_eq!(collect(journal, &Retention::default()).runs, 0);
     assert_eq!(
         collect(journal, &Retention { updated_before_ms: Some(10), ..Retention::default() }).runs,
         0
     );
+
     let removed =
         collect(journal, &Retention { updated_before_ms: Some(21), ..Retention::default() });
     assert_eq!((removed.runs, removed.events), (3, 9));
+
     for _ in 0..2 {
         let journal = store.journal();
         assert_eq!(all_ids(journal), ["b"]);
@@ -60,7 +63,8 @@ pub fn old_runs_are_removed(make: Make<'_>) {
         assert!(matches!(journal.list(&after), Err(JournalError::NoSuchRun { .. })));
         store.reopen();
     }
-    // What it was known by may be used again, and nothing of the old run comes with it.
+
+    // Its id and key may be used again, and nothing of the old run comes with them.
     let again = Write::Accept { row: row("a"), key: key("a") };
     store.journal().commit(&[again, append("a", &events(row("a").head, 2))]).unwrap();
     assert_eq!(store.journal().segments("a", 0, 1 << 20).unwrap(), [events(row("a").head, 2)]);
@@ -70,8 +74,10 @@ pub fn open_runs_are_never_removed(make: Make<'_>) {
     let store = make();
     let first = noise(row("a").head, 100_000);
     store.journal().commit(&[accept("a"), append("a", &first), accept("b"), end("b", 1)]).unwrap();
+
     let all =
         Retention { updated_before_ms: Some(u64::MAX), bytes_max: Some(0), ..Retention::default() };
+
     assert_eq!(collect(store.journal(), &all).runs, 1);
     assert_eq!(all_ids(store.journal()), ["a"]);
     assert_eq!(store.journal().segments("a", 0, 1).unwrap(), [first]);
@@ -80,30 +86,35 @@ pub fn open_runs_are_never_removed(make: Make<'_>) {
 pub fn bytes_are_removed_from_the_oldest_end(make: Make<'_>) {
     let store = make();
     let journal = store.journal();
-    // In the order of their ends; the order of their making is another.
+    // In the order in which they end, which is not that in which they are made.
     let runs: [(&str, u64); 6] = [("c", 1), ("a", 2), ("f", 3), ("b", 3), ("e", 4), ("d", 5)];
     for id in ["a", "b", "c", "d", "e", "f"] {
         journal.commit(&[accept(id), append(id, &noise(row(id).head, 200_000))]).unwrap();
     }
+
     journal.commit(&[accept("open"), append("open", &noise(row("open").head, 200_000))]).unwrap();
     for (id, ended) in runs {
         journal.commit(&[end(id, ended)]).unwrap();
     }
+
     let full = journal.size().unwrap().bytes;
     assert_eq!(
         collect(journal, &Retention { bytes_max: Some(full), ..Retention::default() }).runs,
         0
     );
+
     let one = full / 7;
     let removed = collect(
         journal,
         &Retention { bytes_max: Some(full - one - one / 2), ..Retention::default() },
     );
+
     let size = journal.size().unwrap();
     assert_eq!((removed.runs, size.runs, size.open_runs), (2, 5, 1));
     assert_eq!(all_ids(journal), ["b", "d", "e", "f", "open"]);
     assert!(size.bytes <= full - one - one / 2, "{size:?} of {full}");
     assert_eq!(removed.bytes, full - size.bytes);
+
     collect(journal, &Retention { bytes_max: Some(1), ..Retention::default() });
     assert_eq!(all_ids(journal), ["open"]);
 }
@@ -113,8 +124,8 @@ fn letters(bytes: Vec<u8>) -> Vec<u8> {
     bytes.into_iter().map(|byte| 0x80 | byte).collect()
 }
 
-/// Accepts a run that one round cannot remove, however its events are stored, with one beside it;
-/// both are over.
+/// Accepts a run that one round cannot remove, however its events are stored, and a small one. Both
+/// are over.
 fn with_a_large_run(journal: &dyn Journal) {
     journal.commit(&[accept("r"), accept("s"), end("s", 2)]).unwrap();
     let mut head = row("r").head;
@@ -137,6 +148,7 @@ pub fn large_runs_vanish_at_once(make: Make<'_>) {
     let store = make();
     let journal = store.journal();
     with_a_large_run(journal);
+
     let old = Retention { updated_before_ms: Some(2), ..Retention::default() };
     let first = journal.collect(&old).unwrap();
     assert!(first.has_more && first.runs == 1 && first.events < 9_000, "{first:?}");
@@ -144,9 +156,11 @@ pub fn large_runs_vanish_at_once(make: Make<'_>) {
     assert_eq!(journal.segments("r", 5_000, 1).unwrap(), []);
     assert_eq!(all_ids(journal), ["s"]);
     assert_eq!(journal.size().unwrap().runs, 1);
-    // A run of the same name does not meet what is left of it.
+
+    // A run with the same id does not get what is left of it.
     let again = events(row("r").head, 1);
     journal.commit(&[accept("r"), append("r", &again)]).unwrap();
+
     let rest = collect(journal, &old);
     assert_eq!((rest.runs, first.events + rest.events), (0, 9_000));
     assert_eq!(journal.segments("r", 0, 1 << 20).unwrap(), [again]);
@@ -160,12 +174,15 @@ pub fn a_removal_is_finished_by_another_process(make: Make<'_>) {
         .journal()
         .collect(&Retention { updated_before_ms: Some(2), ..Retention::default() })
         .unwrap();
+
     store.reopen();
     let journal = store.journal();
     assert_eq!(all_ids(journal), ["s"]);
+
     // Also when nothing else is to be removed.
     let rest = collect(journal, &Retention::default());
     assert_eq!((rest.runs, first.events + rest.events), (0, 9_000));
+
     let after = journal.size().unwrap();
     assert!(before.bytes - after.bytes > 9_000 * 20, "{before:?} {after:?}");
     assert!(journal.run("s").unwrap().is_some_and(|row: RunRow| row.is_over));

@@ -6,7 +6,7 @@ use super::{Answer, Claim, Epoch, Found, NodeId, Request, Timing};
 
 pub(super) type Run = u32;
 
-/// An event is told apart from all others by this.
+/// Identifies an event.
 pub(super) type Token = u64;
 
 /// What a commit does to one run.
@@ -110,13 +110,16 @@ impl Table {
                 if self.nodes.get(node).is_none_or(|row| row.is_dead) {
                     return Answer::Dead;
                 }
+
                 let free =
                     self.heads.iter_mut().filter(|(_, head)| head.is_open && head.holder.is_none());
+
                 let take = |(run, head): (&Run, &mut Head)| {
                     head.holder = Some(*node);
                     head.epoch.0 += 1;
                     (*run, head.epoch)
                 };
+
                 Answer::Taken(free.take(*most).map(take).collect())
             }
             Request::Release { node, runs } => {
@@ -151,10 +154,12 @@ impl Table {
         if row.number >= commit.number {
             return Err(());
         }
+
         let is_whole = commit.appends.iter().all(|append| self.allows(commit.node, &append.claim));
         if !is_whole && self.mistake != Mistake::NotAtomic {
             return Err(());
         }
+
         for Append { claim, events, ends } in &commit.appends {
             if !self.allows(commit.node, claim) {
                 continue;
@@ -166,15 +171,18 @@ impl Table {
                 is_open: true,
                 log: Vec::new(),
             });
+
             let epoch = claim.epoch.unwrap_or(Epoch(1));
             head.log.extend(events.iter().map(|token| (epoch, *token)));
             if *ends {
                 (head.is_open, head.holder) = (false, None);
             }
         }
+
         if !is_whole {
             return Err(());
         }
+
         if let Some(row) =
             self.nodes.get_mut(&commit.node).filter(|_| self.mistake != Mistake::NoNumber)
         {
@@ -192,6 +200,7 @@ impl Table {
                 last_seq: head.log.len() as u64,
             })
         };
+
         let stored = self.nodes.get(&commit.node).map(|row| row.number);
         (stored, commit.appends.iter().map(found).collect())
     }

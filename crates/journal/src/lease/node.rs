@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Answer, Epoch, NodeId, Request};
+use super::messages::{Answer, Epoch, NodeId, Request};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
@@ -21,7 +21,7 @@ pub enum Effect<R> {
     Stop(R),
 }
 
-/// What waits for an answer.
+/// A request that waits for its answer.
 struct Pending<R> {
     request: Request<R>,
     /// The node's own clock when it was sent.
@@ -30,10 +30,11 @@ struct Pending<R> {
     held: BTreeMap<R, Epoch>,
 }
 
-/// One request at a time is on its way to the store; commits go beside them.
+/// A node's state. One request at a time is on its way to the store; commits are independent of
+/// them.
 pub struct Node<R> {
     timing: Timing,
-    /// Most runs to take. Those that it accepts come on top.
+    /// Most runs to take; runs that the node accepts are in addition to them.
     capacity: usize,
     id: Option<NodeId>,
     held: BTreeMap<R, Epoch>,
@@ -41,9 +42,9 @@ pub struct Node<R> {
     accepting: BTreeSet<R>,
     releasing: BTreeMap<R, Epoch>,
     pending: Option<Pending<R>>,
-    /// When the last heartbeat was sent that was answered.
+    /// When the last answered heartbeat was sent.
     heartbeat_ms: Option<u64>,
-    /// When the first one of an unbroken series was sent.
+    /// When the first heartbeat of the present unbroken series was sent.
     steady_since_ms: Option<u64>,
     /// What the round of the last heartbeat has still to do.
     round: Round,
@@ -98,6 +99,7 @@ impl<R: Clone + Ord> Node<R> {
             return None;
         }
         let request = self.due(now_ms)?;
+
         self.pending =
             Some(Pending { request: request.clone(), sent_ms: now_ms, held: self.held.clone() });
         Some(request)
@@ -105,25 +107,30 @@ impl<R: Clone + Ord> Node<R> {
 
     fn due(&mut self, now_ms: u64) -> Option<Request<R>> {
         let Some(node) = self.id else { return (!self.is_draining).then_some(Request::Register) };
+
+        // A node that is not known to be alive must not ask for more runs: heartbeats come first.
         if self
             .heartbeat_ms
             .is_none_or(|last| now_ms >= last.saturating_add(self.timing.heartbeat_ms))
         {
             return Some(Request::Heartbeat { node });
         }
+
         if !self.releasing.is_empty() {
             let runs = self.releasing.iter().map(|(run, epoch)| (run.clone(), *epoch)).collect();
             return Some(Request::Release { node, runs });
         }
+
         if self.round == Round::Reap {
             self.round = Round::Take;
-            // After an outage of the store all leases have ended. Whoever comes back first must not
-            // take everything.
+            // After an outage of the store all leases have ended. The first node to come back must
+            // not take everything.
             let lease_ms = self.timing.lease_ms;
             if self.steady_since_ms.is_some_and(|since| now_ms.saturating_sub(since) >= lease_ms) {
                 return Some(Request::Reap);
             }
         }
+
         if self.round == Round::Take {
             self.round = Round::Done;
             let most = self.capacity.saturating_sub(self.held.len() + self.accepting.len());
@@ -137,6 +144,7 @@ impl<R: Clone + Ord> Node<R> {
     /// When [`Node::next`] may have something to send without further events, on the node's own
     /// clock.
     pub fn wake_ms(&self) -> u64 {
+        // Something is due now, whatever the clock says.
         if self.id.is_none() || !self.releasing.is_empty() || self.round != Round::Done {
             return 0;
         }
@@ -148,12 +156,12 @@ impl<R: Clone + Ord> Node<R> {
         self.capacity
     }
 
-    /// Takes up to so many runs from now on.
+    /// Sets the most runs to take.
     pub fn set_capacity(&mut self, capacity: usize) {
         self.capacity = capacity;
     }
 
-    /// Takes free runs before the next heartbeat does, because there may be some.
+    /// Looks for free runs now instead of after the next heartbeat, because there may be some.
     pub fn look_for_runs(&mut self) {
         if self.round == Round::Done {
             self.round = Round::Take;
@@ -179,14 +187,18 @@ impl<R: Clone + Ord> Node<R> {
                 Vec::new()
             }
             (_, Answer::Dead) => self.die(),
+
             (Request::Heartbeat { .. }, Answer::Alive(listed)) => {
                 let overdue =
                     |last: u64| pending.sent_ms.saturating_sub(last) > self.timing.lease_ms;
+                // A gap longer than a lease, as in an outage of the store, ends the series.
                 if self.heartbeat_ms.is_none_or(overdue) {
                     self.steady_since_ms = None;
                 }
+
                 self.heartbeat_ms = Some(pending.sent_ms);
                 self.steady_since_ms.get_or_insert(pending.sent_ms);
+
                 self.round = Round::Reap;
                 self.reconcile(&pending.held, &listed)
             }
@@ -226,8 +238,8 @@ impl<R: Clone + Ord> Node<R> {
         vec![Effect::Start(run)]
     }
 
-    /// Compares what the store says with what was held when it was asked. Runs that came or went
-    /// since then are as known.
+    /// Compares the store's list with what was held when it was requested. Runs that came or went
+    /// since then stay as the node knows them.
     fn reconcile(&mut self, before: &BTreeMap<R, Epoch>, listed: &[(R, Epoch)]) -> Vec<Effect<R>> {
         let listed: BTreeMap<&R, Epoch> = listed.iter().map(|(run, epoch)| (run, *epoch)).collect();
         let mut effects = Vec::new();
@@ -237,15 +249,17 @@ impl<R: Clone + Ord> Node<R> {
                 effects.push(Effect::Stop(run.clone()));
             }
         }
+
         let releasing = std::mem::take(&mut self.releasing);
         for (run, epoch) in releasing {
             if listed.get(&run) == Some(&epoch) {
                 self.releasing.insert(run, epoch);
             }
         }
+
         for (run, epoch) in listed {
             // Granted by an answer that was lost. Released first, because the epoch's earlier
-            // requests may still be on their way; whoever takes the run then gets a new one.
+            // requests may still be on their way; the node that takes the run next gets a new one.
             let is_known = before.contains_key(run)
                 || self.held.contains_key(run)
                 || self.accepting.contains(run);
@@ -269,7 +283,7 @@ impl<R: Clone + Ord> Node<R> {
         self.accepting.extend(runs);
     }
 
-    /// The commit is over. `node` is who sent it: it may have died since.
+    /// The commit is over. `node` is the one that sent it, which may have died since.
     pub fn accepted(
         &mut self,
         node: NodeId,
@@ -278,13 +292,15 @@ impl<R: Clone + Ord> Node<R> {
     ) {
         for run in runs {
             self.accepting.remove(&run);
+            // A node that died meanwhile holds nothing: others may have the run by now.
             if is_committed && self.id == Some(node) {
                 self.held.insert(run, Epoch(1));
             }
         }
     }
 
-    /// The store granted a lease that was asked for by name, after [`Node::accepting`].
+    /// The store granted the lease of a run that was requested by its id, after
+    /// [`Node::accepting`].
     pub fn granted(&mut self, run: R, epoch: Epoch) {
         self.accepting.remove(&run);
         self.releasing.remove(&run);
@@ -297,6 +313,7 @@ impl<R: Clone + Ord> Node<R> {
 
     /// A commit under this epoch found that the lease is lost.
     pub fn lost(&mut self, run: &R, epoch: Epoch) -> Vec<Effect<R>> {
+        // The run was stopped already, or taken again since under a later epoch.
         if self.held.get(run) != Some(&epoch) {
             return Vec::new();
         }

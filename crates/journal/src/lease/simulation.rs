@@ -4,16 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::model::{Append, Commit, Mistake, Run, Table, Token};
-use super::{Answer, Claim, Effect, Found, Node, NodeId, Request, Timing, Verdict, judge};
+use super::{Answer, Claim, Effect, Found, Node, Request, Timing, Verdict, judge};
 
-const TIMING: Timing = Timing { lease_ms: 10_000, heartbeat_ms: 2_000 };
-const NODES: usize = 3;
-const RUNS: u32 = 6;
+pub(super) const TIMING: Timing = Timing { lease_ms: 10_000, heartbeat_ms: 2_000 };
+pub(super) const NODES: usize = 3;
+pub(super) const RUNS: u32 = 6;
 const EVENTS: u64 = 6;
 const CAPACITY: usize = 3;
 /// Steps with faults, and the most without.
-const FAULTY_STEPS: usize = 250;
-const CALM_STEPS: usize = 4_000;
+pub(super) const FAULTY_STEPS: usize = 250;
+pub(super) const CALM_STEPS: usize = 4_000;
 
 /// SplitMix64.
 struct Random(u64);
@@ -36,8 +36,7 @@ impl Random {
     }
 }
 
-/// On its way between a node and the store. `life` is the connection's: a later life of the place
-/// ignores the answer.
+/// A message between a node and the store.
 enum Message {
     Request(Request<Run>),
     Answer(Answer<Run>),
@@ -45,6 +44,8 @@ enum Message {
     Committed(Result<(), (Option<u64>, Vec<Option<Found>>)>),
 }
 
+/// A message on its way. `life` is that of its connection: the answer is ignored in a later life of
+/// the place.
 struct InFlight {
     place: usize,
     life: u64,
@@ -52,19 +53,19 @@ struct InFlight {
 }
 
 /// A daemon.
-struct Daemon {
+pub(super) struct Daemon {
     node: Node<Run>,
     /// Grows with each start and each lost connection.
     control_life: u64,
     commit_life: u64,
-    /// Runs being executed, with the last event that is committed as far as it knows.
+    /// Runs being executed, with the last committed event that the daemon knows of.
     running: BTreeMap<Run, u64>,
     number: u64,
-    /// Sent and not answered.
+    /// The commit that was sent and not answered yet.
     commit: Option<Commit>,
-    /// The connection was lost since it was sent: it is sent again.
+    /// Whether the connection was lost since the commit was sent: then it is sent again.
     is_in_doubt: bool,
-    is_paused: bool,
+    pub(super) is_paused: bool,
     submitted: Vec<Run>,
 }
 
@@ -84,26 +85,26 @@ impl Daemon {
     }
 }
 
-struct World {
+pub(super) struct World {
     random: Random,
-    table: Table,
-    daemons: Vec<Daemon>,
+    pub(super) table: Table,
+    pub(super) daemons: Vec<Daemon>,
     network: Vec<InFlight>,
     now_ms: u64,
-    /// The store's clock is off by this.
+    /// Deviation of the store's clock.
     skew_ms: i64,
     lives: u64,
     tokens: Token,
     /// What readers were shown: the event at each number of each run.
     shown: BTreeMap<(Run, u64), Token>,
     /// Runs whose acceptance was confirmed.
-    confirmed: BTreeSet<Run>,
-    next_run: Run,
-    is_calm: bool,
+    pub(super) confirmed: BTreeSet<Run>,
+    pub(super) next_run: Run,
+    pub(super) is_calm: bool,
 }
 
 impl World {
-    fn new(seed: u64, mistake: Mistake) -> Self {
+    pub(super) fn new(seed: u64, mistake: Mistake) -> Self {
         let daemons = (0..NODES as u64).map(Daemon::new).collect();
         Self {
             random: Random(seed),
@@ -126,8 +127,9 @@ impl World {
         self.lives
     }
 
-    fn step(&mut self) -> Result<(), String> {
+    pub(super) fn step(&mut self) -> Result<(), String> {
         let place = self.random.below(NODES);
+
         match self.random.below(100) {
             0..25 => self.deliver()?,
             25..50 => self.poll(place),
@@ -165,11 +167,12 @@ impl World {
         self.network.push(InFlight { place, life, message });
     }
 
-    /// Something arrives, in any order.
+    /// Delivers a message, in any order.
     fn deliver(&mut self) -> Result<(), String> {
         if self.network.is_empty() {
             return Ok(());
         }
+
         let at = self.random.below(self.network.len());
         let InFlight { place, life, message } = self.network.swap_remove(at);
         match message {
@@ -205,7 +208,7 @@ impl World {
         Ok(())
     }
 
-    /// Vanishes; the node does not know.
+    /// Loses a message with its connection; the node does not know whether it arrived.
     fn lose(&mut self) {
         if !self.network.is_empty() {
             let at = self.random.below(self.network.len());
@@ -223,6 +226,7 @@ impl World {
 
     fn cut(&mut self, place: usize, life: u64) {
         let next = self.life();
+
         let daemon = &mut self.daemons[place];
         if daemon.control_life == life {
             daemon.control_life = next;
@@ -239,6 +243,7 @@ impl World {
         if daemon.is_paused {
             return;
         }
+
         if let Some(request) = daemon.node.next(self.now_ms) {
             let life = daemon.control_life;
             self.send(place, life, Message::Request(request));
@@ -257,13 +262,14 @@ impl World {
         }
     }
 
-    /// The node accepts and executes: it commits what there is, one commit at a time.
+    /// Lets the node accept and execute runs. It commits what there is, one commit at a time.
     fn work(&mut self, place: usize) {
         let is_calm = self.is_calm;
         let daemon = &mut self.daemons[place];
         if daemon.is_paused {
             return;
         }
+
         if let Some(commit) = &daemon.commit {
             if std::mem::take(&mut daemon.is_in_doubt) {
                 let (life, commit) = (daemon.commit_life, commit.clone());
@@ -271,6 +277,7 @@ impl World {
             }
             return;
         }
+
         let Some(node) = daemon.node.id() else { return };
         if !is_calm && self.random.one_in(12) {
             // Gives a run back, as a drain does.
@@ -280,6 +287,7 @@ impl World {
                 daemon.node.release(&run);
             }
         }
+
         let mut appends = Vec::new();
         for run in daemon.submitted.drain(..) {
             if daemon.node.epoch(&run).is_none() {
@@ -290,7 +298,9 @@ impl World {
                 });
             }
         }
+
         daemon.node.accepting(appends.iter().map(|append| append.claim.run));
+
         for (run, base) in &daemon.running {
             let Some(epoch) = daemon.node.epoch(run) else { continue };
             if self.random.one_in(3) {
@@ -302,6 +312,7 @@ impl World {
             let claim = Claim { run: *run, epoch: Some(epoch), base: *base };
             appends.push(Append { claim, events, ends: base + count >= EVENTS });
         }
+
         if !appends.is_empty() {
             daemon.number += 1;
             let commit = Commit { node, number: daemon.number, appends };
@@ -319,15 +330,18 @@ impl World {
         let daemon = &mut self.daemons[place];
         let Some(commit) = daemon.commit.take() else { return Ok(()) };
         daemon.is_in_doubt = false;
+
         let claims: Vec<_> = commit.appends.iter().map(|append| append.claim.clone()).collect();
         let verdict = match answer {
             Ok(()) => Verdict::Committed,
             Err((stored, found)) => judge(commit.node, commit.number, stored, &claims, &found),
         };
+
         let accepted =
             || claims.iter().filter(|claim| claim.epoch.is_none()).map(|claim| claim.run);
         let is_committed = verdict == Verdict::Committed;
         daemon.node.accepted(commit.node, accepted(), is_committed);
+
         match verdict {
             Verdict::Committed => self.publish(place, &commit)?,
             Verdict::Refused { lost, exists } => {
@@ -339,7 +353,7 @@ impl World {
                     .filter_map(|claim| Some(daemon.node.lost(&claim.run, claim.epoch?)))
                     .flatten()
                     .collect();
-                // What could not be accepted beside it is submitted again.
+                // Runs that could not be accepted in the refused commit are submitted again.
                 daemon.submitted.extend(accepted().filter(|run| !exists.contains(run)));
                 self.carry_out(place, effects);
             }
@@ -368,6 +382,7 @@ impl World {
                     ));
                 }
             }
+
             let daemon = &mut self.daemons[place];
             if claim.epoch.is_none() {
                 self.confirmed.insert(run);
@@ -387,7 +402,7 @@ impl World {
     }
 
     /// Invariants of what is stored.
-    fn check_store(&self) -> Result<(), String> {
+    pub(super) fn check_store(&self) -> Result<(), String> {
         let mut tokens = BTreeSet::new();
         for (run, head) in &self.table.heads {
             if head.log.len() as u64 > EVENTS {
@@ -403,6 +418,7 @@ impl World {
                 return Err(format!("run {run}: event {twice} is stored twice"));
             }
         }
+
         for ((run, seq), token) in &self.shown {
             let log = self.table.heads.get(run).map(|head| &head.log[..]).unwrap_or_default();
             let stored = log.get(usize::try_from(seq - 1).expect("invariant: it is small"));
@@ -415,73 +431,8 @@ impl World {
         Ok(())
     }
 
-    fn is_done(&self) -> bool {
+    pub(super) fn is_done(&self) -> bool {
         self.table.heads.values().all(|head| !head.is_open)
             && self.daemons.iter().all(|it| it.submitted.is_empty())
     }
-}
-
-/// One schedule: faults, then calm.
-fn simulate(seed: u64, mistake: Mistake) -> Result<(), String> {
-    let mut world = World::new(seed, mistake);
-    for _ in 0..FAULTY_STEPS {
-        world.step()?;
-    }
-    world.is_calm = true;
-    for place in 0..NODES {
-        world.daemons[place].is_paused = false;
-    }
-    let mut steps = 0;
-    while steps < CALM_STEPS && !(world.is_done() && world.next_run == RUNS) {
-        world.step()?;
-        steps += 1;
-    }
-    world.check_store()?;
-    if !world.is_done() {
-        let open = world.table.heads.iter().filter(|(_, head)| head.is_open).map(|(run, _)| run);
-        return Err(format!("runs {:?} do not end", open.collect::<Vec<_>>()));
-    }
-    match world.confirmed.iter().find(|run| !world.table.heads.contains_key(*run)) {
-        Some(run) => Err(format!("run {run} was accepted and is lost")),
-        None => Ok(()),
-    }
-}
-
-/// `PRIME_SCHEDULES=1000000` for more than CI has time for.
-#[test]
-#[expect(clippy::disallowed_methods, reason = "the size of a test")]
-fn no_schedule_breaks_the_protocol() {
-    let schedules =
-        std::env::var("PRIME_SCHEDULES").map_or(10_000, |count| count.parse().expect("a number"));
-    for seed in 0..schedules {
-        if let Err(reason) = simulate(seed, Mistake::None) {
-            panic!("seed {seed}: {reason}");
-        }
-    }
-}
-
-#[test]
-fn the_simulation_notices_each_mistake() {
-    let mistakes = [Mistake::NoFence, Mistake::NoNumber, Mistake::NotAtomic, Mistake::NoReaper];
-    for mistake in mistakes {
-        let found = (0..5_000).find_map(|seed| simulate(seed, mistake).err());
-        assert!(found.is_some(), "{mistake:?} goes unnoticed");
-    }
-}
-
-#[test]
-fn a_node_alone_registers_beats_and_takes() {
-    let mut node: Node<Run> = Node::new(TIMING, 2);
-    assert_eq!(node.next(0), Some(Request::Register));
-    assert_eq!(node.next(0), None, "one request at a time");
-    assert_eq!(node.answered(Answer::Registered(NodeId(5))), []);
-    assert_eq!(node.next(0), Some(Request::Take { node: NodeId(5), most: 2 }));
-    assert_eq!(node.answered(Answer::Taken(vec![(3, super::Epoch(4))])), [Effect::Start(3)]);
-    assert_eq!((node.next(0), node.wake_ms()), (None, 2_000));
-    assert_eq!(node.next(2_000), Some(Request::Heartbeat { node: NodeId(5) }));
-    assert_eq!(node.answered(Answer::Alive(vec![(3, super::Epoch(4))])), []);
-    // Younger than a lease, it leaves the others alone.
-    assert_eq!(node.next(2_001), Some(Request::Take { node: NodeId(5), most: 1 }));
-    assert_eq!(node.answered(Answer::Dead), [Effect::Stop(3)]);
-    assert_eq!(node.next(2_001), Some(Request::Register));
 }

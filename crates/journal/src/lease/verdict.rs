@@ -1,7 +1,7 @@
-//! What became of a commit that the store refused, or whose answer was lost and that was then sent
-//! again.
+//! Decides what happened to a commit that the store refused, or that was sent again because its
+//! answer was lost.
 
-use super::{Epoch, NodeId};
+use super::messages::{Epoch, NodeId};
 
 /// One run in a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,9 +35,9 @@ pub enum Verdict<R> {
     StoreLostEvents(R),
 }
 
-/// Judges the refused commit `number` of `node`: `stored` is the last number that the store has of
-/// it, `found` what it has of the runs claimed, in their order. Both must be read after the
-/// refusal.
+/// Judges the refused commit `number` of `node`: `stored` is the node's last number in the store,
+/// and `found` are the claimed runs as they are there, in the order of `claims`. Both must be read
+/// after the refusal.
 pub fn judge<R: Clone>(
     node: NodeId,
     number: u64,
@@ -49,11 +49,13 @@ pub fn judge<R: Clone>(
     if stored >= number {
         return Verdict::Committed;
     }
+
     let (mut lost, mut exists) = (Vec::new(), Vec::new());
     for (claim, found) in claims.iter().zip(found) {
         match (claim.epoch, found) {
             (None, None) => {}
             (None, Some(_)) => exists.push(claim.run.clone()),
+
             (Some(epoch), Some(found)) if found.holder == Some(node) && found.epoch == epoch => {
                 if found.last_seq != claim.base {
                     return Verdict::StoreLostEvents(claim.run.clone());
@@ -62,6 +64,7 @@ pub fn judge<R: Clone>(
             (Some(_), _) => lost.push(claim.run.clone()),
         }
     }
+
     Verdict::Refused { lost, exists }
 }
 

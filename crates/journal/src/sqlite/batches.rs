@@ -1,16 +1,18 @@
 //! Batches: one row per group commit, for the events of all its runs, except long segments. A row
 //! per run and commit would touch a page per run; this touches a few. Folding moves the events into
-//! the rows of their runs (`folding.rs`); until then, reads look here as well, in the same
-//! transaction, so they work where nothing can be written.
+//! the rows of their runs (`folding.rs`). Until then, reads look here as well, in the same
+//! transaction: a read never has to fold first, so it works where nothing can be written.
 
 use std::collections::HashMap;
 
 use rusqlite::{Connection, Row, params};
 
 use super::entries::{Entry, decode, digest};
-use super::queries::{Page, blob, unsigned};
+use super::page::Page;
+use super::values::{blob, unsigned};
 use crate::compression::{Packer, unpack};
-use crate::{JournalError, RunRow};
+use crate::error::JournalError;
+use crate::records::RunRow;
 
 /// Bytes of bodies after which a commit begins another row.
 const ROW_BYTES: usize = 1 << 20;
@@ -28,6 +30,7 @@ impl Backlog {
         let sql = "SELECT count(*), coalesce(sum(length(entries) + bytes), 0) FROM batch";
         let read = |row: &Row<'_>| Ok((unsigned(row, 0), unsigned(row, 1)));
         let (rows, bytes) = connection.query_row(sql, [], read)?;
+
         Ok(Self { rows: rows?, bytes: bytes? })
     }
 
@@ -42,7 +45,7 @@ impl Backlog {
     }
 }
 
-/// The batch of the present transaction.
+/// The batch of the current transaction.
 #[derive(Default)]
 pub(super) struct BatchBuffer {
     entries: Vec<u8>,
@@ -65,9 +68,11 @@ impl BatchBuffer {
         entry: &Entry,
         body: &[u8],
     ) -> Result<(), JournalError> {
+        // A longer body than that has a row of its own.
         if !self.body.is_empty() && self.body.len() + body.len() > ROW_BYTES {
             self.write_row(transaction, packer)?;
         }
+
         entry.encode(&mut self.entries)?;
         self.body.extend_from_slice(body);
         Ok(())
@@ -84,8 +89,11 @@ impl BatchBuffer {
             "INSERT INTO batch (entries, digest, packing, bytes, body) VALUES (?1, ?2, ?3, ?4, ?5)";
         let values =
             params![self.entries, digest(&self.entries), packed.packing, packed.bytes, packed.body];
+
         transaction.prepare_cached(sql)?.execute(values)?;
+
         self.written.add(Backlog { rows: 1, bytes: (self.entries.len() + self.body.len()) as u64 });
+
         self.entries.clear();
         self.body.clear();
         Ok(())
@@ -114,9 +122,11 @@ pub(super) struct Batch {
 impl Batch {
     /// The entries with their bodies.
     pub(super) fn segments(&self) -> impl Iterator<Item = (&Entry, &[u8])> {
+        // `each` has checked that the lengths add up; without its body, a batch has no segments.
         self.entries.iter().scan(&self.body[..], |rest, entry| {
             let (body, later) = rest.split_at_checked(entry.length)?;
             *rest = later;
+
             Some((entry, body))
         })
     }
@@ -131,8 +141,8 @@ struct Range {
 
 const ALL: Range = Range { after: 0, last: i64::MAX, is_newest_first: false };
 
-/// Calls `visit` with each batch until it returns false. `has_body` says of which the bodies are
-/// needed.
+/// Calls `visit` with each batch until it returns false. `has_body` decides from a batch's entries
+/// whether their bodies are read, too.
 fn each(
     connection: &Connection,
     range: &Range,
@@ -143,19 +153,24 @@ fn each(
     let sql = format!(
         "SELECT no, entries, digest, packing, bytes, body FROM batch WHERE no > ?1 AND no <= ?2 ORDER BY no {order}"
     );
+
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query([range.after, range.last])?;
     while let Some(row) = rows.next()? {
         let no: i64 = row.get(0)?;
         let damaged = |reason| JournalError::Damaged(format!("batch {no}: {reason}"));
+
         let entries = decode(blob(row, 1)?, blob(row, 2)?).map_err(damaged)?;
+
         let mut body = Vec::new();
+        // Listings need only the heads, which are in the entries.
         if has_body(&entries) {
             body = unpack(row.get(3)?, row.get(4)?, blob(row, 5)?).map_err(damaged)?;
             if entries.iter().map(|entry| entry.length).sum::<usize>() != body.len() {
                 return Err(damaged("its body is not that of its entries".to_owned()));
             }
         }
+
         if !visit(Batch { no, entries, body }) {
             break;
         }
@@ -187,11 +202,13 @@ pub(super) fn between(
 /// The last event of each run that has some in batches, by the runs' numbers.
 pub(super) fn last_seqs(connection: &Connection) -> Result<HashMap<i64, u64>, JournalError> {
     let mut last = HashMap::new();
+
     each(
         connection,
         &ALL,
         |_| false,
         |batch| {
+            // Batches are read oldest first, so a run's last entry wins.
             last.extend(batch.entries.iter().map(|entry| (entry.run, entry.head().seq)));
             true
         },
@@ -209,6 +226,9 @@ pub(super) fn set_heads(
     if missing.is_empty() {
         return Ok(());
     }
+
+    // Newest first: a run's first entry found is its head, and the read ends with the last run
+    // found.
     each(
         connection,
         &Range { is_newest_first: true, ..ALL },
@@ -216,6 +236,7 @@ pub(super) fn set_heads(
         |batch| {
             for entry in batch.entries.iter().rev() {
                 if let Some(at) = missing.remove(&entry.run)
+                    // While a pass is under way, the run's own rows may have caught up.
                     && rows[at].1.head.seq < entry.head().seq
                 {
                     rows[at].1.head = entry.head();
@@ -234,6 +255,7 @@ pub(super) fn segments(
 ) -> Result<(), JournalError> {
     let after = page.after_seq;
     let is_wanted = move |entry: &Entry| entry.run == run && entry.head().seq > after;
+
     each(
         connection,
         &ALL,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
-use crate::JournalError;
+use crate::error::JournalError;
 
 /// How long to wait for another program that locks the file, such as a backup.
 const BUSY: Duration = Duration::from_secs(5);
@@ -18,7 +18,7 @@ const LOG_BYTES: u32 = 32 << 20;
 /// Page caches, in KiB. The writer's holds the last page of each of thousands of runs.
 const WRITER_CACHE_KIB: i32 = 64 << 10;
 const READER_CACHE_KIB: i32 = 4 << 10;
-/// Idle readers that stay open.
+/// Most idle readers that stay open.
 const READERS_KEPT: usize = 4;
 /// Cached prepared statements.
 const STATEMENTS: usize = 48;
@@ -26,9 +26,11 @@ const STATEMENTS: usize = 48;
 fn open(path: &Path, flags: OpenFlags, cache_kib: i32) -> Result<Connection, JournalError> {
     let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(BUSY)?;
+
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     connection.pragma_update(None, "cache_size", -cache_kib)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
+
     // Detects damaged pages when they are read.
     connection.pragma_update(None, "cell_size_check", true)?;
     Ok(connection)
@@ -45,6 +47,7 @@ pub(super) fn writer(
     is_new: bool,
 ) -> Result<Connection, JournalError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+
     let connection = open(path, flags, WRITER_CACHE_KIB)?;
     if connection.is_readonly("main")? {
         return Err(JournalError::NotWritable(
@@ -61,15 +64,17 @@ pub(super) fn writer(
         let reason = "SQLite's write-ahead log does not work on this file system; use a local disk";
         return Err(JournalError::NotWritable(reason.to_owned()));
     }
+
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
+
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     connection.pragma_update(None, "journal_size_limit", LOG_BYTES)?;
     set_max_size(&connection, bytes_max, 0)?;
     Ok(connection)
 }
 
-/// Limits the file to `bytes_max` and `more` pages; 0 bytes = unlimited.
+/// Limits the file to `bytes_max` plus `more` pages; 0 bytes = unlimited.
 pub(super) fn set_max_size(
     connection: &Connection,
     bytes_max: u64,
@@ -77,8 +82,10 @@ pub(super) fn set_max_size(
 ) -> Result<(), JournalError> {
     if bytes_max > 0 {
         let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+        // The pragma ignores 0, and SQLite has no page beyond this number.
         let pages =
             (bytes_max / u64::from(page)).saturating_add(more).clamp(1, u64::from(u32::MAX - 1));
+
         connection.pragma_update(None, "max_page_count", pages.cast_signed())?;
     }
     Ok(())
@@ -105,12 +112,15 @@ impl Readers {
         read: impl FnOnce(&Connection) -> Result<T, JournalError>,
     ) -> Result<T, JournalError> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+
         let connection = match idle {
             Some(connection) => Ok(connection),
             None => open(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY, READER_CACHE_KIB),
         };
         let done = connection.and_then(|connection| Ok((read(&connection)?, connection)));
+        // After an error the connection is dropped, not reused: the error may be its own.
         let (done, connection) = done.map_err(|error| as_open_error(&self.path, error))?;
+
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < READERS_KEPT {
             idle.push(connection);

@@ -4,8 +4,10 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::writer::refused;
-use crate::{ChainHash, Head, JournalError, Segment};
+use super::values::refused;
+use crate::chain::{ChainHash, Head};
+use crate::error::JournalError;
+use crate::records::Segment;
 
 const BYTES: usize = 48;
 
@@ -31,11 +33,13 @@ impl Entry {
         let too_large = |what: &str| {
             refused(format!("run {}, events from {}: {what}", self.run, self.first_seq))
         };
+
         let run =
             u32::try_from(self.run).map_err(|_| too_large("the run's number is too large"))?;
         let first =
             u32::try_from(self.first_seq).map_err(|_| too_large("their numbers are too large"))?;
         let length = u32::try_from(self.length).map_err(|_| too_large("their body is too long"))?;
+
         for number in [run, first, self.count, length] {
             entries.extend_from_slice(&number.to_le_bytes());
         }
@@ -72,9 +76,11 @@ pub(super) fn decode(entries: &[u8], expected: &[u8]) -> Result<Vec<Entry>, Stri
     let (entries, []) = entries.as_chunks::<BYTES>() else {
         return Err("its last entry is cut".to_owned());
     };
+
     let number = |entry: &[u8; BYTES], at: usize| {
         u32::from_le_bytes([entry[4 * at], entry[4 * at + 1], entry[4 * at + 2], entry[4 * at + 3]])
     };
+
     let entry = |entry: &[u8; BYTES]| {
         let mut hash = [0; 32];
         hash.copy_from_slice(&entry[16..]);
@@ -86,6 +92,7 @@ pub(super) fn decode(entries: &[u8], expected: &[u8]) -> Result<Vec<Entry>, Stri
             hash: ChainHash(hash),
         }
     };
+
     Ok(entries.iter().map(entry).collect())
 }
 
@@ -130,6 +137,7 @@ mod tests {
     #[test]
     fn every_changed_bit_and_every_cut_is_found() {
         let mut encoded = Vec::new();
+
         entry(5, 9).encode(&mut encoded).unwrap();
         let digest = digest(&encoded);
         for bit in 0..8 * BYTES {
@@ -137,9 +145,11 @@ mod tests {
             changed[bit / 8] ^= 1 << (bit % 8);
             assert!(decode(&changed, &digest).is_err(), "bit {bit}");
         }
+
         for length in 0..BYTES {
             assert!(decode(&encoded[..length], &digest).is_err(), "{length} bytes");
         }
+
         assert!(
             decode(&encoded[..40], &self::digest(&encoded[..40])).is_err(),
             "cut before its digest was made"

@@ -2,7 +2,7 @@
 
 use rusqlite::ffi;
 
-use crate::JournalError;
+use crate::error::JournalError;
 
 impl From<rusqlite::Error> for JournalError {
     fn from(error: rusqlite::Error) -> Self {
@@ -10,10 +10,13 @@ impl From<rusqlite::Error> for JournalError {
             // A column of an unexpected type.
             return Self::Damaged(error.to_string());
         };
+
         let code = failure.extended_code;
         let reason = format!("{error} (SQLite error {code})");
+        // These extended codes mean something other than their group, the low byte.
         match code {
-            // Nothing of the transaction was committed: its last frame was not written.
+            // Nothing of the transaction was committed: its last frame was not written. Without
+            // these codes, their group would be a failed disk.
             ffi::SQLITE_IOERR_WRITE
             | ffi::SQLITE_IOERR_SHMOPEN
             | ffi::SQLITE_IOERR_SHMSIZE
@@ -25,6 +28,7 @@ impl From<rusqlite::Error> for JournalError {
             | ffi::SQLITE_IOERR_CORRUPTFS => return Self::Damaged(reason),
             _ => {}
         }
+
         match code & 0xff {
             ffi::SQLITE_FULL
             | ffi::SQLITE_READONLY

@@ -1,17 +1,17 @@
-//! A pass of folding in slices, so that no commit waits for more than one. First it reads the
-//! batches, then it folds run by run, and at last it deletes the batches: until then, what a run's
-//! own rows have already is ignored in them.
+//! A pass of folding in slices, so that no commit waits for more than one slice. It first reads the
+//! batches, then folds run by run, and deletes the batches last. Until then, readers ignore events
+//! in batches that the run's own rows have already.
 
 use std::collections::BTreeMap;
 
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::batches::{self, Backlog, Batch};
-use super::folding::{Part, fold_run};
-use super::writer::WriteState;
-use crate::JournalError;
+use super::run_rows::{Part, fold_run};
+use super::write_state::WriteState;
+use crate::error::JournalError;
 
-/// What a slice may take: batches or runs, and bytes of their events.
+/// Limits of a slice: batches or runs, and bytes of their events.
 pub(super) const SLICE: Backlog = Backlog { rows: 64, bytes: 2 << 20 };
 
 /// Where a segment is: in which batch, and at which of its entries and bytes.
@@ -52,7 +52,7 @@ impl FoldPass {
         })
     }
 
-    /// Whether nothing is left to do, but for what the journal refused.
+    /// Whether nothing is left to do, except for what the journal refused.
     pub(super) fn is_finished(&self) -> bool {
         self.last.is_none()
             && self.left.is_empty()
@@ -68,7 +68,7 @@ impl FoldPass {
         self.backlog
     }
 
-    /// Does the next part. To be dropped after an error.
+    /// Does the next part. After an error, the pass must be dropped.
     pub(super) fn advance(
         &mut self,
         connection: &mut Connection,
@@ -92,12 +92,15 @@ impl FoldPass {
         limit: Backlog,
     ) -> Result<(), JournalError> {
         let after = self.batches.last().map_or(0, |batch| batch.no);
+
         let (mut rows, mut bytes) = (0, 0);
         let read = |batch: Batch| {
             rows += 1;
             bytes += batch.body.len() as u64;
+
             let index = self.batches.len();
             let mut start = 0;
+
             for (at, entry) in batch.entries.iter().enumerate() {
                 self.left.entry(entry.run).or_default().push(Place {
                     batch: index,
@@ -106,10 +109,13 @@ impl FoldPass {
                 });
                 start += entry.length;
             }
+
             self.batches.push(batch);
             rows < limit.rows && bytes < limit.bytes
         };
+
         batches::between(connection, after, last, read)?;
+        // Batches beyond `last` came after the pass began: they are for the next one.
         self.last =
             self.last.filter(|last| self.batches.last().is_some_and(|batch| batch.no < *last));
         Ok(())
@@ -123,20 +129,27 @@ impl FoldPass {
         limit: Backlog,
     ) -> Result<(), JournalError> {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+
         let mut folded = Vec::new();
         let mut bytes = 0;
+
         while (folded.len() as u64) < limit.rows
             && bytes < limit.bytes
             && let Some((run, places)) = self.left.pop_first()
         {
             let parts: Vec<Part<'_>> = places.iter().map(|place| self.part(*place)).collect();
+
+            // Those refused are at the end: what is before them is in the run's own rows now.
             let refused = fold_run(&transaction, &mut state.packer, run, &parts)?.len();
             let last = parts[..parts.len() - refused].last();
+
             folded.extend(last.map(|part| (run, part.entry.head().seq)));
             bytes += parts.iter().map(|part| part.body.len() as u64).sum::<u64>();
             self.has_refused |= refused > 0;
         }
+
         transaction.commit()?;
+        // Only what is committed may be forgotten.
         folded.into_iter().for_each(|(run, seq)| state.runs.folded(run, seq));
         Ok(())
     }
@@ -145,16 +158,20 @@ impl FoldPass {
     fn delete(&mut self, connection: &Connection, limit: Backlog) -> Result<(), JournalError> {
         let left = &self.batches[self.deleted..];
         let mut bytes = 0;
+        // The one that exceeds the limit is the last that fits, so that each slice deletes at least
+        // one.
         let fits = |batch: &&Batch| {
             let fits = bytes < limit.bytes;
             bytes += batch.body.len() as u64;
             fits
         };
+
         let count = left
             .iter()
             .take(usize::try_from(limit.rows).unwrap_or(usize::MAX))
             .take_while(fits)
             .count();
+
         if let Some(last) = left[..count].last() {
             connection.prepare_cached("DELETE FROM batch WHERE no <= ?1")?.execute([last.no])?;
         }

@@ -2,7 +2,8 @@
 //! `segment.parts` has the hash before the first, and how many events each of them has (LEB128).
 //! The other hashes follow from the events.
 
-use crate::{ChainHash, Segment};
+use crate::chain::ChainHash;
+use crate::records::Segment;
 
 /// Bytes of bodies that are joined in one row.
 pub(super) const BYTES_MAX: usize = 64 << 10;
@@ -28,6 +29,7 @@ fn counts(mut encoded: &[u8]) -> Option<Vec<u32>> {
         for shift in (0..).step_by(7) {
             let (byte, rest) = encoded.split_first()?;
             encoded = rest;
+            // More than 32 bits are damage.
             count |= u32::from(byte & 0x7f).checked_shl(shift)?;
             if byte & 0x80 == 0 {
                 break;
@@ -47,37 +49,43 @@ pub(super) fn split(joined: Segment, parts: &[u8]) -> Result<Vec<Segment>, Strin
     let damaged = || "its parts are not those of its events".to_owned();
     let (before, encoded) = parts.split_first_chunk::<HASH_BYTES>().ok_or_else(damaged)?;
     let counts = counts(encoded).ok_or_else(damaged)?;
+
     if counts.iter().map(|count| u64::from(*count)).sum::<u64>() != u64::from(joined.count)
         || counts.contains(&0)
     {
         return Err(damaged());
     }
+
     let mut rest = &joined.body[..];
     let (mut first_seq, mut hash) = (joined.first_seq, ChainHash(*before));
     let mut segments = Vec::with_capacity(counts.len());
+
     for count in counts {
         let mut length = 0;
         for line in rest.split_inclusive(|byte| *byte == b'\n').take(count as usize) {
             length += line.len();
             hash = hash.then(line.strip_suffix(b"\n").unwrap_or(line));
         }
+
         let (body, later) = rest.split_at(length);
         rest = later;
         segments.push(Segment { first_seq, count, body: body.to_vec(), hash });
         first_seq += u64::from(count);
     }
+
     Ok(if rest.is_empty() && hash == joined.hash { segments } else { vec![joined] })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ChainVerifier;
     use crate::conformance::{events, row};
+    use crate::verifier::ChainVerifier;
 
-    /// Segments of so many events, and the row that joins them.
+    /// Segments of these sizes, the row that joins them, and its parts.
     fn joined(sizes: &[u32]) -> (Vec<Segment>, Segment, Vec<u8>) {
         let mut head = row("r").head;
+
         let segments: Vec<_> = sizes
             .iter()
             .map(|size| {
@@ -86,6 +94,7 @@ mod tests {
                 segment
             })
             .collect();
+
         let body = segments.iter().flat_map(|segment| segment.body.clone()).collect();
         let whole = Segment { first_seq: 1, count: sizes.iter().sum(), body, hash: head.hash };
         (segments, whole, parts(row("r").head.hash, sizes.iter().copied()))
@@ -109,7 +118,9 @@ mod tests {
         for at in 0..whole.body.len() {
             let mut changed = whole.clone();
             changed.body[at] ^= 1;
+
             let found = split(changed, &parts).unwrap();
+
             let mut verifier = ChainVerifier::new("r", &row("r").spec);
             let damage = found.iter().try_for_each(|segment| verifier.follow(segment)).unwrap_err();
             assert_eq!(damage.seq, 1, "byte {at}");
@@ -124,6 +135,7 @@ mod tests {
         {
             assert!(split(whole.clone(), parts).is_err(), "{parts:?}");
         }
+
         let endless = [&parts[..32], &[0x80; 40]].concat();
         assert!(split(whole, &endless).is_err());
     }

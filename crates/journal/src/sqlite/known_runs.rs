@@ -7,8 +7,8 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::batches;
-use super::writer::refused;
-use crate::JournalError;
+use super::values::refused;
+use crate::error::JournalError;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KnownRun {
@@ -20,8 +20,8 @@ pub(super) struct KnownRun {
 
 pub(super) struct KnownRuns {
     runs: HashMap<Arc<str>, KnownRun>,
-    /// Last events in batches, by the runs' numbers. Of a run that is not in `runs`, they may be in
-    /// its own rows by now.
+    /// Last events in batches, by the runs' numbers. If the run is not in `runs`, its own rows may
+    /// have these events by now.
     in_batches: HashMap<i64, u64>,
     /// What the transaction has changed, oldest first.
     undo: Vec<Change>,
@@ -49,18 +49,24 @@ impl KnownRuns {
         if let Some(run) = self.runs.get(id) {
             return Ok(*run);
         }
+
         let mut statement =
             transaction.prepare_cached("SELECT no, is_over FROM run WHERE id = ?1")?;
         let found = statement.query_row([id], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
         let (no, is_over) = found.ok_or_else(|| refused(format!("there is no run {id:?}")))?;
+
         let mut last_seq = last_seq(transaction, no)?;
         match self.in_batches.get(&no) {
             Some(batched) if *batched > last_seq => last_seq = *batched,
+            // An earlier pass has folded them. That is so in the committed state as well, so that a
+            // rollback need not undo it.
             Some(_) => drop(self.in_batches.remove(&no)),
             None => {}
         }
+
         let run = KnownRun { no, is_over, last_seq };
         let id: Arc<str> = id.into();
+        // Forgotten by a rollback, which takes the run itself back if this transaction accepted it.
         self.undo.push(Change::Run(Arc::clone(&id), None));
         self.runs.insert(id, run);
         Ok(run)
@@ -97,6 +103,7 @@ impl KnownRuns {
 
     /// The transaction is rolled back.
     pub(super) fn roll_back(&mut self) {
+        // Newest first: an item that changed twice gets its first value last.
         while let Some(change) = self.undo.pop() {
             match change {
                 Change::Run(id, Some(before)) => drop(self.runs.insert(id, before)),
@@ -119,7 +126,7 @@ impl KnownRuns {
         self.runs.retain(|_, run| !run.is_over);
     }
 
-    /// The batches were folded, but for what they hold now.
+    /// The batches were folded; those that remain are read again.
     pub(super) fn reload_batches(&mut self, connection: &Connection) -> Result<(), JournalError> {
         self.in_batches = batches::last_seqs(connection)?;
         self.forget_over();

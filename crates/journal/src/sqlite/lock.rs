@@ -1,4 +1,4 @@
-//! The lock that gives a journal to one process, under whatever name that process knows it.
+//! The lock that gives a journal to one process, by whatever name that process opens it.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use crate::JournalError;
+use crate::error::JournalError;
 
 /// Locks on the file `<path>.lock` and on the journal itself, released when the process ends in any
 /// way. The lock's file stays, because a file that is deleted and recreated could be locked twice.
@@ -34,7 +34,9 @@ impl Lock {
         let mut name = path.as_os_str().to_owned();
         name.push(".lock");
         let (name, _) = locked(path, Path::new(&name))?;
+
         let (journal, is_new) = locked(path, path)?;
+
         let links = journal.metadata().map_or(1, |metadata| metadata.nlink());
         if links > 1 {
             // The log belongs to one of the names: after a crash, the others would lack the last
@@ -47,14 +49,16 @@ impl Lock {
         Ok(Self { name, path: path.to_owned(), journal, new: is_new.then(|| path.to_owned()) })
     }
 
-    /// Checks that the journal's file still has its name. SQLite would go on writing to one that
-    /// was deleted or moved, and the next process would not find what it holds.
+    /// Checks that the journal's file still has its name. SQLite would continue to write to one
+    /// that was deleted or moved, and the next process would not find what it holds.
     ///
     /// # Errors
     /// `NotWritable`.
     pub(super) fn check_name(&self) -> Result<(), JournalError> {
         let place = |metadata: Metadata| (metadata.dev(), metadata.ino());
+
         let ours = self.journal.metadata().map(place);
+
         if let (Ok(ours), Ok(named)) = (ours, std::fs::metadata(&self.path).map(place))
             && ours == named
         {
@@ -76,19 +80,19 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         if let Some(new) = &self.new {
-            // What stays is empty, and the next start takes it.
+            // A file that cannot be removed is empty, and the next start uses it.
             let _ = std::fs::remove_file(new);
         }
-        // A process that is being started has these files too, until it executes its program:
-        // closing them would not do.
+        // A child process that is being started shares these files until it executes its program,
+        // so closing them here would not release the locks.
         for file in [&self.journal, &self.name] {
             let _ = flock(file, FlockOperation::Unlock);
         }
     }
 }
 
-/// Opens a file that exists. A lock needs no right to write, but a disk that nobody can write to is
-/// named here.
+/// Opens a file that exists. A lock does not need the right to write, but opening for writing is
+/// tried first, so that a read-only disk is reported here.
 fn existing(file: &Path) -> io::Result<File> {
     match File::options().write(true).open(file) {
         Err(cause) if cause.kind() == io::ErrorKind::PermissionDenied => File::open(file),
@@ -102,6 +106,7 @@ fn locked(path: &Path, file: &Path) -> Result<(File, bool), JournalError> {
         path: path.to_owned(),
         reason: format!("{} cannot be locked: {cause}", file.display()),
     };
+
     let (opened, is_new) = match File::options().write(true).create_new(true).open(file) {
         Ok(made) => (made, true),
         Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {
@@ -109,6 +114,7 @@ fn locked(path: &Path, file: &Path) -> Result<(File, bool), JournalError> {
         }
         Err(cause) => return Err(cannot(cause)),
     };
+
     match flock(&opened, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok((opened, is_new)),
         Err(Errno::WOULDBLOCK) => Err(JournalError::InUse { path: path.to_owned() }),
@@ -126,9 +132,12 @@ mod tests {
         let path = folder.path().join("runs.db");
         let mut lock = Lock::take(&path).unwrap();
         lock.keep();
-        // As a process has them that was forked and executes its program soon.
+
+        // Like those of a child process that was forked and has not executed its program yet.
         let duplicates = [lock.name.try_clone().unwrap(), lock.journal.try_clone().unwrap()];
+
         assert!(matches!(Lock::take(&path), Err(JournalError::InUse { .. })));
+
         drop(lock);
         Lock::take(&path).unwrap();
         drop(duplicates);

@@ -1,5 +1,5 @@
-//! Notices that the write-ahead log was deleted while it is in use. SQLite would go on writing to
-//! it, and after a crash nobody would find what it holds.
+//! Notices that the write-ahead log was deleted while it is in use. SQLite would continue to write
+//! to it, and after a crash its content would be lost.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
@@ -22,7 +22,7 @@ impl LogFile {
         &self.path
     }
 
-    /// Whether the file has no name any more.
+    /// Whether the file has no name any more. False until it exists.
     pub(super) fn is_deleted(&mut self) -> bool {
         if self.file.is_none() {
             self.file = File::open(&self.path).ok();

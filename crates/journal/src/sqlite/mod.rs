@@ -2,8 +2,8 @@
 //!
 //! One connection writes; a commit returns after its sync (WAL, `synchronous=FULL`). Others read
 //! concurrently: they see the last commit and never wait for the next. A commit puts the events of
-//! all its runs into one row (`batches.rs`), and [`Journal::fold`] moves those of many commits into
-//! the rows of their runs (`folding.rs`).
+//! all its runs into one row (`batches.rs`), and [`Journal::fold`] moves the events of many commits
+//! into the rows of their runs (`folding.rs`).
 
 mod batches;
 mod connection;
@@ -16,13 +16,17 @@ mod known_runs;
 mod lock;
 mod log_file;
 mod packing;
+mod page;
 mod queries;
 mod reserve;
 mod retention;
 mod reviews;
+mod run_rows;
 mod schema;
 mod spent_keys;
 mod usage;
+mod values;
+mod write_state;
 mod writer;
 
 #[cfg(test)]
@@ -33,10 +37,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{
-    FlaggedEvent, IdempotencyKey, Journal, JournalError, Query, Removed, Retention, RunRow,
-    RunRows, Segment, Size, Snapshot, Write,
-};
+use crate::error::JournalError;
+use crate::journal::{Journal, Query, Removed, Retention, Size, Write};
+use crate::records::{FlaggedEvent, IdempotencyKey, RunRow, RunRows, Segment, Snapshot};
 use connection::{Readers, as_open_error};
 use lock::Lock;
 use schema::Found;
@@ -56,7 +59,7 @@ pub struct SqliteJournal {
     readers: Readers,
     writer: Mutex<Writer>,
     lock: Lock,
-    /// The path of a file that this made.
+    /// The file's path, if this opening created it.
     new: Option<PathBuf>,
 }
 
@@ -69,16 +72,18 @@ impl SqliteJournal {
     pub fn open(path: &Path, options: SqliteOptions) -> Result<Self, JournalError> {
         let path = &resolve(path)
             .map_err(|reason| JournalError::Open { path: path.to_owned(), reason })?;
+
         let mut lock = Lock::take(path)?;
         let writer = Self::writer(path, options).map_err(|error| as_open_error(path, error))?;
         let readers = Readers::new(path);
         readers.read(queries::bytes)?;
+
         let new = lock.keep().then(|| path.clone());
         Ok(Self { readers, writer: Mutex::new(writer), lock, new })
     }
 
-    /// Removes the file, if this made it and nobody put a run into it: after a start that failed
-    /// for another reason.
+    /// Removes the file if it was created by this opening and has no runs: after a start that
+    /// failed for another reason.
     pub fn discard_if_unused(&self) {
         if let Some(new) = &self.new
             && self.size().is_ok_and(|size| size.runs == 0)
@@ -86,7 +91,7 @@ impl SqliteJournal {
             for suffix in ["", "-wal", "-shm", ".reserve"] {
                 let mut name = new.as_os_str().to_owned();
                 name.push(suffix);
-                // What stays is empty, and the next start takes it.
+                // A file that cannot be removed is empty, and the next start uses it.
                 let _ = std::fs::remove_file(name);
             }
         }
@@ -95,10 +100,11 @@ impl SqliteJournal {
     fn writer(path: &Path, options: SqliteOptions) -> Result<Writer, JournalError> {
         let found = schema::inspect(path)?;
         let mut connection = connection::writer(path, options.bytes_max, found == Found::Empty)?;
-        match found {
-            Found::Empty => schema::create(&mut connection)?,
-            Found::Journal { version } => schema::upgrade(&mut connection, version)?,
+
+        if found == Found::Empty {
+            schema::create(&mut connection)?;
         }
+
         let mut writer = Writer::new(path, options.bytes_max, connection)?;
         // What another process left.
         writer.fold_if_there_is_room(0)?;
@@ -110,7 +116,7 @@ impl SqliteJournal {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The writer, for what must be found again by the next process.
+    /// The writer, for changes that the next process must find under the file's name.
     fn durable_writer(&self) -> Result<MutexGuard<'_, Writer>, JournalError> {
         self.lock.check_name()?;
         Ok(self.lock())
@@ -125,10 +131,12 @@ fn resolve(path: &Path) -> Result<PathBuf, String> {
         path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     create_folders(folder).map_err(|cause| format!("its folder cannot be created: {cause}"))?;
     let folder = folder.canonicalize().map_err(|cause| format!("its folder: {cause}"))?;
+
     let path = folder.join(name);
     if path.is_dir() {
         return Err("it is a folder: name a file in it".to_owned());
     }
+
     match path.canonicalize() {
         Ok(path) => Ok(path),
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(path),
@@ -141,9 +149,11 @@ fn create_folders(folder: &Path) -> io::Result<()> {
     if folder.as_os_str().is_empty() || folder.is_dir() {
         return Ok(());
     }
+
     let parent =
         folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     create_folders(parent)?;
+
     match std::fs::create_dir(folder) {
         Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => {}
         made => made?,
@@ -204,6 +214,7 @@ impl Journal for SqliteJournal {
 
     fn collect(&self, retention: &Retention) -> Result<Removed, JournalError> {
         self.durable_writer()?.prepare_collection()?;
+
         // Measured before the writer is locked: a finished run does not grow.
         let measured = match retention.bytes_max {
             Some(_) => self.readers.read(usage::measure)?,

@@ -4,12 +4,16 @@
 use rusqlite::types::{FromSql, Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
+use super::page::Page;
 use super::schema::FIRST_SEQ_MAX;
+use super::values::{blob, hash, unsigned};
 use super::{batches, joined};
+use crate::chain::{ChainHash, Head};
 use crate::compression::unpack;
-use crate::{
-    ChainHash, DamagedRow, Head, IdempotencyKey, JournalError, Query, ReviewCounts, RunRow,
-    RunRows, Segment, Size, Snapshot,
+use crate::error::JournalError;
+use crate::journal::{Query, Size};
+use crate::records::{
+    DamagedRow, IdempotencyKey, ReviewCounts, RunRow, RunRows, Segment, Snapshot,
 };
 
 /// A run's row with its last segment, if it has one of its own. A run whose spec is lost has a row,
@@ -30,24 +34,6 @@ const SEGMENTS: &str = "
         AND g.at <= (r.no << 32) + 4294967295
     WHERE r.id = ?1
     ORDER BY g.at";
-
-pub(super) fn hash(bytes: &[u8]) -> Result<ChainHash, JournalError> {
-    let bytes = bytes
-        .try_into()
-        .map_err(|_| JournalError::Damaged(format!("a hash of {} bytes", bytes.len())))?;
-    Ok(ChainHash(bytes))
-}
-
-pub(super) fn unsigned(row: &Row<'_>, column: usize) -> Result<u64, JournalError> {
-    let value: i64 = row.get(column)?;
-    u64::try_from(value).map_err(|_| {
-        JournalError::Damaged(format!("the number {value}, which must not be negative"))
-    })
-}
-
-pub(super) fn blob<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r [u8], JournalError> {
-    row.get_ref(column)?.as_blob().map_err(|error| JournalError::Damaged(error.to_string()))
-}
 
 /// A column's value, or what is wrong with it.
 fn value<T: FromSql>(row: &Row<'_>, column: usize) -> Result<T, String> {
@@ -72,6 +58,7 @@ fn natural(row: &Row<'_>, column: usize) -> Result<u64, String> {
 /// What is wrong with the row.
 fn run_row(row: &Row<'_>) -> Result<(i64, RunRow), String> {
     let spec: String = value(row, 8)?;
+
     let head = match value::<Option<u32>>(row, 11)? {
         Some(count) => {
             let seq = (natural(row, 10)? + u64::from(count))
@@ -81,7 +68,9 @@ fn run_row(row: &Row<'_>) -> Result<(i64, RunRow), String> {
         }
         None => Head::genesis(&spec),
     };
+
     let (needed, reviewed, rejected) = (natural(row, 14)?, natural(row, 15)?, natural(row, 16)?);
+
     let run = RunRow {
         id: value(row, 0)?,
         owner: value(row, 1)?,
@@ -97,10 +86,11 @@ fn run_row(row: &Row<'_>) -> Result<(i64, RunRow), String> {
         spec,
         head,
     };
+
     Ok((value(row, 17)?, run))
 }
 
-/// What a run is called whose row may be damaged, and whether that is its id.
+/// A readable name for a run whose row may be damaged, and whether it is the run's id.
 fn name(row: &Row<'_>) -> Result<(String, bool), JournalError> {
     Ok(match row.get_ref(0)? {
         ValueRef::Text(text) => {
@@ -118,7 +108,7 @@ fn name(row: &Row<'_>) -> Result<(String, bool), JournalError> {
 struct Found {
     rows: Vec<(i64, RunRow)>,
     damaged: Vec<DamagedRow>,
-    /// Rows of which not even the id can be read.
+    /// Number of rows whose id cannot be read either.
     nameless: u32,
     /// The last id that can be read.
     last: Option<String>,
@@ -131,24 +121,28 @@ impl Found {
         values: &[&dyn ToSql],
     ) -> Result<Self, JournalError> {
         let mut statement = transaction.prepare_cached(&format!("{RUNS} {rest}"))?;
+
         let mut rows = statement.query(values)?;
         let mut found = Self::default();
+
         while let Some(row) = rows.next()? {
             let (id, is_id) = name(row)?;
             match run_row(row) {
                 Ok(run) => found.rows.push(run),
                 Err(reason) => found.damaged.push(DamagedRow { id: id.clone(), reason }),
             }
+
             if is_id {
                 found.last = Some(id);
             } else {
                 found.nameless += 1;
             }
         }
+
         Ok(found)
     }
 
-    /// Rows of which the id can be read.
+    /// Number of rows whose id can be read.
     fn named(&self) -> usize {
         self.rows.len() + self.damaged.len() - self.nameless as usize
     }
@@ -159,6 +153,7 @@ impl Found {
         limit: Option<u32>,
     ) -> Result<RunRows, JournalError> {
         batches::set_heads(transaction, &mut self.rows)?;
+
         let is_full = limit.is_some_and(|limit| self.named() >= limit as usize);
         let next = self.last.take().filter(|_| is_full);
         Ok(RunRows {
@@ -171,8 +166,10 @@ impl Found {
 
 pub(super) fn run(connection: &Connection, id: &str) -> Result<Option<RunRow>, JournalError> {
     let transaction = connection.unchecked_transaction()?;
+
     let mut found =
         Found::read(&transaction, "WHERE r.id = ?1", &[&id])?.finish(&transaction, None)?;
+
     if let Some(DamagedRow { id, reason }) = found.damaged.pop() {
         return Err(JournalError::Damaged(format!("run {id:?}: {reason}")));
     }
@@ -203,6 +200,7 @@ pub(super) fn key_of_run(
 pub(super) fn list(connection: &Connection, query: &Query) -> Result<RunRows, JournalError> {
     let mut conditions = Vec::new();
     let mut values: Vec<&dyn ToSql> = Vec::new();
+
     for (column, value) in
         [("owner", &query.owner), ("status", &query.status), ("task", &query.task)]
     {
@@ -211,27 +209,31 @@ pub(super) fn list(connection: &Connection, query: &Query) -> Result<RunRows, Jo
             conditions.push(format!("r.{column} = ?{}", values.len()));
         }
     }
+
     if query.needs_review {
         conditions.push("r.flagged > r.reviewed".to_owned());
     }
     if query.in_split {
         conditions.push("r.split IS NOT NULL".to_owned());
     }
+
     let since = query.since_ms.map(|since| i64::try_from(since).unwrap_or(i64::MAX));
     if let Some(since) = &since {
         values.push(since);
         conditions.push(format!("r.created_ms >= ?{}", values.len()));
     }
+
     let created: Value;
     if let Some(after) = &query.after {
         // Read before the list, because a removed run must be an error and not the end of the list.
-        // The time never changes, so the list is still consistent. Another owner's run is none, so
-        // that its existence does not show.
+        // The time never changes, so the list is still consistent. Another owner's run is not
+        // found either, so that its existence does not show.
         let sql = "SELECT created_ms FROM run WHERE id = ?1 AND owner = coalesce(?2, owner)";
         let found = connection
             .prepare_cached(sql)?
             .query_row(params![after, query.owner], |row| row.get(0))
             .optional()?;
+
         created = found.ok_or_else(|| JournalError::NoSuchRun { id: after.clone() })?;
         values.extend([&created as &dyn ToSql, after]);
         conditions.push(format!(
@@ -240,20 +242,25 @@ pub(super) fn list(connection: &Connection, query: &Query) -> Result<RunRows, Jo
             values.len()
         ));
     }
+
     let filter = if conditions.is_empty() {
         String::new()
     } else {
         format!("WHERE {}", conditions.join(" AND "))
     };
+
     let rest =
         format!("{filter} ORDER BY r.created_ms DESC, r.id DESC LIMIT ?{}", values.len() + 1);
+
     let transaction = connection.unchecked_transaction()?;
+
     // The next page begins after an id, so rows without one do not count.
     let mut nameless = 0;
     loop {
         let limit = query.limit.saturating_add(nameless);
         let found =
             Found::read(&transaction, &rest, &[&values[..], &[&limit as &dyn ToSql]].concat())?;
+
         if found.nameless == nameless || found.named() == query.limit as usize {
             return found.finish(&transaction, Some(query.limit));
         }
@@ -267,29 +274,6 @@ pub(super) fn open_runs(connection: &Connection) -> Result<RunRows, JournalError
     Found::read(&transaction, rest, &[])?.finish(&transaction, None)
 }
 
-/// Consecutive segments of a run, until their bodies reach `bytes`. `after_seq` is the last event
-/// before the next.
-pub(super) struct Page {
-    pub(super) after_seq: u64,
-    bytes: usize,
-    segments: Vec<Segment>,
-    total: usize,
-}
-
-impl Page {
-    pub(super) fn is_full(&self) -> bool {
-        !self.segments.is_empty() && self.total >= self.bytes
-    }
-
-    pub(super) fn push(&mut self, segment: Segment) {
-        if segment.last_seq() > self.after_seq && !self.is_full() {
-            self.after_seq = segment.last_seq();
-            self.total += segment.body.len();
-            self.segments.push(segment);
-        }
-    }
-}
-
 pub(super) fn segments(
     connection: &Connection,
     id: &str,
@@ -297,17 +281,21 @@ pub(super) fn segments(
     bytes: usize,
 ) -> Result<Vec<Segment>, JournalError> {
     let transaction = connection.unchecked_transaction()?;
-    let mut page = Page { after_seq, bytes, segments: Vec::new(), total: 0 };
+
+    let mut page = Page::new(after_seq, bytes);
+    // A run's own rows come before what it has in batches.
     own_segments(&transaction, id, &mut page)?;
+
     if !page.is_full() {
         let sql = "SELECT no FROM run WHERE id = ?1";
+
         let run: Option<i64> =
             transaction.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()?;
         if let Some(run) = run {
             batches::segments(&transaction, run, &mut page)?;
         }
     }
-    Ok(page.segments)
+    Ok(page.into_segments())
 }
 
 /// Adds the segments in the run's own rows.
@@ -315,6 +303,7 @@ fn own_segments(connection: &Connection, id: &str, page: &mut Page) -> Result<()
     let mut statement = connection.prepare_cached(SEGMENTS)?;
     // The next event is in the last segment that begins no later.
     let next = page.after_seq.saturating_add(1).min(FIRST_SEQ_MAX).cast_signed();
+
     let mut rows = statement.query(params![id, next])?;
     while !page.is_full()
         && let Some(row) = rows.next()?
@@ -325,7 +314,9 @@ fn own_segments(connection: &Connection, id: &str, page: &mut Page) -> Result<()
             JournalError::Damaged(format!("run {id:?}, events from {first_seq}: {reason}"))
         };
         let body = body.map_err(&damaged)?;
+
         let segment = Segment { first_seq, count: row.get(1)?, body, hash: hash(blob(row, 2)?)? };
+
         match row
             .get_ref(6)?
             .as_blob_or_null()
@@ -346,9 +337,11 @@ pub(super) fn snapshot(
     id: &str,
 ) -> Result<Option<Snapshot>, JournalError> {
     let sql = "SELECT s.seq, s.packing, s.bytes, s.body FROM run r JOIN snapshot s ON s.run = r.no WHERE r.id = ?1";
+
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([id])?;
     let Some(row) = rows.next()? else { return Ok(None) };
+
     let body = unpack(row.get(1)?, row.get(2)?, blob(row, 3)?);
     let body =
         body.map_err(|reason| JournalError::Damaged(format!("run {id:?}, snapshot: {reason}")))?;
@@ -365,6 +358,7 @@ pub(super) fn bytes(connection: &Connection) -> Result<u64, JournalError> {
 pub(super) fn size(connection: &Connection) -> Result<Size, JournalError> {
     let sql = "SELECT (SELECT count(*) FROM run), (SELECT count(*) FROM run WHERE is_over = 0)";
     let mut statement = connection.prepare_cached(sql)?;
+
     let (runs, open_runs) =
         statement.query_row([], |row| Ok((unsigned(row, 0), unsigned(row, 1))))?;
     Ok(Size { runs: runs?, open_runs: open_runs?, bytes: bytes(connection)? })

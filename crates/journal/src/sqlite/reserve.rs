@@ -28,6 +28,7 @@ impl Reserve {
             fallocate(&file, FallocateFlags::empty(), 0, BYTES)?;
             std::io::Result::Ok(())
         };
+
         if allocated().is_err() {
             // A part of it would only take the space from others.
             let _ = remove_file(&self.path);

@@ -16,7 +16,8 @@ use super::queries::bytes;
 use super::usage::Measured;
 use super::writer::Writer;
 use super::{reviews, spent_keys, usage};
-use crate::{JournalError, Removed, Retention};
+use crate::error::JournalError;
+use crate::journal::{Removed, Retention};
 
 /// Limits of a round: rows to remove, and their bytes.
 const ROUND: Budget = Budget { rows: 1_000, bytes: 4 << 20 };
@@ -43,8 +44,8 @@ impl Budget {
 }
 
 impl Writer {
-    /// Folds what is in batches, so that it can be measured and removed with its run. With or
-    /// without room for that.
+    /// Folds what is in batches, so that it can be measured and removed with its run. Leaves it
+    /// there if there is no room.
     pub(super) fn prepare_collection(&mut self) -> Result<(), JournalError> {
         self.fold_if_there_is_room(SPARE_PAGES)
     }
@@ -55,14 +56,17 @@ impl Writer {
         measured: &Measured,
     ) -> Result<Removed, JournalError> {
         let mut removed = self.collect_within(ROUND, retention, measured);
+        // Removal itself needs room for the log. The reserve is that room.
         if matches!(removed, Err(JournalError::NotWritable(_))) && self.reserve.release() {
             removed = self.collect_within(SMALL_ROUND, retention, measured);
             // Shrinks the files, so that there is room for the reserve again.
             let shrunk = self.write(|connection, _| {
                 Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
             });
+
             removed = removed.and_then(|removed| shrunk.map(|()| removed));
         }
+
         self.reserve.fill();
         removed
     }
@@ -77,7 +81,9 @@ impl Writer {
         self.write(|connection, state| {
             set_max_size(connection, bytes_max, SPARE_PAGES)?;
             let removed = round(connection, limits, retention, measured);
+
             set_max_size(connection, bytes_max, 0)?;
+            // The round may have removed runs that the writer knows.
             state.runs = KnownRuns::load(connection)?;
             removed
         })
@@ -92,19 +98,26 @@ fn round(
 ) -> Result<Removed, JournalError> {
     let mut removed = Removed::default();
     let mut budget = limits;
+
     let before = bytes(connection)?;
+
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+
     usage::record(&transaction, measured)?;
     let expired = spent_keys::expire(&transaction, retention.now_ms, limits.rows)?;
+
     let mut owners = BTreeSet::new();
     loop {
+        // What an earlier round began is completed before another run is removed.
         let pending = pending(&transaction)?;
         let next_expired =
             if pending.is_none() { next_expired(&transaction, retention, measured)? } else { None };
+
         if budget.is_spent() {
             removed.has_more = pending.or(next_expired).is_some();
             break;
         }
+
         match (pending, next_expired) {
             (Some(run), _) => remove_body(&transaction, run, &mut budget, &mut removed)?,
             (None, Some(run)) => {
@@ -113,12 +126,15 @@ fn round(
             (None, None) => break,
         }
     }
+
     for owner in &owners {
         spent_keys::trim(&transaction, owner, spent_keys::OWNER_KEYS_MAX)?;
     }
+
     removed.bytes = before.saturating_sub(bytes(&transaction)?);
     transaction.commit()?;
     removed.has_more |= measured.has_more || expired >= limits.rows;
+    // In a transaction of its own, so that what was removed stays removed if this fails.
     removed.has_more |= vacuum(connection, limits.rows * VACUUM_PAGES_PER_ROW)?;
     Ok(removed)
 }
@@ -136,32 +152,39 @@ fn next_expired(
     measured: &Measured,
 ) -> Result<Option<i64>, JournalError> {
     let owner = retention.owner.as_deref();
+
     let whose = owner.map_or(Whose::Everybodys, Whose::Owners);
+    // The run that ended first decides: if it is young enough, all are.
     let Some((run, updated)) = first_ended(transaction, whose)? else { return Ok(None) };
     if retention.updated_before_ms.is_some_and(|before| updated.unsigned_abs() < before) {
         return Ok(Some(run));
     }
+
     let Some(most) = retention.bytes_max else { return Ok(None) };
-    // Until all are measured, nobody knows whose runs hold the most.
+    // Until all runs are measured, it is unknown whose hold the most.
     if measured.has_more {
         return Ok(None);
     }
+
     if owner.is_some() {
         return Ok((usage::of(transaction, owner)? > most).then_some(run));
     }
+
     if bytes(transaction)? <= most {
         return Ok(None);
     }
+    // No owner has measured bytes, for example if rows are damaged: then age alone decides.
     let of_largest = first_ended(transaction, Whose::Largest)?;
     let first = if of_largest.is_some() {
         of_largest
     } else {
         first_ended(transaction, Whose::Everybodys)?
     };
+
     Ok(first.map(|(run, _)| run))
 }
 
-/// Whose runs.
+/// Which owner's runs to look at.
 #[derive(Clone, Copy)]
 enum Whose<'o> {
     Everybodys,
@@ -170,8 +193,7 @@ enum Whose<'o> {
     Largest,
 }
 
-/// The run that ended first, and when. A time that is no number is that of a damaged row, which
-/// goes last.
+/// The run that ended first, and when. A damaged row, whose time is not a number, goes last.
 fn first_ended(
     transaction: &Transaction<'_>,
     whose: Whose<'_>,
@@ -181,9 +203,11 @@ fn first_ended(
         Whose::Owners(owner) => ("AND owner = ?1".to_owned(), Some(owner)),
         Whose::Largest => (format!("AND owner = {}", usage::LARGEST), None),
     };
+
     let sql = format!(
         "SELECT no, updated_ms FROM run WHERE is_over = 1 {of_owner} ORDER BY updated_ms, no LIMIT 1"
     );
+
     let mut statement = transaction.prepare_cached(&sql)?;
     let read = |row: &Row<'_>| Ok((row.get(0)?, row.get_ref(1)?.as_i64().unwrap_or(i64::MAX)));
     Ok(statement.query_row(params_from_iter(owner), read).optional()?)
@@ -197,8 +221,10 @@ fn remove_row(
     budget: &mut Budget,
     removed: &mut Removed,
 ) -> Result<Option<String>, JournalError> {
+    // Both read the run's row, which goes below.
     let owner = spent_keys::keep(transaction, run, retention)?;
     usage::forget(transaction, run)?;
+
     for sql in [
         "DELETE FROM snapshot WHERE run = ?1",
         "DELETE FROM spec WHERE run = ?1",
@@ -207,6 +233,7 @@ fn remove_row(
     ] {
         transaction.prepare_cached(sql)?.execute([run])?;
     }
+
     budget.rows -= RUN_ROWS;
     removed.runs += 1;
     Ok(owner)
@@ -220,7 +247,9 @@ fn remove_body(
     removed: &mut Removed,
 ) -> Result<(), JournalError> {
     budget.rows -= reviews::remove(transaction, run, budget.rows)?;
+
     let mut last = None;
+    // The block ends the read before the rows are deleted.
     {
         // `length(body)` does not read the body.
         let mut statement = transaction.prepare_cached(
@@ -236,11 +265,13 @@ fn remove_body(
             budget.bytes -= row.get::<_, i64>(2)?;
         }
     }
+    // By range, up to what was counted.
     if let Some(last) = last {
         transaction
             .prepare_cached("DELETE FROM segment WHERE at BETWEEN ?1 << 32 AND ?2")?
             .execute([run, last])?;
     }
+    // Everything is gone: the loop ended before the budget did.
     if !budget.is_spent() {
         transaction.prepare_cached("DELETE FROM removing WHERE run = ?1")?.execute([run])?;
     }
@@ -251,15 +282,19 @@ fn remove_body(
 /// at a checkpoint, which follows the last of them.
 fn vacuum(connection: &Connection, pages: i64) -> Result<bool, JournalError> {
     let free = || connection.pragma_query_value(None, "freelist_count", |row| row.get::<_, u32>(0));
+
     if free()? == 0 {
         return Ok(false);
     }
+
     // Each row removes a page.
     let mut statement =
         connection.prepare_cached(&format!("PRAGMA incremental_vacuum({pages})"))?;
     let mut rows = statement.query([])?;
     while rows.next()?.is_some() {}
+    // Ends the statement: no checkpoint can run during one.
     drop(rows);
+
     let left = free()?;
     if left == 0 {
         // Without waiting for readers: pages in use are checkpointed later.

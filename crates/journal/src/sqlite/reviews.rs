@@ -5,10 +5,10 @@ use std::ops::RangeInclusive;
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 
 use super::known_runs::KnownRun;
-use super::queries::unsigned;
 use super::schema::{FIRST_SEQ_MAX, SEQ_BITS};
-use super::writer::{refused, signed};
-use crate::{FlaggedEvent, JournalError, Review};
+use super::values::{refused, signed, unsigned};
+use crate::error::JournalError;
+use crate::records::{FlaggedEvent, Review};
 
 /// `flag.at` of an event.
 fn flag_key(run: i64, seq: u64) -> i64 {
@@ -28,6 +28,7 @@ pub(super) fn flag(
 ) -> Result<(), JournalError> {
     let last = run.last_seq.min(FIRST_SEQ_MAX);
     let mut new = 0_i64;
+
     for seq in seqs {
         if !(1..=last).contains(seq) {
             return Err(refused(format!(
@@ -38,6 +39,7 @@ pub(super) fn flag(
             transaction.prepare_cached("INSERT OR IGNORE INTO flag (at) VALUES (?1)")?;
         new += i64::from(statement.execute([flag_key(run.no, *seq)])? > 0);
     }
+
     transaction
         .prepare_cached("UPDATE run SET flagged = flagged + ?2 WHERE no = ?1")?
         .execute(params![run.no, new])?;
@@ -60,7 +62,9 @@ pub(super) fn review(
     seq: u64,
     review: &Review,
 ) -> Result<(), JournalError> {
+    // An event beyond the largest number would have the key of another run.
     let at = flag_key(run.no, seq.min(FIRST_SEQ_MAX));
+
     if seq > FIRST_SEQ_MAX
         || !transaction.prepare_cached("SELECT 1 FROM flag WHERE at = ?1")?.exists([at])?
     {
@@ -68,20 +72,25 @@ pub(super) fn review(
             "run {id:?}: event {seq} is not flagged, so there is nothing to review"
         )));
     }
+
     let newest = {
         let sql = "SELECT at_ms, reviewer, is_rejected, note FROM review WHERE flag = ?1 ORDER BY no DESC LIMIT 1";
         let mut statement = transaction.prepare_cached(sql)?;
         statement.query_row([at], |row| Ok(read(row, 0))).optional()?.transpose()?
     };
+
     if newest.as_ref().is_some_and(|newest| newest.repeats(review)) {
         return Ok(());
     }
+
     let sql =
         "INSERT INTO review (flag, at_ms, reviewer, is_rejected, note) VALUES (?1, ?2, ?3, ?4, ?5)";
     let time = signed(review.at_ms, "the time")?;
     let values = params![at, time, review.by, review.is_rejected, review.note];
     transaction.prepare_cached(sql)?.execute(values)?;
+
     let was_rejected = newest.as_ref().is_some_and(|newest| newest.is_rejected);
+
     let sql = "UPDATE run SET reviewed = reviewed + ?2, rejected = rejected + ?3 WHERE no = ?1";
     let rejected = i64::from(review.is_rejected) - i64::from(was_rejected);
     transaction.prepare_cached(sql)?.execute(params![run.no, newest.is_none(), rejected])?;
@@ -101,15 +110,19 @@ pub(super) fn flagged(
               WHERE r.id = ?1 ORDER BY f.at LIMIT ?3) f
         LEFT JOIN review v ON v.flag = f.at
         ORDER BY f.at, v.no";
+
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows =
         statement.query(params![id, after_seq.min(FIRST_SEQ_MAX).cast_signed(), limit])?;
+
     let mut all: Vec<FlaggedEvent> = Vec::new();
+
     while let Some(row) = rows.next()? {
         let seq = unsigned(row, 0)?;
         if all.last().is_none_or(|last| last.seq != seq) {
             all.push(FlaggedEvent { seq, reviews: Vec::new() });
         }
+
         if let (Some(last), Some(_)) = (all.last_mut(), row.get::<_, Option<i64>>(1)?) {
             last.reviews.push(read(row, 1)?);
         }
@@ -126,15 +139,18 @@ pub(super) fn remove(
 ) -> Result<i64, JournalError> {
     let flag_keys = flag_keys(run);
     let mut removed = 0;
+
     while removed < rows_max {
         let mut statement = transaction
             .prepare_cached("SELECT at FROM flag WHERE at BETWEEN ?1 AND ?2 ORDER BY at LIMIT 1")?;
         let first: Option<i64> = statement
             .query_row([flag_keys.start(), flag_keys.end()], |row| row.get(0))
             .optional()?;
+
         let Some(at) = first else { break };
         let reviews =
             transaction.prepare_cached("DELETE FROM review WHERE flag = ?1")?.execute([at])?;
+
         transaction.prepare_cached("DELETE FROM flag WHERE at = ?1")?.execute([at])?;
         removed += 1 + i64::try_from(reviews).unwrap_or(i64::MAX - 1);
     }

@@ -1,4 +1,4 @@
-//! The schema, its migrations, and the detection of journal files.
+//! The schema, and the detection of journal files.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -6,12 +6,12 @@ use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use crate::JournalError;
+use crate::error::JournalError;
 
 /// Identifies journals in SQLite's file header: "PRJL".
-pub(super) const APPLICATION_ID: i64 = 0x5052_4a4c;
-/// The current version of the schema.
-const VERSION: usize = MIGRATIONS.len();
+const APPLICATION_ID: i64 = 0x5052_4a4c;
+/// The version of the schema. Files of any other version are refused.
+const VERSION: i64 = 1;
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// Low bits of `segment.at`: the number of the segment's first event. The run's number is above
@@ -25,11 +25,22 @@ pub(super) const RUN_MAX: i64 = i64::MAX >> SEQ_BITS;
 /// `segment.at` combines the run's number and the number of the segment's first event. A run's
 /// segments are thus adjacent without a separate index, and pages hold bodies of up to 4 KB; a
 /// `WITHOUT ROWID` table would move those above 1 KB to overflow pages. A run's head is not stored
-/// separately: it is the last segment, or the last in a batch.
+/// separately: it is the last segment, or the last in a batch. A row with `parts` joins several
+/// segments (`joined.rs`).
+///
+/// `batch` has the events of recent commits, one row a commit for all their runs; they move to
+/// `segment` later. `entries` says whose they are (`entries.rs`), `digest` is its SHA-256, and
+/// `body` has their lines, one run after the other.
 ///
 /// Mutable and immutable columns are in separate tables, so that progress does not rewrite specs.
 /// Numbers of runs are never reused, because segments of a removed run stay for a while.
-const V1: &str = "
+///
+/// `flag.at` is built like `segment.at`. A run's row counts its flags, so that an index finds runs
+/// to review, and reading a record does not read flags.
+///
+/// `run.bytes` is what a finished run holds, NULL until it is measured; `usage` sums it per owner.
+/// `spent_key` has the idempotency keys of removed runs.
+const SCHEMA: &str = "
     CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
     INSERT INTO meta VALUES ('probe', 0);
 
@@ -45,7 +56,12 @@ const V1: &str = "
         resumed INTEGER NOT NULL,
         key TEXT,
         fingerprint BLOB,
-        summary TEXT NOT NULL
+        summary TEXT NOT NULL,
+        split TEXT,
+        flagged INTEGER NOT NULL DEFAULT 0,
+        reviewed INTEGER NOT NULL DEFAULT 0,
+        rejected INTEGER NOT NULL DEFAULT 0,
+        bytes INTEGER
     ) STRICT;
     CREATE UNIQUE INDEX run_of_key ON run (owner, key) WHERE key IS NOT NULL;
     CREATE INDEX run_by_created ON run (created_ms, id);
@@ -54,6 +70,10 @@ const V1: &str = "
     CREATE INDEX run_by_task ON run (task, created_ms, id);
     CREATE INDEX run_open ON run (created_ms, id) WHERE is_over = 0;
     CREATE INDEX run_ended ON run (updated_ms, no) WHERE is_over = 1;
+    CREATE INDEX run_ended_of_owner ON run (owner, updated_ms, no) WHERE is_over = 1;
+    CREATE INDEX run_unmeasured ON run (no) WHERE is_over = 1 AND bytes IS NULL;
+    CREATE INDEX run_in_split ON run (created_ms, id) WHERE split IS NOT NULL;
+    CREATE INDEX run_to_review ON run (created_ms, id) WHERE flagged > reviewed;
 
     CREATE TABLE spec (run INTEGER PRIMARY KEY REFERENCES run (no), body TEXT NOT NULL) STRICT;
 
@@ -61,6 +81,16 @@ const V1: &str = "
         at INTEGER PRIMARY KEY,
         count INTEGER NOT NULL,
         hash BLOB NOT NULL,
+        packing INTEGER NOT NULL,
+        bytes INTEGER NOT NULL,
+        body BLOB NOT NULL,
+        parts BLOB
+    ) STRICT;
+
+    CREATE TABLE batch (
+        no INTEGER PRIMARY KEY,
+        entries BLOB NOT NULL,
+        digest BLOB NOT NULL,
         packing INTEGER NOT NULL,
         bytes INTEGER NOT NULL,
         body BLOB NOT NULL
@@ -74,19 +104,6 @@ const V1: &str = "
         body BLOB NOT NULL
     ) STRICT;
 
-    CREATE TABLE removing (run INTEGER PRIMARY KEY) STRICT;
-";
-
-/// `flag.at` is built like `segment.at`. A run's row counts its flags, so that an index finds runs
-/// to review, and reading a record does not read flags.
-const V2: &str = "
-    ALTER TABLE run ADD COLUMN split TEXT;
-    ALTER TABLE run ADD COLUMN flagged INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE run ADD COLUMN reviewed INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE run ADD COLUMN rejected INTEGER NOT NULL DEFAULT 0;
-    CREATE INDEX run_in_split ON run (created_ms, id) WHERE split IS NOT NULL;
-    CREATE INDEX run_to_review ON run (created_ms, id) WHERE flagged > reviewed;
-
     CREATE TABLE flag (at INTEGER PRIMARY KEY) STRICT;
 
     CREATE TABLE review (
@@ -98,14 +115,7 @@ const V2: &str = "
         note TEXT NOT NULL
     ) STRICT;
     CREATE INDEX review_of_flag ON review (flag, no);
-";
 
-/// `run.bytes` is what a finished run holds, NULL until it is measured; `usage` sums it per owner.
-/// `spent_key` has the idempotency keys of removed runs.
-const V3: &str = "
-    ALTER TABLE run ADD COLUMN bytes INTEGER;
-    CREATE INDEX run_unmeasured ON run (no) WHERE is_over = 1 AND bytes IS NULL;
-    CREATE INDEX run_ended_of_owner ON run (owner, updated_ms, no) WHERE is_over = 1;
     CREATE TABLE usage (owner TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
     CREATE TABLE spent_key (
@@ -117,41 +127,23 @@ const V3: &str = "
         PRIMARY KEY (owner, key)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX spent_key_by_end ON spent_key (until_ms);
+
+    CREATE TABLE removing (run INTEGER PRIMARY KEY) STRICT;
 ";
-
-/// `batch` has the events of recent commits, one row a commit for all their runs; they move to
-/// `segment` later. `entries` says whose they are (`entries.rs`), `digest` is its SHA-256, and
-/// `body` has their lines, one run after the other. A row of `segment` with `parts` joins several
-/// segments (`joined.rs`).
-const V4: &str = "
-    CREATE TABLE batch (
-        no INTEGER PRIMARY KEY,
-        entries BLOB NOT NULL,
-        digest BLOB NOT NULL,
-        packing INTEGER NOT NULL,
-        bytes INTEGER NOT NULL,
-        body BLOB NOT NULL
-    ) STRICT;
-
-    ALTER TABLE segment ADD COLUMN parts BLOB;
-";
-
-/// What each version added. Never change a released migration: files of every version exist.
-pub(super) const MIGRATIONS: [&str; 4] = [V1, V2, V3, V4];
 
 /// The content of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// Nothing, or an empty database.
     Empty,
-    /// A journal of this version, possibly an older one.
-    Journal { version: usize },
+    /// A journal of [`VERSION`].
+    Journal,
 }
 
 /// Inspects a file without writing to it.
 ///
 /// # Errors
-/// `Open` if the file is not a journal that this version understands.
+/// `Open` if the file is not a journal of this version.
 pub(super) fn inspect(path: &Path) -> Result<Found, JournalError> {
     let refused = |reason: String| JournalError::Open { path: path.to_owned(), reason };
     let unreadable = |cause: std::io::Error| refused(format!("cannot be read: {cause}"));
@@ -177,32 +169,22 @@ pub(super) fn inspect(path: &Path) -> Result<Found, JournalError> {
     let (application, version) = (number("application_id")?, number("user_version")?);
     let tables: i64 =
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    match (application, usize::try_from(version).unwrap_or_default(), tables) {
-        (APPLICATION_ID, version @ 1..=VERSION, _) => Ok(Found::Journal { version }),
-        (APPLICATION_ID, newer, _) if newer > VERSION => Err(refused(format!(
-            "its schema has version {newer}, but this program knows versions up to {VERSION}: use the newer \
-             prime-agents that wrote it, or name another file"
+    match (application, version, tables) {
+        (APPLICATION_ID, VERSION, _) => Ok(Found::Journal),
+        (APPLICATION_ID, other, _) => Err(refused(format!(
+            "its schema has version {other}, but this program reads only version {VERSION}; it was \
+             left unchanged: start with a new file (no other version was ever released)"
         ))),
-        (0, _, 0) if version == 0 => Ok(Found::Empty),
+        (0, 0, 0) => Ok(Found::Empty),
         _ => Err(foreign("a SQLite database of another program")),
     }
 }
 
 /// Creates the tables atomically.
 pub(super) fn create(connection: &mut Connection) -> Result<(), JournalError> {
-    upgrade(connection, 0)
-}
-
-/// Upgrades the tables of an older version atomically. The current version is left unchanged.
-pub(super) fn upgrade(connection: &mut Connection, from: usize) -> Result<(), JournalError> {
-    if from >= VERSION {
-        return Ok(());
-    }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    for change in &MIGRATIONS[from..] {
-        transaction.execute_batch(change)?;
-    }
-    transaction.pragma_update(None, "user_version", VERSION.cast_signed())?;
+    transaction.execute_batch(SCHEMA)?;
+    transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     Ok(transaction.commit()?)
 }

@@ -3,10 +3,11 @@
 
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
-use crate::{JournalError, Retention};
+use crate::error::JournalError;
+use crate::journal::Retention;
 
-/// Keys that are kept of an owner. Without a bound, one that submits and removes runs would fill
-/// the journal with them.
+/// Most keys kept per owner. Without a bound, an owner that submits and removes runs would fill the
+/// journal with them.
 pub(super) const OWNER_KEYS_MAX: u32 = 50_000;
 
 /// Keeps the key of a run that is about to be removed. Returns the run's owner if it has a key.
@@ -18,11 +19,14 @@ pub(super) fn keep(
     if retention.keep_keys_ms == 0 {
         return Ok(None);
     }
+
     let until = retention.now_ms.saturating_add(retention.keep_keys_ms);
     let sql = "INSERT INTO spent_key (owner, key, fingerprint, run, until_ms)
         SELECT owner, key, fingerprint, id, ?2 FROM run WHERE no = ?1 AND key IS NOT NULL RETURNING owner";
     let values = params![run, i64::try_from(until).unwrap_or(i64::MAX)];
+
     let mut statement = transaction.prepare_cached(sql)?;
+
     match statement.query_row(values, |row| row.get(0)).optional().map_err(JournalError::from) {
         // The row is damaged.
         Err(JournalError::Refused(_)) => Ok(None),
@@ -30,14 +34,15 @@ pub(super) fn keep(
     }
 }
 
-/// Forgets the keys of an owner that would be kept least long, if there are more than `most`: a
-/// tenth of them, because finding them takes long.
+/// Removes the keys of an owner that expire first, if there are more than `most`. It removes an
+/// extra tenth of `most`, because finding them takes long and should not be needed every time.
 pub(super) fn trim(
     transaction: &Transaction<'_>,
     owner: &str,
     most: u32,
 ) -> Result<(), JournalError> {
     let sql = "SELECT count(*) FROM spent_key WHERE owner = ?1";
+
     let kept: u32 = transaction.prepare_cached(sql)?.query_row([owner], |row| row.get(0))?;
     if kept > most {
         let sql = "DELETE FROM spent_key WHERE owner = ?1 AND key IN
@@ -47,7 +52,7 @@ pub(super) fn trim(
     Ok(())
 }
 
-/// Removes keys whose time is over, at most `limit`. Returns how many.
+/// Removes at most `limit` expired keys. Returns how many.
 pub(super) fn expire(
     transaction: &Transaction<'_>,
     now_ms: u64,
@@ -55,6 +60,7 @@ pub(super) fn expire(
 ) -> Result<i64, JournalError> {
     let sql = "DELETE FROM spent_key WHERE (owner, key) IN
         (SELECT owner, key FROM spent_key WHERE until_ms <= ?1 ORDER BY until_ms LIMIT ?2)";
+
     let now = i64::try_from(now_ms).unwrap_or(i64::MAX);
     let removed = transaction.prepare_cached(sql)?.execute(params![now, limit])?;
     Ok(i64::try_from(removed).unwrap_or(i64::MAX))

@@ -1,7 +1,8 @@
-//! What is peculiar to the store in a file: the file.
+//! Tests that are specific to the SQLite store: its file.
 
 mod damaged_rows;
 mod folding;
+mod folding_store;
 mod spent_keys;
 
 use std::fs;
@@ -12,7 +13,8 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::conformance::{Store, accept, append, end, events, noise, random, row, suite};
-use crate::{Segment, verify};
+use crate::records::Segment;
+use crate::verifier::verify;
 
 struct InFolder {
     folder: TempDir,
@@ -64,10 +66,12 @@ fn folders_are_made() {
 fn a_journal_is_open_once_under_all_its_names() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
+
     let journal = open(&folder, 0);
     let link = folder.path().join("link.db");
     symlink(&path, &link).unwrap();
     symlink(folder.path(), folder.path().join("here")).unwrap();
+
     for name in [
         path.clone(),
         link,
@@ -79,6 +83,7 @@ fn a_journal_is_open_once_under_all_its_names() {
         assert!(matches!(error, JournalError::InUse { .. }), "{error}");
         assert!(error.to_string().contains("another process uses it"), "{error}");
     }
+
     journal.commit(&[accept("r")]).unwrap();
     drop(journal);
     assert!(open(&folder, 0).run("r").unwrap().is_some());
@@ -88,22 +93,27 @@ fn a_journal_is_open_once_under_all_its_names() {
 fn a_journal_with_two_names_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let journal = open(&folder, 0);
+
     journal.commit(&[accept("r")]).unwrap();
     let link = folder.path().join("link.db");
     fs::hard_link(folder.path().join("runs.db"), &link).unwrap();
+
     let error = SqliteJournal::open(&link, SqliteOptions::default()).err().expect("it is refused");
     assert!(matches!(error, JournalError::InUse { .. }), "{error}");
     drop(journal);
+
     refused(&link, &["2 names (hard links)", "remove all but one"]);
     fs::remove_file(&link).unwrap();
     assert!(open(&folder, 0).run("r").unwrap().is_some());
 }
 
 #[test]
+
 fn a_deleted_log_is_noticed_and_nothing_is_lost() {
     let folder = tempfile::tempdir().unwrap();
     let journal = open(&folder, 0);
     journal.commit(&[accept("r")]).unwrap();
+
     fs::remove_file(folder.path().join("runs.db-wal")).unwrap();
     for error in [journal.commit(&[accept("s")]), journal.probe(), journal.commit(&[accept("s")])] {
         let error = error.expect_err("nobody would find it again");
@@ -112,7 +122,8 @@ fn a_deleted_log_is_noticed_and_nothing_is_lost() {
             "{error}"
         );
     }
-    // As a crash would leave it.
+
+    // The state that a crash would leave.
     let other = tempfile::tempdir().unwrap();
     fs::copy(folder.path().join("runs.db"), other.path().join("runs.db")).unwrap();
     let after = open(&other, 0);
@@ -125,6 +136,7 @@ fn a_file_that_lost_its_name_takes_nothing_until_it_is_back() {
     let journal = open(&folder, 0);
     journal.commit(&[accept("r")]).unwrap();
     let (path, elsewhere) = (folder.path().join("runs.db"), folder.path().join("moved.db"));
+
     let no_longer_writes = |what: &str| {
         let collected = journal.collect(&Retention::default()).map(drop);
         for error in [journal.commit(&[accept("s")]), journal.probe(), collected] {
@@ -137,12 +149,16 @@ fn a_file_that_lost_its_name_takes_nothing_until_it_is_back() {
         }
         assert!(journal.run("r").unwrap().is_some(), "{what}: it can still be read");
     };
+
     fs::rename(&path, &elsewhere).unwrap();
     no_longer_writes("moved");
+
     fs::copy(&elsewhere, &path).unwrap();
     no_longer_writes("replaced");
+
     fs::rename(&elsewhere, &path).unwrap();
     journal.commit(&[accept("t")]).unwrap();
+
     fs::remove_file(&path).unwrap();
     no_longer_writes("deleted");
 }
@@ -153,10 +169,12 @@ fn a_new_file_goes_with_a_start_that_failed() {
     let path = folder.path().join("runs.db");
     open(&folder, 0).discard_if_unused();
     assert!(!path.exists());
+
     let journal = open(&folder, 0);
     journal.commit(&[accept("r")]).unwrap();
     journal.discard_if_unused();
     drop(journal);
+
     open(&folder, 0).discard_if_unused();
     assert!(path.exists(), "there is a run in it, and it is not new");
 }
@@ -165,11 +183,13 @@ fn a_new_file_goes_with_a_start_that_failed() {
 fn what_is_no_journal_is_refused_and_stays() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
+
     for garbage in [&b"x"[..], b"SQLite format 2\0 and more", &[0; 5_000]] {
         fs::write(&path, garbage).unwrap();
         refused(&path, &["nor any SQLite database", "name another file"]);
         assert_eq!(fs::read(&path).unwrap(), garbage);
     }
+
     for sql in [
         "CREATE TABLE theirs (x)",
         "CREATE TABLE run (id TEXT); PRAGMA user_version = 1",
@@ -182,55 +202,35 @@ fn what_is_no_journal_is_refused_and_stays() {
         refused(&path, &["a SQLite database of another program", "left unchanged"]);
         assert!(fs::read(&path).unwrap() == before, "{sql}: the file has changed");
     }
+
     fs::write(&path, b"SQLite format 3\0 and then nothing of the kind").unwrap();
     let error = SqliteJournal::open(&path, SqliteOptions::default()).err().expect("it is refused");
     assert!(matches!(error, JournalError::Damaged(_)), "{error}");
+
     refused(folder.path(), &["it is a folder"]);
     refused(&folder.path().join("file/runs.db"), &["its folder cannot be created"]);
+
     refused(Path::new("/"), &["a file name"]);
 }
 
 #[test]
-fn a_newer_version_is_refused_and_stays() {
-    let folder = tempfile::tempdir().unwrap();
-    drop(open(&folder, 0));
-    let path = folder.path().join("runs.db");
-    Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 5").unwrap();
-    let before = fs::read(&path).unwrap();
-    refused(&path, &["version 5", "up to 4", "newer prime-agents"]);
-    assert!(fs::read(&path).unwrap() == before, "the file has changed");
-}
+fn another_version_is_refused_and_stays() {
+    for version in [0, 2, 4] {
+        let folder = tempfile::tempdir().unwrap();
+        drop(open(&folder, 0));
 
-/// A run as version 1 wrote it.
-const OLD: &str = r#"
-    INSERT INTO run VALUES (7, 'r', 'ada', 1000, 1000, 'edit_distance', 'queued', 0, 0, NULL, NULL, '{"steps":0}');
-    INSERT INTO spec VALUES (7, '{"task":"edit_distance","id":"r"}');
-"#;
+        let path = folder.path().join("runs.db");
+        let pragma = format!("PRAGMA user_version = {version}");
+        Connection::open(&path).unwrap().execute_batch(&pragma).unwrap();
+        let before = fs::read(&path).unwrap();
 
-#[test]
-fn a_file_of_an_older_version_goes_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("runs.db");
-    let old = Connection::open(&path).unwrap();
-    old.execute_batch(schema::MIGRATIONS[0]).unwrap();
-    old.execute_batch(OLD).unwrap();
-    old.pragma_update(None, "application_id", schema::APPLICATION_ID).unwrap();
-    old.pragma_update(None, "user_version", 1).unwrap();
-    drop(old);
-    let first = events(row("r").head, 2);
-    for round in 0..2 {
-        let journal = open(&folder, 0);
-        let counts = journal.run("r").unwrap().unwrap().reviews;
-        assert_eq!((counts.needed, counts.open, counts.rejected), (round, round, 0));
-        if round == 0 {
-            assert_eq!(journal.run("r").unwrap(), Some(row("r")));
-            let flag = Write::Flag { id: "r".to_owned(), seqs: vec![2] };
-            journal.commit(&[append("r", &first), flag, accept("s")]).unwrap();
-        }
+        let found = format!("its schema has version {version}, ");
+        refused(
+            &path,
+            &[&found, "reads only version 1", "left unchanged", "start with a new file"],
+        );
+        assert!(fs::read(&path).unwrap() == before, "the file has changed");
     }
-    let file = Connection::open(&path).unwrap();
-    let version: i64 = file.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
-    assert_eq!(version, 4);
 }
 
 #[test]
@@ -245,16 +245,19 @@ fn an_empty_file_becomes_a_journal() {
 fn writes_are_synced_and_the_log_is_bounded() {
     let folder = tempfile::tempdir().unwrap();
     let journal = open(&folder, 0);
+
     let pragma = |name| {
         let read = |connection: &mut Connection| {
             Ok(connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0))?)
         };
         journal.lock().write(|connection, _| read(connection)).unwrap()
     };
+
     let found =
         ["synchronous", "foreign_keys", "auto_vacuum", "wal_autocheckpoint", "journal_size_limit"]
             .map(pragma);
     assert_eq!(found, [2, 1, 2, 1_000, 32 << 20]);
+
     // Twice what the log may hold before it is moved into the file.
     journal.commit(&[accept("r")]).unwrap();
     let mut body = random(1, 4 << 20);
@@ -263,6 +266,7 @@ fn writes_are_synced_and_the_log_is_bounded() {
         let snapshot = Snapshot { seq: 0, body: body.clone() };
         journal.commit(&[Write::Save { id: "r".to_owned(), snapshot }]).unwrap();
     }
+
     let length = |name: &str| fs::metadata(folder.path().join(name)).unwrap().len();
     assert!(
         length("runs.db-wal") < 32 << 20 && length("runs.db") > 4 << 20,
@@ -275,6 +279,7 @@ fn writes_are_synced_and_the_log_is_bounded() {
 fn a_full_file_takes_nothing_until_there_is_room() {
     let folder = tempfile::tempdir().unwrap();
     let journal = open(&folder, 1 << 20);
+
     let mut acknowledged = Vec::new();
     let error = loop {
         let id = format!("r{}", acknowledged.len());
@@ -288,6 +293,7 @@ fn a_full_file_takes_nothing_until_there_is_room() {
             Err(error) => break error,
         }
     };
+
     assert!(matches!(error, JournalError::NotWritable(_)), "{error}");
     assert!(acknowledged.len() > 20, "{}", acknowledged.len());
     for _ in 0..2 {
@@ -303,16 +309,20 @@ fn a_full_file_takes_nothing_until_there_is_room() {
         // What needs no room is written.
         journal.probe().unwrap();
     }
+
     assert!(fs::metadata(folder.path().join("runs.db")).map_or(0, |data| data.len()) <= 1 << 20);
     let retention = Retention { updated_before_ms: Some(10), ..Retention::default() };
     assert_eq!(journal.collect(&retention).unwrap().runs, 10);
+
     journal.commit(&[accept("s"), append("s", &noise(row("s").head, 100_000))]).unwrap();
     drop(journal);
+
     // It is bounded again, and again when it is opened.
     let journal = open(&folder, 1 << 20);
     let large = noise(row("t").head, 2 << 20);
     let again = journal.commit(&[accept("t"), append("t", &large)]);
     assert!(matches!(again, Err(JournalError::NotWritable(_))), "{again:?}");
+
     drop(journal);
     open(&folder, 0).commit(&[accept("t"), append("t", &large)]).unwrap();
 }
@@ -328,12 +338,15 @@ fn a_file_shrinks_when_runs_are_removed() {
             .commit(&[accept(&id), append(&id, &noise(row(&id).head, 4 << 20)), end(&id, at)])
             .unwrap();
     }
+
     let retention = Retention { updated_before_ms: Some(3), ..Retention::default() };
     let mut rounds = 0;
     while journal.collect(&retention).unwrap().has_more {
         rounds += 1;
     }
+
     assert!(rounds > 0, "each round is bounded");
+
     let size = journal.size().unwrap();
     assert_eq!((size.runs, size.bytes), (1, length()));
     assert!(size.bytes < 5 << 20, "{size:?}");
@@ -344,9 +357,11 @@ fn nothing_is_written_after_a_failed_sync() {
     let folder = tempfile::tempdir().unwrap();
     let journal = open(&folder, 0);
     journal.commit(&[accept("r")]).unwrap();
+
     let failed =
         journal.lock().write(|_, _| Err::<(), _>(JournalError::DiskFailed("a sync".to_owned())));
     assert!(failed.is_err());
+
     for done in
         [journal.commit(&[]), journal.probe(), journal.collect(&Retention::default()).map(drop)]
     {
@@ -355,6 +370,7 @@ fn nothing_is_written_after_a_failed_sync() {
             "{done:?}"
         );
     }
+
     assert!(journal.run("r").unwrap().is_some(), "it can still be read");
 }
 
@@ -362,27 +378,32 @@ fn nothing_is_written_after_a_failed_sync() {
 fn a_broken_connection_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let journal = open(&folder, 0);
+
     let broken = journal.lock().write(|connection, _| {
         connection.execute_batch("BEGIN; DELETE FROM meta")?;
         Err::<(), _>(JournalError::NotWritable("amid a transaction".to_owned()))
     });
     assert!(broken.is_err());
+
     journal.commit(&[accept("r")]).unwrap();
     journal.probe().unwrap();
     assert!(journal.run("r").unwrap().is_some());
 }
 
-/// Everything that reads or writes, until something is found damaged. Gives what was found of the
-/// events.
+/// Calls everything that reads or writes, until something is found damaged. Returns the events that
+/// were found.
 fn use_all(path: &Path) -> Result<Vec<Segment>, JournalError> {
     let journal = SqliteJournal::open(path, SqliteOptions::default())?;
+
     journal.size()?;
     let open = journal.open_runs()?;
+
     let listed =
         journal.list(&Query { limit: 100, owner: Some("ada".to_owned()), ..Query::default() })?;
     if let Some(damaged) = open.damaged.iter().chain(&listed.damaged).next() {
         return Err(JournalError::Damaged(damaged.reason.clone()));
     }
+
     let mut all = Vec::new();
     for row in listed.rows {
         journal.run(&row.id)?;
@@ -393,12 +414,15 @@ fn use_all(path: &Path) -> Result<Vec<Segment>, JournalError> {
         verify(&row.id, &row.spec, segments.iter().cloned())?;
         all.extend(segments);
     }
+
     journal.commit(&[accept("new"), append("new", &events(row("new").head, 3)), end("new", 1)])?;
+
     journal.probe()?;
     while journal
         .collect(&Retention { updated_before_ms: Some(u64::MAX), ..Retention::default() })?
         .has_more
     {}
+
     Ok(all)
 }
 
@@ -406,9 +430,11 @@ fn use_all(path: &Path) -> Result<Vec<Segment>, JournalError> {
 fn a_damaged_page_is_an_error_and_no_panic() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
+
     let journal = open(&folder, 0);
     let mut heads = ["a", "b", "c"].map(|id| (id, row(id).head));
     journal.commit(&heads.map(|(id, _)| accept(id))).unwrap();
+
     for _ in 0..3 {
         for (id, head) in &mut heads {
             let segment = noise(*head, 3_000);
@@ -416,26 +442,34 @@ fn a_damaged_page_is_an_error_and_no_panic() {
             journal.commit(&[append(id, &segment)]).unwrap();
         }
     }
+
     journal.commit(&[end("b", 4)]).unwrap();
     drop(journal);
+
     let good = fs::read(&path).unwrap();
     let expected = use_all(&path).unwrap();
+
     assert_eq!(expected.len(), 9);
+
     let damages: [fn(usize, u8) -> u8; 3] =
         [|_, _| 0, |_, byte| byte ^ 0x55, |at, _| random(at as u64, 1)[0]];
+
     let mut found = 0;
     for page in 0..good.len() / 4_096 {
         for damage in damages {
             let mut bad = good.clone();
-            // The first bytes are those by which it is known as a file of SQLite.
+
+            // The first bytes identify a SQLite file.
             let from = (page * 4_096).max(100);
             for (at, byte) in bad[from..(page + 1) * 4_096].iter_mut().enumerate() {
                 *byte = damage(at, *byte);
             }
+
             for name in ["runs.db-wal", "runs.db-shm"] {
                 drop(fs::remove_file(folder.path().join(name)));
             }
             fs::write(&path, &bad).unwrap();
+
             match use_all(&path) {
                 // A page that holds none of what was read, such as an index of something else.
                 Ok(segments) => assert!(
@@ -447,5 +481,6 @@ fn a_damaged_page_is_an_error_and_no_panic() {
             }
         }
     }
+
     assert!(found > 40, "only {found} of {}", good.len() / 1_024);
 }

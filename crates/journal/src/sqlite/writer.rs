@@ -7,25 +7,23 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use super::batches::{Backlog, BatchBuffer};
 use super::entries::Entry;
 use super::fold_pass::FoldPass;
-use super::folding::insert_row;
 use super::known_runs::{KnownRun, KnownRuns};
 use super::log_file::LogFile;
 use super::reserve::Reserve;
+use super::run_rows::insert_row;
 use super::schema::{FIRST_SEQ_MAX, RUN_MAX};
+use super::values::{refused, signed};
+use super::write_state::WriteState;
 use super::{connection, queries, reviews};
+use crate::chain::Head;
 use crate::compression::Packer;
-use crate::{Head, IdempotencyKey, JournalError, ReviewCounts, RunRow, Segment, Snapshot, Write};
+use crate::error::JournalError;
+use crate::journal::Write;
+use crate::records::{IdempotencyKey, ReviewCounts, RunRow, Segment, Snapshot};
 
 /// Bytes from which a segment becomes a row at once, unless the run has earlier events in batches:
 /// it fills a page, so that a batch would only write it twice.
 pub(super) const ROW_BYTES_MIN: usize = 16 << 10;
-
-/// What the writer keeps between commits.
-pub(super) struct WriteState {
-    pub(super) packer: Packer,
-    pub(super) runs: KnownRuns,
-    batch: BatchBuffer,
-}
 
 /// The writing connection, reopened after errors.
 pub(super) struct Writer {
@@ -34,7 +32,7 @@ pub(super) struct Writer {
     /// `None` after an error that made it unusable; the next write opens another.
     connection: Option<Connection>,
     pub(super) state: WriteState,
-    /// What is in batches, also as far as it is folded by a pass that is not over.
+    /// What is in batches, including what an unfinished pass has folded already.
     pub(super) backlog: Backlog,
     pub(super) pass: Option<FoldPass>,
     log: LogFile,
@@ -44,16 +42,9 @@ pub(super) struct Writer {
     failed: Option<String>,
 }
 
-pub(super) fn refused(reason: String) -> JournalError {
-    JournalError::Refused(reason)
-}
-
-pub(super) fn signed(number: u64, what: &str) -> Result<i64, JournalError> {
-    i64::try_from(number).map_err(|_| refused(format!("{what} {number} is too large")))
-}
-
 /// Whether a connection is usable after an error.
 fn is_usable(connection: &Connection) -> bool {
+    // A transaction that is still open could not be rolled back.
     connection.is_autocommit()
         && connection
             .query_row("SELECT value FROM meta WHERE name = 'probe'", [], |row| {
@@ -75,8 +66,10 @@ impl Writer {
             runs: KnownRuns::load(&connection)?,
             batch: BatchBuffer::default(),
         };
+
         let backlog = Backlog::read(&connection)?;
         let (log, reserve) = (LogFile::new(path), Reserve::new(path));
+
         reserve.fill();
         let (path, connection) = (path.to_owned(), Some(connection));
         Ok(Self {
@@ -100,14 +93,17 @@ impl Writer {
         if let Some(failed) = &self.failed {
             return Err(JournalError::DiskFailed(failed.clone()));
         }
+
         if self.connection.is_none() {
             self.connection = Some(connection::writer(&self.path, self.bytes_max, false)?);
             self.log.reopen();
         }
+
         let is_log_deleted = self.log.is_deleted();
         let Some(connection) = &mut self.connection else {
             return Err(JournalError::NotWritable("the file is not open".to_owned()));
         };
+
         if is_log_deleted {
             // Saves what it holds, as far as no reader is in the way; the next attempt saves the
             // rest.
@@ -118,7 +114,9 @@ impl Writer {
             );
             return Err(JournalError::NotWritable(reason));
         }
+
         let written = write(connection, &mut self.state);
+
         match &written {
             Ok(_) | Err(JournalError::Refused(_)) => {}
             Err(JournalError::DiskFailed(reason)) => self.failed = Some(reason.clone()),
@@ -130,7 +128,8 @@ impl Writer {
 
     pub(super) fn commit(&mut self, writes: &[Write]) -> Result<(), JournalError> {
         self.fold_if_overdue()?;
-        // After a panic, there may be something left.
+
+        // After a panic in an earlier commit, there may be changes left to undo.
         self.state.runs.roll_back();
         let written = self.write(|connection, state| {
             // Rolls back when dropped.
@@ -142,6 +141,7 @@ impl Writer {
             transaction.commit()?;
             Ok(written)
         });
+
         match written {
             Ok(written) => {
                 self.state.runs.keep();
@@ -174,6 +174,7 @@ fn apply(
     if let Write::Accept { row, key } = write {
         return accept(transaction, row, key.as_ref());
     }
+
     let run = state.runs.find(transaction, write.run_id())?;
     match write {
         Write::Accept { .. } => Ok(()),
@@ -195,18 +196,22 @@ fn accept(
     key: Option<&IdempotencyKey>,
 ) -> Result<(), JournalError> {
     let id = &row.id;
+
     if row.head != Head::genesis(&row.spec) {
         return Err(refused(format!(
             "the new run {id:?} must have no events and the head of its spec"
         )));
     }
+
     if row.reviews != ReviewCounts::default() {
         return Err(refused(format!("the new run {id:?} must have no flagged events")));
     }
+
     let exists = transaction.prepare_cached("SELECT 1 FROM run WHERE id = ?1")?.exists([id])?;
     if exists {
         return Err(refused(format!("run {id:?} exists already")));
     }
+
     if let Some(IdempotencyKey { key, .. }) = key
         && let Some((run, _)) = queries::run_of_key(transaction, &row.owner, key)?
     {
@@ -214,6 +219,7 @@ fn accept(
             "the idempotency key of the new run {id:?} belongs to run {run:?}"
         )));
     }
+
     let mut statement = transaction.prepare_cached(
         "INSERT INTO run (id, owner, created_ms, updated_ms, task, status, is_over, resumed, key, fingerprint, summary, split)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
@@ -232,9 +238,12 @@ fn accept(
         row.summary,
         row.split,
     ])?;
+
+    // Dropping the transaction takes the row back.
     if no > RUN_MAX {
         return Err(refused(format!("a journal holds at most {RUN_MAX} runs: start another")));
     }
+
     transaction
         .prepare_cached("INSERT INTO spec (run, body) VALUES (?1, ?2)")?
         .execute(params![no, row.spec])?;
@@ -249,17 +258,21 @@ fn append(
     segment: &Segment,
 ) -> Result<(), JournalError> {
     let first = segment.first_seq;
+
     let refused =
         |reason: String| Err(refused(format!("run {id:?}, events from {first}: {reason}")));
+
     if run.is_over {
         return refused("the run is over".to_owned());
     }
+
     if first != run.last_seq + 1 {
         return refused(format!("they do not follow its last event, {}", run.last_seq));
     }
     if first > FIRST_SEQ_MAX {
         return refused(format!("a run has at most {FIRST_SEQ_MAX} events"));
     }
+
     match segment.lines() {
         Err(reason) => return refused(reason),
         Ok(0) => return refused("there are none".to_owned()),
@@ -268,14 +281,17 @@ fn append(
         }
         Ok(_) => {}
     }
+
     let entry = Entry::of(run.no, segment);
     let is_row = entry.length >= ROW_BYTES_MIN && !state.runs.is_in_batches(run);
+    // Reads expect a run's own rows before its batches, so a row must not overtake a batch.
     if is_row {
         insert_row(transaction, &mut state.packer, &entry, &segment.body, None)?;
     } else {
         state.batch.push(transaction, &mut state.packer, &entry, &segment.body)?;
         state.runs.batched(run, segment.last_seq());
     }
+
     state.runs.change(id, |run| run.last_seq = segment.last_seq());
     Ok(())
 }
@@ -288,12 +304,15 @@ fn save(
     snapshot: &Snapshot,
 ) -> Result<(), JournalError> {
     let (seq, last) = (snapshot.seq, run.last_seq);
+
     if seq > last {
         return Err(refused(format!(
             "run {id:?}: a snapshot at event {seq}, but the last event is {last}"
         )));
     }
+
     let packed = packer.pack(&snapshot.body)?;
+
     let mut statement = transaction.prepare_cached(
         "REPLACE INTO snapshot (run, seq, packing, bytes, body) VALUES (?1, ?2, ?3, ?4, ?5)",
     )?;
@@ -311,9 +330,11 @@ fn update(transaction: &Transaction<'_>, run: KnownRun, write: &Write) -> Result
     let Write::Update { id, updated_ms, status, is_over, resumed, summary } = write else {
         return Ok(());
     };
+
     if run.is_over && !is_over {
         return Err(refused(format!("run {id:?} is over")));
     }
+
     let mut statement = transaction.prepare_cached(
         "UPDATE run SET updated_ms = ?2, status = ?3, is_over = ?4, resumed = ?5, summary = ?6 WHERE no = ?1",
     )?;

@@ -23,21 +23,16 @@ pub struct RunState {
     round: u32,
     live: u32,
     exhausted: u32,
-    #[serde(default)]
     stuck: u32,
-    #[serde(default)]
     stuck_states: StuckStates,
     votes: Vec<Count>,
     answers: Vec<(Value, Score, u64)>,
     best: Option<Best>,
     last_count: Vec<Ballot>,
     agreement: f64,
-    #[serde(rename = "totals")]
     counters: RunCounters,
     rewards: Vec<Reward>,
-    #[serde(rename = "lockstep", default)]
     search: Option<SynchronousSearch>,
-    #[serde(default)]
     allotted: u64,
 }
 

@@ -1,8 +1,9 @@
-//! Rows with values that the journal never wrote: they are named, and hide no others.
+//! Rows with values that the journal never wrote: they are reported, and hide no others.
 
 use super::*;
 use crate::conformance::{accept, end, events, ids, row};
-use crate::{DamagedRow, Query, Retention, RunRow, RunRows, Write};
+use crate::journal::{Query, Retention, Write};
+use crate::records::{DamagedRow, RunRow, RunRows};
 
 const ALL: [&str; 4] = ["a", "b", "c", "d"];
 
@@ -18,9 +19,10 @@ fn journal(folder: &TempDir) -> SqliteJournal {
     journal
 }
 
-/// Changes the file as another program would that knows no types: a column may get a value of any.
+/// Changes the file like a program that ignores the columns' types.
 fn damage(folder: &TempDir, sql: &str) {
     let path = folder.path().join("runs.db");
+
     let strict = |from: &str, to: &str| {
         let connection = Connection::open(&path).unwrap();
         let sql = format!(
@@ -29,6 +31,7 @@ fn damage(folder: &TempDir, sql: &str) {
         );
         connection.execute_batch(&sql).unwrap();
     };
+
     strict(") STRICT", ") /*LAX*/");
     Connection::open(&path).unwrap().execute_batch(sql).unwrap();
     strict(") /*LAX*/", ") STRICT");
@@ -38,7 +41,7 @@ fn page(journal: &SqliteJournal, after: Option<&str>, limit: u32) -> RunRows {
     journal.list(&Query { after: after.map(str::to_owned), limit, ..Query::default() }).unwrap()
 }
 
-/// What is done to `b`, the second run, and what is said of it.
+/// What is done to `b`, the second run, and what is reported about it.
 const DAMAGES: [(&str, &str); 17] = [
     (
         "UPDATE run SET summary = CAST(x'7bff' AS TEXT) WHERE no = 2",
@@ -68,25 +71,30 @@ fn a_row_that_cannot_be_decoded_is_named_and_hides_no_other() {
         let folder = tempfile::tempdir().unwrap();
         drop(journal(&folder));
         damage(&folder, sql);
+
         let journal = open(&folder, 0);
+
         let all = page(&journal, None, 9);
         assert_eq!(ids(all.rows), ["d", "c", "a"], "{sql}");
         let [DamagedRow { id, reason: said }] = &all.damaged[..] else {
             panic!("{sql}: {:?}", all.damaged)
         };
         assert!(id == "b" && said.contains(reason), "{sql}: {said}");
+
         let still_open = journal.open_runs().unwrap();
         assert_eq!(
             (ids(still_open.rows), still_open.damaged),
             (vec!["a".to_owned(), "c".to_owned()], all.damaged),
             "{sql}"
         );
+
         let one = journal.run("b").unwrap_err().to_string();
         assert!(
             one.contains("the journal is damaged: run \"b\"") && one.contains(reason),
             "{sql}: {one}"
         );
-        // Page by page, whatever its place in the order is.
+
+        // Page by page, wherever the damaged row is in the order.
         let (mut after, mut found, mut damaged) = (None, Vec::new(), Vec::new());
         for _ in 0..9 {
             let page = page(&journal, after.as_deref(), 1);
@@ -102,13 +110,15 @@ fn a_row_that_cannot_be_decoded_is_named_and_hides_no_other() {
                 break;
             }
         }
+
         found.sort();
         assert_eq!(
             (found, damaged.len()),
             (vec!["a".to_owned(), "c".to_owned(), "d".to_owned()], 1),
             "{sql}"
         );
-        // Others go on.
+
+        // Other runs continue.
         journal
             .commit(&[append("c", &events(events(row("c").head, 3).head(), 2)), accept("e")])
             .unwrap();
@@ -124,19 +134,24 @@ fn a_row_without_a_readable_id_does_not_end_the_list() {
         "UPDATE run SET id = CAST(x'62ff' AS TEXT) WHERE id = 'b'; UPDATE run SET id = x'63' WHERE id = 'c'",
     );
     let journal = open(&folder, 0);
+
     let named = |page: &RunRows| page.damaged.iter().map(|row| row.id.clone()).collect::<Vec<_>>();
+
     let all = page(&journal, None, 9);
     assert_eq!(
         (named(&all), ids(all.rows)),
         (vec!["c".to_owned(), "b\u{fffd}".to_owned()], vec!["d".to_owned(), "a".to_owned()])
     );
+
     let first = page(&journal, None, 1);
     assert_eq!((ids(first.rows), first.next.as_deref()), (vec!["d".to_owned()], Some("d")));
+
     let second = page(&journal, Some("d"), 1);
     assert_eq!(
         (named(&second).len(), ids(second.rows), second.next.as_deref()),
         (2, vec!["a".to_owned()], Some("a"))
     );
+
     assert_eq!(page(&journal, Some("a"), 1), RunRows::default());
 }
 
@@ -149,11 +164,14 @@ fn damaged_rows_do_not_keep_others_from_being_removed() {
         "UPDATE run SET task = x'ff', status = x'ff'",
     ] {
         let folder = tempfile::tempdir().unwrap();
+
         let journal = journal(&folder);
         journal.commit(&ALL[..3].iter().map(|id| end(id, 8)).collect::<Vec<_>>()).unwrap();
         drop(journal);
         damage(&folder, &format!("{sql} WHERE id = 'b'"));
+
         let journal = open(&folder, 0);
+
         let all = Retention { bytes_max: Some(0), ..Retention::default() };
         let mut removed = 0;
         loop {
@@ -163,6 +181,7 @@ fn damaged_rows_do_not_keep_others_from_being_removed() {
                 break;
             }
         }
+
         assert_eq!((removed, journal.size().unwrap().runs), (4, 0), "{sql}");
     }
 }

@@ -1,143 +1,13 @@
-//! Batches and folding: where the events are must not show.
-
-use std::sync::atomic::{AtomicU32, Ordering};
+//! Batches and folding: it must not be visible where the events are stored.
 
 use super::super::batches::Backlog;
 use super::*;
 use crate::conformance::{events, row};
-use crate::{
-    FlaggedEvent, IdempotencyKey, Query, Removed, Retention, RunRow, RunRows, Size, Snapshot, Write,
-};
-
-/// A journal that folds after commits.
-struct Folding {
-    journal: SqliteJournal,
-    commits: AtomicU32,
-    /// The smallest slice after each commit; otherwise everything after every second one.
-    in_slices: bool,
-}
-
-impl Journal for Folding {
-    fn commit(&self, writes: &[Write]) -> Result<(), JournalError> {
-        self.journal.commit(writes)?;
-        if self.in_slices {
-            return fold_one(&self.journal);
-        }
-        let commits = self.commits.fetch_add(1, Ordering::Relaxed);
-        if commits % 2 == 1 { self.journal.fold(true) } else { Ok(()) }
-    }
-
-    fn run(&self, id: &str) -> Result<Option<RunRow>, JournalError> {
-        self.journal.run(id)
-    }
-
-    fn run_of_key(
-        &self,
-        owner: &str,
-        key: &str,
-    ) -> Result<Option<(String, [u8; 32])>, JournalError> {
-        self.journal.run_of_key(owner, key)
-    }
-
-    fn key_of_run(&self, id: &str) -> Result<Option<IdempotencyKey>, JournalError> {
-        self.journal.key_of_run(id)
-    }
-
-    fn list(&self, query: &Query) -> Result<RunRows, JournalError> {
-        self.journal.list(query)
-    }
-
-    fn open_runs(&self) -> Result<RunRows, JournalError> {
-        self.journal.open_runs()
-    }
-
-    fn segments(
-        &self,
-        id: &str,
-        after_seq: u64,
-        bytes: usize,
-    ) -> Result<Vec<Segment>, JournalError> {
-        self.journal.segments(id, after_seq, bytes)
-    }
-
-    fn reviews(
-        &self,
-        id: &str,
-        after_seq: u64,
-        limit: u32,
-    ) -> Result<Vec<FlaggedEvent>, JournalError> {
-        self.journal.reviews(id, after_seq, limit)
-    }
-
-    fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, JournalError> {
-        self.journal.snapshot(id)
-    }
-
-    fn collect(&self, retention: &Retention) -> Result<Removed, JournalError> {
-        self.journal.collect(retention)
-    }
-
-    fn size(&self) -> Result<Size, JournalError> {
-        self.journal.size()
-    }
-
-    fn probe(&self) -> Result<(), JournalError> {
-        self.journal.probe()
-    }
-
-    fn fold(&self, is_idle: bool) -> Result<(), JournalError> {
-        self.journal.fold(is_idle)
-    }
-}
-
-struct FoldingInFolder {
-    folder: TempDir,
-    journal: Option<Folding>,
-}
-
-impl FoldingInFolder {
-    fn new(in_slices: bool) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let journal = Some(Folding { journal: open(&folder, 0), commits: 0.into(), in_slices });
-        Self { folder, journal }
-    }
-}
-
-impl Store for FoldingInFolder {
-    fn journal(&self) -> &dyn Journal {
-        self.journal.as_ref().unwrap()
-    }
-
-    fn reopen(&mut self) {
-        let in_slices = self.journal.take().unwrap().in_slices;
-        self.journal =
-            Some(Folding { journal: open(&self.folder, 0), commits: 0.into(), in_slices });
-    }
-}
-
-mod at_once {
-    use super::*;
-
-    fn store() -> FoldingInFolder {
-        FoldingInFolder::new(false)
-    }
-
-    suite!(store);
-}
-
-mod in_slices {
-    use super::*;
-
-    fn store() -> FoldingInFolder {
-        FoldingInFolder::new(true)
-    }
-
-    suite!(store);
-}
+use crate::journal::{Removed, Retention, Write};
 
 /// The next slice of a pass, which begins if there is none: reads a batch, folds a run, or deletes
 /// a batch.
-fn fold_one(journal: &SqliteJournal) -> Result<(), JournalError> {
+pub(super) fn fold_one(journal: &SqliteJournal) -> Result<(), JournalError> {
     let mut writer = journal.lock();
     if writer.pass.is_none() && writer.backlog.rows > 0 {
         writer.begin_pass()?;
@@ -152,18 +22,19 @@ fn rows(journal: &SqliteJournal) -> (u32, u32) {
             .query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get::<_, u32>(0))
             .unwrap()
     };
+
     journal
         .readers
         .read(|connection| Ok((count(connection, "batch"), count(connection, "segment"))))
         .unwrap()
 }
 
-/// Changes the journal behind its back.
+/// Changes the file without the journal's knowledge.
 fn change(journal: &SqliteJournal, sql: &str) {
     journal.lock().write(|connection, _| Ok(connection.execute_batch(sql)?)).unwrap();
 }
 
-/// Commits `commits` times an event of each run; returns what was committed, by run.
+/// Makes `commits` commits with an event of each run. Returns what was committed, by run.
 fn commit_to_all(journal: &SqliteJournal, ids: &[&str], commits: usize) -> Vec<Vec<Segment>> {
     let mut all: Vec<Vec<Segment>> = vec![Vec::new(); ids.len()];
     for _ in 0..commits {
@@ -193,16 +64,20 @@ fn a_commit_is_a_row_and_so_is_a_run_after_folding() {
     let journal = open(&folder, 0);
     let ids = ["a", "b", "c"];
     journal.commit(&ids.map(accept)).unwrap();
+
     let all = commit_to_all(&journal, &ids, 5);
     assert_eq!(rows(&journal), (5, 0));
     check(&journal, &ids, &all);
+
     journal.fold(false).unwrap();
     assert_eq!(rows(&journal), (5, 0), "it is not due");
+
     for _ in 0..2 {
         journal.fold(true).unwrap();
         assert_eq!(rows(&journal), (0, 3));
         check(&journal, &ids, &all);
     }
+
     // Reading from amid a row.
     for after in 0..6 {
         let after_u64 = after as u64;
@@ -219,12 +94,15 @@ fn a_commit_is_a_row_and_so_is_a_run_after_folding() {
 #[test]
 fn commits_go_on_between_the_slices_of_a_pass() {
     let ids = ["a", "b", "c", "d"];
+
     // Three slices read, four fold, three delete; then another pass begins.
     for slices in 0..=12_u32 {
         let folder = tempfile::tempdir().unwrap();
         let journal = open(&folder, 0);
         journal.commit(&ids.map(accept)).unwrap();
+
         let mut all = commit_to_all(&journal, &ids, 3);
+
         for slice in 1..=slices {
             fold_one(&journal).unwrap();
             if slice <= 10 {
@@ -238,6 +116,7 @@ fn commits_go_on_between_the_slices_of_a_pass() {
             check(&journal, &ids, &all);
             all = continue_all(&journal, &ids);
         }
+
         // What is folded already is not folded again: by another process, or at once.
         if slices % 2 == 0 {
             drop(journal);
@@ -257,16 +136,21 @@ fn a_run_may_be_removed_between_slices() {
     journal.commit(&[accept("a"), accept("b"), accept("c")]).unwrap();
     let all = commit_to_all(&journal, &["a", "b", "c"], 3);
     journal.commit(&[end("a", 1), end("b", 1)]).unwrap();
+
     for _ in 0..4 {
         fold_one(&journal).unwrap();
     }
-    // As where there is no room to fold first: `a` is folded, `b` is not.
+
+    // As if there were no room to fold first: `a` is folded, `b` is not.
     let old = Retention { updated_before_ms: Some(2), ..Retention::default() };
     while journal.lock().collect(&old, &Measured::default()).unwrap().has_more {}
+
     check(&journal, &["c"], &all[2..]);
+
     for _ in 0..5 {
         fold_one(&journal).unwrap();
     }
+
     assert_eq!((journal.size().unwrap().runs, rows(&journal)), (1, (0, 1)));
     check(&journal, &["c"], &all[2..]);
 }
@@ -278,18 +162,23 @@ fn long_segments_are_rows_as_soon_as_the_run_is_folded() {
     let ids = ["a", "b"];
     journal.commit(&ids.map(accept)).unwrap();
     let mut all = commit_to_all(&journal, &ids, 2);
+
     for _ in 0..3 {
         fold_one(&journal).unwrap();
     }
+
     assert_eq!(rows(&journal), (2, 1));
+
     for (id, segments) in ids.iter().zip(&mut all) {
         segments.push(noise(segments[1].head(), 700_000));
         journal.commit(&[append(id, &segments[2])]).unwrap();
     }
-    // Of `a` in a row, although its batches are still there, of `b` in a batch.
+
+    // That of `a` is in a row, although its batches are still there, and that of `b` in a batch.
     assert_eq!(rows(&journal), (3, 2));
     check(&journal, &ids, &all);
     assert!(journal.segments("a", 1, usize::MAX).unwrap() == all[0][1..]);
+
     drop(journal);
     let journal = open(&folder, 0);
     assert_eq!(rows(&journal), (0, 4));
@@ -301,21 +190,25 @@ fn a_commit_folds_when_nobody_else_does() {
     let folder = tempfile::tempdir().unwrap();
     let journal = open(&folder, 0);
     journal.commit(&[accept("a"), accept("b")]).unwrap();
+
     let all = commit_to_all(&journal, &["a", "b"], 513);
     assert_eq!(rows(&journal), (1, 2));
     check(&journal, &["a", "b"], &all);
 }
 
 #[test]
+
 fn what_was_not_folded_is_folded_when_it_is_opened() {
     let folder = tempfile::tempdir().unwrap();
     let journal = open(&folder, 0);
     journal.commit(&[accept("a"), accept("b")]).unwrap();
     let all = commit_to_all(&journal, &["a", "b"], 3);
+
     drop(journal);
     let journal = open(&folder, 0);
     assert_eq!(rows(&journal), (0, 2));
     check(&journal, &["a", "b"], &all);
+
     journal.commit(&[append("a", &events(all[0][2].head(), 1))]).unwrap();
 }
 
@@ -325,7 +218,9 @@ fn a_torn_commit_is_none() {
     let journal = open(&folder, 0);
     let ids = ["a", "b", "c"];
     journal.commit(&ids.map(accept)).unwrap();
+
     let log = |folder: &TempDir| folder.path().join("runs.db-wal");
+
     let mut lengths = Vec::new();
     let all = (1..=3).fold(Vec::new(), |_: Vec<Vec<Segment>>, commits| {
         let all = if commits == 1 {
@@ -336,14 +231,18 @@ fn a_torn_commit_is_none() {
         lengths.push(fs::metadata(log(&folder)).unwrap().len());
         all
     });
+
     let (file, wal) =
         (fs::read(folder.path().join("runs.db")).unwrap(), fs::read(log(&folder)).unwrap());
+
     let begin = lengths[0] - 4_096;
     for length in (begin..=lengths[2]).step_by(509) {
         let torn = tempfile::tempdir().unwrap();
         fs::write(torn.path().join("runs.db"), &file).unwrap();
+
         fs::write(log(&torn), &wal[..usize::try_from(length).unwrap()]).unwrap();
         let commits = lengths.iter().filter(|whole| **whole <= length).count();
+
         let journal = open(&torn, 0);
         for (id, segments) in ids.iter().zip(&all) {
             assert!(
@@ -354,7 +253,7 @@ fn a_torn_commit_is_none() {
     }
 }
 
-/// One more event of each run; returns everything.
+/// Commits one more event of each run. Returns all segments, by run.
 fn continue_all(journal: &SqliteJournal, ids: &[&str]) -> Vec<Vec<Segment>> {
     let more = |id: &&str| append(id, &events(journal.run(id).unwrap().unwrap().head, 1));
     journal.commit(&ids.iter().map(more).collect::<Vec<_>>()).unwrap();
@@ -376,6 +275,7 @@ fn a_damaged_batch_is_named() {
         journal.commit(&[accept("a"), accept("b")]).unwrap();
         commit_to_all(&journal, &["a", "b"], 1);
         change(&journal, damage);
+
         let shown = |error: Option<JournalError>| {
             let error = error.expect("it is found");
             assert!(
@@ -383,6 +283,7 @@ fn a_damaged_batch_is_named() {
                 "{error}"
             );
         };
+
         shown(journal.segments("b", 0, 1).err());
         shown(journal.fold(true).err());
         shown(journal.fold(true).err());
@@ -397,20 +298,25 @@ fn events_of_a_removed_run_go_with_it() {
     let journal = open(&folder, 0);
     journal.commit(&[accept("a"), accept("b")]).unwrap();
     let all = commit_to_all(&journal, &["a", "b"], 3);
+
     journal.commit(&[end("a", 1)]).unwrap();
-    // As where there is no room to fold first.
+
+    // As if there were no room to fold first.
     let old = Retention { updated_before_ms: Some(2), ..Retention::default() };
     let removed = journal.lock().collect(&old, &Measured::default()).unwrap();
     assert_eq!((removed.runs, rows(&journal)), (1, (3, 0)));
     assert_eq!(journal.segments("a", 0, usize::MAX).unwrap(), []);
-    // Nor do they come to another run of that name.
+
+    // Another run with that id does not get them either.
     journal.commit(&[accept("a")]).unwrap();
+
     for _ in 0..2 {
         assert_eq!(journal.run("a").unwrap(), Some(row("a")));
         check(&journal, &["b"], &all[1..]);
         journal.fold(true).unwrap();
         assert_eq!(rows(&journal), (0, 1));
     }
+
     journal.commit(&[append("a", &all[0][0]), end("b", 1)]).unwrap();
     while journal.collect(&old).unwrap().has_more {}
     assert_eq!((journal.size().unwrap().runs, rows(&journal)), (1, (0, 1)));
@@ -421,27 +327,36 @@ fn a_run_that_cannot_be_folded_is_no_obstacle() {
     let folder = tempfile::tempdir().unwrap();
     let journal = open(&folder, 0);
     journal.commit(&[accept("a"), accept("b"), accept("c")]).unwrap();
+
     let all = commit_to_all(&journal, &["a", "b", "c"], 2);
+
     let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON segment WHEN NEW.at >> 32 = 2
         BEGIN SELECT RAISE(ABORT, 'refused by a test'); END";
     change(&journal, refuse);
+
     // Two slices read, three fold.
     for _ in 0..5 {
         fold_one(&journal).unwrap();
         check(&journal, &["a", "b", "c"], &all);
     }
+
     for _ in 0..2 {
         assert_eq!(rows(&journal), (1, 2), "only those of `b` are left");
         check(&journal, &["a", "b", "c"], &all);
         journal.fold(true).unwrap();
     }
+
     let next = events(all[1][1].head(), 4);
     let flag = Write::Flag { id: "b".to_owned(), seqs: vec![1, 6] };
     journal.commit(&[append("b", &next), flag, end("b", 7)]).unwrap();
-    // It is over, but not measured while its events are not all in its rows; nobody waits for that.
+
+    // It is over, but is not measured while some of its events are in batches; retention does not
+    // wait for that.
     let unlimited = Retention { bytes_max: Some(u64::MAX), ..Retention::default() };
     assert_eq!(journal.collect(&unlimited).unwrap(), Removed::default());
+
     change(&journal, "DROP TRIGGER refuse");
+
     let expected = [&all[1][..], &[next]].concat();
     for _ in 0..2 {
         check(&journal, &["b"], std::slice::from_ref(&expected));
@@ -451,47 +366,16 @@ fn a_run_that_cannot_be_folded_is_no_obstacle() {
 }
 
 #[test]
-fn a_file_of_version_3_goes_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("runs.db");
-    let old = Connection::open(&path).unwrap();
-    schema::MIGRATIONS[..3].iter().for_each(|sql| old.execute_batch(sql).unwrap());
-    old.execute_batch(OLD_RUN).unwrap();
-    let first = events(row("r").head, 2);
-    let sql = "INSERT INTO segment (at, count, hash, packing, bytes, body) VALUES ((7 << 32) + 1, 2, ?1, 0, ?2, ?3)";
-    old.execute(sql, rusqlite::params![first.hash.0, first.body.len().cast_signed(), first.body])
-        .unwrap();
-    old.pragma_update(None, "application_id", schema::APPLICATION_ID).unwrap();
-    old.pragma_update(None, "user_version", 3).unwrap();
-    drop(old);
-    let journal = open(&folder, 0);
-    check(&journal, &["r"], &[vec![first.clone()]]);
-    let second = events(first.head(), 1);
-    let third = events(second.head(), 1);
-    journal.commit(&[append("r", &second)]).unwrap();
-    journal.commit(&[append("r", &third)]).unwrap();
-    for _ in 0..2 {
-        check(&journal, &["r"], &[vec![first.clone(), second.clone(), third.clone()]]);
-        journal.fold(true).unwrap();
-        assert_eq!(rows(&journal), (0, 2));
-    }
-}
-
-/// A run as version 3 wrote it.
-const OLD_RUN: &str = r#"
-    INSERT INTO run (no, id, owner, created_ms, updated_ms, task, status, is_over, resumed, summary)
-    VALUES (7, 'r', 'ada', 1000, 1000, 'edit_distance', 'queued', 0, 0, '{"steps":0}');
-    INSERT INTO spec VALUES (7, '{"task":"edit_distance","id":"r"}');
-"#;
-
-#[test]
 fn a_refused_commit_leaves_no_trace_in_the_next() {
     let folder = tempfile::tempdir().unwrap();
+
     let journal = open(&folder, 0);
     journal.commit(&[accept("a"), accept("b")]).unwrap();
+
     let first = events(row("a").head, 1);
     let second = events(first.head(), 1);
     let wrong = append("b", &second);
+
     for writes in [
         vec![append("a", &first), wrong.clone()],
         vec![accept("c"), append("c", &first), end("c", 1), wrong],
@@ -499,6 +383,7 @@ fn a_refused_commit_leaves_no_trace_in_the_next() {
         assert!(matches!(journal.commit(&writes), Err(JournalError::Refused(_))));
         assert_eq!((journal.run("c").unwrap(), rows(&journal)), (None, (0, 0)));
     }
+
     journal.commit(&[append("a", &first), append("a", &second), accept("c")]).unwrap();
     journal.commit(&[append("c", &events(row("c").head, 1))]).unwrap();
     check(&journal, &["a"], &[vec![first, second]]);
@@ -509,10 +394,12 @@ fn a_refused_commit_leaves_no_trace_in_the_next() {
 fn long_segments_are_rows_at_once_unless_others_are_before_them() {
     let folder = tempfile::tempdir().unwrap();
     let journal = open(&folder, 0);
+
     let ids = ["a", "b", "c"];
     journal.commit(&ids.map(accept)).unwrap();
     let mut all = commit_to_all(&journal, &ids[..2], 1);
     all.push(Vec::new());
+
     // `c` alone has nothing in a batch; the other two take a batch each, because of their length.
     let commit_long = |all: &mut Vec<Vec<Segment>>| {
         for (id, segments) in ids.iter().zip(all.iter_mut()) {
@@ -523,18 +410,22 @@ fn long_segments_are_rows_at_once_unless_others_are_before_them() {
         journal.commit(&ids.iter().zip(&*all).map(last).collect::<Vec<_>>()).unwrap();
         check(&journal, &ids, all);
     };
+
     commit_long(&mut all);
     assert_eq!(rows(&journal), (3, 1));
     journal.fold(true).unwrap();
     assert_eq!(rows(&journal), (0, 5));
+
     commit_long(&mut all);
     assert_eq!(rows(&journal), (0, 8), "nothing is before them any more");
+
     // After a refused commit, too.
     let short = events(all[0][2].head(), 1);
     let wrong = append("b", &events(row("b").head, 1));
     assert!(journal.commit(&[append("a", &short), wrong]).is_err());
     commit_long(&mut all);
     assert_eq!(rows(&journal), (0, 11));
+
     drop(journal);
     check(&open(&folder, 0), &ids, &all);
 }

@@ -1,0 +1,81 @@
+//! A verifier's verdict on a step, and the tokens that models spend.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::score::Score;
+use prime_bench::tasks::{Kinds, Machine};
+
+/// A verifier's verdict on a proposed step.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Verdict {
+    /// V(s'); zero if nothing was checked.
+    pub score: Score,
+    /// The names of the broken constraints, if the verifier names them.
+    pub violations: Vec<Cow<'static, str>>,
+    /// Shown to the executor with its next proposal.
+    pub feedback: Option<String>,
+    /// ln p of the verdict, if a model gave it as a single token.
+    pub logprob: Option<f32>,
+    /// The opinion of each verifier of an ensemble.
+    pub opinions: Vec<Opinion>,
+    /// Whether the verifiers disagree so much that a person should review the step.
+    pub needs_review: bool,
+    /// Tokens that a model spent on the verdict.
+    pub usage: Usage,
+}
+
+impl Verdict {
+    /// The verdict on the machine's candidate if it breaks constraints of these kinds: V is the sum
+    /// of their severities (the paper's lightweight verifier).
+    pub fn by_rules(machine: &dyn Machine, kinds: Kinds) -> Option<Self> {
+        let violations = machine.violations(kinds);
+
+        if violations.is_empty() {
+            return None;
+        }
+
+        let broken = machine.broken(violations);
+
+        let feedback: Vec<_> =
+            broken.iter().map(|c| format!("{}: {}", c.name, c.meaning)).collect();
+
+        Some(Self {
+            score: Score::from_tenths(broken.iter().map(|c| c.severity.tenths()).sum()),
+            violations: broken.into_iter().map(|c| c.name).collect(),
+            feedback: Some(feedback.join("; ")),
+            ..Self::default()
+        })
+    }
+}
+
+/// The score of one verifier of an ensemble.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Opinion {
+    pub verifier: String,
+    /// `null` if it gave no verdict.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<f64>, minimum = 0.0))]
+    pub score: Option<Score>,
+}
+
+/// Tokens spent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Usage {
+    pub prompt: u64,
+    pub completion: u64,
+}
+
+impl Usage {
+    #[inline]
+    pub fn add(&mut self, other: Self) {
+        self.prompt += other.prompt;
+        self.completion += other.completion;
+    }
+
+    pub fn total(self) -> u64 {
+        self.prompt + self.completion
+    }
+}
