@@ -260,7 +260,7 @@ golden: setup ## record the digests of the benchmark and judgements of outputs, 
 
 ##@ Check
 lint: setup deny ## format, clippy, rustdoc, licences, shared builds: every warning is an error
-	scripts/unified-features
+	scripts/workspace-hack
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --workspace --exclude prime-train --all-targets -- -D warnings
 	$(CARGO) clippy --release -p prime-agents -p prime-engine --no-default-features -- -D warnings
