@@ -1,26 +1,23 @@
-"""A private PostgreSQL and daemons on it, each of which can be killed, stopped and restarted; and clients of them."""
+"""A private PostgreSQL and nodes on it, which can be cut off from it; and clients that follow runs through faults."""
 
 import hashlib
-import http.client
-import json
 import os
-import re
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
-import urllib.parse
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-# Absolute: some tests start it in another folder.
-PRIME = str(Path(os.environ.get("PRIME", ROOT / "target" / "release" / "prime-agents")).resolve())
-# For what must happen; only a failure takes that long. More beside much other work.
-PATIENCE_S = int(os.environ.get("PRIME_PATIENCE_S", "120"))
-POLL_S = 0.02
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from harness import PATIENCE_S, Daemon, Refused, ask, events, program, until  # noqa: E402
+from harness.waiting import POLL_S  # noqa: E402
+
+PRIME = program()
 
 
 def binaries():
@@ -30,16 +27,6 @@ def binaries():
         return found[-1].parent
     program = shutil.which("initdb")
     return Path(program).parent if program else None
-
-
-def until(condition, what):
-    """Waits for a true result, and returns it."""
-    end = time.monotonic() + PATIENCE_S
-    while time.monotonic() < end:
-        if found := condition():
-            return found
-        time.sleep(POLL_S)
-    raise AssertionError(f"in vain for {PATIENCE_S} s: {what}")
 
 
 class Postgres:
@@ -184,126 +171,38 @@ def shifted_clock(folder, shift_s):
     return {"LD_PRELOAD": str(library), "CLOCK_SHIFT_S": str(shift_s)}
 
 
-class Node:
-    """A daemon, which may have several lives."""
+class Node(Daemon):
+    """A daemon whose journal is in a PostgreSQL; without a URL, in its folder."""
 
-    def __init__(self, name, postgres, folder, *sets, config=None, environment=None):
-        self.name, self.postgres, self.sets = name, postgres, sets
-        self.config = ["--config", config] if config else []
-        self.environment = environment or {}
-        self.log = folder / f"{name}.log"
-        self.log.touch()
-        self.address = None
-        self.is_stopped = False
-        self.start()
-
-    def command(self):
-        sets = ["server.bind=127.0.0.1:0", "agents.executor.implementation=scripted", *self.sets]
-        return [PRIME, "serve", *self.config, *(word for set in sets for word in ("--set", set))]
-
-    def start(self):
-        environment = {**os.environ, **self.environment, "PRIME__JOURNAL__URL": self.postgres.url}
-        begin = self.log.stat().st_size
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(self.command(), env=environment, stdout=log, stderr=log)
-
-        def ready():
-            text = self.log.read_bytes()[begin:].decode()
-            if self.process.poll() is not None:
-                raise AssertionError(f"{self.name} ended: {text}")
-            return re.search(r"ready on http://(\S+)", text)
-
-        self.address = until(ready, f"{self.name} is ready").group(1)
-
-    def kill(self):
-        self.address = None
-        self.process.kill()
-        self.process.wait()
-
-    def drain(self):
-        self.address = None
-        self.process.terminate()
-        self.process.wait()
-
-    def stop(self):
-        """It sleeps, as in a long pause of the machine; its port stays open."""
-        self.is_stopped = True
-        self.process.send_signal(signal.SIGSTOP)
-
-    def wake(self):
-        self.process.send_signal(signal.SIGCONT)
-        self.is_stopped = False
-
-    def close(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGCONT)
-            self.process.terminate()
-            self.process.wait()
+    def __init__(self, name, url, folder, *settings, config=None, environment=None):
+        super().__init__(
+            PRIME,
+            "agents.executor.implementation=scripted",
+            *settings,
+            folder=folder,
+            name=name,
+            config=config,
+            environment={**(environment or {}), "PRIME__JOURNAL__URL": url},
+        )
 
 
-class Refused(Exception):
-    """A status other than a success, with the JSON of its body."""
-
-    def __init__(self, status, body):
-        super().__init__(f"{status}: {body}")
-        self.status, self.body = status, json.loads(body)
-
-
-def ask(address, method, path, body=None, headers=None, timeout=5):
-    """The JSON of a response. OSError or Refused when there is none."""
-    connection = http.client.HTTPConnection(address, timeout=timeout)
-    try:
-        connection.request(method, path, json.dumps(body) if body is not None else None, headers or {})
-        response = connection.getresponse()
-        text = response.read()
-        if response.status not in (200, 202):
-            raise Refused(response.status, text.decode())
-        return json.loads(text)
-    except http.client.HTTPException as error:
-        raise OSError(f"{address}: {error!r}") from error
-    finally:
-        connection.close()
-
-
-def metrics(address, prefix):
-    """The samples whose names begin like this: {"name{labels}": value}."""
-    connection = http.client.HTTPConnection(address, timeout=5)
-    try:
-        connection.request("GET", "/metrics")
-        lines = connection.getresponse().read().decode().splitlines()
-    finally:
-        connection.close()
-    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if line.startswith(prefix))}
-
-
-def events(address, run, after, timeout=5):
-    """The events of a run after one, as (number, line), from a stream that may break off; at its end (None, record)."""
-    connection = http.client.HTTPConnection(address, timeout=timeout)
-    try:
-        connection.request("GET", f"/v1/runs/{run}/events", headers={"Last-Event-ID": str(after)})
-        response = connection.getresponse()
-        if response.status != 200:
-            raise OSError(f"{response.status}")
-        fields = {}
-        for line in response:
-            name, _, value = line.decode().rstrip("\n").partition(": ")
-            if name:
-                fields[name] = value
-                continue
-            if fields.get("event") == "result":
-                yield None, json.loads(fields["data"])
-                return
-            if "id" in fields:
-                yield int(fields["id"]), fields["data"]
-            fields = {}
-    except (http.client.HTTPException, UnicodeDecodeError) as error:
-        raise OSError(repr(error)) from error
-    finally:
-        connection.close()
+def failed_start(url, folder=None):
+    """What a daemon on a PostgreSQL that it cannot use says before it ends, and its exit code."""
+    serve = [PRIME, "serve", "--set", "server.bind=127.0.0.1:0"]
+    done = subprocess.run(
+        serve,
+        env={**os.environ, "PRIME__JOURNAL__URL": url},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    return done.stderr, done.returncode
 
 
 class Lines:
-    """What is left of a run's events: thousands of runs do not fit into memory."""
+    """A digest of a run's events: those of thousands of runs do not fit into memory."""
 
     def __init__(self, lines=()):
         self.count, self.sha256 = 0, hashlib.sha256()

@@ -1,4 +1,4 @@
-"""Nodes on one PostgreSQL, under faults. PRIME_ROUNDS and PRIME_SEED make it longer and other."""
+"""Nodes on one PostgreSQL, under faults. PRIME_ROUNDS sets how many, PRIME_SEED which."""
 
 import hashlib
 import json
@@ -13,9 +13,9 @@ import time
 import unittest
 from pathlib import Path
 
-from cluster import (
-    PATIENCE_S, PRIME, ROOT, Clients, Lines, Node, Postgres, Proxy, Refused, ask, events, metrics, shifted_clock, until
-)
+from cluster import PRIME, Clients, Lines, Node, Postgres, Proxy, shifted_clock
+
+from harness import PATIENCE_S, ROOT, Refused, ask, finished, metrics, until
 
 LEASE_MS = 1_000
 ROUNDS = int(os.environ.get("PRIME_ROUNDS", "8"))
@@ -38,12 +38,6 @@ def request(number):
     return {"task": "tower-of-hanoi", "input": {"n": discs, "from": 0, "to": 2}, "fanout": 1 + number % 2, "seed": number}
 
 
-def whole(address, run):
-    """The events of a run that is over, and its record."""
-    found = list(events(address, run, 0, timeout=PATIENCE_S))
-    return [line for _, line in found[:-1]], found[-1][1]
-
-
 class Cluster(unittest.TestCase):
     config = None
     # The nodes, and by how many seconds their clocks are wrong: nothing may rest on them agreeing.
@@ -60,7 +54,7 @@ class Cluster(unittest.TestCase):
             self.addCleanup(self.proxies[-1].close)
             environment = shifted_clock(folder.name, shift_s) if shift_s else {}
             node = Node(
-                f"node-{at}", self.proxies[-1], Path(folder.name), *SETS, config=self.config, environment=environment
+                f"node-{at}", self.proxies[-1].url, Path(folder.name), *SETS, config=self.config, environment=environment
             )
             self.nodes.append(node)
             self.addCleanup(node.close)
@@ -69,7 +63,7 @@ class Cluster(unittest.TestCase):
         """The end of what each node said, or of the lines with one of these words."""
         texts = []
         for node in self.nodes:
-            lines = [line for line in node.log.read_text().splitlines() if any(word in line for word in words)]
+            lines = [line for line in node.said().splitlines() if any(word in line for word in words)]
             texts.append("\n".join([f"--- {node.name}", *lines[-60:]]))
         return "\n".join(texts)
 
@@ -133,11 +127,11 @@ class Faults(Cluster):
             time.sleep(rng.choice([0, 0, LEASE_MS * 1.5e-3]))
             node.start()
         elif fault == "sleep":
-            node.stop()
+            node.pause()
             time.sleep(LEASE_MS * 1e-3 * rng.uniform(0.5, 3))
-            node.wake()
+            node.resume()
         elif fault == "drain":
-            node.drain()
+            node.stop()
             node.start()
         elif fault == "cut":
             for _ in range(10):
@@ -200,7 +194,7 @@ class Faults(Cluster):
         self.assertTrue(all(end is None for end, _ in before.values()), "the last event is the head's")
         addresses = [node.address for node in self.nodes]
         for at, run in enumerate(ids):
-            lines, record = whole(addresses[at % len(addresses)], run)
+            lines, record = finished(addresses[at % len(addresses)], run)
             self.assertEqual(
                 clients.seen[run].digest(), Lines(lines).digest(), f"{run}: what a client saw is what is stored"
             )
@@ -279,7 +273,7 @@ class Nodes(Cluster):
         one, other = self.nodes
         flagged = {"task": "bubble-sort", "index": 3, "fanout": 1, "agents": {"verifier": "panel"}}
         run = ask(one.address, "POST", "/v1/runs", flagged)["id"]
-        _, record = whole(other.address, run)
+        _, record = finished(other.address, run)
 
         def asked(path):
             """What both say, which is the same."""
@@ -292,8 +286,8 @@ class Nodes(Cluster):
         self.assertEqual(asked(f"/v1/runs/{run}")["reviews"]["rejected"], 1)
         fork = ask(other.address, "POST", f"/v1/runs/{run}/fork?seq={seq}&seed=7")
         self.assertEqual(fork["forked_from"], {"run": run, "seq": seq})
-        lines, _ = whole(one.address, fork["id"])
-        self.assertEqual(lines[:seq], whole(other.address, run)[0][:seq])
+        lines, _ = finished(one.address, fork["id"])
+        self.assertEqual(lines[:seq], finished(other.address, run)[0][:seq])
         for path in ["reviews", "tree", "shape?trajectory=1.0", "steps?trajectory=1.0", "spec", f"steps/{seq}"]:
             asked(f"/v1/runs/{fork['id']}/{path}")
         self.assertEqual([listed["id"] for listed in asked("/v1/runs")["runs"]], [fork["id"], run])
@@ -323,7 +317,7 @@ class Nodes(Cluster):
         one.kill()
         watch = [PRIME, "runs", "watch", run, "--output", "json", *urls]
         done = subprocess.run(watch, check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        lines, record = whole(other.address, run)
+        lines, record = finished(other.address, run)
         self.assertEqual(record["status"], "verified")
         self.assertIn(str(record["events"]), done.stdout)
         submitted = subprocess.run(
@@ -411,11 +405,11 @@ class Nodes(Cluster):
             missing = f"engine `extra` with the model whose SHA-256 is {digest}"
             asks_extra = ["agents.executor.implementation=llama", "agents.executor.engine=extra"]
             extra = f"engines.extra.model={model}"
-            owner = Node("owner", self.postgres, Path(folder), *SETS, *asks_extra, extra)
+            owner = Node("owner", self.postgres.url, Path(folder), *SETS, *asks_extra, extra)
             self.addCleanup(owner.close)
             reloaded = Path(folder) / "node.toml"
             reloaded.touch()
-            later = Node("later", self.postgres, Path(folder), *SETS, config=reloaded)
+            later = Node("later", self.postgres.url, Path(folder), *SETS, config=reloaded)
             self.addCleanup(later.close)
             run = ask(owner.address, "POST", "/v1/runs", LONG)["id"]
 
@@ -438,7 +432,7 @@ class Nodes(Cluster):
             self.assertIn(f"1 of them wait for what no node has:\n  {missing}", text)
             # It holds nobody up.
             after = ask(other.address, "POST", "/v1/runs", request(1))["id"]
-            self.assertEqual(whole(other.address, after)[1]["status"], "verified")
+            self.assertEqual(finished(other.address, after)[1]["status"], "verified")
             self.assertEqual(record()["events"], waiting["events"])
 
             # A node gets the engine by a reload.
@@ -454,15 +448,15 @@ class Nodes(Cluster):
     def test_journals_are_copied_both_ways(self):
         one, other = self.nodes
         runs = [ask(one.address, "POST", "/v1/runs", request(number))["id"] for number in range(3)]
-        records = [whole(other.address, run)[1] for run in runs]
+        records = [finished(other.address, run)[1] for run in runs]
         with tempfile.TemporaryDirectory() as folder:
             file = str(Path(folder) / "runs.sqlite")
             copy = [PRIME, "journal", "copy", self.postgres.url, file]
             refused = subprocess.run(copy, check=False, stderr=subprocess.PIPE, text=True)
             self.assertEqual(refused.returncode, 2)
             self.assertIn("stop them first", refused.stderr)
-            one.drain()
-            other.drain()
+            one.stop()
+            other.stop()
             said = subprocess.run(copy, check=True, stdout=subprocess.PIPE, text=True).stdout
             self.assertIn(f"3 runs with {sum(record['events'] for record in records)} events are in both", said)
             self.postgres.sql("CREATE SCHEMA copied")

@@ -7,7 +7,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from cluster import PATIENCE_S, PRIME, ROOT, Node, Postgres, ask, events, until
+from cluster import PRIME, Node, Postgres, failed_start
+
+from harness import PATIENCE_S, ROOT, ask, finished, until
 
 UNIT = ROOT / "config" / "prime-agents@.service"
 # What the template may have otherwise than the unit of one daemon.
@@ -69,8 +71,9 @@ class Rights(unittest.TestCase):
     def use(self, address):
         """What needs rights: accepting, executing, listing, cancelling, reviewing nothing, removing, the status."""
         run = ask(address, "POST", "/v1/runs", {"task": "n-queens", "difficulty": "easy", "index": 1}, {"Idempotency-Key": "k"})
-        record = list(events(address, run["id"], 0, PATIENCE_S))[-1][1]
+        _, record = finished(address, run["id"])
         self.assertEqual(record["status"], "verified")
+
         ask(address, "POST", f"/v1/runs/{run['id']}/cancel", timeout=PATIENCE_S)
         self.assertEqual([node["this"] for node in ask(address, "GET", "/v1/cluster")["nodes"]], [True])
         self.assertTrue(ask(address, "GET", "/readyz")["ready"])
@@ -78,8 +81,7 @@ class Rights(unittest.TestCase):
         subprocess.run(gc, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def node(self, url):
-        self.postgres.url = url
-        node = Node("node", self.postgres, self.folder, "journal.lease_ms=1000")
+        node = Node("node", url, self.folder, "journal.lease_ms=1000")
         self.addCleanup(node.close)
         return node
 
@@ -98,7 +100,7 @@ class Rights(unittest.TestCase):
         node = self.node(f"postgres://least@/least?host={self.postgres.folder}&port={self.postgres.port}")
         self.use(node.address)
         # What an upgrade and a second start need.
-        node.drain()
+        node.stop()
         node.start()
         until(lambda: ask(node.address, "GET", "/readyz")["ready"], "it is ready again")
 
@@ -111,11 +113,9 @@ class Rights(unittest.TestCase):
     def test_a_role_without_rights_is_told_so(self):
         self.postgres.sql("CREATE ROLE least LOGIN")
         url = f"postgres://least@/postgres?host={self.postgres.folder}&port={self.postgres.port}"
-        environment = {**os.environ, "PRIME__JOURNAL__URL": url}
-        serve = [PRIME, "serve", "--set", "server.bind=127.0.0.1:0"]
-        done = subprocess.run(serve, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, timeout=PATIENCE_S)
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn("permission denied for schema public", done.stderr)
+        said, code = failed_start(url)
+        self.assertNotEqual(code, 0)
+        self.assertIn("permission denied for schema public", said)
 
     def test_nodes_start_as_the_template_unit_says(self):
         start = dict(settings(UNIT))["ExecStart"].split()[1:]
@@ -124,7 +124,7 @@ class Rights(unittest.TestCase):
             words = [word.replace("/etc/prime-agents/", str(ROOT / "config") + "/") for word in start]
             # The port is free only until another takes it, so the daemon chooses.
             words = [word.replace("%i", "0") for word in words]
-            nodes.append(UnitNode(f"node-{at}", self.postgres, self.folder, words))
+            nodes.append(UnitNode(f"node-{at}", self.postgres.url, self.folder, words))
             self.addCleanup(nodes[-1].close)
         self.assertEqual(len(ask(nodes[0].address, "GET", "/v1/cluster")["nodes"]), 2)
 
@@ -132,9 +132,9 @@ class Rights(unittest.TestCase):
 class UnitNode(Node):
     """A daemon with the arguments of a unit."""
 
-    def __init__(self, name, postgres, folder, words):
+    def __init__(self, name, url, folder, words):
         self.words = words
-        super().__init__(name, postgres, folder)
+        super().__init__(name, url, folder)
 
     def command(self):
         return [PRIME, *self.words]
