@@ -5,25 +5,28 @@ Works with both major versions of the client. The executor is the reference algo
 """
 
 import asyncio
+import importlib.metadata
 import json
 import os
 import subprocess
 import sys
 import tempfile
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import mcp
 from mcp.client.stdio import StdioServerParameters, stdio_client
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from harness import Daemon, program, set_options  # noqa: E402
+from harness.daemon import REFERENCE  # noqa: E402
 
 HANOI = {"task": "tower-of-hanoi", "input": {"n": 2, "from": 0, "to": 2}}
 TOOLS = {
     "list_tasks", "describe_task", "make_instance", "judge_step", "check_answer",
     "start_run", "list_runs", "read_run", "watch_run", "cancel_run",
 }
-
-
-def options(*sets):
-    return [word for option in sets for word in ("--set", option)]
 
 
 @asynccontextmanager
@@ -153,72 +156,67 @@ async def everything(session):
         await check(session)
 
 
-class Daemon:
-    def __init__(self, executable, folder, *arguments):
-        sets = ("server.bind=127.0.0.1:0", f"journal.path={folder}/runs.sqlite")
-        sets = options("agents.executor.implementation=reference", *sets)
-        arguments = [executable, "serve", *sets, *arguments]
-        self.process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
-        for line in self.process.stderr:
-            if "ready on http://" in line:
-                self.url = line.strip().split("ready on ")[1]
-                return
-        raise RuntimeError("the daemon ended before it was ready")
+def new_key(executable, config):
+    """Makes a key for a client, writes a configuration that accepts it, and returns it."""
+    made = subprocess.run([executable, "key", "new", "ann"], capture_output=True, text=True, check=True).stdout
+    key = next(word.strip('"') for word in made.split() if word.strip('"').startswith("prime_"))
+    digest = next(line.split('"')[1] for line in made.splitlines() if "sha256" in line)
+    config.write_text(f'[[server.keys]]\nname = "ann"\nsha256 = "{digest}"\n')
+    return key
 
-    def __enter__(self):
-        return self
 
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.communicate()
+async def in_process(executable, folder):
+    """Over stdio, with runs that the process of the tools executes itself."""
+    settings = set_options([REFERENCE, f"journal.path={folder}/own.sqlite"])
+    async with stdio(executable, *settings) as session:
+        await everything(session)
+    print("ok  stdio, with runs in process")
+
+    async with stdio(executable, *settings) as session:
+        # The journal outlives the process.
+        runs = (await call(session, "list_runs"))["runs"]
+        assert len(runs) == 2 and all(run["status"] in ("verified", "cancelled") for run in runs), runs
+    print("ok  stdio again, with the same journal")
+
+
+async def of_a_daemon(executable, folder):
+    """Over stdio and over HTTP, with the runs of a daemon."""
+    with Daemon(executable, REFERENCE, folder=folder) as daemon:
+        async with stdio(executable, "--url", daemon.url) as session:
+            await everything(session)
+        print("ok  stdio, with the runs of a daemon")
+
+        async with http(f"{daemon.url}/mcp") as session:
+            await everything(session)
+        print("ok  streamable HTTP")
+
+
+async def with_keys(executable, folder):
+    """A daemon that asks for keys serves the clients that have one, and no others."""
+    config = Path(folder) / "keys.toml"
+    key = new_key(executable, config)
+    with Daemon(executable, REFERENCE, folder=folder, config=config) as daemon:
+        async with http(f"{daemon.url}/mcp", key) as session:
+            await run(session)
+        async with stdio(executable, "--url", daemon.url, PRIME_API_KEY=key) as session:
+            await run(session)
+
+        try:
+            async with http(f"{daemon.url}/mcp") as session:
+                await session.list_tools()
+        except Exception as error:
+            print(f"ok  without a key: {type(error).__name__}")
+        else:
+            raise AssertionError("a client without a key was served")
+        print("ok  keys")
 
 
 async def main(executable):
-    checks = 0
     with tempfile.TemporaryDirectory() as folder:
-        settings = options("agents.executor.implementation=reference", f"journal.path={folder}/own.sqlite")
-        async with stdio(executable, *settings) as session:
-            await everything(session)
-        print("ok  stdio, with runs in process")
-        async with stdio(executable, *settings) as session:
-            # The journal outlives the process.
-            runs = (await call(session, "list_runs"))["runs"]
-            assert len(runs) == 2 and all(run["status"] in ("verified", "cancelled") for run in runs), runs
-        print("ok  stdio again, with the same journal")
-        with Daemon(executable, folder) as daemon:
-            async with stdio(executable, "--url", daemon.url) as session:
-                await everything(session)
-            print("ok  stdio, with the runs of a daemon")
-            async with http(f"{daemon.url}/mcp") as session:
-                await everything(session)
-            print("ok  streamable HTTP")
-        made = subprocess.run([executable, "key", "new", "ann"], capture_output=True, text=True, check=True).stdout
-        key = next(word.strip('"') for word in made.split() if word.strip('"').startswith("prime_"))
-        digest = next(line.split('"')[1] for line in made.splitlines() if "sha256" in line)
-        config = os.path.join(folder, "keys.toml")
-        with open(config, "w") as file:
-            file.write(f'[[server.keys]]\nname = "ann"\nsha256 = "{digest}"\n')
-        with Daemon(executable, folder, "--config", config) as daemon:
-            async with http(f"{daemon.url}/mcp", key) as session:
-                await run(session)
-            async with stdio(executable, "--url", daemon.url, PRIME_API_KEY=key) as session:
-                await run(session)
-            try:
-                async with http(f"{daemon.url}/mcp") as session:
-                    await session.list_tools()
-            except Exception as error:
-                print(f"ok  without a key: {type(error).__name__}")
-            else:
-                raise AssertionError("a client without a key was served")
-            print("ok  keys")
-    print(f"the tools work with the client's version {version()}")
-
-
-def version():
-    from importlib.metadata import version
-
-    return version("mcp")
+        for check in (in_process, of_a_daemon, with_keys):
+            await check(executable, folder)
+    print(f"the tools work with the client's version {importlib.metadata.version('mcp')}")
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1]))
+    asyncio.run(main(program(sys.argv[1])))

@@ -5,17 +5,17 @@ The executor is the reference algorithm, so no model is needed.
 """
 
 import json
-import subprocess
 import sys
-import tempfile
-import time
-import urllib.request
+from pathlib import Path
 
 import frameworks
 from openai import BadRequestError, LengthFinishReasonError, NotFoundError, OpenAI
 
-# Longest wait for anything that must happen, in seconds.
-PATIENCE = 60
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from harness import PATIENCE_S, Daemon, ask, program, until  # noqa: E402
+from harness.daemon import REFERENCE  # noqa: E402
+
 HANOI = {"task": "tower-of-hanoi", "input": {"n": 3, "from": 0, "to": 2}}
 # Takes minutes if nobody ends it.
 LONG = {"task": "tower-of-hanoi", "input": {"n": 30, "from": 0, "to": 2}}
@@ -26,38 +26,9 @@ def user(content):
     return [{"role": "user", "content": content if isinstance(content, str) else json.dumps(content)}]
 
 
-class Daemon:
-    """A daemon of its own, with its journal in a folder that goes with it."""
-
-    def __init__(self, executable):
-        self.folder = tempfile.TemporaryDirectory()
-        sets = [
-            "server.bind=127.0.0.1:0",
-            "agents.executor.implementation=reference",
-            f"journal.path={self.folder.name}/runs.sqlite",
-        ]
-        arguments = [executable, "serve"] + [word for option in sets for word in ("--set", option)]
-        self.process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
-        self.url = None
-        for line in self.process.stderr:
-            if "ready on http://" in line:
-                self.url = line.strip().split("ready on ")[1]
-                return
-        raise RuntimeError("the daemon ended before it was ready")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        # It must not wait for somebody to read its log.
-        self.process.communicate()
-        self.folder.cleanup()
-
-    def run(self, name):
-        """A run's record."""
-        with urllib.request.urlopen(f"{self.url}/v1/runs/{name}") as response:
-            return json.load(response)
+def record(daemon, run):
+    """A run's record."""
+    return ask(daemon.address, "GET", f"/v1/runs/{run}")
 
 
 def models(client, _):
@@ -70,7 +41,7 @@ def models(client, _):
 def whole(client, daemon):
     completion = client.chat.completions.create(model="prime/fast", messages=user(HANOI), seed=7)
     (choice,) = completion.choices
-    run = daemon.run(completion.prime["run"])
+    run = record(daemon, completion.prime["run"])
     assert choice.finish_reason == "stop" and choice.message.role == "assistant", choice
     assert json.loads(choice.message.content) == run["answer"], choice
     assert len(choice.message.reasoning_content.splitlines()) == run["steps"] == 7, choice
@@ -85,7 +56,7 @@ def choices(client, daemon):
     parts = [{"type": "text", "text": "Solve this:"}, {"type": "text", "text": f"```json\n{json.dumps(HANOI)}\n```"}]
     messages = [{"role": "system", "content": "Be exact."}, {"role": "user", "content": parts}]
     completion = client.chat.completions.create(model="prime/fast", messages=messages, n=3, seed=-1, max_tokens=1000)
-    seeds = [daemon.run(choice.prime["run"])["seed"] for choice in completion.choices]
+    seeds = [record(daemon, choice.prime["run"])["seed"] for choice in completion.choices]
     assert [choice.index for choice in completion.choices] == [0, 1, 2], completion
     assert seeds == [2**63 - 1, 0, 1], seeds
 
@@ -94,7 +65,7 @@ def beside_the_messages(client, daemon):
     wish = {"prime": {"task": "bubble-sort", "input": {"a": [3, 1, 2]}, "fanout": 2}}
     completion = client.chat.completions.create(model="prime", messages=user("Sort it, please."), extra_body=wish)
     assert json.loads(completion.choices[0].message.content)["sorted"] == [1, 2, 3], completion
-    assert daemon.run(completion.prime["run"])["trajectories"] == 2
+    assert record(daemon, completion.prime["run"])["trajectories"] == 2
 
 
 def streamed(client, daemon):
@@ -108,7 +79,7 @@ def streamed(client, daemon):
     assert deltas[0].role == "assistant" and steps[0].prime["run"] == steps[-1].prime["run"]
     reasoning = [delta.reasoning_content for delta in deltas if hasattr(delta, "reasoning_content")]
     content = "".join(delta.content or "" for delta in deltas)
-    run = daemon.run(steps[-1].prime["run"])
+    run = record(daemon, steps[-1].prime["run"])
     assert len(reasoning) == run["steps"] == 7, reasoning
     assert json.loads(content) == run["answer"], content
     reasons = [chunk.choices[0].finish_reason for chunk in steps]
@@ -152,7 +123,7 @@ def responses(client, daemon):
     response = client.responses.create(model="prime/fast", input=json.dumps(HANOI), instructions="Be exact.")
     frameworks.is_solved(response.output_text)
     assert response.status == "completed" and response.usage.total_tokens >= 0, response
-    assert len(response.output[0].summary[0].text.splitlines()) == daemon.run(response.prime["run"])["steps"] == 7
+    assert len(response.output[0].summary[0].text.splitlines()) == record(daemon, response.prime["run"])["steps"] == 7
     parsed = client.responses.parse(model="prime/fast", input=user(HANOI), text_format=frameworks.Hanoi)
     frameworks.is_solved(parsed.output_parsed)
     with client.responses.stream(model="prime/fast", input=json.dumps(HANOI)) as stream:
@@ -164,12 +135,12 @@ def responses(client, daemon):
 
 
 def missing(client, _):
-    for ask in [
+    for request in [
         lambda: client.completions.create(model="prime", prompt="x"),
         lambda: client.embeddings.create(model="prime", input="x"),
     ]:
         try:
-            ask()
+            request()
         except NotFoundError as error:
             assert "/v1/chat/completions" in error.message, error
         else:
@@ -199,12 +170,11 @@ def gone(client, daemon):
     started = [next(stream) for _ in range(3)]
     assert started[-1].choices[0].delta.reasoning_content, started
     run = started[0].prime["run"]
-    assert daemon.run(run)["status"] == "running"
+    assert record(daemon, run)["status"] == "running"
+
     stream.close()
-    deadline = time.monotonic() + PATIENCE
-    while daemon.run(run)["status"] == "running":
-        assert time.monotonic() < deadline, "the run goes on although nobody listens"
-    assert daemon.run(run)["status"] == "cancelled"
+    until(lambda: record(daemon, run)["status"] != "running", "a run that nobody listens to ends")
+    assert record(daemon, run)["status"] == "cancelled"
 
 
 OWN = [models, whole, choices, beside_the_messages, streamed, budget, functions, schemas, responses, missing, mistakes]
@@ -214,8 +184,8 @@ CHECKS = [*OWN, gone, *frameworks.CHECKS]
 def main():
     # What an environment lacks must not go unnoticed: each has two libraries at least.
     assert len(frameworks.CHECKS) > 1, "libraries of requirements.txt or requirements-2.txt are missing"
-    with Daemon(sys.argv[1]) as daemon:
-        client = OpenAI(base_url=f"{daemon.url}/v1", api_key="none", max_retries=0, timeout=PATIENCE)
+    with Daemon(program(sys.argv[1]), REFERENCE) as daemon:
+        client = OpenAI(base_url=f"{daemon.url}/v1", api_key="none", max_retries=0, timeout=PATIENCE_S)
         for check in CHECKS:
             check(client, daemon)
             print(f"ok  {check.__name__}")
