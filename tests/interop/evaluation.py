@@ -7,8 +7,6 @@ import json
 import subprocess
 import sys
 import tempfile
-import urllib.request
-from contextlib import contextmanager
 from pathlib import Path
 
 import datasets
@@ -24,6 +22,11 @@ from prime_bench import Instance, StepEnv
 from prime_bench.dataset import instance_of
 from prime_bench.integrations import verl
 from prime_bench.integrations.inspect_ai import prime_bench
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from harness import Daemon, ask, finished, program  # noqa: E402
+from harness.client import text as text_of  # noqa: E402
 
 TASKS = ("bubble-sort", "n-queens")
 LEVELS = ("easy", "medium")
@@ -135,35 +138,23 @@ def training(executable, work):
     assert refused.returncode == 2 and "benchmark" in refused.stderr, refused
 
 
-@contextmanager
-def serving(executable, work, *sets):
-    """The address of a daemon."""
-    options = [word for option in ("server.bind=127.0.0.1:0", f"journal.path={work}/runs.sqlite", *sets) for word in ("--set", option)]
-    daemon = subprocess.Popen([executable, "serve", *options], stderr=subprocess.PIPE, text=True)
-    try:
-        yield next(line.split()[-1] for line in daemon.stderr if "is ready on" in line)
-    finally:
-        # What it still says is read, so that it cannot block on it.
-        daemon.terminate()
-        daemon.communicate()
-
-
-def rewards(executable, work):
-    """The rewards of a run's steps, as the daemon's trace has them, are those of a step environment here, to the last bit."""
+def rewards(executable):
+    """The rewards of a run's steps in a daemon's trace are those of a step environment here, to the last bit."""
     flawed = ("agents.executor.implementation=scripted", "agents.executor.error_rate=0.1")
-    with serving(executable, work, *flawed) as url:
+    with Daemon(executable, *flawed) as daemon:
         for task in TASKS:
-            body = json.dumps({"task": task, "index": 1, "fanout": 1, "max_rounds": 1}).encode()
-            asked = urllib.request.Request(f"{url}/v1/runs", data=body, headers={"Content-Type": "application/json"})
-            run = json.load(urllib.request.urlopen(asked))["id"]
-            # It ends with the run.
-            urllib.request.urlopen(f"{url}/v1/runs/{run}/events").read()
-            head, *events = map(json.loads, urllib.request.urlopen(f"{url}/v1/runs/{run}/trace"))
+            body = {"task": task, "index": 1, "fanout": 1, "max_rounds": 1}
+            run = ask(daemon.address, "POST", "/v1/runs", body)["id"]
+            finished(daemon.address, run)
+
+            head, *events = map(json.loads, text_of(daemon.address, f"/v1/runs/{run}/trace").splitlines())
             steps = [event for event in events if event["event"] == "step"]
             env = StepEnv(Instance.from_input(head["spec"]["task"], head["spec"]["input"]), reject_violations=True)
             assert [env.step(step["action"])[1] for step in steps] == [step["reward"]["total"] for step in steps]
+
             (ended,) = (event for event in events if event["event"] == "trajectory_ended")
             assert env.correct() and ended["reward"]["total"] > 10
+            # With no error among the steps, only one kind of reward would have been compared.
             assert task != "bubble-sort" or sum(step["score"] > 0 for step in steps) >= 3
 
 
@@ -183,9 +174,9 @@ def main(executable):
         print("ok  lm-eval")
         inspect(folder, rows, outputs, expected)
         print("ok  inspect")
-        rewards(executable, work)
+        rewards(executable)
         print("ok  rewards over HTTP")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(program(sys.argv[1]))

@@ -8,17 +8,17 @@ import http.server
 import json
 import os
 import pathlib
-import re
 import shlex
 import subprocess
 import sys
 import tempfile
 import threading
 
+from pages import program, programs, sections
+
 from prime_bench import StepEnv
 from prime_bench.dataset import instance_of
 
-PAGE = pathlib.Path(__file__).parents[2] / "docs" / "interop.md"
 # What the configuration on the page starts, each in an environment of its own, which is this one here.
 SERVERS = (
     "resources_servers/prime",
@@ -29,18 +29,10 @@ SERVERS = (
 ENVIRONMENT = pathlib.Path(sys.prefix)
 
 
-def blocks():
-    section = re.search(r"^## NeMo Gym\n(.*?)^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)[1]
-    return re.findall(r"^```(\S*)\n(.*?)^```$", section, flags=re.MULTILINE | re.DOTALL)
-
-
 def shell(prime, folder):
-    programs = folder / "programs"
-    programs.mkdir()
-    (programs / "prime-agents").symlink_to(pathlib.Path(prime).resolve())
     return {
         **os.environ,
-        "PATH": f"{programs}:{ENVIRONMENT / 'bin'}:{os.environ['PATH']}",
+        "PATH": f"{programs(prime, folder)}:{ENVIRONMENT / 'bin'}:{os.environ['PATH']}",
         "VIRTUAL_ENV": str(ENVIRONMENT),
         "HF_HOME": str(folder / "hf"),
         "HF_HUB_OFFLINE": "1",
@@ -52,7 +44,7 @@ def shell(prime, folder):
 def prepared(variables, work):
     """The folder as the page's blocks leave it, and the command at their end."""
     command = None
-    for kind, block in blocks():
+    for kind, block in dict(sections())["NeMo Gym"]:
         if kind == "gym":
             command = shlex.split(block.replace("\\\n", " "))
         elif kind in ("sh", "python"):
@@ -143,4 +135,4 @@ def main(prime):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(program(sys.argv[1]))

@@ -12,7 +12,7 @@ import tempfile
 
 import torch
 from datasets import Dataset, load_dataset
-from tiny_model import saved_model, tokenizer_of, tool_tokenizer
+from tiny_model import DIALOGUE, DIALOGUE_TOKENS, saved_model, tokenizer_of, tool_tokenizer
 from transformers.utils import get_json_schema
 from trl import DPOConfig, DPOTrainer, GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 
@@ -22,11 +22,6 @@ from prime_bench.integrations.trl import PrimeEnvironment, composite, correct, r
 STEPS = 3
 # Steps in which a dialogue is learnt by heart.
 LESSONS = 150
-SPECIAL = ("<|end|>", "<|pad|>", "<|user|>", "<|assistant|>")
-TEMPLATE = (
-    "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>{% endfor %}"
-    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
-)
 
 
 def exported(prime, kind, folder, *options):
@@ -182,7 +177,7 @@ def main():
         folder = pathlib.Path(name)
         supervised, preferred = exported(prime, "sft", folder), exported(prime, "dpo", folder)
         texts = [message["content"] for row in supervised for message in row["prompt"] + row["completion"]]
-        tokenizer = tokenizer_of(texts, TEMPLATE, SPECIAL)
+        tokenizer = tokenizer_of(texts, DIALOGUE, DIALOGUE_TOKENS)
         model = saved_model(tokenizer, folder / "model")
         sft(model, supervised.select_columns(["prompt", "completion"]), tokenizer, folder)
         dpo(model, preferred.select_columns(["prompt", "chosen", "rejected"]), tokenizer, folder)

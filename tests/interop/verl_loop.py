@@ -9,7 +9,6 @@ import importlib.util
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
@@ -17,22 +16,19 @@ import types
 
 import numpy as np
 from hydra import compose, initialize_config_dir
-from tiny_model import configuration, tokenizer_of
+from pages import blocks_of, program
+from tiny_model import DIALOGUE, DIALOGUE_TOKENS, configuration, tokenizer_of
 
 from prime_bench import StepEnv, composite_reward
 from prime_bench.dataset import instance_of
 
 TASK = "gcd-euclidean"
-TEMPLATE = (
-    "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>{% endfor %}"
-    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
-)
 RESPONSE = 2048
 
 
 def saved(folder, texts):
     """A folder with a tokenizer and a configuration, as those of a model."""
-    tokenizer = tokenizer_of(texts, TEMPLATE, ("<|end|>", "<|pad|>", "<|user|>", "<|assistant|>", "<|system|>"))
+    tokenizer = tokenizer_of(texts, DIALOGUE, (*DIALOGUE_TOKENS, "<|system|>"))
     tokenizer.save_pretrained(folder)
     configuration(tokenizer).save_pretrained(folder)
     return tokenizer
@@ -46,15 +42,9 @@ def exported(prime, folder, style):
     return str(out / "data" / f"{TASK}.parquet")
 
 
-def of_the_page(kind):
-    """The blocks of a kind on the page."""
-    page = pathlib.Path(__file__).parents[2] / "docs" / "interop.md"
-    return re.findall(rf"^```{kind}\n(.*?)^```$", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-
-
 def commands():
     """The options of each command on the page that starts verl."""
-    (block,) = of_the_page("verl")
+    (block,) = blocks_of("verl")
     found = [line.split() for line in block.replace("\\\n", " ").splitlines()]
     assert all(words[:3] == ["python", "-m", "verl.trainer.main_ppo"] for words in found), found
     return [words[3:] for words in found]
@@ -250,14 +240,13 @@ def open_rlhf(tokenizer, turns, whole):
 def main(prime):
     from datasets import load_dataset
 
-    prime = pathlib.Path(prime).resolve()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         files = {style: exported(prime, folder, style) for style in ("turns", "structured")}
         rows = {style: list(load_dataset("parquet", data_files=file, split="train")) for style, file in files.items()}
         tokenizer = saved(folder / "model", [row["prompt"][0]["content"] for of in rows.values() for row in of])
         os.chdir(folder)
-        (folder / "prime.yaml").write_text(*of_the_page("yaml"))
+        (folder / "prime.yaml").write_text(*blocks_of("yaml"))
         by_function, by_loop = commands()
         played = [{**row, "raw_prompt": row["prompt"]} for row in rows["turns"]]
         config = configured(folder / "model", files["turns"], by_loop)
@@ -269,4 +258,4 @@ def main(prime):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(program(sys.argv[1]))
