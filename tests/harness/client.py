@@ -52,6 +52,7 @@ class Client:
         return json.loads(self.read(method, path, body, headers))
 
     def close(self) -> None:
+        """Closes the connection; a later request opens another."""
         self._connection.close()
 
     def __enter__(self) -> "Client":
