@@ -16,14 +16,12 @@ def percentile(values: Sequence[float], share: int) -> float:
     return sorted(values)[max(0, -(-len(values) * share // 100) - 1)]
 
 
-def spread(values: Sequence[float], form: str = "{:,.0f}") -> str:
-    """Returns the median, and in parentheses the least and the most value; `form` formats the median.
-
-    A unit in `form` after the number is not repeated in the parentheses.
-    """
-    number, _, unit = form.partition("}")
-    low, high = (f"{number}}}".format(value) for value in (min(values), max(values)))
-    return f"{number}}}{unit}".format(statistics.median(values)) + f" ({low} to {high})"
+def spread(values: Sequence[float], digits: int = 0, unit: str = "") -> str:
+    """Returns the median with its unit, and in parentheses the least and the most value."""
+    middle, low, high = (
+        f"{value:,.{digits}f}" for value in (statistics.median(values), min(values), max(values))
+    )
+    return f"{middle}{unit} ({low} to {high})"
 
 
 def bootstrap_95(draw: Callable[[], float]) -> tuple[float, float]:
