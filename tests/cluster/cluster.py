@@ -21,7 +21,7 @@ PRIME = program()
 
 
 def binaries():
-    """Where PostgreSQL's programs are; None without them."""
+    """The folder of PostgreSQL's programs, of the newest version; None without them."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[4]))
     if found:
         return found[-1].parent
@@ -37,6 +37,7 @@ class Postgres:
         self.folder = Path(tempfile.mkdtemp(prefix="prime-cluster-", dir="/tmp"))
         self.binaries = binaries()
         as_root = os.geteuid() == 0
+
         self.is_mounted = tmpfs is not None
         if self.is_mounted:
             mount = ["mount", "-t", "tmpfs", "-o", f"size={tmpfs}", "tmpfs", self.folder]
@@ -44,14 +45,19 @@ class Postgres:
             if done.returncode != 0:
                 self.folder.rmdir()
                 raise PermissionError(done.stderr.strip())
+
         self.user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] if as_root else []
         if as_root:
+            # After the mount, whose root is another folder than the one before.
             shutil.chown(self.folder, "postgres", "postgres")
             self.folder.chmod(0o755)
+
         self.log = open(self.folder / "log", "wb")
         initdb = [self.binaries / "initdb", "--pgdata", self.folder / "data", "--username", "prime"]
         initdb += ["--auth", "trust", "--encoding", "UTF8", "--no-locale", "--no-sync"]
         subprocess.run([*self.user, *initdb], check=True, stdout=self.log, stderr=self.log, cwd=self.folder)
+
+        # The port only names the socket's file: the server listens on no network.
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -60,7 +66,7 @@ class Postgres:
         self.start()
 
     def start(self):
-        """Starts it, or what a kill left of it."""
+        """Starts the server, if need be on what a kill has left."""
         settings = ["listen_addresses=", f"port={self.port}", "max_connections=200"]
         command = [self.binaries / "postgres", "-D", self.folder / "data", "-k", self.folder]
         command += [word for setting in settings for word in ("-c", setting)]
@@ -98,7 +104,7 @@ class Postgres:
 
 
 class Proxy:
-    """Stands before a server's socket. While a direction is cut, what goes that way is withheld, as by a broken network."""
+    """A socket in front of a server's. While a direction is cut, its bytes are withheld, as by a broken network."""
 
     def __init__(self, postgres):
         self.folder = Path(tempfile.mkdtemp(prefix="prime-proxy-", dir="/tmp"))
@@ -118,6 +124,7 @@ class Proxy:
                 client, _ = self.listener.accept()
             except OSError:
                 return
+
             server = socket.socket(socket.AF_UNIX)
             try:
                 server.connect(self.server)
@@ -125,6 +132,8 @@ class Proxy:
                 client.close()
                 server.close()
                 continue
+
+            # Shared by the two directions: whichever ends last closes both sockets.
             ended = []
             for way in (("to", client, server), ("from", server, client)):
                 threading.Thread(target=self.copy, args=(*way, ended), daemon=True).start()
@@ -138,6 +147,8 @@ class Proxy:
                 target.sendall(data)
         except OSError:
             pass
+
+        # Ends the other direction's wait too.
         for end in (source, target):
             try:
                 end.shutdown(socket.SHUT_RDWR)
@@ -163,7 +174,7 @@ class Proxy:
 
 
 def shifted_clock(folder, shift_s):
-    """The environment of a process whose wall clock is wrong by so many seconds."""
+    """The environment of a process whose wall clock is wrong by `shift_s` seconds."""
     library = Path(folder) / "shifted_clock.so"
     if not library.exists():
         source = Path(__file__).with_name("shifted_clock.c")
@@ -184,6 +195,12 @@ class Node(Daemon):
             config=config,
             environment={**(environment or {}), "PRIME__JOURNAL__URL": url},
         )
+
+
+def said(*words, **variables):
+    """What a command of the program prints in an environment with `variables`; CalledProcessError unless it succeeds."""
+    environment = {**os.environ, **variables}
+    return subprocess.run([PRIME, *words], check=True, capture_output=True, text=True, env=environment).stdout
 
 
 def failed_start(url, folder=None):
@@ -218,7 +235,7 @@ class Lines:
 
 
 class Clients:
-    """Submits runs until each is acknowledged, and follows each at one node after the other."""
+    """Submits runs until each is acknowledged, and follows each from node to node until it ends."""
 
     def __init__(self, nodes, random):
         self.nodes, self.random = nodes, random
@@ -242,7 +259,8 @@ class Clients:
     def guarded(self, key, request):
         try:
             self.follow(self.submitted(key, request))
-        except Exception as error:  # reported by the test
+        except Exception as error:
+            # An exception would end the thread unseen; the test reports them.
             self.failures.append(f"{key}: {error!r}")
 
     def submitted(self, key, request):
@@ -270,10 +288,12 @@ class Clients:
                     if seq is None:
                         self.results[run] = line
                         return
+                    # Gaps and repetitions are what the tests look for.
                     if seq != seen.count + 1:
                         raise AssertionError(f"event {seq} of {run} after event {seen.count}")
                     seen.add(line)
             except OSError:
+                # The node was killed or cut off: another one continues the stream.
                 pass
             time.sleep(POLL_S)
         raise AssertionError(f"{run} never ends, {seen.count} events so far")

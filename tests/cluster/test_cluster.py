@@ -13,7 +13,7 @@ import time
 import unittest
 from pathlib import Path
 
-from cluster import PRIME, Clients, Lines, Node, Postgres, Proxy, shifted_clock
+from cluster import PRIME, Clients, Lines, Node, Postgres, Proxy, said, shifted_clock
 
 from harness import PATIENCE_S, ROOT, Refused, ask, finished, metrics, until
 
@@ -48,6 +48,8 @@ class Cluster(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.postgres = Postgres()
         self.addCleanup(self.postgres.close)
+
+        # Each node reaches the database through a proxy of its own, so that it can be cut off alone.
         self.nodes, self.proxies = [], []
         for at, shift_s in enumerate(self.clocks):
             self.proxies.append(Proxy(self.postgres))
@@ -81,7 +83,7 @@ class Cluster(unittest.TestCase):
         )
 
 
-# Which way between a node and the database nothing comes through.
+# The directions between a node and its database in which nothing passes, by the fault's name.
 PARTITIONS = {"requests": ["to"], "answers": ["from"], "partition": ["to", "from"]}
 
 
@@ -94,6 +96,7 @@ class Faults(Cluster):
                 mine = f"name LIKE '%:{node.process.pid}' AND NOT is_dead"
                 until(lambda: self.postgres.sql(f"SELECT id FROM node WHERE {mine}"), "the node has registered")
                 run = ask(node.address, "POST", "/v1/runs", LONG, timeout=PATIENCE_S)["id"]
+
                 withheld = sum(proxy.withheld.values())
                 proxy.cut(*ways)
                 elsewhere = (
@@ -103,12 +106,14 @@ class Faults(Cluster):
                 until(lambda: self.postgres.sql(elsewhere), "another node takes the run")
                 until(lambda: sum(proxy.withheld.values()) > withheld, "it is cut off while it works")
                 proxy.heal()
+
                 lines = self.postgres.sql(
                     "SELECT g.epoch, min(g.first_seq) FROM segment g JOIN run r ON r.no = g.run "
                     f"WHERE r.id = '{run}' GROUP BY 1 ORDER BY 1"
                 )
                 firsts = [int(first) for _, first in lines]
                 self.assertEqual(firsts, sorted(firsts), "no event of an older epoch after one of a newer")
+
                 ended = ask(others[number % 2].address, "POST", f"/v1/runs/{run}/cancel", timeout=PATIENCE_S)
                 self.assertIn(ended["status"], ("cancelled", "running", "queued"))
                 until(
@@ -117,10 +122,12 @@ class Faults(Cluster):
                 )
 
     def inject(self, rng):
-        """One fault and its end. Returns its name."""
+        """Injects a fault and ends it; returns its name."""
         node = rng.choice(self.nodes)
         faults = ["kill", "kill", "sleep", "sleep", "drain", "cut", "database", "requests", "answers", "partition"]
         fault = rng.choice(faults)
+
+        # The pauses vary what a fault meets; those of a lease or more make other nodes take the runs.
         time.sleep(rng.uniform(0, 0.3))
         if fault == "kill":
             node.kill()
@@ -148,6 +155,7 @@ class Faults(Cluster):
             self.postgres.kill()
             time.sleep(rng.uniform(0, 1))
             self.postgres.start()
+
         return fault
 
     def test_nothing_is_lost_changed_or_doubled(self):
@@ -161,26 +169,30 @@ class Faults(Cluster):
                 number = round * RUNS_A_ROUND + at
                 clients.submit(f"run-{number}", request(number))
             faults.append(self.inject(rng))
+
         clients.join()
         if clients.failures:
             late = re.findall(r"run_\w+", " ".join(clients.failures))
-            said = "\n".join([*clients.failures, self.stored(), self.logs(late), self.logs()])
-            self.fail(f"{faults}\n{said}")
+            found = "\n".join([*clients.failures, self.stored(), self.logs(late), self.logs()])
+            self.fail(f"{faults}\n{found}")
+
         self.check(clients)
         resumed = sum(record["resumed"] > 0 for record in clients.results.values())
         print(f"\n{ROUNDS} faults ({', '.join(faults)}), {len(clients.results)} runs, {resumed} of them resumed")
 
     def check(self, clients):
-        """Reads only what the clients saw, and what the database holds."""
+        """Compares what the clients saw with what the database holds and with what the nodes answer."""
         ids = list(clients.acknowledged.values())
         self.assertEqual(len(ids), ROUNDS * RUNS_A_ROUND)
         stored = dict(self.postgres.sql("SELECT id, is_over FROM run"))
         self.assertEqual(stored, dict.fromkeys(ids, "t"), "each accepted run is there once, and over")
         self.assertEqual(self.postgres.sql("SELECT count(*) FROM head WHERE holder IS NOT NULL"), [["0"]])
+
         segments = self.postgres.sql(
             "SELECT r.id, g.first_seq, g.count, g.epoch, h.last_seq, h.epoch FROM segment g JOIN run r ON r.no = g.run "
             "JOIN head h ON h.run = g.run ORDER BY r.id, g.first_seq"
         )
+        # The number that a run's next segment must begin with, and the epoch of its last one.
         before = {}
         for run, first, count, epoch, last, head_epoch in segments:
             first, count, epoch = int(first), int(count), int(epoch)
@@ -192,6 +204,7 @@ class Faults(Cluster):
             if first + count - 1 == int(last):
                 before[run] = (None, epoch)
         self.assertTrue(all(end is None for end, _ in before.values()), "the last event is the head's")
+
         addresses = [node.address for node in self.nodes]
         for at, run in enumerate(ids):
             lines, record = finished(addresses[at % len(addresses)], run)
@@ -202,9 +215,10 @@ class Faults(Cluster):
             self.assertEqual(record["status"], "verified", record)
             records = [ask(address, "GET", f"/v1/runs/{run}", timeout=PATIENCE_S) for address in addresses]
             self.assertTrue(all(other == record for other in records), "every node answers the same")
+
+        # Some of them: each takes a process.
         for run in ids[:: max(1, len(ids) // 5)]:
-            verify = [PRIME, "runs", "verify-chain", run, "--url", f"http://{addresses[0]}"]
-            subprocess.run(verify, check=True, stdout=subprocess.DEVNULL)
+            said("runs", "verify-chain", run, "--url", f"http://{addresses[0]}")
 
 
 class Tools:
@@ -266,6 +280,7 @@ class Nodes(Cluster):
             worker.start()
         for worker in workers:
             worker.join()
+
         self.assertEqual((len(ids), failures), (1, []))
         self.assertEqual(self.postgres.sql("SELECT count(*) FROM run"), [["1"]])
 
@@ -276,7 +291,7 @@ class Nodes(Cluster):
         _, record = finished(other.address, run)
 
         def asked(path):
-            """What both say, which is the same."""
+            """What both nodes answer, which must be the same."""
             answers = [ask(node.address, "GET", path, timeout=PATIENCE_S) for node in (one, other)]
             self.assertEqual(*answers, path)
             return answers[0]
@@ -284,12 +299,14 @@ class Nodes(Cluster):
         seq = asked(f"/v1/runs/{run}/reviews")["steps"][0]["seq"]
         ask(other.address, "POST", f"/v1/runs/{run}/reviews", {"seq": seq, "verdict": "reject"})
         self.assertEqual(asked(f"/v1/runs/{run}")["reviews"]["rejected"], 1)
+
         fork = ask(other.address, "POST", f"/v1/runs/{run}/fork?seq={seq}&seed=7")
         self.assertEqual(fork["forked_from"], {"run": run, "seq": seq})
         lines, _ = finished(one.address, fork["id"])
         self.assertEqual(lines[:seq], finished(other.address, run)[0][:seq])
         for path in ["reviews", "tree", "shape?trajectory=1.0", "steps?trajectory=1.0", "spec", f"steps/{seq}"]:
             asked(f"/v1/runs/{fork['id']}/{path}")
+
         self.assertEqual([listed["id"] for listed in asked("/v1/runs")["runs"]], [fork["id"], run])
         asked("/v1/split")
         self.assertEqual(ask(other.address, "POST", "/v1/gc", {"older_than_days": 0}, timeout=PATIENCE_S)["runs"], 2)
@@ -299,7 +316,8 @@ class Nodes(Cluster):
         one, other = self.nodes
         run = ask(one.address, "POST", "/v1/runs", LONG)["id"]
         self.assertEqual(ask(other.address, "POST", f"/v1/runs/{run}/cancel", timeout=PATIENCE_S)["status"], "cancelled")
-        # While it waits for a node.
+
+        # Also one that waits for a node.
         run = ask(one.address, "POST", "/v1/runs", LONG)["id"]
         one.kill()
         ask(other.address, "POST", f"/v1/runs/{run}/cancel", timeout=PATIENCE_S)
@@ -312,20 +330,17 @@ class Nodes(Cluster):
 
     def test_a_client_goes_on_at_another_node(self):
         one, other = self.nodes
-        urls = ["--url", f"http://{one.address}", "--url", f"http://{other.address}"]
+        options = ["--output", "json", "--url", one.url, "--url", other.url]
         run = ask(one.address, "POST", "/v1/runs", request(4))["id"]
         one.kill()
-        watch = [PRIME, "runs", "watch", run, "--output", "json", *urls]
-        done = subprocess.run(watch, check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+        watched = said("runs", "watch", run, *options)
         lines, record = finished(other.address, run)
         self.assertEqual(record["status"], "verified")
-        self.assertIn(str(record["events"]), done.stdout)
-        submitted = subprocess.run(
-            [PRIME, "runs", "submit", "n-queens", "--wait", "--output", "json", *urls],
-            check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        )
-        self.assertIn("verified", submitted.stdout)
+        self.assertIn(str(record["events"]), watched)
         self.assertTrue(lines)
+
+        self.assertIn("verified", said("runs", "submit", "n-queens", "--wait", *options))
 
     def test_the_status_shows_nodes_and_waiting_runs(self):
         one, other = self.nodes
@@ -334,6 +349,8 @@ class Nodes(Cluster):
         self.assertEqual((report["shared"], report["open_runs"], report["waiting_runs"]), (True, 1, 0))
         self.assertEqual([(node["this"], node["held"]) for node in report["nodes"]], [(False, 1), (True, 0)])
         self.assertTrue(all(0 <= node["lag_ms"] for node in report["nodes"]), report)
+
+        # Every node says the same of the whole cluster.
         shown = [metrics(node.address, "prime_cluster_") for node in self.nodes]
         for found in shown:
             of_all = {name: value for name, value in found.items() if "{" not in name}
@@ -347,27 +364,27 @@ class Nodes(Cluster):
             labels = [f'{{node="{node["name"]}",id="{node["id"]}"}}' for node in report["nodes"]]
             self.assertEqual([found[f"prime_cluster_leases{label}"] for label in labels], [1, 0])
             self.assertTrue(all(found[f"prime_cluster_heartbeat_lag_seconds{label}"] >= 0 for label in labels), found)
-        # What is a node's own says whose it is.
+
+        # A metric of one node names the node.
         own = [list(metrics(node.address, "prime_node_info")) for node in self.nodes]
         for node, [info] in zip(report["nodes"], own, strict=True):
             self.assertIn(f'node="{node["name"]}",id="{node["id"]}"', info)
         self.assertEqual([metrics(node.address, "prime_runs_open")["prime_runs_open"] for node in self.nodes], [1, 0])
+
         one.kill()
         until(lambda: [node["held"] for node in ask(other.address, "GET", "/v1/cluster")["nodes"]] == [1], "it is taken")
-        text = subprocess.run(
-            [PRIME, "cluster", "status", "--url", f"http://{other.address}"], check=True, stdout=subprocess.PIPE, text=True
-        ).stdout
-        self.assertIn("1 open runs, 0 wait for a node", text)
+        self.assertIn("1 open runs, 0 wait for a node", said("cluster", "status", "--url", other.url))
 
     def test_tools_go_on_at_another_node(self):
         one, other = self.nodes
-        urls = [word for node in self.nodes for word in ("--url", f"http://{node.address}")]
+        urls = [word for node in self.nodes for word in ("--url", node.url)]
         with Tools(urls) as tools:
             run = tools.call("start_run", LONG)["id"]
             self.assertEqual(self.postgres.sql("SELECT count(*) FROM idempotency_key"), [["1"]])
             before = tools.call("watch_run", {"run": run, "wait_ms": 30_000})
+
             one.kill()
-            # The other node takes it over, and the events go on where they were.
+            # The other node takes it over, and the events continue where they were.
             after = tools.call("watch_run", {"run": run, "after": before["after"], "wait_ms": 30_000})
             self.assertEqual(after["events"][0]["seq"], before["after"] + 1)
             self.assertEqual(tools.call("cancel_run", {"run": run})["status"], "cancelled")
@@ -386,11 +403,13 @@ class Nodes(Cluster):
             except OSError:
                 pass
 
+        # It waits for its answer, so that the kill breaks it off.
         lost = threading.Thread(target=lose)
         lost.start()
         until(lambda: any(run["events"] for run in ask(other.address, "GET", "/v1/runs")["runs"]), "it is under way")
         one.kill()
         lost.join()
+
         completion = complete(other)
         [[run, resumed]] = self.postgres.sql("SELECT id, resumed FROM run")
         self.assertEqual((completion["prime"]["run"], completion["prime"]["verified"]), (run, True))
@@ -407,6 +426,8 @@ class Nodes(Cluster):
             extra = f"engines.extra.model={model}"
             owner = Node("owner", self.postgres.url, Path(folder), *SETS, *asks_extra, extra)
             self.addCleanup(owner.close)
+
+            # A node without the engine, whose configuration can be changed.
             reloaded = Path(folder) / "node.toml"
             reloaded.touch()
             later = Node("later", self.postgres.url, Path(folder), *SETS, config=reloaded)
@@ -418,6 +439,7 @@ class Nodes(Cluster):
 
             until(lambda: record(owner)["events"] > 0, "the owner executes it")
             self.assertNotIn("waiting_for", record())
+
             owner.kill()
             waiting = until(lambda: record() if "waiting_for" in record() else None, "it waits")
             self.assertEqual(waiting["waiting_for"], f"a node with {missing}: no live node has that")
@@ -427,10 +449,10 @@ class Nodes(Cluster):
             report = ask(other.address, "GET", "/v1/cluster")
             shown = (report["waiting_runs"], report["blocked_runs"], report["missing"])
             self.assertEqual(shown, (1, 1, [missing]))
-            status = [PRIME, "cluster", "status", "--url", f"http://{other.address}"]
-            text = subprocess.run(status, check=True, stdout=subprocess.PIPE, text=True).stdout
-            self.assertIn(f"1 of them wait for what no node has:\n  {missing}", text)
-            # It holds nobody up.
+            status = said("cluster", "status", "--url", other.url)
+            self.assertIn(f"1 of them wait for what no node has:\n  {missing}", status)
+
+            # Runs that other nodes can execute do not wait for it.
             after = ask(other.address, "POST", "/v1/runs", request(1))["id"]
             self.assertEqual(finished(other.address, after)[1]["status"], "verified")
             self.assertEqual(record()["events"], waiting["events"])
@@ -451,17 +473,20 @@ class Nodes(Cluster):
         records = [finished(other.address, run)[1] for run in runs]
         with tempfile.TemporaryDirectory() as folder:
             file = str(Path(folder) / "runs.sqlite")
-            copy = [PRIME, "journal", "copy", self.postgres.url, file]
-            refused = subprocess.run(copy, check=False, stderr=subprocess.PIPE, text=True)
+            copy = ["journal", "copy", self.postgres.url, file]
+            refused = subprocess.run([PRIME, *copy], check=False, stderr=subprocess.PIPE, text=True)
             self.assertEqual(refused.returncode, 2)
             self.assertIn("stop them first", refused.stderr)
+
             one.stop()
             other.stop()
-            said = subprocess.run(copy, check=True, stdout=subprocess.PIPE, text=True).stdout
-            self.assertIn(f"3 runs with {sum(record['events'] for record in records)} events are in both", said)
+            events = sum(record["events"] for record in records)
+            self.assertIn(f"3 runs with {events} events are in both", said(*copy))
+
+            # And back, into a schema of its own, where nothing is yet.
             self.postgres.sql("CREATE SCHEMA copied")
             copied = f"{self.postgres.url}&options=-csearch_path%3Dcopied"
-            subprocess.run([PRIME, "journal", "copy", file, copied], check=True, stdout=subprocess.DEVNULL)
+            said("journal", "copy", file, copied)
             stored = "SELECT id, status, last_seq, encode(hash, 'hex') FROM {0}.run JOIN {0}.head ON run = no ORDER BY id"
             self.assertEqual(self.postgres.sql(stored.format("public")), self.postgres.sql(stored.format("copied")))
 
@@ -500,19 +525,23 @@ class Limits(Cluster):
             workers[-1].start()
         for worker in workers:
             worker.join()
+
         self.assertEqual((answers.count(None), answers.count(full)), (self.most - 1, 32 - self.most + 1))
         self.assertEqual(self.postgres.sql("SELECT count(*) FROM run"), [[str(self.most)]])
+
         # A request that was accepted before needs no room.
         self.assertEqual(ask(self.nodes[1].address, "POST", "/v1/runs", LONG, keyed)["id"], first)
         for node in self.nodes:
             with self.assertRaises(Refused) as refused:
                 until(lambda node=node: ask(node.address, "GET", "/readyz") and None, "no node is ready")
-            said = refused.exception.body
-            self.assertEqual((said["open_runs"], said["live_runs_max"]), (self.most, self.most))
+            body = refused.exception.body
+            self.assertEqual((body["open_runs"], body["live_runs_max"]), (self.most, self.most))
+
         # A place that is free on one node is so on the other.
         ask(self.nodes[1].address, "POST", f"/v1/runs/{first}/cancel", timeout=PATIENCE_S)
         until(lambda: self.refusal(self.nodes[1]) is None, "there is room again")
         self.assertEqual(self.refusal(self.nodes[0]), full)
+
         self.limit(self.most + 1)
         for node in self.nodes:
             ask(node.address, "POST", "/v1/reload", timeout=PATIENCE_S)
