@@ -39,6 +39,7 @@ def load(folder):
         for level in LEVELS:
             rows[task, level] = list(datasets.load_dataset(folder, task, split=level))
             assert [row["task"] for row in rows[task, level]] == [task] * 12
+
     both = datasets.load_dataset(folder, split="easy")
     assert sorted(both["id"]) == sorted(row["id"] for task in TASKS for row in rows[task, "easy"])
     return rows
@@ -68,9 +69,11 @@ def harness(folder, outputs, expected):
     subprocess.run(command, check=True, capture_output=True)
     wrong = subprocess.run([*command[:3], "/nowhere", str(group)], capture_output=True, text=True)
     assert wrong.returncode == 2 and "bench export" in wrong.stderr, wrong
+
     found = simple_evaluate(
         Scripted(outputs), tasks=["prime_bench"], task_manager=TaskManager(include_path=str(group)), bootstrap_iters=0
     )
+
     seen = 0
     for samples in found["samples"].values():
         for sample in samples:
@@ -81,6 +84,7 @@ def harness(folder, outputs, expected):
             assert sample["acc"] == stages["result"], sample
             seen += 1
     assert seen == len(expected) == 48
+
     mean = found["groups"]["prime_bench"]["acc,none"]
     assert abs(mean - sum(stages["result"] for stages in expected.values()) / 48) < 1e-9, mean
 
@@ -97,16 +101,20 @@ def inspect(folder, rows, outputs, expected):
             prime_bench(task=task, difficulty="easy", dataset=folder), model=model, log_dir=f"{folder}/logs", max_samples=1,
             max_connections=1, display="none",
         )
+
         assert log.status == "success", log.error
         log = read_eval_log(log.location)
         assert len(log.samples) == 12
+
         for sample in log.samples:
             value = sample.scores["prime"].value
             assert {stage: value[stage] for stage in expected[sample.id]} == expected[sample.id], (sample.id, value)
             sources = [event.source for event in sample.events if event.event == "info"]
             assert sources.count("prime-bench") == min(len(sample.scores["prime"].metadata["step_rewards"]), 200)
+
         (metric,) = [score.metrics["accuracy"] for score in log.results.scores if score.name == "result"]
         assert abs(metric.value - sum(expected[sample.id]["result"] for sample in log.samples) / 12) < 1e-9
+
     alone = prime_bench(task="bubble-sort", limit=12).dataset
     of_the_folder = prime_bench(task="bubble-sort", dataset=folder).dataset
     assert [sample.input for sample in alone] == [sample.input for sample in of_the_folder]
@@ -125,6 +133,7 @@ def training(executable, work):
             for column in columns:
                 (message,) = row[column]
                 assert message["role"] == ("user" if column == "prompt" else "assistant") and message["content"], row
+
     for row in rows:
         # As verl, OpenRLHF and TRL find the instance.
         assert row["reward_model"]["ground_truth"] == row["label"] and row["data_source"] == "prime-bench"
@@ -134,6 +143,7 @@ def training(executable, work):
         text = output(0, {"task": row["task"], "input": instance.input, "answer": json.dumps(instance.answer())})
         found = verl.compute_score(row["data_source"], text, row["reward_model"]["ground_truth"], row["extra_info"])
         assert found["acc"] == 1.0 and found["score"] > 10, found
+
     refused = subprocess.run([executable, "data", "sft", "--base-seed", "42", "--out", folder], capture_output=True, text=True)
     assert refused.returncode == 2 and "benchmark" in refused.stderr, refused
 

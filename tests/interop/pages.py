@@ -42,7 +42,7 @@ PATIENCE = 600
 
 
 def sections():
-    """Headings with their blocks, each a kind and a text."""
+    """Yields headings with their blocks, each a kind and a text."""
     _, *parts = re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     for part in parts:
         heading, _, body = part.partition("\n")
@@ -88,7 +88,7 @@ def port_is_open(port):
 
 
 def ports_of(block):
-    """The ports that a block's servers listen on: as they say, or by default."""
+    """Yields the ports that a block's servers listen on: the ones that it names, or the programs' defaults."""
     defaults = {"prime-agents serve": 7433, "uvicorn": 8000, "openreward": 8080}
     for line in (line for line in block.splitlines() if line.rstrip().endswith("&")):
         named = re.search(r"(?:127\.0\.0\.1:|--port[ =])(\d+)", line)
@@ -101,7 +101,7 @@ class Section:
         self.work.mkdir()
 
     def run(self, kind, block):
-        """Runs a block; what it prints."""
+        """Runs a block and returns what it prints."""
         if kind == "sh" and block.rstrip().endswith("&"):
             return self.serve(block)
         command = ["bash", "-eu", "-o", "pipefail", "-c", block] if kind == "sh" else ["python", "-c", block]
@@ -137,7 +137,7 @@ class Section:
 
 
 def agrees(printed, page):
-    """Whether lines are those of the page."""
+    """Whether what was printed is what the page says, in which `…` stands for anything."""
     pattern = ".*?".join(re.escape(part) for part in page.strip().split("…"))
     return re.fullmatch(pattern, printed.strip(), flags=re.DOTALL) is not None
 
@@ -148,6 +148,7 @@ def check(heading, blocks, prime):
         fixture = FIXTURES.get(heading.split(" ")[0])
         if fixture:
             fixture(section)
+
         printed, count = None, 0
         try:
             for kind, block in blocks:

@@ -63,7 +63,7 @@ async def http(url, key=None):
 
 
 def field(result, name):
-    """A field by its name in version 2, or in version 1."""
+    """A field of a result: version 2 of the client names it `like_this`, version 1 `likeThis`."""
     first, *rest = name.split("_")
     camel = first + "".join(word.title() for word in rest)
     return getattr(result, name, None) if hasattr(result, name) else getattr(result, camel)
@@ -87,10 +87,12 @@ async def solve(session):
     listed = (await session.list_tools()).tools
     assert {tool.name for tool in listed} == TOOLS, listed
     assert all(field(tool, "input_schema")["type"] == "object" and tool.description for tool in listed)
+
     tasks = (await call(session, "list_tasks"))["tasks"]
     assert len(tasks) == 86 and tasks[0]["sizes"]["easy"], tasks[:1]
     sorts = (await call(session, "list_tasks", category="comparison-sorting"))["tasks"]
     assert 0 < len(sorts) < 86 and all(task["category"] == "comparison-sorting" for task in sorts)
+
     page = await call(session, "describe_task", task="tower-of-hanoi")
     assert page["actions"] and page["constraints"] and page["algorithm"], page
 
@@ -101,32 +103,39 @@ async def solve(session):
         verdict = await call(session, "judge_step", **HANOI, state=state, action=line)
         assert verdict["applicable"] and verdict["score"] == score, (line, verdict)
         state = verdict["state"]
+
     while not verdict["ended"]:
         verdict = await call(session, "judge_step", **HANOI, state=state, action="done")
+
     right = await call(session, "check_answer", **HANOI, answer=verdict["answer"])
     assert right["right"], right
+
     wrong = await call(session, "judge_step", **HANOI, actions=["move 1 0 1"], action="move 2 0 1")
     assert wrong["score"] > 0 or not wrong["applicable"], wrong
 
 
 async def run(session):
-    """Has an instance solved."""
+    """Starts a run, follows it to its end, and cancels another."""
     started = await call(session, "start_run", task="tower-of-hanoi", difficulty="easy", index=1, fanout=1)
     after, events, record = 0, [], started
+    # Bounded, so that a run that hangs is a failure and not a wait for ever.
     for _ in range(1000):
         watched = await call(session, "watch_run", run=started["id"], after=after, wait_ms=5000)
         events += watched["events"]
         after, record = watched["after"], watched["run"]
         if record["status"] not in ("queued", "running"):
             break
+
     rest = await call(session, "watch_run", run=started["id"], after=after)
     events += rest["events"]
+
     assert record["status"] == "verified", record
     numbers = [event["seq"] for event in events]
     assert numbers == list(range(1, len(numbers) + 1)), numbers
     assert sum(event["event"] == "step" for event in events) == record["steps"], record
     assert (await call(session, "read_run", run=started["id"]))["answer"] == record["answer"]
     assert started["id"] in [run["id"] for run in (await call(session, "list_runs", limit=5))["runs"]]
+
     long = await call(session, "start_run", task="tower-of-hanoi", input={"n": 30, "from": 0, "to": 2})
     ended = await call(session, "cancel_run", run=long["id"])
     assert ended["status"] in ("cancelled", "running"), ended
@@ -143,6 +152,7 @@ async def mistakes(session):
     await refused(session, "fanout", "start_run", task="n-queens", fanout=0)
     await refused(session, "no run", "read_run", run="run_0")
     await refused(session, "../tasks", "read_run", run="../tasks")
+
     try:
         await session.call_tool("solve_everything", {})
     except Exception as error:

@@ -17,12 +17,12 @@ from harness import PATIENCE_S, Daemon, ask, program, until  # noqa: E402
 from harness.daemon import REFERENCE  # noqa: E402
 
 HANOI = {"task": "tower-of-hanoi", "input": {"n": 3, "from": 0, "to": 2}}
-# Takes minutes if nobody ends it.
+# Takes minutes unless it is cancelled.
 LONG = {"task": "tower-of-hanoi", "input": {"n": 30, "from": 0, "to": 2}}
 
 
 def user(content):
-    """Messages with this as the user's only one."""
+    """The messages of a conversation in which the user has said `content`: a text, or what becomes JSON."""
     return [{"role": "user", "content": content if isinstance(content, str) else json.dumps(content)}]
 
 
@@ -47,6 +47,7 @@ def whole(client, daemon):
     assert len(choice.message.reasoning_content.splitlines()) == run["steps"] == 7, choice
     assert completion.prime["verified"] is True and run["seed"] == 7, completion.prime
     assert completion.system_fingerprint, completion
+
     usage, tokens = completion.usage, run["tokens"]
     assert (usage.prompt_tokens, usage.completion_tokens) == (tokens["prompt"], tokens["completion"]), usage
     assert usage.total_tokens == usage.prompt_tokens + usage.completion_tokens, usage
@@ -56,8 +57,10 @@ def choices(client, daemon):
     parts = [{"type": "text", "text": "Solve this:"}, {"type": "text", "text": f"```json\n{json.dumps(HANOI)}\n```"}]
     messages = [{"role": "system", "content": "Be exact."}, {"role": "user", "content": parts}]
     completion = client.chat.completions.create(model="prime/fast", messages=messages, n=3, seed=-1, max_tokens=1000)
+
     seeds = [record(daemon, choice.prime["run"])["seed"] for choice in completion.choices]
     assert [choice.index for choice in completion.choices] == [0, 1, 2], completion
+    # The sign bit is dropped; the seeds of the choices follow each other, and 0 follows the largest.
     assert seeds == [2**63 - 1, 0, 1], seeds
 
 
@@ -75,13 +78,16 @@ def streamed(client, daemon):
     )
     *steps, end = chunks
     assert end.choices == [] and end.usage.total_tokens == end.usage.prompt_tokens + end.usage.completion_tokens, end
+
     deltas = [chunk.choices[0].delta for chunk in steps]
     assert deltas[0].role == "assistant" and steps[0].prime["run"] == steps[-1].prime["run"]
     reasoning = [delta.reasoning_content for delta in deltas if hasattr(delta, "reasoning_content")]
     content = "".join(delta.content or "" for delta in deltas)
+
     run = record(daemon, steps[-1].prime["run"])
     assert len(reasoning) == run["steps"] == 7, reasoning
     assert json.loads(content) == run["answer"], content
+
     reasons = [chunk.choices[0].finish_reason for chunk in steps]
     assert reasons == [None] * (len(steps) - 1) + ["stop"], reasons
 
@@ -108,9 +114,11 @@ def schemas(client, _):
     ask = {"model": "prime/fast", "response_format": frameworks.Hanoi}
     (choice,) = client.chat.completions.parse(messages=user(HANOI), **ask).choices
     frameworks.is_solved(choice.message.parsed)
+
     # The answer of another task does not follow the schema.
     (choice,) = client.chat.completions.parse(messages=user({"task": "n-queens"}), **ask).choices
     assert choice.message.parsed is None and "form" in choice.message.refusal, choice
+
     try:
         client.chat.completions.parse(messages=user({**LONG, "budget": {"steps": 50}}), **ask)
     except LengthFinishReasonError:
@@ -124,12 +132,15 @@ def responses(client, daemon):
     frameworks.is_solved(response.output_text)
     assert response.status == "completed" and response.usage.total_tokens >= 0, response
     assert len(response.output[0].summary[0].text.splitlines()) == record(daemon, response.prime["run"])["steps"] == 7
+
     parsed = client.responses.parse(model="prime/fast", input=user(HANOI), text_format=frameworks.Hanoi)
     frameworks.is_solved(parsed.output_parsed)
+
     with client.responses.stream(model="prime/fast", input=json.dumps(HANOI)) as stream:
         kinds = [event.type for event in stream]
         frameworks.is_solved(stream.get_final_response().output_text)
     assert kinds[0] == "response.created" and kinds[-1] == "response.completed", kinds
+
     spent = client.responses.create(model="prime", input=json.dumps({**LONG, "budget": {"steps": 50}}))
     assert (spent.status, spent.output_text) == ("incomplete", ""), spent
 
@@ -182,7 +193,7 @@ CHECKS = [*OWN, gone, *frameworks.CHECKS]
 
 
 def main():
-    # What an environment lacks must not go unnoticed: each has two libraries at least.
+    # A check is left out where its library is missing. Each environment has two libraries at least.
     assert len(frameworks.CHECKS) > 1, "libraries of requirements.txt or requirements-2.txt are missing"
     with Daemon(program(sys.argv[1]), REFERENCE) as daemon:
         client = OpenAI(base_url=f"{daemon.url}/v1", api_key="none", max_retries=0, timeout=PATIENCE_S)
