@@ -6,18 +6,20 @@ parsers read the metrics in both formats.
 
 import importlib
 import json
-import pathlib
 import shutil
 import subprocess
 import sys
-import urllib.request
+from pathlib import Path
 
 import jsonschema_rs
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_families
 from prometheus_client.parser import text_string_to_metric_families as text_families
-from run import PATIENCE, Daemon
+from run import SETTINGS
 
-# It knows neither JSON Lines nor OpenMetrics: both are texts to it.
+from harness import Daemon, ask, finished, program
+from harness.client import text
+
+# openapi-python-client knows neither JSON Lines nor OpenMetrics: it is to take both for plain content.
 CONFIGURATION = """\
 post_hooks: []
 content_type_overrides:
@@ -26,51 +28,48 @@ content_type_overrides:
 """
 
 
-def get(daemon, path, accept="*/*"):
-    """The text below this path."""
-    request = urllib.request.Request(f"{daemon.url}{path}", headers={"Accept": accept})
-    with urllib.request.urlopen(request, timeout=PATIENCE) as response:
-        return response.read().decode()
+def solved(daemon):
+    """The id of a run that is over, whose scripted executor has made errors."""
+    run = ask(daemon.address, "POST", "/v1/runs", {"task": "bubble-sort", "index": 3, "fanout": 2})["id"]
+    finished(daemon.address, run)
+    return run
 
 
-def submitted(daemon, run):
-    """The id of a run that is over."""
-    body = json.dumps(run).encode()
-    request = urllib.request.Request(
-        f"{daemon.url}/v1/runs", data=body, headers={"Content-Type": "application/json"}
-    )
-    with urllib.request.urlopen(request, timeout=PATIENCE) as response:
-        name = json.load(response)["id"]
-    get(daemon, f"/v1/runs/{name}/events")
-    return name
+def trace(daemon, run):
+    """The lines of a run's trace."""
+    return [json.loads(line) for line in text(daemon.address, f"/v1/runs/{run}/trace").splitlines()]
 
 
 def generated(daemon, document):
     """Every route has a function, every schema a type, and the types hold what the daemon sends."""
-    folder = pathlib.Path(daemon.folder.name)
+    folder = daemon.folder
     (folder / "openapi.json").write_text(json.dumps(document))
     (folder / "configuration.yaml").write_text(CONFIGURATION)
     command = [
-        *(pathlib.Path(sys.executable).with_name("openapi-python-client"), "generate", "--meta", "none"),
+        *(Path(sys.executable).with_name("openapi-python-client"), "generate", "--meta", "none"),
         *("--path", folder / "openapi.json", "--output-path", folder / "client"),
         *("--config", folder / "configuration.yaml", "--fail-on-warning"),
     ]
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder)
     said = done.stdout + done.stderr
     assert done.returncode == 0, said
+
     modules = {path.stem for path in (folder / "client" / "api").rglob("*.py")}
     for path, item in document["paths"].items():
         for method, operation in item.items():
             assert operation["operationId"] in modules, f"{method} {path} has no function: {said}"
+
     sys.path.insert(0, str(folder))
     models = importlib.import_module("client.models")
-    name = submitted(daemon, {"task": "bubble-sort", "index": 3, "fanout": 2})
-    record = json.loads(get(daemon, f"/v1/runs/{name}"))
+    run = solved(daemon)
+    record = ask(daemon.address, "GET", f"/v1/runs/{run}")
     read = models.RunRecord.from_dict(record)
     # It writes times in another form.
     times = {name: getattr(read, name).isoformat() for name in ["created_at", "updated_at"]}
     assert read.to_dict() == record | times
-    for line in map(json.loads, get(daemon, f"/v1/runs/{name}/trace").splitlines()):
+
+    for line in trace(daemon, run):
+        # Each kind of line is a type of its own, named after the event.
         words = line["event"].title().replace("_", "")
         kind = getattr(models, f"TraceRecord{words}")
         assert kind.from_dict(line).to_dict() == line
@@ -80,14 +79,15 @@ def traced(daemon, document):
     """The lines of a trace follow the document."""
     schema = {"$ref": "#/components/schemas/TraceRecord", "components": document["components"]}
     validator = jsonschema_rs.Draft202012Validator(schema)
-    name = submitted(daemon, {"task": "bubble-sort", "index": 3, "fanout": 2})
-    lines = get(daemon, f"/v1/runs/{name}/trace").splitlines()
+
     kinds = set()
-    for line in map(json.loads, lines):
+    for line in trace(daemon, solved(daemon)):
         validator.validate(line)
         kinds.add(line["event"])
+
     assert {"accepted", "started", "step", "trajectory_ended", "voted", "finished"} <= kinds, kinds
-    assert not validator.is_valid({"seq": 1, "event": "step"}), "it says something"
+    # A schema that accepts everything would have passed too.
+    assert not validator.is_valid({"seq": 1, "event": "step"}), "a step has more fields"
 
 
 def measured(daemon, _):
@@ -96,23 +96,23 @@ def measured(daemon, _):
     def samples(families):
         return {sample.name for family in families for sample in family.samples}
 
-    openmetrics = get(daemon, "/metrics", "application/openmetrics-text; version=1.0.0")
-    text = get(daemon, "/metrics")
-    series = samples(text_families(text))
+    openmetrics = text(daemon.address, "/metrics", "application/openmetrics-text; version=1.0.0")
+    plain = text(daemon.address, "/metrics")
+    series = samples(text_families(plain))
     assert series == samples(openmetrics_families(openmetrics)) and "prime_runs_total" in series, series
+
+    # Prometheus' own checker, where it is installed.
     if promtool := shutil.which("promtool"):
-        subprocess.run([promtool, "check", "metrics"], check=True, input=text, text=True)
+        subprocess.run([promtool, "check", "metrics"], check=True, input=plain, text=True)
 
 
 def main():
-    daemon = Daemon(sys.argv[1], ["agents.executor.implementation=scripted", "run.budget.steps=100000"])
-    try:
-        document = json.loads(get(daemon, "/openapi.json"))
+    settings = [*SETTINGS, "agents.executor.implementation=scripted", "run.budget.steps=100000"]
+    with Daemon(program(sys.argv[1]), *settings) as daemon:
+        document = ask(daemon.address, "GET", "/openapi.json")
         for check in [generated, traced, measured]:
             check(daemon, document)
             print(f"ok  {check.__name__}")
-    finally:
-        daemon.end()
 
 
 if __name__ == "__main__":

@@ -1,45 +1,32 @@
-"""A private PostgreSQL and daemons on it, each of which can be killed, stopped and restarted; and clients of them."""
+"""A private PostgreSQL and nodes on it, which can be cut off from it; and clients that follow runs through faults."""
 
 import hashlib
-import http.client
-import json
 import os
-import re
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
-import urllib.parse
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-# Absolute: some tests start it in another folder.
-PRIME = str(Path(os.environ.get("PRIME", ROOT / "target" / "release" / "prime-agents")).resolve())
-# For what must happen; only a failure takes that long. More beside much other work.
-PATIENCE_S = int(os.environ.get("PRIME_PATIENCE_S", "120"))
-POLL_S = 0.02
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from harness import PATIENCE_S, Daemon, Refused, ask, events, program, until  # noqa: E402
+from harness.waiting import POLL_S  # noqa: E402
+
+PRIME = program()
 
 
 def binaries():
-    """Where PostgreSQL's programs are; None without them."""
+    """The folder of PostgreSQL's programs, of the newest version; None without them."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[4]))
     if found:
         return found[-1].parent
     program = shutil.which("initdb")
     return Path(program).parent if program else None
-
-
-def until(condition, what):
-    """Waits for a true result, and returns it."""
-    end = time.monotonic() + PATIENCE_S
-    while time.monotonic() < end:
-        if found := condition():
-            return found
-        time.sleep(POLL_S)
-    raise AssertionError(f"in vain for {PATIENCE_S} s: {what}")
 
 
 class Postgres:
@@ -50,6 +37,7 @@ class Postgres:
         self.folder = Path(tempfile.mkdtemp(prefix="prime-cluster-", dir="/tmp"))
         self.binaries = binaries()
         as_root = os.geteuid() == 0
+
         self.is_mounted = tmpfs is not None
         if self.is_mounted:
             mount = ["mount", "-t", "tmpfs", "-o", f"size={tmpfs}", "tmpfs", self.folder]
@@ -57,14 +45,19 @@ class Postgres:
             if done.returncode != 0:
                 self.folder.rmdir()
                 raise PermissionError(done.stderr.strip())
+
         self.user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] if as_root else []
         if as_root:
+            # After the mount, whose root is another folder than the one before.
             shutil.chown(self.folder, "postgres", "postgres")
             self.folder.chmod(0o755)
+
         self.log = open(self.folder / "log", "wb")
         initdb = [self.binaries / "initdb", "--pgdata", self.folder / "data", "--username", "prime"]
         initdb += ["--auth", "trust", "--encoding", "UTF8", "--no-locale", "--no-sync"]
         subprocess.run([*self.user, *initdb], check=True, stdout=self.log, stderr=self.log, cwd=self.folder)
+
+        # The port only names the socket's file: the server listens on no network.
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -73,7 +66,7 @@ class Postgres:
         self.start()
 
     def start(self):
-        """Starts it, or what a kill left of it."""
+        """Starts the server, if need be on what a kill has left."""
         settings = ["listen_addresses=", f"port={self.port}", "max_connections=200"]
         command = [self.binaries / "postgres", "-D", self.folder / "data", "-k", self.folder]
         command += [word for setting in settings for word in ("-c", setting)]
@@ -111,7 +104,7 @@ class Postgres:
 
 
 class Proxy:
-    """Stands before a server's socket. While a direction is cut, what goes that way is withheld, as by a broken network."""
+    """A socket in front of a server's. While a direction is cut, its bytes are withheld, as by a broken network."""
 
     def __init__(self, postgres):
         self.folder = Path(tempfile.mkdtemp(prefix="prime-proxy-", dir="/tmp"))
@@ -131,6 +124,7 @@ class Proxy:
                 client, _ = self.listener.accept()
             except OSError:
                 return
+
             server = socket.socket(socket.AF_UNIX)
             try:
                 server.connect(self.server)
@@ -138,6 +132,8 @@ class Proxy:
                 client.close()
                 server.close()
                 continue
+
+            # Shared by the two directions: whichever ends last closes both sockets.
             ended = []
             for way in (("to", client, server), ("from", server, client)):
                 threading.Thread(target=self.copy, args=(*way, ended), daemon=True).start()
@@ -151,6 +147,8 @@ class Proxy:
                 target.sendall(data)
         except OSError:
             pass
+
+        # Ends the other direction's wait too.
         for end in (source, target):
             try:
                 end.shutdown(socket.SHUT_RDWR)
@@ -176,7 +174,7 @@ class Proxy:
 
 
 def shifted_clock(folder, shift_s):
-    """The environment of a process whose wall clock is wrong by so many seconds."""
+    """The environment of a process whose wall clock is wrong by `shift_s` seconds."""
     library = Path(folder) / "shifted_clock.so"
     if not library.exists():
         source = Path(__file__).with_name("shifted_clock.c")
@@ -184,126 +182,44 @@ def shifted_clock(folder, shift_s):
     return {"LD_PRELOAD": str(library), "CLOCK_SHIFT_S": str(shift_s)}
 
 
-class Node:
-    """A daemon, which may have several lives."""
+class Node(Daemon):
+    """A daemon whose journal is in a PostgreSQL; without a URL, in its folder."""
 
-    def __init__(self, name, postgres, folder, *sets, config=None, environment=None):
-        self.name, self.postgres, self.sets = name, postgres, sets
-        self.config = ["--config", config] if config else []
-        self.environment = environment or {}
-        self.log = folder / f"{name}.log"
-        self.log.touch()
-        self.address = None
-        self.is_stopped = False
-        self.start()
-
-    def command(self):
-        sets = ["server.bind=127.0.0.1:0", "agents.executor.implementation=scripted", *self.sets]
-        return [PRIME, "serve", *self.config, *(word for set in sets for word in ("--set", set))]
-
-    def start(self):
-        environment = {**os.environ, **self.environment, "PRIME__JOURNAL__URL": self.postgres.url}
-        begin = self.log.stat().st_size
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(self.command(), env=environment, stdout=log, stderr=log)
-
-        def ready():
-            text = self.log.read_bytes()[begin:].decode()
-            if self.process.poll() is not None:
-                raise AssertionError(f"{self.name} ended: {text}")
-            return re.search(r"ready on http://(\S+)", text)
-
-        self.address = until(ready, f"{self.name} is ready").group(1)
-
-    def kill(self):
-        self.address = None
-        self.process.kill()
-        self.process.wait()
-
-    def drain(self):
-        self.address = None
-        self.process.terminate()
-        self.process.wait()
-
-    def stop(self):
-        """It sleeps, as in a long pause of the machine; its port stays open."""
-        self.is_stopped = True
-        self.process.send_signal(signal.SIGSTOP)
-
-    def wake(self):
-        self.process.send_signal(signal.SIGCONT)
-        self.is_stopped = False
-
-    def close(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGCONT)
-            self.process.terminate()
-            self.process.wait()
+    def __init__(self, name, url, folder, *settings, config=None, environment=None):
+        super().__init__(
+            PRIME,
+            "agents.executor.implementation=scripted",
+            *settings,
+            folder=folder,
+            name=name,
+            config=config,
+            environment={**(environment or {}), "PRIME__JOURNAL__URL": url},
+        )
 
 
-class Refused(Exception):
-    """A status other than a success, with the JSON of its body."""
-
-    def __init__(self, status, body):
-        super().__init__(f"{status}: {body}")
-        self.status, self.body = status, json.loads(body)
+def said(*words, **variables):
+    """What a command of the program prints in an environment with `variables`; CalledProcessError unless it succeeds."""
+    environment = {**os.environ, **variables}
+    return subprocess.run([PRIME, *words], check=True, capture_output=True, text=True, env=environment).stdout
 
 
-def ask(address, method, path, body=None, headers=None, timeout=5):
-    """The JSON of a response. OSError or Refused when there is none."""
-    connection = http.client.HTTPConnection(address, timeout=timeout)
-    try:
-        connection.request(method, path, json.dumps(body) if body is not None else None, headers or {})
-        response = connection.getresponse()
-        text = response.read()
-        if response.status not in (200, 202):
-            raise Refused(response.status, text.decode())
-        return json.loads(text)
-    except http.client.HTTPException as error:
-        raise OSError(f"{address}: {error!r}") from error
-    finally:
-        connection.close()
-
-
-def metrics(address, prefix):
-    """The samples whose names begin like this: {"name{labels}": value}."""
-    connection = http.client.HTTPConnection(address, timeout=5)
-    try:
-        connection.request("GET", "/metrics")
-        lines = connection.getresponse().read().decode().splitlines()
-    finally:
-        connection.close()
-    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if line.startswith(prefix))}
-
-
-def events(address, run, after, timeout=5):
-    """The events of a run after one, as (number, line), from a stream that may break off; at its end (None, record)."""
-    connection = http.client.HTTPConnection(address, timeout=timeout)
-    try:
-        connection.request("GET", f"/v1/runs/{run}/events", headers={"Last-Event-ID": str(after)})
-        response = connection.getresponse()
-        if response.status != 200:
-            raise OSError(f"{response.status}")
-        fields = {}
-        for line in response:
-            name, _, value = line.decode().rstrip("\n").partition(": ")
-            if name:
-                fields[name] = value
-                continue
-            if fields.get("event") == "result":
-                yield None, json.loads(fields["data"])
-                return
-            if "id" in fields:
-                yield int(fields["id"]), fields["data"]
-            fields = {}
-    except (http.client.HTTPException, UnicodeDecodeError) as error:
-        raise OSError(repr(error)) from error
-    finally:
-        connection.close()
+def failed_start(url, folder=None):
+    """What a daemon on a PostgreSQL that it cannot use says before it ends, and its exit code."""
+    serve = [PRIME, "serve", "--set", "server.bind=127.0.0.1:0"]
+    done = subprocess.run(
+        serve,
+        env={**os.environ, "PRIME__JOURNAL__URL": url},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    return done.stderr, done.returncode
 
 
 class Lines:
-    """What is left of a run's events: thousands of runs do not fit into memory."""
+    """A digest of a run's events: those of thousands of runs do not fit into memory."""
 
     def __init__(self, lines=()):
         self.count, self.sha256 = 0, hashlib.sha256()
@@ -319,7 +235,7 @@ class Lines:
 
 
 class Clients:
-    """Submits runs until each is acknowledged, and follows each at one node after the other."""
+    """Submits runs until each is acknowledged, and follows each from node to node until it ends."""
 
     def __init__(self, nodes, random):
         self.nodes, self.random = nodes, random
@@ -343,7 +259,8 @@ class Clients:
     def guarded(self, key, request):
         try:
             self.follow(self.submitted(key, request))
-        except Exception as error:  # reported by the test
+        except Exception as error:
+            # An exception would end the thread unseen; the test reports them.
             self.failures.append(f"{key}: {error!r}")
 
     def submitted(self, key, request):
@@ -371,10 +288,12 @@ class Clients:
                     if seq is None:
                         self.results[run] = line
                         return
+                    # Gaps and repetitions are what the tests look for.
                     if seq != seen.count + 1:
                         raise AssertionError(f"event {seq} of {run} after event {seen.count}")
                     seen.add(line)
             except OSError:
+                # The node was killed or cut off: another one continues the stream.
                 pass
             time.sleep(POLL_S)
         raise AssertionError(f"{run} never ends, {seen.count} events so far")

@@ -1,4 +1,4 @@
-"""Nodes on one PostgreSQL, under faults. PRIME_ROUNDS and PRIME_SEED make it longer and other."""
+"""Nodes on one PostgreSQL, under faults. PRIME_ROUNDS sets how many, PRIME_SEED which."""
 
 import hashlib
 import json
@@ -13,9 +13,9 @@ import time
 import unittest
 from pathlib import Path
 
-from cluster import (
-    PATIENCE_S, PRIME, ROOT, Clients, Lines, Node, Postgres, Proxy, Refused, ask, events, metrics, shifted_clock, until
-)
+from cluster import PRIME, Clients, Lines, Node, Postgres, Proxy, said, shifted_clock
+
+from harness import PATIENCE_S, ROOT, Refused, ask, finished, metrics, until
 
 LEASE_MS = 1_000
 ROUNDS = int(os.environ.get("PRIME_ROUNDS", "8"))
@@ -38,12 +38,6 @@ def request(number):
     return {"task": "tower-of-hanoi", "input": {"n": discs, "from": 0, "to": 2}, "fanout": 1 + number % 2, "seed": number}
 
 
-def whole(address, run):
-    """The events of a run that is over, and its record."""
-    found = list(events(address, run, 0, timeout=PATIENCE_S))
-    return [line for _, line in found[:-1]], found[-1][1]
-
-
 class Cluster(unittest.TestCase):
     config = None
     # The nodes, and by how many seconds their clocks are wrong: nothing may rest on them agreeing.
@@ -54,13 +48,15 @@ class Cluster(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.postgres = Postgres()
         self.addCleanup(self.postgres.close)
+
+        # Each node reaches the database through a proxy of its own, so that it can be cut off alone.
         self.nodes, self.proxies = [], []
         for at, shift_s in enumerate(self.clocks):
             self.proxies.append(Proxy(self.postgres))
             self.addCleanup(self.proxies[-1].close)
             environment = shifted_clock(folder.name, shift_s) if shift_s else {}
             node = Node(
-                f"node-{at}", self.proxies[-1], Path(folder.name), *SETS, config=self.config, environment=environment
+                f"node-{at}", self.proxies[-1].url, Path(folder.name), *SETS, config=self.config, environment=environment
             )
             self.nodes.append(node)
             self.addCleanup(node.close)
@@ -69,7 +65,7 @@ class Cluster(unittest.TestCase):
         """The end of what each node said, or of the lines with one of these words."""
         texts = []
         for node in self.nodes:
-            lines = [line for line in node.log.read_text().splitlines() if any(word in line for word in words)]
+            lines = [line for line in node.said().splitlines() if any(word in line for word in words)]
             texts.append("\n".join([f"--- {node.name}", *lines[-60:]]))
         return "\n".join(texts)
 
@@ -87,7 +83,7 @@ class Cluster(unittest.TestCase):
         )
 
 
-# Which way between a node and the database nothing comes through.
+# The directions between a node and its database in which nothing passes, by the fault's name.
 PARTITIONS = {"requests": ["to"], "answers": ["from"], "partition": ["to", "from"]}
 
 
@@ -100,6 +96,7 @@ class Faults(Cluster):
                 mine = f"name LIKE '%:{node.process.pid}' AND NOT is_dead"
                 until(lambda: self.postgres.sql(f"SELECT id FROM node WHERE {mine}"), "the node has registered")
                 run = ask(node.address, "POST", "/v1/runs", LONG, timeout=PATIENCE_S)["id"]
+
                 withheld = sum(proxy.withheld.values())
                 proxy.cut(*ways)
                 elsewhere = (
@@ -109,12 +106,14 @@ class Faults(Cluster):
                 until(lambda: self.postgres.sql(elsewhere), "another node takes the run")
                 until(lambda: sum(proxy.withheld.values()) > withheld, "it is cut off while it works")
                 proxy.heal()
+
                 lines = self.postgres.sql(
                     "SELECT g.epoch, min(g.first_seq) FROM segment g JOIN run r ON r.no = g.run "
                     f"WHERE r.id = '{run}' GROUP BY 1 ORDER BY 1"
                 )
                 firsts = [int(first) for _, first in lines]
                 self.assertEqual(firsts, sorted(firsts), "no event of an older epoch after one of a newer")
+
                 ended = ask(others[number % 2].address, "POST", f"/v1/runs/{run}/cancel", timeout=PATIENCE_S)
                 self.assertIn(ended["status"], ("cancelled", "running", "queued"))
                 until(
@@ -123,21 +122,23 @@ class Faults(Cluster):
                 )
 
     def inject(self, rng):
-        """One fault and its end. Returns its name."""
+        """Injects a fault and ends it; returns its name."""
         node = rng.choice(self.nodes)
         faults = ["kill", "kill", "sleep", "sleep", "drain", "cut", "database", "requests", "answers", "partition"]
         fault = rng.choice(faults)
+
+        # The pauses vary what a fault meets; those of a lease or more make other nodes take the runs.
         time.sleep(rng.uniform(0, 0.3))
         if fault == "kill":
             node.kill()
             time.sleep(rng.choice([0, 0, LEASE_MS * 1.5e-3]))
             node.start()
         elif fault == "sleep":
-            node.stop()
+            node.pause()
             time.sleep(LEASE_MS * 1e-3 * rng.uniform(0.5, 3))
-            node.wake()
+            node.resume()
         elif fault == "drain":
-            node.drain()
+            node.stop()
             node.start()
         elif fault == "cut":
             for _ in range(10):
@@ -154,6 +155,7 @@ class Faults(Cluster):
             self.postgres.kill()
             time.sleep(rng.uniform(0, 1))
             self.postgres.start()
+
         return fault
 
     def test_nothing_is_lost_changed_or_doubled(self):
@@ -167,26 +169,30 @@ class Faults(Cluster):
                 number = round * RUNS_A_ROUND + at
                 clients.submit(f"run-{number}", request(number))
             faults.append(self.inject(rng))
+
         clients.join()
         if clients.failures:
             late = re.findall(r"run_\w+", " ".join(clients.failures))
-            said = "\n".join([*clients.failures, self.stored(), self.logs(late), self.logs()])
-            self.fail(f"{faults}\n{said}")
+            found = "\n".join([*clients.failures, self.stored(), self.logs(late), self.logs()])
+            self.fail(f"{faults}\n{found}")
+
         self.check(clients)
         resumed = sum(record["resumed"] > 0 for record in clients.results.values())
         print(f"\n{ROUNDS} faults ({', '.join(faults)}), {len(clients.results)} runs, {resumed} of them resumed")
 
     def check(self, clients):
-        """Reads only what the clients saw, and what the database holds."""
+        """Compares what the clients saw with what the database holds and with what the nodes answer."""
         ids = list(clients.acknowledged.values())
         self.assertEqual(len(ids), ROUNDS * RUNS_A_ROUND)
         stored = dict(self.postgres.sql("SELECT id, is_over FROM run"))
         self.assertEqual(stored, dict.fromkeys(ids, "t"), "each accepted run is there once, and over")
         self.assertEqual(self.postgres.sql("SELECT count(*) FROM head WHERE holder IS NOT NULL"), [["0"]])
+
         segments = self.postgres.sql(
             "SELECT r.id, g.first_seq, g.count, g.epoch, h.last_seq, h.epoch FROM segment g JOIN run r ON r.no = g.run "
             "JOIN head h ON h.run = g.run ORDER BY r.id, g.first_seq"
         )
+        # The number that a run's next segment must begin with, and the epoch of its last one.
         before = {}
         for run, first, count, epoch, last, head_epoch in segments:
             first, count, epoch = int(first), int(count), int(epoch)
@@ -198,9 +204,10 @@ class Faults(Cluster):
             if first + count - 1 == int(last):
                 before[run] = (None, epoch)
         self.assertTrue(all(end is None for end, _ in before.values()), "the last event is the head's")
+
         addresses = [node.address for node in self.nodes]
         for at, run in enumerate(ids):
-            lines, record = whole(addresses[at % len(addresses)], run)
+            lines, record = finished(addresses[at % len(addresses)], run)
             self.assertEqual(
                 clients.seen[run].digest(), Lines(lines).digest(), f"{run}: what a client saw is what is stored"
             )
@@ -208,9 +215,10 @@ class Faults(Cluster):
             self.assertEqual(record["status"], "verified", record)
             records = [ask(address, "GET", f"/v1/runs/{run}", timeout=PATIENCE_S) for address in addresses]
             self.assertTrue(all(other == record for other in records), "every node answers the same")
+
+        # Some of them: each takes a process.
         for run in ids[:: max(1, len(ids) // 5)]:
-            verify = [PRIME, "runs", "verify-chain", run, "--url", f"http://{addresses[0]}"]
-            subprocess.run(verify, check=True, stdout=subprocess.DEVNULL)
+            said("runs", "verify-chain", run, "--url", f"http://{addresses[0]}")
 
 
 class Tools:
@@ -272,6 +280,7 @@ class Nodes(Cluster):
             worker.start()
         for worker in workers:
             worker.join()
+
         self.assertEqual((len(ids), failures), (1, []))
         self.assertEqual(self.postgres.sql("SELECT count(*) FROM run"), [["1"]])
 
@@ -279,10 +288,10 @@ class Nodes(Cluster):
         one, other = self.nodes
         flagged = {"task": "bubble-sort", "index": 3, "fanout": 1, "agents": {"verifier": "panel"}}
         run = ask(one.address, "POST", "/v1/runs", flagged)["id"]
-        _, record = whole(other.address, run)
+        _, record = finished(other.address, run)
 
         def asked(path):
-            """What both say, which is the same."""
+            """What both nodes answer, which must be the same."""
             answers = [ask(node.address, "GET", path, timeout=PATIENCE_S) for node in (one, other)]
             self.assertEqual(*answers, path)
             return answers[0]
@@ -290,12 +299,14 @@ class Nodes(Cluster):
         seq = asked(f"/v1/runs/{run}/reviews")["steps"][0]["seq"]
         ask(other.address, "POST", f"/v1/runs/{run}/reviews", {"seq": seq, "verdict": "reject"})
         self.assertEqual(asked(f"/v1/runs/{run}")["reviews"]["rejected"], 1)
+
         fork = ask(other.address, "POST", f"/v1/runs/{run}/fork?seq={seq}&seed=7")
         self.assertEqual(fork["forked_from"], {"run": run, "seq": seq})
-        lines, _ = whole(one.address, fork["id"])
-        self.assertEqual(lines[:seq], whole(other.address, run)[0][:seq])
+        lines, _ = finished(one.address, fork["id"])
+        self.assertEqual(lines[:seq], finished(other.address, run)[0][:seq])
         for path in ["reviews", "tree", "shape?trajectory=1.0", "steps?trajectory=1.0", "spec", f"steps/{seq}"]:
             asked(f"/v1/runs/{fork['id']}/{path}")
+
         self.assertEqual([listed["id"] for listed in asked("/v1/runs")["runs"]], [fork["id"], run])
         asked("/v1/split")
         self.assertEqual(ask(other.address, "POST", "/v1/gc", {"older_than_days": 0}, timeout=PATIENCE_S)["runs"], 2)
@@ -305,7 +316,8 @@ class Nodes(Cluster):
         one, other = self.nodes
         run = ask(one.address, "POST", "/v1/runs", LONG)["id"]
         self.assertEqual(ask(other.address, "POST", f"/v1/runs/{run}/cancel", timeout=PATIENCE_S)["status"], "cancelled")
-        # While it waits for a node.
+
+        # Also one that waits for a node.
         run = ask(one.address, "POST", "/v1/runs", LONG)["id"]
         one.kill()
         ask(other.address, "POST", f"/v1/runs/{run}/cancel", timeout=PATIENCE_S)
@@ -318,20 +330,17 @@ class Nodes(Cluster):
 
     def test_a_client_goes_on_at_another_node(self):
         one, other = self.nodes
-        urls = ["--url", f"http://{one.address}", "--url", f"http://{other.address}"]
+        options = ["--output", "json", "--url", one.url, "--url", other.url]
         run = ask(one.address, "POST", "/v1/runs", request(4))["id"]
         one.kill()
-        watch = [PRIME, "runs", "watch", run, "--output", "json", *urls]
-        done = subprocess.run(watch, check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        lines, record = whole(other.address, run)
+
+        watched = said("runs", "watch", run, *options)
+        lines, record = finished(other.address, run)
         self.assertEqual(record["status"], "verified")
-        self.assertIn(str(record["events"]), done.stdout)
-        submitted = subprocess.run(
-            [PRIME, "runs", "submit", "n-queens", "--wait", "--output", "json", *urls],
-            check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        )
-        self.assertIn("verified", submitted.stdout)
+        self.assertIn(str(record["events"]), watched)
         self.assertTrue(lines)
+
+        self.assertIn("verified", said("runs", "submit", "n-queens", "--wait", *options))
 
     def test_the_status_shows_nodes_and_waiting_runs(self):
         one, other = self.nodes
@@ -340,6 +349,8 @@ class Nodes(Cluster):
         self.assertEqual((report["shared"], report["open_runs"], report["waiting_runs"]), (True, 1, 0))
         self.assertEqual([(node["this"], node["held"]) for node in report["nodes"]], [(False, 1), (True, 0)])
         self.assertTrue(all(0 <= node["lag_ms"] for node in report["nodes"]), report)
+
+        # Every node says the same of the whole cluster.
         shown = [metrics(node.address, "prime_cluster_") for node in self.nodes]
         for found in shown:
             of_all = {name: value for name, value in found.items() if "{" not in name}
@@ -353,27 +364,27 @@ class Nodes(Cluster):
             labels = [f'{{node="{node["name"]}",id="{node["id"]}"}}' for node in report["nodes"]]
             self.assertEqual([found[f"prime_cluster_leases{label}"] for label in labels], [1, 0])
             self.assertTrue(all(found[f"prime_cluster_heartbeat_lag_seconds{label}"] >= 0 for label in labels), found)
-        # What is a node's own says whose it is.
+
+        # A metric of one node names the node.
         own = [list(metrics(node.address, "prime_node_info")) for node in self.nodes]
         for node, [info] in zip(report["nodes"], own, strict=True):
             self.assertIn(f'node="{node["name"]}",id="{node["id"]}"', info)
         self.assertEqual([metrics(node.address, "prime_runs_open")["prime_runs_open"] for node in self.nodes], [1, 0])
+
         one.kill()
         until(lambda: [node["held"] for node in ask(other.address, "GET", "/v1/cluster")["nodes"]] == [1], "it is taken")
-        text = subprocess.run(
-            [PRIME, "cluster", "status", "--url", f"http://{other.address}"], check=True, stdout=subprocess.PIPE, text=True
-        ).stdout
-        self.assertIn("1 open runs, 0 wait for a node", text)
+        self.assertIn("1 open runs, 0 wait for a node", said("cluster", "status", "--url", other.url))
 
     def test_tools_go_on_at_another_node(self):
         one, other = self.nodes
-        urls = [word for node in self.nodes for word in ("--url", f"http://{node.address}")]
+        urls = [word for node in self.nodes for word in ("--url", node.url)]
         with Tools(urls) as tools:
             run = tools.call("start_run", LONG)["id"]
             self.assertEqual(self.postgres.sql("SELECT count(*) FROM idempotency_key"), [["1"]])
             before = tools.call("watch_run", {"run": run, "wait_ms": 30_000})
+
             one.kill()
-            # The other node takes it over, and the events go on where they were.
+            # The other node takes it over, and the events continue where they were.
             after = tools.call("watch_run", {"run": run, "after": before["after"], "wait_ms": 30_000})
             self.assertEqual(after["events"][0]["seq"], before["after"] + 1)
             self.assertEqual(tools.call("cancel_run", {"run": run})["status"], "cancelled")
@@ -392,11 +403,13 @@ class Nodes(Cluster):
             except OSError:
                 pass
 
+        # It waits for its answer, so that the kill breaks it off.
         lost = threading.Thread(target=lose)
         lost.start()
         until(lambda: any(run["events"] for run in ask(other.address, "GET", "/v1/runs")["runs"]), "it is under way")
         one.kill()
         lost.join()
+
         completion = complete(other)
         [[run, resumed]] = self.postgres.sql("SELECT id, resumed FROM run")
         self.assertEqual((completion["prime"]["run"], completion["prime"]["verified"]), (run, True))
@@ -411,11 +424,13 @@ class Nodes(Cluster):
             missing = f"engine `extra` with the model whose SHA-256 is {digest}"
             asks_extra = ["agents.executor.implementation=llama", "agents.executor.engine=extra"]
             extra = f"engines.extra.model={model}"
-            owner = Node("owner", self.postgres, Path(folder), *SETS, *asks_extra, extra)
+            owner = Node("owner", self.postgres.url, Path(folder), *SETS, *asks_extra, extra)
             self.addCleanup(owner.close)
+
+            # A node without the engine, whose configuration can be changed.
             reloaded = Path(folder) / "node.toml"
             reloaded.touch()
-            later = Node("later", self.postgres, Path(folder), *SETS, config=reloaded)
+            later = Node("later", self.postgres.url, Path(folder), *SETS, config=reloaded)
             self.addCleanup(later.close)
             run = ask(owner.address, "POST", "/v1/runs", LONG)["id"]
 
@@ -424,6 +439,7 @@ class Nodes(Cluster):
 
             until(lambda: record(owner)["events"] > 0, "the owner executes it")
             self.assertNotIn("waiting_for", record())
+
             owner.kill()
             waiting = until(lambda: record() if "waiting_for" in record() else None, "it waits")
             self.assertEqual(waiting["waiting_for"], f"a node with {missing}: no live node has that")
@@ -433,12 +449,12 @@ class Nodes(Cluster):
             report = ask(other.address, "GET", "/v1/cluster")
             shown = (report["waiting_runs"], report["blocked_runs"], report["missing"])
             self.assertEqual(shown, (1, 1, [missing]))
-            status = [PRIME, "cluster", "status", "--url", f"http://{other.address}"]
-            text = subprocess.run(status, check=True, stdout=subprocess.PIPE, text=True).stdout
-            self.assertIn(f"1 of them wait for what no node has:\n  {missing}", text)
-            # It holds nobody up.
+            status = said("cluster", "status", "--url", other.url)
+            self.assertIn(f"1 of them wait for what no node has:\n  {missing}", status)
+
+            # Runs that other nodes can execute do not wait for it.
             after = ask(other.address, "POST", "/v1/runs", request(1))["id"]
-            self.assertEqual(whole(other.address, after)[1]["status"], "verified")
+            self.assertEqual(finished(other.address, after)[1]["status"], "verified")
             self.assertEqual(record()["events"], waiting["events"])
 
             # A node gets the engine by a reload.
@@ -454,20 +470,23 @@ class Nodes(Cluster):
     def test_journals_are_copied_both_ways(self):
         one, other = self.nodes
         runs = [ask(one.address, "POST", "/v1/runs", request(number))["id"] for number in range(3)]
-        records = [whole(other.address, run)[1] for run in runs]
+        records = [finished(other.address, run)[1] for run in runs]
         with tempfile.TemporaryDirectory() as folder:
             file = str(Path(folder) / "runs.sqlite")
-            copy = [PRIME, "journal", "copy", self.postgres.url, file]
-            refused = subprocess.run(copy, check=False, stderr=subprocess.PIPE, text=True)
+            copy = ["journal", "copy", self.postgres.url, file]
+            refused = subprocess.run([PRIME, *copy], check=False, stderr=subprocess.PIPE, text=True)
             self.assertEqual(refused.returncode, 2)
             self.assertIn("stop them first", refused.stderr)
-            one.drain()
-            other.drain()
-            said = subprocess.run(copy, check=True, stdout=subprocess.PIPE, text=True).stdout
-            self.assertIn(f"3 runs with {sum(record['events'] for record in records)} events are in both", said)
+
+            one.stop()
+            other.stop()
+            events = sum(record["events"] for record in records)
+            self.assertIn(f"3 runs with {events} events are in both", said(*copy))
+
+            # And back, into a schema of its own, where nothing is yet.
             self.postgres.sql("CREATE SCHEMA copied")
             copied = f"{self.postgres.url}&options=-csearch_path%3Dcopied"
-            subprocess.run([PRIME, "journal", "copy", file, copied], check=True, stdout=subprocess.DEVNULL)
+            said("journal", "copy", file, copied)
             stored = "SELECT id, status, last_seq, encode(hash, 'hex') FROM {0}.run JOIN {0}.head ON run = no ORDER BY id"
             self.assertEqual(self.postgres.sql(stored.format("public")), self.postgres.sql(stored.format("copied")))
 
@@ -506,19 +525,23 @@ class Limits(Cluster):
             workers[-1].start()
         for worker in workers:
             worker.join()
+
         self.assertEqual((answers.count(None), answers.count(full)), (self.most - 1, 32 - self.most + 1))
         self.assertEqual(self.postgres.sql("SELECT count(*) FROM run"), [[str(self.most)]])
+
         # A request that was accepted before needs no room.
         self.assertEqual(ask(self.nodes[1].address, "POST", "/v1/runs", LONG, keyed)["id"], first)
         for node in self.nodes:
             with self.assertRaises(Refused) as refused:
                 until(lambda node=node: ask(node.address, "GET", "/readyz") and None, "no node is ready")
-            said = refused.exception.body
-            self.assertEqual((said["open_runs"], said["live_runs_max"]), (self.most, self.most))
+            body = refused.exception.body
+            self.assertEqual((body["open_runs"], body["live_runs_max"]), (self.most, self.most))
+
         # A place that is free on one node is so on the other.
         ask(self.nodes[1].address, "POST", f"/v1/runs/{first}/cancel", timeout=PATIENCE_S)
         until(lambda: self.refusal(self.nodes[1]) is None, "there is room again")
         self.assertEqual(self.refusal(self.nodes[0]), full)
+
         self.limit(self.most + 1)
         for node in self.nodes:
             ask(node.address, "POST", "/v1/reload", timeout=PATIENCE_S)

@@ -1,16 +1,17 @@
 """The files that start several nodes, and the rights that the documentation says their role needs."""
 
-import os
 import re
 import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 
-from cluster import PATIENCE_S, PRIME, ROOT, Node, Postgres, ask, events, until
+from cluster import PRIME, Node, Postgres, failed_start, said
+
+from harness import PATIENCE_S, ROOT, ask, finished, until
 
 UNIT = ROOT / "config" / "prime-agents@.service"
-# What the template may have otherwise than the unit of one daemon.
+# The settings in which the template may differ from the unit of one daemon.
 OWN = {"Description", "ExecStart", "EnvironmentFile", "StateDirectory", "WorkingDirectory"}
 
 
@@ -22,9 +23,8 @@ def settings(unit):
 
 class Files(unittest.TestCase):
     def test_the_configuration_is_valid_and_names_a_shared_journal(self):
-        show = [PRIME, "config", "show", "--config", str(ROOT / "config" / "cluster.toml")]
-        text = subprocess.run(show, check=True, stdout=subprocess.PIPE, text=True).stdout
-        self.assertRegex(text, r'url = "postgres://')
+        shown = said("config", "show", "--config", ROOT / "config" / "cluster.toml")
+        self.assertRegex(shown, r'url = "postgres://')
 
     def test_the_template_confines_its_nodes_like_the_single_daemon(self):
         def kept(path):
@@ -49,11 +49,10 @@ class Files(unittest.TestCase):
         binds = re.findall(r'PRIME__SERVER__BIND: "(127\.0\.0\.1:\d+)"', text)
         self.assertEqual(len(set(binds)), 3)
         url = re.search(r"PRIME__JOURNAL__URL: (\S+?)\$\{[^}]*\}(\S+)", text)
-        environment = {
-            **os.environ, "PRIME__SERVER__BIND": binds[0], "PRIME__JOURNAL__URL": f"{url.group(1)}secret{url.group(2)}"
-        }
-        show = [PRIME, "config", "show", "--config", str(ROOT / "config" / "cluster.toml")]
-        shown = subprocess.run(show, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
+
+        # The variables that it sets are options of the program, which hides the password.
+        variables = {"PRIME__SERVER__BIND": binds[0], "PRIME__JOURNAL__URL": f"{url.group(1)}secret{url.group(2)}"}
+        shown = said("config", "show", "--config", ROOT / "config" / "cluster.toml", **variables)
         self.assertIn(binds[0], shown)
         self.assertNotIn("secret", shown)
 
@@ -67,24 +66,23 @@ class Rights(unittest.TestCase):
         self.addCleanup(self.postgres.close)
 
     def use(self, address):
-        """What needs rights: accepting, executing, listing, cancelling, reviewing nothing, removing, the status."""
+        """Does everything that needs rights: accepting, executing, cancelling, the status, removing."""
         run = ask(address, "POST", "/v1/runs", {"task": "n-queens", "difficulty": "easy", "index": 1}, {"Idempotency-Key": "k"})
-        record = list(events(address, run["id"], 0, PATIENCE_S))[-1][1]
+        _, record = finished(address, run["id"])
         self.assertEqual(record["status"], "verified")
+
         ask(address, "POST", f"/v1/runs/{run['id']}/cancel", timeout=PATIENCE_S)
         self.assertEqual([node["this"] for node in ask(address, "GET", "/v1/cluster")["nodes"]], [True])
         self.assertTrue(ask(address, "GET", "/readyz")["ready"])
-        gc = [PRIME, "runs", "gc", "--url", f"http://{address}"]
-        subprocess.run(gc, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        said("runs", "gc", "--url", f"http://{address}")
 
     def node(self, url):
-        self.postgres.url = url
-        node = Node("node", self.postgres, self.folder, "journal.lease_ms=1000")
+        node = Node("node", url, self.folder, "journal.lease_ms=1000")
         self.addCleanup(node.close)
         return node
 
     def statements(self):
-        """Those of docs/daemon.md."""
+        """The statements of docs/daemon.md that make the role and its database."""
         text = (ROOT / "docs" / "daemon.md").read_text()
         found = re.search(r"`(CREATE ROLE [^`]+)`", text).group(1)
         return [part.strip() for part in found.split(";") if part.strip()]
@@ -93,12 +91,14 @@ class Rights(unittest.TestCase):
         # The administrator of the test's server has the name of the documented role.
         for statement in self.statements():
             self.postgres.sql(re.sub(r"\bprime\b", "least", statement))
+
         [rights] = self.postgres.sql("SELECT rolsuper, rolcreatedb, rolcreaterole FROM pg_roles WHERE rolname = 'least'")
         self.assertEqual(rights, ["f", "f", "f"])
         node = self.node(f"postgres://least@/least?host={self.postgres.folder}&port={self.postgres.port}")
         self.use(node.address)
+
         # What an upgrade and a second start need.
-        node.drain()
+        node.stop()
         node.start()
         until(lambda: ask(node.address, "GET", "/readyz")["ready"], "it is ready again")
 
@@ -111,11 +111,9 @@ class Rights(unittest.TestCase):
     def test_a_role_without_rights_is_told_so(self):
         self.postgres.sql("CREATE ROLE least LOGIN")
         url = f"postgres://least@/postgres?host={self.postgres.folder}&port={self.postgres.port}"
-        environment = {**os.environ, "PRIME__JOURNAL__URL": url}
-        serve = [PRIME, "serve", "--set", "server.bind=127.0.0.1:0"]
-        done = subprocess.run(serve, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, timeout=PATIENCE_S)
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn("permission denied for schema public", done.stderr)
+        log, code = failed_start(url)
+        self.assertNotEqual(code, 0)
+        self.assertIn("permission denied for schema public", log)
 
     def test_nodes_start_as_the_template_unit_says(self):
         start = dict(settings(UNIT))["ExecStart"].split()[1:]
@@ -124,7 +122,7 @@ class Rights(unittest.TestCase):
             words = [word.replace("/etc/prime-agents/", str(ROOT / "config") + "/") for word in start]
             # The port is free only until another takes it, so the daemon chooses.
             words = [word.replace("%i", "0") for word in words]
-            nodes.append(UnitNode(f"node-{at}", self.postgres, self.folder, words))
+            nodes.append(UnitNode(f"node-{at}", self.postgres.url, self.folder, words))
             self.addCleanup(nodes[-1].close)
         self.assertEqual(len(ask(nodes[0].address, "GET", "/v1/cluster")["nodes"]), 2)
 
@@ -132,9 +130,9 @@ class Rights(unittest.TestCase):
 class UnitNode(Node):
     """A daemon with the arguments of a unit."""
 
-    def __init__(self, name, postgres, folder, words):
+    def __init__(self, name, url, folder, words):
         self.words = words
-        super().__init__(name, postgres, folder)
+        super().__init__(name, url, folder)
 
     def command(self):
         return [PRIME, *self.words]

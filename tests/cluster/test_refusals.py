@@ -1,34 +1,32 @@
 """Databases that cannot be used, or not at present: what nodes say, and that nothing is lost."""
 
-import os
 import socket
-import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 
-from cluster import PATIENCE_S, PRIME, Node, Postgres, Refused, ask, metrics, until
+from cluster import Node, Postgres, failed_start, said
+
+from harness import PATIENCE_S, Refused, ask, metrics, until
 
 LONG = {"task": "tower-of-hanoi", "input": {"n": 22, "from": 0, "to": 2}, "fanout": 1}
 SETS = ["journal.lease_ms=1000", "run.pops_max=1000000"]
-# So that the tests' server fits, and is full soon.
+# Room for the server, and little enough to be filled soon.
 SIZE = "150m"
 
 
 class Start(unittest.TestCase):
     def refused(self, url):
         """What a daemon says before it ends."""
-        environment = {**os.environ, "PRIME__JOURNAL__URL": url}
         with tempfile.TemporaryDirectory() as folder:
-            serve = [PRIME, "serve", "--set", "server.bind=127.0.0.1:0"]
-            done = subprocess.run(
-                serve, env=environment, cwd=folder, capture_output=True, text=True, timeout=PATIENCE_S, check=False
-            )
+            log, code = failed_start(url, folder)
             self.assertEqual(list(Path(folder).iterdir()), [], "no journal of its own instead")
-        self.assertNotIn(done.returncode, (0, 101, -6))
-        self.assertNotIn("topsecret", done.stderr)
-        self.assertIn("journal.url", done.stderr)
-        return done.stderr
+
+        # Neither a success nor a crash (a panic, an abort).
+        self.assertNotIn(code, (0, 101, -6))
+        self.assertNotIn("topsecret", log)
+        self.assertIn("journal.url", log)
+        return log
 
     def test_a_url_that_does_not_answer(self):
         with socket.socket() as listener:
@@ -53,11 +51,10 @@ class Start(unittest.TestCase):
 
 
 class Outages(unittest.TestCase):
-    def start(self, postgres, url):
+    def start(self, url):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        postgres.url = url
-        node = Node("node", postgres, Path(folder.name), *SETS)
+        node = Node("node", url, Path(folder.name), *SETS)
         self.addCleanup(node.close)
         return node
 
@@ -68,37 +65,39 @@ class Outages(unittest.TestCase):
         except Refused as refused:
             return refused.body
 
-    def goes_on(self, node, run, before):
-        """Everything is there after an outage, and the run goes on."""
+    def continues(self, node, run, before):
+        """After an outage nothing is lost, and the run continues."""
         until(lambda: self.ready(node)["ready"], "the node is ready again")
         events = f"/v1/runs/{run}"
-        until(lambda: ask(node.address, "GET", events, timeout=PATIENCE_S)["events"] > before, "the run goes on")
+        until(lambda: ask(node.address, "GET", events, timeout=PATIENCE_S)["events"] > before, "the run continues")
         self.assertEqual(ask(node.address, "POST", f"{events}/cancel", timeout=PATIENCE_S)["status"], "cancelled")
-        verify = [PRIME, "runs", "verify-chain", run, "--url", f"http://{node.address}"]
-        subprocess.run(verify, check=True, stdout=subprocess.DEVNULL)
+        said("runs", "verify-chain", run, "--url", node.url)
 
     def test_a_database_that_goes_read_only(self):
         postgres = Postgres()
         self.addCleanup(postgres.close)
         for statement in ["CREATE ROLE least LOGIN", "CREATE SCHEMA least AUTHORIZATION least"]:
             postgres.sql(statement)
-        node = self.start(postgres, f"postgres://least@/postgres?host={postgres.folder}&port={postgres.port}")
+        node = self.start(f"postgres://least@/postgres?host={postgres.folder}&port={postgres.port}")
         run = ask(node.address, "POST", "/v1/runs", LONG)["id"]
         until(lambda: ask(node.address, "GET", f"/v1/runs/{run}")["events"] > 0, "the run is under way")
+
+        # A role's setting is that of its next sessions, so those of now must end.
         end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'least'"
         postgres.sql("ALTER ROLE least SET default_transaction_read_only = on")
         postgres.sql(end)
-        said = until(lambda: None if (found := self.ready(node))["ready"] else found, "the node is not ready")
-        self.assertFalse(said["journal"]["writable"])
-        self.assertIn("write", said["journal"]["failure"])
+        body = until(lambda: None if (found := self.ready(node))["ready"] else found, "the node is not ready")
+        self.assertFalse(body["journal"]["writable"])
+        self.assertIn("write", body["journal"]["failure"])
         # Metrics do not wait for the database: what it would say is left out.
         shown = metrics(node.address, "prime_")
         of_all = [name for name in shown if name.startswith("prime_cluster_")]
         self.assertEqual((shown["prime_runs_open"], of_all), (1, []))
+
         last = int(postgres.sql("SELECT last_seq FROM least.head")[0][0])
         postgres.sql("ALTER ROLE least SET default_transaction_read_only = off")
         postgres.sql(end)
-        self.goes_on(node, run, last)
+        self.continues(node, run, last)
 
     def test_a_database_whose_disk_is_full(self):
         try:
@@ -106,20 +105,22 @@ class Outages(unittest.TestCase):
         except PermissionError as error:
             self.skipTest(f"a file system of a limited size cannot be mounted: {error}")
         self.addCleanup(postgres.close)
-        node = self.start(postgres, postgres.url)
+        node = self.start(postgres.url)
         run = ask(node.address, "POST", "/v1/runs", LONG)["id"]
         until(lambda: ask(node.address, "GET", f"/v1/runs/{run}")["events"] > 0, "the run is under way")
+
         filler = postgres.folder / "filler"
         with filler.open("wb", buffering=0) as file, self.assertRaises(OSError):
             while True:
                 file.write(bytes(1 << 16))
-        said = until(lambda: None if (found := self.ready(node))["ready"] else found, "the node is not ready")
-        self.assertFalse(said["journal"]["writable"])
+        body = until(lambda: None if (found := self.ready(node))["ready"] else found, "the node is not ready")
+        self.assertFalse(body["journal"]["writable"])
+
         filler.unlink()
         # It may have ended, because it could not write its log.
         postgres.start()
         last = int(postgres.sql("SELECT last_seq FROM head")[0][0])
-        self.goes_on(node, run, last)
+        self.continues(node, run, last)
 
 
 if __name__ == "__main__":

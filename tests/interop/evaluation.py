@@ -7,8 +7,6 @@ import json
 import subprocess
 import sys
 import tempfile
-import urllib.request
-from contextlib import contextmanager
 from pathlib import Path
 
 import datasets
@@ -25,6 +23,11 @@ from prime_bench.dataset import instance_of
 from prime_bench.integrations import verl
 from prime_bench.integrations.inspect_ai import prime_bench
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from harness import Daemon, ask, finished, program  # noqa: E402
+from harness.client import text as text_of  # noqa: E402
+
 TASKS = ("bubble-sort", "n-queens")
 LEVELS = ("easy", "medium")
 
@@ -36,6 +39,7 @@ def load(folder):
         for level in LEVELS:
             rows[task, level] = list(datasets.load_dataset(folder, task, split=level))
             assert [row["task"] for row in rows[task, level]] == [task] * 12
+
     both = datasets.load_dataset(folder, split="easy")
     assert sorted(both["id"]) == sorted(row["id"] for task in TASKS for row in rows[task, "easy"])
     return rows
@@ -65,9 +69,11 @@ def harness(folder, outputs, expected):
     subprocess.run(command, check=True, capture_output=True)
     wrong = subprocess.run([*command[:3], "/nowhere", str(group)], capture_output=True, text=True)
     assert wrong.returncode == 2 and "bench export" in wrong.stderr, wrong
+
     found = simple_evaluate(
         Scripted(outputs), tasks=["prime_bench"], task_manager=TaskManager(include_path=str(group)), bootstrap_iters=0
     )
+
     seen = 0
     for samples in found["samples"].values():
         for sample in samples:
@@ -78,6 +84,7 @@ def harness(folder, outputs, expected):
             assert sample["acc"] == stages["result"], sample
             seen += 1
     assert seen == len(expected) == 48
+
     mean = found["groups"]["prime_bench"]["acc,none"]
     assert abs(mean - sum(stages["result"] for stages in expected.values()) / 48) < 1e-9, mean
 
@@ -94,16 +101,20 @@ def inspect(folder, rows, outputs, expected):
             prime_bench(task=task, difficulty="easy", dataset=folder), model=model, log_dir=f"{folder}/logs", max_samples=1,
             max_connections=1, display="none",
         )
+
         assert log.status == "success", log.error
         log = read_eval_log(log.location)
         assert len(log.samples) == 12
+
         for sample in log.samples:
             value = sample.scores["prime"].value
             assert {stage: value[stage] for stage in expected[sample.id]} == expected[sample.id], (sample.id, value)
             sources = [event.source for event in sample.events if event.event == "info"]
             assert sources.count("prime-bench") == min(len(sample.scores["prime"].metadata["step_rewards"]), 200)
+
         (metric,) = [score.metrics["accuracy"] for score in log.results.scores if score.name == "result"]
         assert abs(metric.value - sum(expected[sample.id]["result"] for sample in log.samples) / 12) < 1e-9
+
     alone = prime_bench(task="bubble-sort", limit=12).dataset
     of_the_folder = prime_bench(task="bubble-sort", dataset=folder).dataset
     assert [sample.input for sample in alone] == [sample.input for sample in of_the_folder]
@@ -122,6 +133,7 @@ def training(executable, work):
             for column in columns:
                 (message,) = row[column]
                 assert message["role"] == ("user" if column == "prompt" else "assistant") and message["content"], row
+
     for row in rows:
         # As verl, OpenRLHF and TRL find the instance.
         assert row["reward_model"]["ground_truth"] == row["label"] and row["data_source"] == "prime-bench"
@@ -131,39 +143,28 @@ def training(executable, work):
         text = output(0, {"task": row["task"], "input": instance.input, "answer": json.dumps(instance.answer())})
         found = verl.compute_score(row["data_source"], text, row["reward_model"]["ground_truth"], row["extra_info"])
         assert found["acc"] == 1.0 and found["score"] > 10, found
+
     refused = subprocess.run([executable, "data", "sft", "--base-seed", "42", "--out", folder], capture_output=True, text=True)
     assert refused.returncode == 2 and "benchmark" in refused.stderr, refused
 
 
-@contextmanager
-def serving(executable, work, *sets):
-    """The address of a daemon."""
-    options = [word for option in ("server.bind=127.0.0.1:0", f"journal.path={work}/runs.sqlite", *sets) for word in ("--set", option)]
-    daemon = subprocess.Popen([executable, "serve", *options], stderr=subprocess.PIPE, text=True)
-    try:
-        yield next(line.split()[-1] for line in daemon.stderr if "is ready on" in line)
-    finally:
-        # What it still says is read, so that it cannot block on it.
-        daemon.terminate()
-        daemon.communicate()
-
-
-def rewards(executable, work):
-    """The rewards of a run's steps, as the daemon's trace has them, are those of a step environment here, to the last bit."""
+def rewards(executable):
+    """The rewards of a run's steps in a daemon's trace are those of a step environment here, to the last bit."""
     flawed = ("agents.executor.implementation=scripted", "agents.executor.error_rate=0.1")
-    with serving(executable, work, *flawed) as url:
+    with Daemon(executable, *flawed) as daemon:
         for task in TASKS:
-            body = json.dumps({"task": task, "index": 1, "fanout": 1, "max_rounds": 1}).encode()
-            asked = urllib.request.Request(f"{url}/v1/runs", data=body, headers={"Content-Type": "application/json"})
-            run = json.load(urllib.request.urlopen(asked))["id"]
-            # It ends with the run.
-            urllib.request.urlopen(f"{url}/v1/runs/{run}/events").read()
-            head, *events = map(json.loads, urllib.request.urlopen(f"{url}/v1/runs/{run}/trace"))
+            body = {"task": task, "index": 1, "fanout": 1, "max_rounds": 1}
+            run = ask(daemon.address, "POST", "/v1/runs", body)["id"]
+            finished(daemon.address, run)
+
+            head, *events = map(json.loads, text_of(daemon.address, f"/v1/runs/{run}/trace").splitlines())
             steps = [event for event in events if event["event"] == "step"]
             env = StepEnv(Instance.from_input(head["spec"]["task"], head["spec"]["input"]), reject_violations=True)
             assert [env.step(step["action"])[1] for step in steps] == [step["reward"]["total"] for step in steps]
+
             (ended,) = (event for event in events if event["event"] == "trajectory_ended")
             assert env.correct() and ended["reward"]["total"] > 10
+            # With no error among the steps, only one kind of reward would have been compared.
             assert task != "bubble-sort" or sum(step["score"] > 0 for step in steps) >= 3
 
 
@@ -183,9 +184,9 @@ def main(executable):
         print("ok  lm-eval")
         inspect(folder, rows, outputs, expected)
         print("ok  inspect")
-        rewards(executable, work)
+        rewards(executable)
         print("ok  rewards over HTTP")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(program(sys.argv[1]))

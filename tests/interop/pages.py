@@ -1,8 +1,8 @@
 """Runs the blocks of docs/interop.md as they stand: `pages.py PRIME [SECTION]`.
 
 A section is run in a folder of its own, in the environment of its packages. A block of `sh` or `python` must succeed, and what it
-prints must be what a block of `text` behind it says, in which `…` stands for anything. A block of `sh` that ends in `&` starts
-servers, which end with the section. A block of another kind is not run: other tests read it, which must be named here.
+prints must be what a block of `text` after it says, in which `…` stands for anything. A block of `sh` that ends in `&` starts
+servers, which end with the section. A block of another kind is not run here: the tests that read it must be named below.
 """
 
 import os
@@ -13,12 +13,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+
+from harness import ROOT, TARGET, program, until  # noqa: E402
+
 PAGE = ROOT / "docs" / "interop.md"
-TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
-INTEROP = TARGET / "interop"
 # The environment of each section, by the first words of its heading.
 ENVIRONMENTS = {
     "Data": "interop/evaluation",
@@ -42,23 +42,33 @@ PATIENCE = 600
 
 
 def sections():
-    """Headings with their blocks, each a kind and a text."""
+    """Yields headings with their blocks, each a kind and a text."""
     _, *parts = re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     for part in parts:
         heading, _, body = part.partition("\n")
         yield heading, re.findall(r"^```(\S*)\n(.*?)^```$", body, flags=re.MULTILINE | re.DOTALL)
 
 
+def programs(prime, work):
+    """A folder for a PATH with the program alone, under the name that the page calls it by."""
+    folder = work / "bin"
+    folder.mkdir()
+    (folder / "prime-agents").symlink_to(prime)
+    return folder
+
+
+def blocks_of(kind):
+    """The blocks of a kind, of all sections."""
+    return [block for _, blocks in sections() for found, block in blocks if found == kind]
+
+
 def environment(heading, prime, work):
     """The variables of a shell in which `prime-agents` and the section's packages are installed."""
     (folder,) = {path for start, path in ENVIRONMENTS.items() if heading == start or heading.startswith((f"{start} ", f"{start}:", f"{start}'"))}
-    programs = work / "bin"
-    programs.mkdir()
-    (programs / "prime-agents").symlink_to(pathlib.Path(prime).resolve())
     kept = {name: os.environ[name] for name in ("HOME", "LANG", "TMPDIR") if name in os.environ}
     return {
         **kept,
-        "PATH": f"{programs}:{TARGET / folder / 'bin'}:/usr/local/bin:/usr/bin:/bin",
+        "PATH": f"{programs(prime, work)}:{TARGET / folder / 'bin'}:/usr/local/bin:/usr/bin:/bin",
         # What the page installs is there, or in the wheel; nothing is downloaded while it runs.
         "PIP_NO_INDEX": "1",
         "PIP_FIND_LINKS": str(TARGET / "python" / "dist"),
@@ -78,7 +88,7 @@ def port_is_open(port):
 
 
 def ports_of(block):
-    """The ports that a block's servers listen on: as they say, or by default."""
+    """Yields the ports that a block's servers listen on: the ones that it names, or the programs' defaults."""
     defaults = {"prime-agents serve": 7433, "uvicorn": 8000, "openreward": 8080}
     for line in (line for line in block.splitlines() if line.rstrip().endswith("&")):
         named = re.search(r"(?:127\.0\.0\.1:|--port[ =])(\d+)", line)
@@ -91,7 +101,7 @@ class Section:
         self.work.mkdir()
 
     def run(self, kind, block):
-        """Runs a block; what it prints."""
+        """Runs a block and returns what it prints."""
         if kind == "sh" and block.rstrip().endswith("&"):
             return self.serve(block)
         command = ["bash", "-eu", "-o", "pipefail", "-c", block] if kind == "sh" else ["python", "-c", block]
@@ -105,16 +115,18 @@ class Section:
         ports = list(ports_of(block))
         taken = [port for port in ports if port_is_open(port)]
         assert not taken, f"ports {taken} are taken by other programs: end them, and try again"
+
         # Its shell waits for the servers, so that all end with their group.
         command = ["bash", "-eu", "-c", f"{block}\nwait"]
         log = open(self.work / f"server-{len(self.servers)}.log", "w")
         server = subprocess.Popen(command, cwd=self.work, env=self.variables, stdout=log, stderr=log, start_new_session=True)
         self.servers.append((server, log))
-        deadline = time.monotonic() + PATIENCE
-        while not all(map(port_is_open, ports)):
-            said = pathlib.Path(log.name).read_text()
-            assert server.poll() is None and time.monotonic() < deadline, f"{block}\ndoes not listen:\n{said}"
-            time.sleep(0.05)
+
+        def listen():
+            assert server.poll() is None, f"{block}\nended:\n{pathlib.Path(log.name).read_text()}"
+            return all(map(port_is_open, ports))
+
+        until(listen, f"{block}\nlistens, see {log.name}", PATIENCE)
         return ""
 
     def end(self):
@@ -125,7 +137,7 @@ class Section:
 
 
 def agrees(printed, page):
-    """Whether lines are those of the page."""
+    """Whether what was printed is what the page says, in which `…` stands for anything."""
     pattern = ".*?".join(re.escape(part) for part in page.strip().split("…"))
     return re.fullmatch(pattern, printed.strip(), flags=re.DOTALL) is not None
 
@@ -136,6 +148,7 @@ def check(heading, blocks, prime):
         fixture = FIXTURES.get(heading.split(" ")[0])
         if fixture:
             fixture(section)
+
         printed, count = None, 0
         try:
             for kind, block in blocks:
@@ -161,7 +174,7 @@ FIXTURES = {"TRL": tiny_models}
 
 
 def main():
-    prime, *chosen = sys.argv[1:]
+    prime, chosen = program(sys.argv[1]), sys.argv[2:]
     found = list(sections())
     assert found and all(blocks for _, blocks in found), "a section without a block"
     for heading, blocks in found:

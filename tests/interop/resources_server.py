@@ -8,18 +8,18 @@ import http.server
 import json
 import os
 import pathlib
-import re
 import shlex
 import subprocess
 import sys
 import tempfile
 import threading
 
+from pages import program, programs, sections
+
 from prime_bench import StepEnv
 from prime_bench.dataset import instance_of
 
-PAGE = pathlib.Path(__file__).parents[2] / "docs" / "interop.md"
-# What the configuration on the page starts, each in an environment of its own, which is this one here.
+# The servers of the configuration on the page. Each has an environment of its own, for which this test gives its own.
 SERVERS = (
     "resources_servers/prime",
     "responses_api_agents/gymnasium_agent",
@@ -29,18 +29,10 @@ SERVERS = (
 ENVIRONMENT = pathlib.Path(sys.prefix)
 
 
-def blocks():
-    section = re.search(r"^## NeMo Gym\n(.*?)^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)[1]
-    return re.findall(r"^```(\S*)\n(.*?)^```$", section, flags=re.MULTILINE | re.DOTALL)
-
-
 def shell(prime, folder):
-    programs = folder / "programs"
-    programs.mkdir()
-    (programs / "prime-agents").symlink_to(pathlib.Path(prime).resolve())
     return {
         **os.environ,
-        "PATH": f"{programs}:{ENVIRONMENT / 'bin'}:{os.environ['PATH']}",
+        "PATH": f"{programs(prime, folder)}:{ENVIRONMENT / 'bin'}:{os.environ['PATH']}",
         "VIRTUAL_ENV": str(ENVIRONMENT),
         "HF_HOME": str(folder / "hf"),
         "HF_HUB_OFFLINE": "1",
@@ -52,14 +44,14 @@ def shell(prime, folder):
 def prepared(variables, work):
     """The folder as the page's blocks leave it, and the command at their end."""
     command = None
-    for kind, block in blocks():
+    for kind, block in dict(sections())["NeMo Gym"]:
         if kind == "gym":
             command = shlex.split(block.replace("\\\n", " "))
         elif kind in ("sh", "python"):
             # What `pip install` would install is here already; pages.py runs that line too.
             block = "\n".join(line for line in block.splitlines() if not line.startswith("pip install"))
-            program = ["bash", "-eu", "-c", block] if kind == "sh" else [sys.executable, "-c", block]
-            subprocess.run(program, cwd=work, env=variables, check=True, capture_output=True)
+            run = ["bash", "-eu", "-c", block] if kind == "sh" else [sys.executable, "-c", block]
+            subprocess.run(run, cwd=work, env=variables, check=True, capture_output=True)
     assert command and command[0] == "gym", command
     return command
 
@@ -89,10 +81,12 @@ class Answer(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         text = self.server.answer(body["input"])
+
         content = [{"type": "output_text", "text": text, "annotations": []}]
         message = {"id": "message", "type": "message", "role": "assistant", "status": "completed", "content": content}
         choices = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
         data = {"id": "response", "object": "response", "created_at": 0.0, "model": "script", "output": [message], **choices}
+
         encoded = json.dumps(data).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
@@ -106,6 +100,7 @@ def collected(command, variables, work, url):
     for server in SERVERS:
         (work / "venvs" / server).mkdir(parents=True)
         (work / "venvs" / server / ".venv").symlink_to(ENVIRONMENT)
+    # The page's command, with this test's model, and with its own environment instead of new ones.
     own = ["--model-url", url, "--model-api-key", "none", "+skip_venv_if_present=true", f"+uv_venv_dir={work / 'venvs'}"]
     done = subprocess.run([*command, *own], cwd=work, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stdout[-5000:]}\n{done.stderr[-5000:]}"
@@ -119,18 +114,22 @@ def main(prime):
         work.mkdir()
         variables = shell(prime, folder)
         command = prepared(variables, work)
+        # Three rows are enough, one of them with a wrong line first.
         rows = [json.loads(line) for line in (work / "prime.jsonl").read_text().splitlines()][:3]
         (work / "prime.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
         instances, lines = {}, {}
         for place, row in enumerate(rows):
             (message,) = row["responses_create_params"]["input"]
             instances[message["content"]] = instance_of(row)
             lines[message["content"]] = (["nonsense"] if place == 1 else []) + instance_of(row).reference()
         assert len(lines) == len(rows), "prompts tell the rows apart"
+
         with Model(lines) as model:
             threading.Thread(target=model.serve_forever, daemon=True).start()
             rollouts = collected(command, variables, work, f"http://127.0.0.1:{model.server_port}/v1")
             model.shutdown()
+
         assert len(rollouts) == len(rows) and len(model.seen) == sum(map(len, lines.values()))
         for rollout in rollouts:
             prompt = rollout["responses_create_params"]["input"][0]["content"]
@@ -143,4 +142,4 @@ def main(prime):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(program(sys.argv[1]))

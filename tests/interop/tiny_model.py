@@ -6,6 +6,12 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 VOCABULARY = 600
+# A chat template whose turns are marked by their role, and the tokens that it needs.
+DIALOGUE = (
+    "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+DIALOGUE_TOKENS = ("<|end|>", "<|pad|>", "<|user|>", "<|assistant|>")
 
 
 def tokenizer_of(texts, template, special):

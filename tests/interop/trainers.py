@@ -12,7 +12,7 @@ import tempfile
 
 import torch
 from datasets import Dataset, load_dataset
-from tiny_model import saved_model, tokenizer_of, tool_tokenizer
+from tiny_model import DIALOGUE, DIALOGUE_TOKENS, saved_model, tokenizer_of, tool_tokenizer
 from transformers.utils import get_json_schema
 from trl import DPOConfig, DPOTrainer, GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 
@@ -22,11 +22,6 @@ from prime_bench.integrations.trl import PrimeEnvironment, composite, correct, r
 STEPS = 3
 # Steps in which a dialogue is learnt by heart.
 LESSONS = 150
-SPECIAL = ("<|end|>", "<|pad|>", "<|user|>", "<|assistant|>")
-TEMPLATE = (
-    "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>{% endfor %}"
-    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
-)
 
 
 def exported(prime, kind, folder, *options):
@@ -100,10 +95,12 @@ def grpo(model, tokenizer, folder):
         processing_class=tokenizer,
     )
     means = logged(trainer, "rewards/watched/mean")
+
     assert len(seen) >= 4 * STEPS, len(seen)
     for text, name, reward in seen:
         instance = Instance(*name)
         assert reward == composite_reward(text, instance).total and not judge(text, instance).correct, text
+
     rewards = [reward for _, _, reward in seen]
     assert min(rewards) - 1e-4 <= min(means) and max(means) <= max(rewards) + 1e-4, (means, rewards)
     print("ok  TRL: GRPOTrainer, mean rewards", means)
@@ -128,12 +125,14 @@ def environments(folder):
     said, tools = dialogue(row), [get_json_schema(PrimeEnvironment().step)]
     tokenizer = tool_tokenizer([row["prompt"][0]["content"], str(said), str(tools)])
     model = saved_model(tokenizer, folder / "tools", width=64, layers=2)
+
     taught = Dataset.from_list([{"prompt": row["prompt"], "completion": said, "tools": tools}] * 4)
     lessons = settings(folder, max_steps=LESSONS, per_device_train_batch_size=1, max_length=4096, seed=7)
     teacher = SFTTrainer(model, args=SFTConfig(**lessons), train_dataset=taught, processing_class=tokenizer)
     teacher.train()
     assert teacher.state.log_history[-2]["loss"] < 0.05, teacher.state.log_history[-2:]
     teacher.save_model(model)
+
     played = []
 
     class Watched(PrimeEnvironment):
@@ -159,17 +158,20 @@ def environments(folder):
         processing_class=tokenizer,
     )
     means = logged(trainer, "rewards/Watched/mean")
+
     history = [entry for entry in trainer.state.log_history if "tools/call_frequency" in entry]
     assert all(entry["tools/failure_frequency"] == 0 for entry in history), history
     steps = len(said) // 2
     assert max(entry["tools/call_frequency"] for entry in history) >= 1, history
     assert len(played) == 4 * STEPS
+
     for reward, env, lines, taken in played:
         for line in lines:
             env.step(line)
         if taken == len(lines):
             # A model that never called the tool has earned nothing.
             assert reward == (env.trajectory_reward().total if lines else 0.0), (reward, lines)
+
     solved = [reward for reward, _, lines, _ in played if len(lines) == steps and reward > 10]
     assert solved, [(reward, lines) for reward, _, lines, _ in played]
     assert abs(sum(means) / STEPS - sum(reward for reward, *_ in played) / len(played)) < 1e-3, (means, played)
@@ -182,7 +184,7 @@ def main():
         folder = pathlib.Path(name)
         supervised, preferred = exported(prime, "sft", folder), exported(prime, "dpo", folder)
         texts = [message["content"] for row in supervised for message in row["prompt"] + row["completion"]]
-        tokenizer = tokenizer_of(texts, TEMPLATE, SPECIAL)
+        tokenizer = tokenizer_of(texts, DIALOGUE, DIALOGUE_TOKENS)
         model = saved_model(tokenizer, folder / "model")
         sft(model, supervised.select_columns(["prompt", "completion"]), tokenizer, folder)
         dpo(model, preferred.select_columns(["prompt", "chosen", "rejected"]), tokenizer, folder)

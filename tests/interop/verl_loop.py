@@ -9,7 +9,6 @@ import importlib.util
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
@@ -17,22 +16,19 @@ import types
 
 import numpy as np
 from hydra import compose, initialize_config_dir
-from tiny_model import configuration, tokenizer_of
+from pages import blocks_of, program
+from tiny_model import DIALOGUE, DIALOGUE_TOKENS, configuration, tokenizer_of
 
 from prime_bench import StepEnv, composite_reward
 from prime_bench.dataset import instance_of
 
 TASK = "gcd-euclidean"
-TEMPLATE = (
-    "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>{% endfor %}"
-    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
-)
 RESPONSE = 2048
 
 
 def saved(folder, texts):
     """A folder with a tokenizer and a configuration, as those of a model."""
-    tokenizer = tokenizer_of(texts, TEMPLATE, ("<|end|>", "<|pad|>", "<|user|>", "<|assistant|>", "<|system|>"))
+    tokenizer = tokenizer_of(texts, DIALOGUE, (*DIALOGUE_TOKENS, "<|system|>"))
     tokenizer.save_pretrained(folder)
     configuration(tokenizer).save_pretrained(folder)
     return tokenizer
@@ -46,22 +42,16 @@ def exported(prime, folder, style):
     return str(out / "data" / f"{TASK}.parquet")
 
 
-def of_the_page(kind):
-    """The blocks of a kind on the page."""
-    page = pathlib.Path(__file__).parents[2] / "docs" / "interop.md"
-    return re.findall(rf"^```{kind}\n(.*?)^```$", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-
-
 def commands():
     """The options of each command on the page that starts verl."""
-    (block,) = of_the_page("verl")
+    (block,) = blocks_of("verl")
     found = [line.split() for line in block.replace("\\\n", " ").splitlines()]
     assert all(words[:3] == ["python", "-m", "verl.trainer.main_ppo"] for words in found), found
     return [words[3:] for words in found]
 
 
 def configured(model, train, options):
-    """verl's own configuration, with these options; the data and the file beside it are this test's."""
+    """verl's own configuration with the page's options, but with this test's data."""
     import verl.trainer
 
     options = [option for option in options if not option.startswith("data.train_files=")]
@@ -103,6 +93,7 @@ class Scripted:
 
 
 def rewards_of(instance, lines):
+    """The rewards of a trace in a step environment of the package."""
     env = StepEnv(instance)
     return [env.step(line)[1] for line in lines]
 
@@ -116,18 +107,21 @@ def loop(folder, tokenizer, rows, config):
     right = [instance.reference() for instance in instances]
     lines = [right[0], ["nonsense", *right[1]], right[2]]
     plans = [[f"I think.\n{line}" for line in of] for of in lines]
+
     columns = {name: np.array([row[name] for row in rows] + [None], dtype=object)[:-1] for name in rows[0]}
     prompts = [instance.prompt("turns") for instance in instances]
     script = Scripted(tokenizer, dict(zip(prompts, plans, strict=True)))
     worker = AgentLoopWorker(config, script)
     batch = DataProto(batch=None, non_tensor_batch=columns, meta_info={"global_steps": 1})
     found = asyncio.run(worker.generate_sequences(batch))
+
     width = found.batch["prompts"].shape[1]
     for place, instance in enumerate(instances):
         expected = rewards_of(instance, lines[place])
         assert list(found.non_tensor_batch["turn_scores"][place]) == expected
         scores = found.batch["rm_scores"][place]
         assert abs(scores.sum().item() - sum(expected)) < 1e-5, (scores.sum(), expected)
+        # The mask tells what the model wrote from what it was told.
         mask, tokens = found.batch["response_mask"][place].bool(), found.batch["responses"][place]
         written = tokenizer.decode(tokens[mask].tolist(), skip_special_tokens=True)
         assert written == "".join(plans[place]), written
@@ -135,6 +129,7 @@ def loop(folder, tokenizer, rows, config):
         assert told.count("State: ") == len(lines[place]) - 1 and ("not an action" in told) == (place == 1), told
         logprobs = found.batch["rollout_log_probs"][place]
         assert (logprobs[mask] == -0.5).all() and (logprobs[~mask] == 0).all()
+
         prompt = tokenizer.decode(found.batch["prompts"][place], skip_special_tokens=True)
         assert instance.prompt("turns") in prompt and width >= len(prompt) / 100
         assert sum(expected) > (10 if place != 1 else 8)
@@ -158,12 +153,14 @@ def dense(tokenizer, rows, config):
         return await agent.run({"logprobs": True}, **rows[0])
 
     whole = asyncio.run(play(RESPONSE))
+
     expected = rewards_of(instance, lines)
     scores = whole.as_dict()["rm_scores"]
     paid = scores.nonzero().flatten().tolist()
     assert abs(whole.reward_score - sum(expected)) < 1e-9 and whole.num_turns == 2 * len(lines) + 1
     assert all(whole.response_ids[place] == tokenizer.eos_token_id for place in paid), "at the end of a turn"
     assert [round(scores[place].item(), 5) for place in paid] == [round(reward, 5) for reward in expected if reward]
+    # Cut off, with room for 16 tokens.
     short = asyncio.run(play(16))
     assert len(short.response_ids) == 16 and short.as_dict()["rm_scores"].shape == (16,)
     assert abs(short.as_dict()["rm_scores"].sum().item() - short.reward_score) < 1e-5
@@ -235,6 +232,7 @@ def open_rlhf(tokenizer, turns, whole):
         assert abs(found["reward"] - sum(rewards_of(instance, lines))) < 1e-5 and len(found["action_ranges"]) == len(lines)
         for (start, end), line in zip(found["action_ranges"], lines, strict=True):
             assert tokenizer.decode(found["observation_tokens"][start:end]) == line
+
     for row in whole:
         instance = instance_of(json.loads(row["label"]))
         text = "<actions>\n" + "\n".join(instance.reference()) + "\n</actions>"
@@ -250,15 +248,16 @@ def open_rlhf(tokenizer, turns, whole):
 def main(prime):
     from datasets import load_dataset
 
-    prime = pathlib.Path(prime).resolve()
     with tempfile.TemporaryDirectory() as name:
+
         folder = pathlib.Path(name)
         files = {style: exported(prime, folder, style) for style in ("turns", "structured")}
         rows = {style: list(load_dataset("parquet", data_files=file, split="train")) for style, file in files.items()}
         tokenizer = saved(folder / "model", [row["prompt"][0]["content"] for of in rows.values() for row in of])
         os.chdir(folder)
-        (folder / "prime.yaml").write_text(*of_the_page("yaml"))
+        (folder / "prime.yaml").write_text(*blocks_of("yaml"))
         by_function, by_loop = commands()
+
         played = [{**row, "raw_prompt": row["prompt"]} for row in rows["turns"]]
         config = configured(folder / "model", files["turns"], by_loop)
         loop(folder, tokenizer, played, config)
@@ -269,4 +268,4 @@ def main(prime):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(program(sys.argv[1]))

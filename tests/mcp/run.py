@@ -5,25 +5,28 @@ Works with both major versions of the client. The executor is the reference algo
 """
 
 import asyncio
+import importlib.metadata
 import json
 import os
 import subprocess
 import sys
 import tempfile
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import mcp
 from mcp.client.stdio import StdioServerParameters, stdio_client
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from harness import Daemon, program, set_options  # noqa: E402
+from harness.daemon import REFERENCE  # noqa: E402
 
 HANOI = {"task": "tower-of-hanoi", "input": {"n": 2, "from": 0, "to": 2}}
 TOOLS = {
     "list_tasks", "describe_task", "make_instance", "judge_step", "check_answer",
     "start_run", "list_runs", "read_run", "watch_run", "cancel_run",
 }
-
-
-def options(*sets):
-    return [word for option in sets for word in ("--set", option)]
 
 
 @asynccontextmanager
@@ -60,7 +63,7 @@ async def http(url, key=None):
 
 
 def field(result, name):
-    """A field by its name in version 2, or in version 1."""
+    """A field of a result: version 2 of the client names it `like_this`, version 1 `likeThis`."""
     first, *rest = name.split("_")
     camel = first + "".join(word.title() for word in rest)
     return getattr(result, name, None) if hasattr(result, name) else getattr(result, camel)
@@ -84,10 +87,12 @@ async def solve(session):
     listed = (await session.list_tools()).tools
     assert {tool.name for tool in listed} == TOOLS, listed
     assert all(field(tool, "input_schema")["type"] == "object" and tool.description for tool in listed)
+
     tasks = (await call(session, "list_tasks"))["tasks"]
     assert len(tasks) == 86 and tasks[0]["sizes"]["easy"], tasks[:1]
     sorts = (await call(session, "list_tasks", category="comparison-sorting"))["tasks"]
     assert 0 < len(sorts) < 86 and all(task["category"] == "comparison-sorting" for task in sorts)
+
     page = await call(session, "describe_task", task="tower-of-hanoi")
     assert page["actions"] and page["constraints"] and page["algorithm"], page
 
@@ -98,32 +103,39 @@ async def solve(session):
         verdict = await call(session, "judge_step", **HANOI, state=state, action=line)
         assert verdict["applicable"] and verdict["score"] == score, (line, verdict)
         state = verdict["state"]
+
     while not verdict["ended"]:
         verdict = await call(session, "judge_step", **HANOI, state=state, action="done")
+
     right = await call(session, "check_answer", **HANOI, answer=verdict["answer"])
     assert right["right"], right
+
     wrong = await call(session, "judge_step", **HANOI, actions=["move 1 0 1"], action="move 2 0 1")
     assert wrong["score"] > 0 or not wrong["applicable"], wrong
 
 
 async def run(session):
-    """Has an instance solved."""
+    """Starts a run, follows it to its end, and cancels another."""
     started = await call(session, "start_run", task="tower-of-hanoi", difficulty="easy", index=1, fanout=1)
     after, events, record = 0, [], started
+    # Bounded, so that a run that hangs is a failure and not a wait for ever.
     for _ in range(1000):
         watched = await call(session, "watch_run", run=started["id"], after=after, wait_ms=5000)
         events += watched["events"]
         after, record = watched["after"], watched["run"]
         if record["status"] not in ("queued", "running"):
             break
+
     rest = await call(session, "watch_run", run=started["id"], after=after)
     events += rest["events"]
+
     assert record["status"] == "verified", record
     numbers = [event["seq"] for event in events]
     assert numbers == list(range(1, len(numbers) + 1)), numbers
     assert sum(event["event"] == "step" for event in events) == record["steps"], record
     assert (await call(session, "read_run", run=started["id"]))["answer"] == record["answer"]
     assert started["id"] in [run["id"] for run in (await call(session, "list_runs", limit=5))["runs"]]
+
     long = await call(session, "start_run", task="tower-of-hanoi", input={"n": 30, "from": 0, "to": 2})
     ended = await call(session, "cancel_run", run=long["id"])
     assert ended["status"] in ("cancelled", "running"), ended
@@ -140,6 +152,7 @@ async def mistakes(session):
     await refused(session, "fanout", "start_run", task="n-queens", fanout=0)
     await refused(session, "no run", "read_run", run="run_0")
     await refused(session, "../tasks", "read_run", run="../tasks")
+
     try:
         await session.call_tool("solve_everything", {})
     except Exception as error:
@@ -153,72 +166,67 @@ async def everything(session):
         await check(session)
 
 
-class Daemon:
-    def __init__(self, executable, folder, *arguments):
-        sets = ("server.bind=127.0.0.1:0", f"journal.path={folder}/runs.sqlite")
-        sets = options("agents.executor.implementation=reference", *sets)
-        arguments = [executable, "serve", *sets, *arguments]
-        self.process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
-        for line in self.process.stderr:
-            if "ready on http://" in line:
-                self.url = line.strip().split("ready on ")[1]
-                return
-        raise RuntimeError("the daemon ended before it was ready")
+def new_key(executable, config):
+    """Makes a key for a client, writes a configuration that accepts it, and returns it."""
+    made = subprocess.run([executable, "key", "new", "ann"], capture_output=True, text=True, check=True).stdout
+    key = next(word.strip('"') for word in made.split() if word.strip('"').startswith("prime_"))
+    digest = next(line.split('"')[1] for line in made.splitlines() if "sha256" in line)
+    config.write_text(f'[[server.keys]]\nname = "ann"\nsha256 = "{digest}"\n')
+    return key
 
-    def __enter__(self):
-        return self
 
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.communicate()
+async def in_process(executable, folder):
+    """Over stdio, with runs that the process of the tools executes itself."""
+    settings = set_options([REFERENCE, f"journal.path={folder}/own.sqlite"])
+    async with stdio(executable, *settings) as session:
+        await everything(session)
+    print("ok  stdio, with runs in process")
+
+    async with stdio(executable, *settings) as session:
+        # The journal outlives the process.
+        runs = (await call(session, "list_runs"))["runs"]
+        assert len(runs) == 2 and all(run["status"] in ("verified", "cancelled") for run in runs), runs
+    print("ok  stdio again, with the same journal")
+
+
+async def of_a_daemon(executable, folder):
+    """Over stdio and over HTTP, with the runs of a daemon."""
+    with Daemon(executable, REFERENCE, folder=folder) as daemon:
+        async with stdio(executable, "--url", daemon.url) as session:
+            await everything(session)
+        print("ok  stdio, with the runs of a daemon")
+
+        async with http(f"{daemon.url}/mcp") as session:
+            await everything(session)
+        print("ok  streamable HTTP")
+
+
+async def with_keys(executable, folder):
+    """A daemon that asks for keys serves the clients that have one, and no others."""
+    config = Path(folder) / "keys.toml"
+    key = new_key(executable, config)
+    with Daemon(executable, REFERENCE, folder=folder, config=config) as daemon:
+        async with http(f"{daemon.url}/mcp", key) as session:
+            await run(session)
+        async with stdio(executable, "--url", daemon.url, PRIME_API_KEY=key) as session:
+            await run(session)
+
+        try:
+            async with http(f"{daemon.url}/mcp") as session:
+                await session.list_tools()
+        except Exception as error:
+            print(f"ok  without a key: {type(error).__name__}")
+        else:
+            raise AssertionError("a client without a key was served")
+        print("ok  keys")
 
 
 async def main(executable):
-    checks = 0
     with tempfile.TemporaryDirectory() as folder:
-        settings = options("agents.executor.implementation=reference", f"journal.path={folder}/own.sqlite")
-        async with stdio(executable, *settings) as session:
-            await everything(session)
-        print("ok  stdio, with runs in process")
-        async with stdio(executable, *settings) as session:
-            # The journal outlives the process.
-            runs = (await call(session, "list_runs"))["runs"]
-            assert len(runs) == 2 and all(run["status"] in ("verified", "cancelled") for run in runs), runs
-        print("ok  stdio again, with the same journal")
-        with Daemon(executable, folder) as daemon:
-            async with stdio(executable, "--url", daemon.url) as session:
-                await everything(session)
-            print("ok  stdio, with the runs of a daemon")
-            async with http(f"{daemon.url}/mcp") as session:
-                await everything(session)
-            print("ok  streamable HTTP")
-        made = subprocess.run([executable, "key", "new", "ann"], capture_output=True, text=True, check=True).stdout
-        key = next(word.strip('"') for word in made.split() if word.strip('"').startswith("prime_"))
-        digest = next(line.split('"')[1] for line in made.splitlines() if "sha256" in line)
-        config = os.path.join(folder, "keys.toml")
-        with open(config, "w") as file:
-            file.write(f'[[server.keys]]\nname = "ann"\nsha256 = "{digest}"\n')
-        with Daemon(executable, folder, "--config", config) as daemon:
-            async with http(f"{daemon.url}/mcp", key) as session:
-                await run(session)
-            async with stdio(executable, "--url", daemon.url, PRIME_API_KEY=key) as session:
-                await run(session)
-            try:
-                async with http(f"{daemon.url}/mcp") as session:
-                    await session.list_tools()
-            except Exception as error:
-                print(f"ok  without a key: {type(error).__name__}")
-            else:
-                raise AssertionError("a client without a key was served")
-            print("ok  keys")
-    print(f"the tools work with the client's version {version()}")
-
-
-def version():
-    from importlib.metadata import version
-
-    return version("mcp")
+        for check in (in_process, of_a_daemon, with_keys):
+            await check(executable, folder)
+    print(f"the tools work with the client's version {importlib.metadata.version('mcp')}")
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1]))
+    asyncio.run(main(program(sys.argv[1])))

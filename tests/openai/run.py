@@ -5,59 +5,30 @@ The executor is the reference algorithm, so no model is needed.
 """
 
 import json
-import subprocess
 import sys
-import tempfile
-import time
-import urllib.request
+from pathlib import Path
 
 import frameworks
 from openai import BadRequestError, LengthFinishReasonError, NotFoundError, OpenAI
 
-# Longest wait for anything that must happen, in seconds.
-PATIENCE = 60
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from harness import PATIENCE_S, Daemon, ask, program, until  # noqa: E402
+from harness.daemon import REFERENCE  # noqa: E402
+
 HANOI = {"task": "tower-of-hanoi", "input": {"n": 3, "from": 0, "to": 2}}
-# Takes minutes if nobody ends it.
+# Takes minutes unless it is cancelled.
 LONG = {"task": "tower-of-hanoi", "input": {"n": 30, "from": 0, "to": 2}}
 
 
 def user(content):
-    """Messages with this as the user's only one."""
+    """The messages of a conversation in which the user has said `content`: a text, or what becomes JSON."""
     return [{"role": "user", "content": content if isinstance(content, str) else json.dumps(content)}]
 
 
-class Daemon:
-    """A daemon of its own, with its journal in a folder that goes with it."""
-
-    def __init__(self, executable):
-        self.folder = tempfile.TemporaryDirectory()
-        sets = [
-            "server.bind=127.0.0.1:0",
-            "agents.executor.implementation=reference",
-            f"journal.path={self.folder.name}/runs.sqlite",
-        ]
-        arguments = [executable, "serve"] + [word for option in sets for word in ("--set", option)]
-        self.process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
-        self.url = None
-        for line in self.process.stderr:
-            if "ready on http://" in line:
-                self.url = line.strip().split("ready on ")[1]
-                return
-        raise RuntimeError("the daemon ended before it was ready")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        # It must not wait for somebody to read its log.
-        self.process.communicate()
-        self.folder.cleanup()
-
-    def run(self, name):
-        """A run's record."""
-        with urllib.request.urlopen(f"{self.url}/v1/runs/{name}") as response:
-            return json.load(response)
+def record(daemon, run):
+    """A run's record."""
+    return ask(daemon.address, "GET", f"/v1/runs/{run}")
 
 
 def models(client, _):
@@ -70,12 +41,13 @@ def models(client, _):
 def whole(client, daemon):
     completion = client.chat.completions.create(model="prime/fast", messages=user(HANOI), seed=7)
     (choice,) = completion.choices
-    run = daemon.run(completion.prime["run"])
+    run = record(daemon, completion.prime["run"])
     assert choice.finish_reason == "stop" and choice.message.role == "assistant", choice
     assert json.loads(choice.message.content) == run["answer"], choice
     assert len(choice.message.reasoning_content.splitlines()) == run["steps"] == 7, choice
     assert completion.prime["verified"] is True and run["seed"] == 7, completion.prime
     assert completion.system_fingerprint, completion
+
     usage, tokens = completion.usage, run["tokens"]
     assert (usage.prompt_tokens, usage.completion_tokens) == (tokens["prompt"], tokens["completion"]), usage
     assert usage.total_tokens == usage.prompt_tokens + usage.completion_tokens, usage
@@ -85,8 +57,10 @@ def choices(client, daemon):
     parts = [{"type": "text", "text": "Solve this:"}, {"type": "text", "text": f"```json\n{json.dumps(HANOI)}\n```"}]
     messages = [{"role": "system", "content": "Be exact."}, {"role": "user", "content": parts}]
     completion = client.chat.completions.create(model="prime/fast", messages=messages, n=3, seed=-1, max_tokens=1000)
-    seeds = [daemon.run(choice.prime["run"])["seed"] for choice in completion.choices]
+
+    seeds = [record(daemon, choice.prime["run"])["seed"] for choice in completion.choices]
     assert [choice.index for choice in completion.choices] == [0, 1, 2], completion
+    # The sign bit is dropped; the seeds of the choices follow each other, and 0 follows the largest.
     assert seeds == [2**63 - 1, 0, 1], seeds
 
 
@@ -94,7 +68,7 @@ def beside_the_messages(client, daemon):
     wish = {"prime": {"task": "bubble-sort", "input": {"a": [3, 1, 2]}, "fanout": 2}}
     completion = client.chat.completions.create(model="prime", messages=user("Sort it, please."), extra_body=wish)
     assert json.loads(completion.choices[0].message.content)["sorted"] == [1, 2, 3], completion
-    assert daemon.run(completion.prime["run"])["trajectories"] == 2
+    assert record(daemon, completion.prime["run"])["trajectories"] == 2
 
 
 def streamed(client, daemon):
@@ -104,13 +78,16 @@ def streamed(client, daemon):
     )
     *steps, end = chunks
     assert end.choices == [] and end.usage.total_tokens == end.usage.prompt_tokens + end.usage.completion_tokens, end
+
     deltas = [chunk.choices[0].delta for chunk in steps]
     assert deltas[0].role == "assistant" and steps[0].prime["run"] == steps[-1].prime["run"]
     reasoning = [delta.reasoning_content for delta in deltas if hasattr(delta, "reasoning_content")]
     content = "".join(delta.content or "" for delta in deltas)
-    run = daemon.run(steps[-1].prime["run"])
+
+    run = record(daemon, steps[-1].prime["run"])
     assert len(reasoning) == run["steps"] == 7, reasoning
     assert json.loads(content) == run["answer"], content
+
     reasons = [chunk.choices[0].finish_reason for chunk in steps]
     assert reasons == [None] * (len(steps) - 1) + ["stop"], reasons
 
@@ -137,9 +114,11 @@ def schemas(client, _):
     ask = {"model": "prime/fast", "response_format": frameworks.Hanoi}
     (choice,) = client.chat.completions.parse(messages=user(HANOI), **ask).choices
     frameworks.is_solved(choice.message.parsed)
+
     # The answer of another task does not follow the schema.
     (choice,) = client.chat.completions.parse(messages=user({"task": "n-queens"}), **ask).choices
     assert choice.message.parsed is None and "form" in choice.message.refusal, choice
+
     try:
         client.chat.completions.parse(messages=user({**LONG, "budget": {"steps": 50}}), **ask)
     except LengthFinishReasonError:
@@ -152,24 +131,27 @@ def responses(client, daemon):
     response = client.responses.create(model="prime/fast", input=json.dumps(HANOI), instructions="Be exact.")
     frameworks.is_solved(response.output_text)
     assert response.status == "completed" and response.usage.total_tokens >= 0, response
-    assert len(response.output[0].summary[0].text.splitlines()) == daemon.run(response.prime["run"])["steps"] == 7
+    assert len(response.output[0].summary[0].text.splitlines()) == record(daemon, response.prime["run"])["steps"] == 7
+
     parsed = client.responses.parse(model="prime/fast", input=user(HANOI), text_format=frameworks.Hanoi)
     frameworks.is_solved(parsed.output_parsed)
+
     with client.responses.stream(model="prime/fast", input=json.dumps(HANOI)) as stream:
         kinds = [event.type for event in stream]
         frameworks.is_solved(stream.get_final_response().output_text)
     assert kinds[0] == "response.created" and kinds[-1] == "response.completed", kinds
+
     spent = client.responses.create(model="prime", input=json.dumps({**LONG, "budget": {"steps": 50}}))
     assert (spent.status, spent.output_text) == ("incomplete", ""), spent
 
 
 def missing(client, _):
-    for ask in [
+    for request in [
         lambda: client.completions.create(model="prime", prompt="x"),
         lambda: client.embeddings.create(model="prime", input="x"),
     ]:
         try:
-            ask()
+            request()
         except NotFoundError as error:
             assert "/v1/chat/completions" in error.message, error
         else:
@@ -199,12 +181,11 @@ def gone(client, daemon):
     started = [next(stream) for _ in range(3)]
     assert started[-1].choices[0].delta.reasoning_content, started
     run = started[0].prime["run"]
-    assert daemon.run(run)["status"] == "running"
+    assert record(daemon, run)["status"] == "running"
+
     stream.close()
-    deadline = time.monotonic() + PATIENCE
-    while daemon.run(run)["status"] == "running":
-        assert time.monotonic() < deadline, "the run goes on although nobody listens"
-    assert daemon.run(run)["status"] == "cancelled"
+    until(lambda: record(daemon, run)["status"] != "running", "a run that nobody listens to ends")
+    assert record(daemon, run)["status"] == "cancelled"
 
 
 OWN = [models, whole, choices, beside_the_messages, streamed, budget, functions, schemas, responses, missing, mistakes]
@@ -212,10 +193,10 @@ CHECKS = [*OWN, gone, *frameworks.CHECKS]
 
 
 def main():
-    # What an environment lacks must not go unnoticed: each has two libraries at least.
+    # A check is left out where its library is missing. Each environment has two libraries at least.
     assert len(frameworks.CHECKS) > 1, "libraries of requirements.txt or requirements-2.txt are missing"
-    with Daemon(sys.argv[1]) as daemon:
-        client = OpenAI(base_url=f"{daemon.url}/v1", api_key="none", max_retries=0, timeout=PATIENCE)
+    with Daemon(program(sys.argv[1]), REFERENCE) as daemon:
+        client = OpenAI(base_url=f"{daemon.url}/v1", api_key="none", max_retries=0, timeout=PATIENCE_S)
         for check in CHECKS:
             check(client, daemon)
             print(f"ok  {check.__name__}")
