@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use super::super::Configuration;
 use super::output::OutputArguments;
 use super::values::{delay, rate, share, time, time_or_none};
-use crate::loadtest::plan::{Faults, PAYLOAD_BYTES_MAX, Plan, SWEEP, TRAJECTORIES_MAX};
+use crate::loads::plan::{Faults, PAYLOAD_BYTES_MAX, Plan, SWEEP, TRAJECTORIES_MAX};
 use prime_bench::tasks::{self, AnyTask, Difficulty};
 use prime_loadtest::report::{Length, Mode};
 use prime_protocol::Role;
