@@ -117,9 +117,8 @@ pub async fn evaluate(
     let plans: Vec<RunPlan> =
         problems.iter().map(|problem| budgeted(&system.plan, problem.as_ref())).collect();
     // Few runs are concurrent, because a run's wall-clock budget must measure that run, not a queue
-    // before the engine.
+    // before the engine. But a cell always has room for all trajectories of one run.
     let widest = plans.iter().map(|plan| plan.fanout).max().unwrap_or_default();
-    // But a cell always has room for all trajectories of one run.
     let seed = system.sampling.seed;
     let running = RunningSystem::start(system, runtime, TURNS_IN_FLIGHT.max(widest));
 
@@ -134,9 +133,8 @@ pub async fn evaluate(
     };
 
     let runs = problems.iter().zip(plans).enumerate().map(solved);
+    // In the order of the instances, so that "the first failure" is the same in every measurement.
     let judged: Vec<Result<JudgedRun, RuntimeEnded>> =
-        // In the order of the instances, so that "the first failure" is the same in every
-        // measurement.
         stream::iter(runs).buffered(instances.concurrent.max(1)).collect().await;
 
     let seconds = started.elapsed().as_secs_f64();

@@ -39,9 +39,9 @@ pub fn records_of_answers(
     let text = fs::read_to_string(path)
         .map_err(|reason| AnswersError::File { path: path.to_owned(), reason })?;
 
-    // Outputs name no base seed; the study's first one is meant.
     let asked: BTreeMap<Key, AskedRun> =
         study.runs().filter(|run| run.system == system).map(|run| (run.key(study), run)).collect();
+    // Outputs name no base seed; the study's first one is meant.
     let base_seed = study.ask.base_seeds.first().copied().unwrap_or_default();
     let mut repeats: BTreeMap<String, u32> = BTreeMap::new();
 

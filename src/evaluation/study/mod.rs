@@ -66,8 +66,9 @@ where
                 StudySystem::Daemon(system) => Ok(system.run(&run, study, record).await),
             }
         }
-        // A slow run must not hold up the records of the others.
     };
+
+    // A slow run must not hold up the records of the others.
     let mut records = stream::iter(runs.iter().map(one)).buffer_unordered(concurrent.max(1));
     while let Some(record) = records.next().await {
         on_record(record?)?;
