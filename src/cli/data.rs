@@ -18,7 +18,7 @@ use prime_bench::prompts::{Components, Style};
 use prime_bench::tasks::{AnyTask, BASE_SEED, Difficulty};
 use prime_dataset::training::{Ask, Kind, Options, Preference, Recorded, read_trace, write};
 
-/// Base seed of the instances by default: not the benchmark's, which nothing should be trained on.
+/// Default base seed of the instances: not the benchmark's, which nothing should be trained on.
 const TRAINING_SEED: u64 = 1_000;
 
 #[derive(Args)]
@@ -165,12 +165,14 @@ impl Source {
             "--base-seed {BASE_SEED}: these are the instances of the benchmark, on which nothing should be trained: give \
              another"
         );
+
         let mut difficulties = self.difficulties.clone();
         if difficulties.is_empty() {
             difficulties = Difficulty::ALL.to_vec();
         }
         difficulties.sort_unstable();
         difficulties.dedup();
+
         Ok(Selection { difficulties, instances: self.instances, base_seed: self.base_seed })
     }
 }
@@ -188,6 +190,7 @@ fn make(
 ) -> anyhow::Result<ExitCode> {
     let (out, selection) = (&source.out, source.selection()?);
     ensure_folder_name("--out", out, "")?;
+
     let bar = bar(tasks.len() as u64 * selection.per_task(), "instance");
     let (interrupted_bar, folder) = (bar.clone(), out.display().to_string());
     end_with(move || {
@@ -196,16 +199,19 @@ fn make(
             interrupted(&interrupted_bar, "instance")
         )
     })?;
+
     let summary =
         write(out, tasks, &selection, options, recorded, threads(source.threads), &|| bar.inc(1))?;
     bar.finish_and_clear();
     note!("{}: {}, {}", out.display(), count(summary.files, "file"), count(summary.rows, "row"));
+
     if summary.left_out > 0 {
         note!(
             "{} without a row: their traces are too long, or no step of theirs fits",
             count(summary.left_out, "instance")
         );
     }
+
     ensure!(summary.rows > 0, "--out {}: there is nothing to train on in it", out.display());
     Ok(ExitCode::SUCCESS)
 }

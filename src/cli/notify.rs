@@ -33,10 +33,12 @@ pub fn ready(address: SocketAddr) {
                 }
             }
         }
+
         tell(&[
             NotifyState::Ready,
             NotifyState::Status(&format!("takes runs on http://{address}")),
         ]);
+
         if let Some(limit) = sd_notify::watchdog_enabled() {
             watchdog(limit).await;
         }

@@ -40,7 +40,7 @@ impl Table {
         self.rows.iter().map(block).collect::<Vec<_>>().join("\n")
     }
 
-    /// The table within so many columns; `None`: as wide as it is.
+    /// The table within `columns`; `None` sets no limit.
     fn within(&self, columns: Option<usize>) -> String {
         let markdown = self.markdown();
         let width = markdown.lines().map(|line| line.chars().count()).max().unwrap_or_default();

@@ -34,6 +34,7 @@ pub fn train(arguments: &TrainArguments) -> anyhow::Result<ExitCode> {
         ),
         _ => anyhow!("`{TRAINER}` cannot be started: {error}"),
     })?;
+
     // A process killed by a signal has no exit code.
     Ok(ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
 }

@@ -45,8 +45,10 @@ fn text(rows: &[CorruptionRow]) -> String {
             percent(row.found_by_invariants, row.meaningful()),
         ]
     };
+
     let sum = |of: fn(&CorruptionRow) -> u64| rows.iter().map(of).sum::<u64>();
     let corrupted = sum(|row| row.corrupted);
+
     format!(
         "{}\n{corrupted} corrupted traces: {} % detected at the step by all kinds of constraints, {} % of those that have an \
          effect by format, invariant and terminal constraints\n",
@@ -78,8 +80,10 @@ pub fn corrupt(arguments: &CorruptArguments) -> anyhow::Result<ExitCode> {
     let named = find_all(&arguments.tasks)?;
     let chosen: Vec<&'static dyn AnyTask> =
         if named.is_empty() { tasks::all().collect() } else { named };
+
     let (traces, base_seed) = (arguments.traces, arguments.base_seed);
     let (rows, finished) = measure_tasks(chosen, move |task| measure(task, traces, base_seed))?;
+
     match arguments.output {
         Output::Json => print(serde_json::to_string_pretty(&rows)? + "\n")?,
         Output::Text => print(text(&rows))?,

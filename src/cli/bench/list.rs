@@ -32,6 +32,7 @@ fn row(spec: &Spec) -> [String; 5] {
 pub fn list(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
     let chosen = |spec: &&Spec| arguments.category.is_none_or(|category| spec.category == category);
     let specs: Vec<&Spec> = tasks::all().map(|task| task.spec()).filter(chosen).collect();
+
     match arguments.output {
         Output::Json => print(serde_json::to_string_pretty(&specs)? + "\n")?,
         Output::Text => {

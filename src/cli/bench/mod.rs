@@ -141,13 +141,16 @@ impl ChosenTasks {
             self.all == nothing,
             "choose tasks with --task or --category, or all of them with --all"
         );
+
         if self.all {
             return Ok(tasks::all().collect());
         }
+
         ensure!(
             !self.tasks.iter().any(|task| task == "all"),
             "--task all: there is no such task; for all tasks, use --all"
         );
+
         let mut chosen: Vec<&'static dyn AnyTask> = Vec::new();
         let of_categories =
             tasks::all().filter(|task| self.categories.contains(&task.spec().category));
@@ -156,6 +159,7 @@ impl ChosenTasks {
                 chosen.push(task);
             }
         }
+
         Ok(chosen)
     }
 }
@@ -170,6 +174,7 @@ impl Chosen {
         if difficulties.is_empty() {
             difficulties = Difficulty::ALL.to_vec();
         }
+
         difficulties.sort_unstable();
         difficulties.dedup();
         Selection { difficulties, instances: self.instances, base_seed: self.base_seed }
@@ -205,6 +210,7 @@ fn measure_tasks<Row: Send + 'static>(
     measure: impl Fn(&'static dyn AnyTask) -> Row + Clone + Send + 'static,
 ) -> anyhow::Result<(Vec<Row>, Finished)> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
+
     let measured = runtime.block_on(async {
         let mut session = Session::start(tasks.len(), "task")?;
         let mut rows = Vec::new();
@@ -219,6 +225,7 @@ fn measure_tasks<Row: Send + 'static>(
         }
         anyhow::Ok((rows, session.finish()))
     });
+
     // After Ctrl-C nobody waits for the task under way.
     runtime.shutdown_background();
     measured

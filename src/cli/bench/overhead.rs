@@ -57,15 +57,18 @@ fn with(
     side_by_side: u32,
 ) -> Settings {
     let mut settings = settings.clone();
+
     let example = |role: Role| {
         ["python3", "-B", &format!("agents/examples/{role}.py")].map(str::to_owned).to_vec()
     };
+
     let agents = &mut settings.agents;
     let mut names = ["reference", "rules"];
     names[usize::from(role == Role::Verifier)] = implementation;
     names[0].clone_into(&mut agents.executor.implementation);
     names[1].clone_into(&mut agents.verifier.implementation);
     "threshold".clone_into(&mut agents.coordinator.implementation);
+
     for (role, program) in [
         (Role::Executor, &mut agents.executor.program),
         (Role::Verifier, &mut agents.verifier.program),
@@ -74,10 +77,12 @@ fn with(
             program.command = example(role);
         }
     }
+
     agents.verifier.ensemble.members = ["rules", "strict", "none"].map(str::to_owned).to_vec();
     POOL.clone_into(&mut agents.executor.pool);
     // All executors get the same prompt.
     "compact".clone_into(&mut agents.executor.prompt);
+
     let upstream = Upstream {
         url: stub.url.clone(),
         model: "none".to_owned(),
@@ -85,6 +90,7 @@ fn with(
         concurrent_max: side_by_side,
         weight: 1.0,
     };
+
     settings.pools.insert(
         POOL.to_owned(),
         UpstreamPool { upstreams: vec![upstream], ..UpstreamPool::default() },
@@ -125,6 +131,7 @@ async fn rows(
     let line = scene.line.clone();
     let stub = StubServer::start(move |_| line.clone()).context("the local server cannot start")?;
     let turns = Turns { count: arguments.turns, side_by_side: arguments.side_by_side };
+
     let resources = Resources::default();
     let mut session = Session::start(KINDS.len(), "agent")?;
     let mut rows = Vec::new();
@@ -152,6 +159,7 @@ pub fn overhead(arguments: &OverheadArguments) -> anyhow::Result<ExitCode> {
     let not_measured = |row: &OverheadRow| {
         Some(format!("- {} {}: {}\n", row.role, row.kind, row.failure.as_ref()?))
     };
+
     match arguments.output {
         Output::Text => {
             print(
@@ -162,5 +170,6 @@ pub fn overhead(arguments: &OverheadArguments) -> anyhow::Result<ExitCode> {
         }
         Output::Json => print(serde_json::to_string_pretty(&rows)? + "\n")?,
     }
+
     Ok(finished.exit_code())
 }

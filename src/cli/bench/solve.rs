@@ -104,6 +104,7 @@ pub fn solve(arguments: &SolveArguments) -> anyhow::Result<ExitCode> {
     let settings = measurement.configuration.load()?;
     start_log(&settings);
     let tasks = measurement.tasks()?;
+
     let systems = arguments
         .system
         .map_or(vec![SystemName::SinglePass, SystemName::Prime], |system| vec![system]);
@@ -119,6 +120,7 @@ pub fn solve(arguments: &SolveArguments) -> anyhow::Result<ExitCode> {
             Ok((rows, session.finish()))
         },
     )?;
+
     measurement.print_rows(&rows, table)?;
     Ok(finished.exit_code())
 }
@@ -138,17 +140,21 @@ async fn rows(
             let instances = Instances { concurrent: arguments.concurrent, ..instances };
             for name in systems {
                 let system = system(&name.settings(settings), resources)?;
+
                 let (started, done, on_part) =
                     (Instant::now(), RefCell::new(Vec::new()), session.on_part());
                 let on_run = |run: &JudgedRun| {
                     done.borrow_mut().push(run.clone());
                     on_part();
                 };
+
                 let row = async {
                     let row =
                         measure(name.label(), system, &runtime, *task, instances, &on_run).await;
                     row.map_err(anyhow::Error::msg)
                 };
+
+                // After Ctrl-C, the runs that have ended make a row of their own.
                 let Some(row) = session.next(row).await? else {
                     let runs = SystemRuns {
                         judged: done.take(),
@@ -166,6 +172,7 @@ async fn rows(
                     }
                     return Ok(rows);
                 };
+
                 session.note(&format!(
                     "{} {} {}: {}",
                     row.task,

@@ -51,6 +51,7 @@ pub fn of(name: &str) -> String {
             );
         }
     }
+
     for (title, entries) in
         [("EXIT STATUS", EXIT_STATUS), ("ENVIRONMENT", ENVIRONMENT), ("FILES", FILES)]
     {
@@ -59,6 +60,7 @@ pub fn of(name: &str) -> String {
             text += &format!(".TP\n\\fB{}\\fR\n{}\n", escaped(term), escaped(meaning));
         }
     }
+
     text
 }
 
@@ -114,6 +116,7 @@ mod tests {
         }
         let mut pages = BTreeSet::new();
         add(&Arguments::command(), "prime-agents", &mut pages);
+
         let with_examples: BTreeSet<_> =
             EXAMPLES.iter().map(|(page, _)| (*page).to_owned()).collect();
         assert_eq!(with_examples, pages);

@@ -35,6 +35,7 @@ impl Narrowing {
         for name in &self.systems {
             ensure!(names.contains(name), "--system {name}: the study has {}", names.join(", "));
         }
+
         let slugs: Vec<&str> = study.ask.tasks.iter().map(|task| task.spec().slug).collect();
         for task in &self.tasks {
             ensure!(
@@ -43,6 +44,7 @@ impl Narrowing {
                 slugs.join(", ")
             );
         }
+
         let levels: Vec<&str> = study.ask.difficulties.iter().map(|level| level.name()).collect();
         for level in &self.difficulties {
             ensure!(
@@ -51,9 +53,11 @@ impl Narrowing {
                 levels.join(", ")
             );
         }
+
         study
             .systems
             .retain(|system| self.systems.is_empty() || self.systems.contains(&system.name));
+
         let ask = &mut study.ask;
         ask.tasks.retain(|task| {
             self.tasks.is_empty() || self.tasks.iter().any(|slug| slug == task.spec().slug)
@@ -62,6 +66,7 @@ impl Narrowing {
             .retain(|level| self.difficulties.is_empty() || self.difficulties.contains(level));
         ask.instances =
             self.instances.map_or(ask.instances, |instances| instances.min(ask.instances));
+
         Ok(())
     }
 }
