@@ -72,9 +72,11 @@ impl ListArguments {
                     "{id} is left out: its row in the journal is damaged, or this version of the daemon cannot read it"
                 );
             }
+
             if !self.all || page.next.is_none() {
                 return Ok(page.next);
             }
+            // Asking again would never end.
             if page.next == after {
                 let reason = format!(
                     "the daemon returned the same page twice, after {}",
@@ -115,6 +117,7 @@ pub fn list(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
         Output::Json => {
             let mut json = Json { out: std::io::stdout().lock(), separator: r#"{"runs":["# };
             let next = arguments.each(&client, |run| json.see(run))?;
+            // The opening is written with the first run, so that an empty list needs it now.
             let begin = if json.separator == "," { "" } else { json.separator };
             written(writeln!(json.out, "{begin}\n],\"next\":{}}}", Value::from(next)))?;
         }
@@ -128,12 +131,14 @@ pub fn list(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
                 }
                 Ok(())
             })?;
+
             let runs = count(rows.len() as u64, "run");
             let table = Table::new(
                 ["id", "status", "task", "instance", "steps", "events", "created"],
                 rows,
             );
             print(format_args!("{table}{runs}\n{}", waiting.concat()))?;
+
             if let Some(next) = next {
                 note!("there may be more: --after {next} lists the next page, --all lists all");
             }

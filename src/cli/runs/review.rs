@@ -90,6 +90,7 @@ pub fn reviews(arguments: &ReviewsArguments) -> anyhow::Result<ExitCode> {
     let ReviewsArguments { id, limit, after, common } = arguments;
     let query = [("limit", limit.to_string()), ("after", after.to_string())];
     let page: Value = common.client()?.get(&format!("/v1/runs/{id}/reviews"), &query)?.json()?;
+
     let text = match common.output {
         Output::Json => serde_json::to_string_pretty(&page)? + "\n",
         Output::Text => {
@@ -103,6 +104,7 @@ pub fn reviews(arguments: &ReviewsArguments) -> anyhow::Result<ExitCode> {
             format!("{table}{}\n", count(steps.len() as u64, "step"))
         }
     };
+
     print(text)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -115,6 +117,7 @@ pub fn review(arguments: &ReviewArguments) -> anyhow::Result<ExitCode> {
         .client()?
         .post(&Post { path: &path, body: Some(&body), ..Post::default() })?
         .json()?;
+
     let text = match common.output {
         Output::Json => serde_json::to_string_pretty(&step)? + "\n",
         Output::Text => {
@@ -122,6 +125,7 @@ pub fn review(arguments: &ReviewArguments) -> anyhow::Result<ExitCode> {
             format!("event {} ({}): {}\n", step.seq, step.action, newest_review(&step))
         }
     };
+
     print(text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -131,17 +131,20 @@ impl RunOptions {
     fn fields(&self) -> Map<String, Value> {
         let object =
             |fields: Map<String, Value>| (!fields.is_empty()).then_some(Value::Object(fields));
+
         let budget = given([
             ("steps", self.budget_steps.map(Value::from)),
             ("tokens", self.budget_tokens.map(Value::from)),
             ("completion_tokens", self.budget_completion_tokens.map(Value::from)),
             ("wall_ms", self.budget_wall_ms.map(Value::from)),
         ]);
+
         let agents = given([
             ("executor", self.executor.clone().map(Value::from)),
             ("verifier", self.verifier.clone().map(Value::from)),
             ("coordinator", self.coordinator.clone().map(Value::from)),
         ]);
+
         given([
             ("preset", self.preset.clone().map(Value::from)),
             ("strategy", self.strategy.map(|name| json!(name))),
@@ -164,6 +167,7 @@ impl SubmitArguments {
         let file = |option, path: &Option<PathBuf>| {
             path.as_deref().map(|path| json_or_file::<Value>(option, path)).transpose()
         };
+
         let mut request = given([
             ("task", self.task.clone().map(Value::from)),
             ("difficulty", self.difficulty.map(|difficulty| difficulty.to_string().into())),
@@ -172,6 +176,7 @@ impl SubmitArguments {
             ("input", file("--input", &self.input)?),
             ("problem", file("--problem", &self.problem)?),
         ]);
+
         request.append(&mut self.options.fields());
         if self.force {
             request.insert("force".to_owned(), true.into());
@@ -188,6 +193,7 @@ impl SubmitArguments {
                 "--key: this looks like your API key: put that into {KEY_VARIABLE}, and choose another idempotency key"
             );
         }
+
         if !(1..=KEY_BYTES_MAX).contains(&key.len())
             || !key.bytes().all(|byte| byte.is_ascii_graphic())
         {
@@ -221,23 +227,31 @@ pub fn submit(arguments: &SubmitArguments) -> anyhow::Result<ExitCode> {
     let key = arguments.checked_key()?;
     let request = arguments.request()?;
     let client = common.client()?;
+
+    // Several daemons may get the request; a key of their own makes it one run in the shared
+    // journal.
     let own = if key.is_none() { client.own_key() } else { None };
     let header = key.or(own.as_deref()).map(|key| ("Idempotency-Key", key));
     let is_idempotent = header.is_some();
+
     let post =
         Post { path: "/v1/runs", header, body: Some(&request), is_idempotent, ..Post::default() };
     let answer = client.post(&post)?;
+
     if key.is_some() && answer.is_replayed() {
         note!("this idempotency key was used before: this is its run");
     }
     let record: Value = answer.json()?;
+
     if !arguments.wait {
         print_accepted(&record, common.output)?;
         return Ok(ExitCode::SUCCESS);
     }
+
     let id = id_of(&record)?;
     note!("{id} is accepted; it continues if this command ends");
     let watched = Watched::new(&client, id, &arguments.patience, Display::of_wait());
+
     let Some((record, _)) = watched.follow(true)? else { return Ok(ExitCode::FAILURE) };
     show::print(&record, common.output)?;
     Ok(exit_code(&record))
