@@ -228,7 +228,7 @@ pub fn submit(arguments: &SubmitArguments) -> anyhow::Result<ExitCode> {
     let request = arguments.request()?;
     let client = common.client()?;
 
-    // Several daemons may get the request; a key of their own makes it one run in the shared
+    // Several daemons may get the request; a key makes it one run in their shared
     // journal.
     let own = if key.is_none() { client.own_key() } else { None };
     let header = key.or(own.as_deref()).map(|key| ("Idempotency-Key", key));
