@@ -11,6 +11,7 @@ fn keys_are_a_list_of_tables() {
         "[[server.keys]]\nname = \"ci\"\nsha256 = \"{ABC}\"\nconcurrent_max = 4\n[[server.keys]]\nname = \"b-2\"\nsha256 = \
          \"{zeros}\""
     );
+
     let settings = with_file(&file).unwrap();
     let keys = &settings.server.keys;
     let of =
@@ -19,8 +20,10 @@ fn keys_are_a_list_of_tables() {
         (keys.len(), of(0), of(1)),
         (2, ("ci", ABC.to_owned(), Some(4)), ("b-2", zeros, None))
     );
+
     settings.validate().unwrap();
     assert_eq!(with_file(&settings.to_toml()).unwrap().server, settings.server);
+
     let set = format!("server.keys=[{{name=\"a\",sha256=\"{ABC}\"}}]");
     assert_eq!(with_sets(&[&set]).unwrap().server.keys[0].name, "a");
 }
@@ -67,6 +70,7 @@ fn mistakes_in_keys_are_named() {
             assert!(message.contains(part), "{part:?} is missing in {message:?}");
         }
     }
+
     let message = with_file("[server]\nkeys = [5]").unwrap_err();
     assert!(message.contains("`server.keys` is 5, but must be a table"), "{message}");
     let message = with_sets(&["server.keys=abc"]).unwrap_err();

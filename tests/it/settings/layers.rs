@@ -12,8 +12,10 @@ use super::{NO_FILES, environment, sets, with_file, with_sets};
 fn each_layer_overrides_the_one_before() {
     let folder = tempfile::tempdir().unwrap();
     let (first, second) = (folder.path().join("1.toml"), folder.path().join("2.toml"));
+
     fs::write(&first, "[run]\nfanout = 11\nmax_rounds = 11\nretries_max = 11\nseed = 11").unwrap();
     fs::write(&second, "[run]\nmax_rounds = 12\nretries_max = 12\nseed = 12").unwrap();
+
     let variables = environment(&[
         ("PRIME__RUN__RETRIES_MAX", "13"),
         ("prime__run__Seed", "13"),
@@ -67,8 +69,10 @@ fn model_paths_in_a_file_are_relative_to_its_folder() {
         "[engines.a]\nmodel = \"a.gguf\"\n[engines.b]\nmodel = \"/models/b.gguf\"\n[engines.d]\nmodel = \"prime-tiny\"",
     )
     .unwrap();
+
     let settings =
         Settings::load(&[path], environment(&[]), &sets(&["engines.c.model=c.gguf"])).unwrap();
+
     assert_eq!(settings.engines["a"].model, folder.path().join("a.gguf"));
     assert_eq!(settings.engines["b"].model, Path::new("/models/b.gguf"));
     assert_eq!(settings.engines["c"].model, Path::new("c.gguf"));
@@ -84,12 +88,14 @@ fn model_paths_in_a_file_are_relative_to_its_folder() {
 fn settings_changed_in_code_are_validated() {
     let mut settings = Settings::default();
     settings.validate().unwrap();
+
     settings.run.fanout = 0;
     let message = settings.validate().unwrap_err().to_string();
     assert_eq!(
         message,
         "the settings: `run.fanout` is 0, but must be a whole number from 1 to 256"
     );
+
     settings.run.fanout = 1;
     settings.run.tau_hard = 0.1;
     settings.validate().unwrap_err();
@@ -99,6 +105,7 @@ fn settings_changed_in_code_are_validated() {
 fn the_hash_is_of_the_effective_values() {
     let hash = Settings::default().hash();
     assert!(hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()), "{hash}");
+
     assert_eq!(
         with_sets(&["run.fanout=4"]).unwrap().hash(),
         hash,
@@ -115,8 +122,10 @@ fn shown_settings_can_be_loaded() {
         "run.seed=7",
     ])
     .unwrap();
+
     let again: Settings = toml::from_str(&settings.to_toml()).unwrap();
     assert_eq!(again.to_toml(), settings.to_toml());
+
     // Model paths are relative to the file's folder, so only absolute ones survive a move.
     let mut loaded = with_file(&settings.to_toml()).unwrap();
     for (name, engine) in &mut loaded.engines {

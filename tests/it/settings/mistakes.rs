@@ -47,6 +47,7 @@ fn wrong_types_name_key_value_expectation_and_source() {
         with_file("[run]\nfanout = \"eight\"").unwrap_err(),
         "FILE:2: `run.fanout` is the text \"eight\", but must be a whole number from 1 to 256"
     );
+
     for (argument, found, expected) in [
         ("run.fanout=8.0", "the fraction 8.0", "a whole number"),
         ("run.fanout=1e9", "the fraction 1000000000.0", "a whole number"),
@@ -178,6 +179,7 @@ fn unknown_names_list_the_known_ones() {
     let names = |role| implementations(role).iter().map(|known| known.name).collect::<Vec<_>>();
     let (executors, verifiers, coordinators) =
         (names(Role::Executor), names(Role::Verifier), names(Role::Coordinator));
+
     for (key, known) in [
         ("agents.executor.implementation", &executors[..]),
         ("agents.verifier.implementation", &verifiers),
@@ -198,6 +200,7 @@ fn unknown_names_list_the_known_ones() {
             "{message}"
         );
     }
+
     let message = with_sets(&["agents.executor.implementation=lama"]).unwrap_err();
     assert!(message.contains("did you mean `llama`?"), "{message}");
     let message = with_sets(&["agents.verifier.kinds=[\"invariants\"]"]).unwrap_err();
@@ -231,6 +234,7 @@ fn values_that_do_not_fit_each_other_name_both() {
         let message = with_sets(arguments).unwrap_err();
         assert!(parts.iter().all(|part| message.contains(part)), "{message}");
     }
+
     with_sets(&["run.tau_soft=0.5", "run.tau_hard=0.5"]).unwrap();
     let message = with_sets(&["presets.mine.budget.wall_ms=600001"]).unwrap_err();
     let (own, all) =
@@ -284,6 +288,7 @@ fn renamed_keys_are_refused_with_their_new_names() {
         let expected = format!("--set {set}: `{key}` was renamed; use `{new}` instead");
         assert_eq!(with_sets(&[set]).unwrap_err(), expected);
     }
+
     let message = with_sets(&["run.chat=1"]).unwrap_err();
     assert!(
         message.contains("unknown key `run.chat`"),

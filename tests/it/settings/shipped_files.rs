@@ -14,6 +14,7 @@ use super::environment;
 fn the_shipped_defaults_are_the_documented_ones() {
     let settings = Settings::default();
     let mut from_file: toml::Table = toml::from_str(DEFAULT_TOML).unwrap();
+
     // The other engines have a model of their own and start when needed; the rest is that of the
     // first.
     let engines = from_file["engines"].as_table_mut().unwrap();
@@ -26,13 +27,16 @@ fn the_shipped_defaults_are_the_documented_ones() {
             other.entry(key).or_insert(value);
         }
     }
+
     let from_file: Settings = from_file.try_into().unwrap();
     assert_eq!(settings.to_toml(), from_file.to_toml(), "the shipped file is complete");
+
     let (run, agents) = (&settings.run, &settings.agents);
     assert_eq!(
         (run.fanout, run.max_rounds, run.retries_max, run.attempts_max, run.pops_max),
         (4, 5, 2, 32, 256)
     );
+
     let limits = Limits {
         attempts_max: run.attempts_max,
         repetitions_max: run.repetitions_max,
@@ -41,6 +45,7 @@ fn the_shipped_defaults_are_the_documented_ones() {
         snapshot_every_frames: run.snapshot_every_frames as usize,
     };
     assert_eq!(limits, Limits::DEFAULT, "the protocol's defaults are those of the configuration");
+
     assert_eq!(
         (run.tau_soft, run.tau_hard, run.temperature, run.top_p, run.seed),
         (0.3, 0.3, 0.7, 0.95, 42)
@@ -49,16 +54,19 @@ fn the_shipped_defaults_are_the_documented_ones() {
         (run.budget.steps, run.budget.wall_ms, run.snapshot_every_frames),
         (16_777_216, 600_000, 256)
     );
+
     let reward = &run.reward;
     assert_eq!(
         (reward.task, reward.verify, reward.efficiency, reward.format),
         (10.0, 1.0, 0.5, 0.1)
     );
+
     let (fast, careful) = (&settings.presets["fast"], &settings.presets["careful"]);
     assert_eq!(
         (fast.fanout, fast.max_rounds, careful.fanout, careful.max_rounds),
         (Some(1), Some(1), Some(8), None)
     );
+
     assert_eq!(agents.executor.implementation, "llama");
     assert_eq!(agents.verifier.kinds, [Kind::Format, Kind::Invariant, Kind::Terminal]);
     assert!(settings.engines["tiny"].device.is_cpu());
@@ -69,6 +77,7 @@ fn the_shipped_defaults_are_the_documented_ones() {
 fn the_file_for_three_gpus_loads() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/h100x3.toml");
     let settings = Settings::load(&[path], environment(&[]), &[]).unwrap();
+
     let devices: Vec<_> =
         ["first", "second", "third"].map(|name| settings.engines[name].device.to_string()).into();
     assert_eq!(devices, ["CUDA0", "CUDA1", "CUDA2"]);

@@ -25,6 +25,7 @@ fn tree_shape_and_steps_agree_with_the_trace() {
     daemon.finished(&run);
     let trace = trace(&daemon, &run);
     let expected = by_trajectory(&trace);
+
     let tree = daemon.get(&format!("{run}/tree")).body;
     assert_eq!((&tree["has_more"], &tree["left_out"]), (&json!(false), &json!(0)));
     let nodes: Vec<_> = tree["rounds"]
@@ -38,6 +39,7 @@ fn tree_shape_and_steps_agree_with_the_trace() {
         expected.values().map(|steps| decided(steps, "backtrack")).sum::<u64>() > 10,
         "the executor errs"
     );
+
     for node in nodes {
         let name = format!("{}.{}", node["round"], node["trajectory"]);
         let steps = &expected[&name];
@@ -52,6 +54,7 @@ fn tree_shape_and_steps_agree_with_the_trace() {
             counts,
             "{name}"
         );
+
         let ended = trace.iter().find(|line| {
             line["event"] == "trajectory_ended"
                 && line["round"] == node["round"]
@@ -95,6 +98,7 @@ fn tree_shape_and_steps_agree_with_the_trace() {
             }
         }
     }
+
     let all = daemon.get(&format!("{run}/steps?limit=1000")).body;
     let seqs = |steps: &[Value]| {
         steps.iter().map(|step| step["seq"].as_u64().unwrap()).collect::<Vec<_>>()
@@ -109,12 +113,14 @@ fn a_step_has_its_states_and_says_why_it_was_rejected() {
     let run = daemon.submitted(&erring());
     daemon.finished(&run);
     let trace = trace(&daemon, &run);
+
     for (name, steps) in by_trajectory(&trace) {
         for (position, step) in steps.iter().enumerate() {
             let detail = daemon.get(&format!("{run}/steps/{}", step["seq"])).body;
             let place = format!("{name} at {position}: {detail}");
             assert_eq!(detail["position"], json!(position), "{place}");
             assert_eq!(detail["before"], step["state"], "{place}");
+
             let explanation = detail["explanation"].as_str().unwrap();
             let is_accepted = step["decision"] == "proceed";
             let start = match step["decision"].as_str().unwrap() {
@@ -124,6 +130,7 @@ fn a_step_has_its_states_and_says_why_it_was_rejected() {
                 _ => "Rejected",
             };
             assert!(explanation.starts_with(start), "{place}");
+
             let next = steps.get(position + 1);
             assert_eq!(
                 detail["then"]["seq"],
@@ -141,6 +148,7 @@ fn a_step_has_its_states_and_says_why_it_was_rejected() {
                     );
                 }
             }
+
             for name in step["violations"].as_array().unwrap() {
                 assert!(explanation.contains(&format!("`{}`", name.as_str().unwrap())), "{place}");
             }
@@ -151,10 +159,12 @@ fn a_step_has_its_states_and_says_why_it_was_rejected() {
             if is_accepted && let Some(next) = steps.get(position + 1) {
                 assert_eq!(detail["after"], next["state"], "{place}");
             }
+
             let stack = detail["stack"].as_array().unwrap();
             assert_eq!(stack.len() as u64, step["depth"].as_u64().unwrap().min(64), "{place}");
         }
     }
+
     daemon.get(&format!("{run}/steps/1")).refused(404, None, &["not a step"]);
     daemon.get(&format!("{run}/steps/999999")).refused(404, None, &["not a step"]);
     daemon.get(&format!("{run}/steps/x")).refused(404, None, &["number"]);
@@ -174,6 +184,7 @@ fn a_rejection_is_explained_by_the_threshold_that_made_it() {
     let run = daemon.submitted(&erring());
     daemon.finished(&run);
     let trace = trace(&daemon, &run);
+
     let mut seen = BTreeMap::new();
     for steps in by_trajectory(&trace).values() {
         // Retries at the present state; unknown after a pop, which may lead back to a state with
@@ -188,6 +199,7 @@ fn a_rejection_is_explained_by_the_threshold_that_made_it() {
                     Ordering::Equal => {}
                 }
             }
+
             let score = step["score"].as_f64().unwrap();
             let is_named = !step["violations"].as_array().unwrap().is_empty();
             let expected = match (step["decision"].as_str().unwrap(), &mut retries) {
@@ -209,6 +221,7 @@ fn a_rejection_is_explained_by_the_threshold_that_made_it() {
                 ("backtrack", _) => "rejected in this state before".to_owned(),
                 _ => "found nothing wrong".to_owned(),
             };
+
             let detail = daemon.get(&format!("{run}/steps/{}", step["seq"])).body;
             assert!(
                 detail["explanation"].as_str().unwrap().contains(&expected),
@@ -217,6 +230,7 @@ fn a_rejection_is_explained_by_the_threshold_that_made_it() {
             *seen.entry(expected).or_insert(0) += 1;
         }
     }
+
     assert!(seen.len() >= 6, "{seen:?}");
 }
 
@@ -227,11 +241,13 @@ fn steps_of_a_kind_are_found_in_both_directions() {
     daemon.finished(&run);
     let trace = trace(&daemon, &run);
     let steps = &by_trajectory(&trace)["1.0"];
+
     let positions = |fits: &dyn Fn(&Value) -> bool| -> Vec<u64> {
         (0_u64..).zip(steps).filter(|(_, step)| fits(step)).map(|(at, _)| at).collect()
     };
     let violates =
         |step: &Value| step["violations"].as_array().unwrap().contains(&json!("adjacent"));
+
     for (what, expected) in [
         ("rejected", positions(&|step| step["decision"] != "proceed")),
         ("backtrack", positions(&|step| step["decision"] == "backtrack")),
@@ -246,6 +262,7 @@ fn steps_of_a_kind_are_found_in_both_directions() {
             range = format!("&after={at}");
         }
         assert_eq!(found, expected, "{what}");
+
         let (mut found, mut before) = (Vec::new(), steps.len() as u64);
         while let Some(at) = find(&format!("&before={before}"))["position"].as_u64() {
             found.insert(0, at);
@@ -253,6 +270,7 @@ fn steps_of_a_kind_are_found_in_both_directions() {
         }
         assert_eq!(found, expected, "{what}, backwards");
     }
+
     daemon.get(&format!("{run}/find?trajectory=1.0&what=all")).refused(
         400,
         Some("what"),
