@@ -35,8 +35,10 @@ fn wrong_answers_are_rejected_and_right_ones_verified() {
         r#"{"x": 5, "y": 7}"#
     ]);
     let daemon = replaying(&lines);
+
     let run = daemon.submitted(&json!({"problem": factors(), "fanout": 3}));
     let record = daemon.finished(&run);
+
     assert_eq!(
         (&record["status"], &record["task"], &record["instance"]),
         (&json!("verified"), &json!("problem"), &json!("input"))
@@ -46,6 +48,7 @@ fn wrong_answers_are_rejected_and_right_ones_verified() {
     assert_eq!(record["verification"], verification, "nothing was measured for this problem");
     assert_eq!((&record["outcome"], &record["votes"][0]["votes"]), (&json!("agreed"), &json!(2)));
     assert_eq!(record["labels"], json!(["executor `replay` replays given lines, not a model"]));
+
     let trace = daemon.text(&format!("{run}/trace"));
     let steps: Vec<Value> = trace.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let found: Vec<_> = steps
@@ -53,6 +56,7 @@ fn wrong_answers_are_rejected_and_right_ones_verified() {
         .filter(|line| line["event"] == "step" && line["trajectory"] == 0)
         .map(|step| (step["violations"].clone(), step["decision"].clone()))
         .collect();
+
     assert_eq!(
         found,
         [
@@ -76,6 +80,7 @@ fn steps_are_checked_as_they_are_made() {
             {"name": "last", "severity": "critical", "check": "answer == state.steps[size(state.steps) - 1]"},
         ],
     });
+
     let record = daemon.finished(&daemon.submitted(&json!({"problem": problem, "fanout": 1})));
     assert_eq!(
         (&record["status"], &record["answer"]),
@@ -102,6 +107,7 @@ fn a_run_of_a_problem_survives_a_kill() {
     });
     let sets = ["agents.executor.implementation=replay", r#"agents.executor.lines=["one"]"#];
     let daemon = Daemon::start(&sets);
+
     // A round has ten thousand steps, and each is checked with all before it.
     let run = daemon.submitted(&json!({"problem": endless, "fanout": 1, "max_rounds": 1}));
     daemon.until(&run, |record| record["steps"].as_u64() >= Some(20));
@@ -122,6 +128,7 @@ fn invalid_problems_say_why() {
         change(&mut problem);
         daemon.submit(&json!({"problem": problem}))
     };
+
     with(&|problem| problem["constraints"][1]["check"] = json!("answer.x >")).refused(
         400,
         Some("problem.constraints[1].check"),
@@ -147,10 +154,12 @@ fn invalid_problems_say_why() {
         Some("problem.answer"),
         &[],
     );
+
     daemon.submit(&json!({"problem": factors(), "task": "n-queens"})).refused(
         400,
         Some("task"),
         &["problem"],
     );
+
     assert_eq!(daemon.get("/v1/runs").body["runs"], json!([]));
 }
