@@ -162,8 +162,8 @@ impl Source {
     fn selection(&self) -> anyhow::Result<Selection> {
         ensure!(
             self.base_seed != BASE_SEED,
-            "--base-seed {BASE_SEED}: these are the instances of the benchmark, on which nothing should be trained: give \
-             another"
+            "--base-seed {BASE_SEED}: these are the instances of the benchmark, on which nothing \
+             should be trained: give another"
         );
 
         let mut difficulties = self.difficulties.clone();

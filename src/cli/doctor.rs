@@ -87,7 +87,8 @@ fn account(spec: &EngineSpec, fit: &Fit) -> String {
     };
 
     format!(
-        "{} (weights {}{mapped}, KV pool of {} tokens {}, compute {}{each}, {holder} {}{each}); {free}",
+        "{} (weights {}{mapped}, KV pool of {} tokens {}, compute {}{each}, {holder} {}{each}); \
+         {free}",
         Bytes(needs.total_bytes(devices)),
         Bytes(needs.weights_bytes),
         needs.kv_tokens,

@@ -64,8 +64,8 @@ fn open(place: &str) -> anyhow::Result<Box<dyn Journal>> {
 
     if !others.is_empty() {
         bail!(
-            "{}: these nodes use it: {}: stop them first (one that was killed is forgotten when its lease ends, once \
-             another node runs)",
+            "{}: these nodes use it: {}: stop them first (one that was killed is forgotten when \
+             its lease ends, once another node runs)",
             without_password(place),
             others.join(", ")
         );
@@ -79,7 +79,8 @@ pub fn journal(arguments: &JournalArguments) -> anyhow::Result<ExitCode> {
 
     if !from.contains("://") && !Path::new(from).exists() {
         bail!(
-            "{from}: there is no such file: give the journal of a daemon (journal.path), or a postgres:// URL"
+            "{from}: there is no such file: give the journal of a daemon (journal.path), or a \
+             postgres:// URL"
         );
     }
     if from == to {
@@ -92,7 +93,8 @@ pub fn journal(arguments: &JournalArguments) -> anyhow::Result<ExitCode> {
     match copy(source.as_ref(), target.as_ref()) {
         Ok(Copied { runs, events, known, open }) => {
             print(format_args!(
-                "{runs} runs with {events} events are in both, all chains verified; {known} were there before, {open} are not over\n"
+                "{runs} runs with {events} events are in both, all chains verified; {known} were \
+                 there before, {open} are not over\n"
             ))?;
             Ok(ExitCode::SUCCESS)
         }

@@ -24,7 +24,8 @@ pub fn key() -> anyhow::Result<Option<String>> {
     match visible {
         Some(key) => Ok(Some(key.to_owned())),
         None => bail!(
-            "{KEY_VARIABLE}: a key has visible ASCII characters only, and this has others: set it again"
+            "{KEY_VARIABLE}: a key has visible ASCII characters only, and this has others: set it \
+             again"
         ),
     }
 }

@@ -65,7 +65,8 @@ mod tests {
             ["task", "accuracy"],
             [[cell("n-queens"), cell("1.0")], [cell("24-game"), cell("")]],
         );
-        let markdown = "| task     | accuracy |\n|----------|----------|\n| n-queens | 1.0      |\n| 24-game  |          |\n";
+        let markdown = "| task     | accuracy |\n|----------|----------|\n| n-queens | 1.0      |\n\
+             | 24-game  |          |\n";
         assert_eq!(table.within(None), markdown);
         assert_eq!(table.within(Some(23)), markdown);
         assert_eq!(

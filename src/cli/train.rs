@@ -30,7 +30,8 @@ fn trainer() -> PathBuf {
 pub fn train(arguments: &TrainArguments) -> anyhow::Result<ExitCode> {
     let status = Command::new(trainer()).args(&arguments.arguments).status().map_err(|error| match error.kind() {
         ErrorKind::NotFound => anyhow!(
-            "`{TRAINER}` is neither beside this program nor in PATH: build it with `cargo build --release -p {TRAINER}`"
+            "`{TRAINER}` is neither beside this program nor in PATH: build it with `cargo build \
+             --release -p {TRAINER}`"
         ),
         _ => anyhow!("`{TRAINER}` cannot be started: {error}"),
     })?;

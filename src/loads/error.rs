@@ -11,7 +11,8 @@ pub enum LoadError {
     #[error(transparent)]
     Measurement(#[from] MeasurementError),
     #[error(
-        "{trajectories} trajectories with a payload of {payload_bytes} bytes need at least {} MiB: lower one of them",
+        "{trajectories} trajectories with a payload of {payload_bytes} bytes need at least {} MiB: \
+         lower one of them",
         bytes >> 20
     )]
     TooLarge { trajectories: u32, payload_bytes: usize, bytes: u64 },

@@ -74,7 +74,8 @@ impl ModelLoad {
         let per_step = |tokens: u64| tokens as f64 / point.steps as f64;
 
         let remark = format!(
-            "With {trajectories} trajectories the models read {:.1} tokens per step and wrote {:.1}, on average.",
+            "With {trajectories} trajectories the models read {:.1} tokens per step and wrote \
+             {:.1}, on average.",
             per_step(prompt),
             per_step(completion)
         );

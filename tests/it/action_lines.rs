@@ -112,8 +112,10 @@ fn every_path_through_an_automaton_is_an_action_line() {
 #[test]
 fn the_automaton_of_a_report_accepts_reports() {
     let grammar = report_grammar(2);
-    let clean = "Constraint 1: PASS - kept\nConstraint 2: PASS - schön\nOverall: VALID\nViolation Score: 0.0";
-    let broken = "Constraint 1: FAIL - it is not\nConstraint 2: PASS - x\nOverall: INVALID\nViolation Score: 0.65";
+    let clean = "Constraint 1: PASS - kept\nConstraint 2: PASS - schön\nOverall: VALID\n\
+         Violation Score: 0.0";
+    let broken = "Constraint 1: FAIL - it is not\nConstraint 2: PASS - x\nOverall: INVALID\n\
+         Violation Score: 0.65";
     assert_eq!((accepts(&grammar, clean), accepts(&grammar, broken)), (Ok(true), Ok(true)));
 
     for wrong in

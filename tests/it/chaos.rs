@@ -248,8 +248,9 @@ fn nothing_is_lost_by_kills_at_random_moments() {
     assert_eq!(listed(&daemon), state.allowed, "each key is one run, and there are no others");
 
     eprintln!(
-        "chaos: {kills} kills, and {amid} during a start, in {killed_for:.1?}; {} runs, {} requests cut off, {} records \
-         remembered; {} to {} runs open at a kill; ready again after p50 {:.0?}; all over after {:.1?}; {}",
+        "chaos: {kills} kills, and {amid} during a start, in {killed_for:.1?}; {} runs, {} \
+         requests cut off, {} records remembered; {} to {} runs open at a kill; ready again after \
+         p50 {:.0?}; all over after {:.1?}; {}",
         state.allowed,
         state.cut_off,
         remembered.len(),

@@ -202,7 +202,8 @@ fn runs_end_whatever_happens_to_the_worker() {
     });
 
     eprintln!(
-        "engine chaos: {faults} faults, {} runs over ({statuses:?}); ready again after {:.1?} at most; {}",
+        "engine chaos: {faults} faults, {} runs over ({statuses:?}); ready again after {:.1?} at \
+         most; {}",
         runs.len(),
         away.iter().max(),
         load()

@@ -307,7 +307,8 @@ fn on_a_small_disk(folder: &Path, then: &str) -> String {
     let folder = folder.display();
     // `$0` is this executable; the inner shell gets it as its own `$0`.
     format!(
-        "exec unshare -rm sh -c 'set -e; mount -t tmpfs -o size=1m tmpfs {folder}; {then} exec \"$0\" --exact journal::child --nocapture' \"$0\""
+        "exec unshare -rm sh -c 'set -e; mount -t tmpfs -o size=1m tmpfs {folder}; {then} exec \
+         \"$0\" --exact journal::child --nocapture' \"$0\""
     )
 }
 
@@ -315,7 +316,8 @@ fn on_a_small_disk(folder: &Path, then: &str) -> String {
 fn a_full_disk_refuses_writes_until_there_is_room() {
     if !may_mount() {
         eprintln!(
-            "skipped: this user may not mount; `a_limit_of_the_system_is_like_a_full_disk` covers the rest"
+            "skipped: this user may not mount; `a_limit_of_the_system_is_like_a_full_disk` covers \
+             the rest"
         );
         return;
     }

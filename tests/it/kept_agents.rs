@@ -233,8 +233,8 @@ impl Files {
 
     fn configure(&self, executor: &str) {
         let text = format!(
-            "[agents.executor]\nimplementation = {executor:?}\n[agents.executor.program]\ncommand = [{:?}]\n[server]\nbind = \
-             \"127.0.0.1:0\"\n[journal]\npath = {:?}\n",
+            "[agents.executor]\nimplementation = {executor:?}\n[agents.executor.program]\n\
+             command = [{:?}]\n[server]\nbind = \"127.0.0.1:0\"\n[journal]\npath = {:?}\n",
             shown(&self.program),
             shown(&self.home.journal())
         );

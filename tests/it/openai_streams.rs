@@ -127,7 +127,8 @@ fn abandon(daemon: &Daemon, request: &Value, header: &str) -> String {
     let mut connection = TcpStream::connect(&daemon.address).unwrap();
     let (body, host) = (request.to_string(), &daemon.address);
     let head = format!(
-        "POST /v1/chat/completions HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n{header}Content-Length: {}\r\n\r\n",
+        "POST /v1/chat/completions HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n\
+         {header}Content-Length: {}\r\n\r\n",
         body.len()
     );
     connection.write_all((head + &body).as_bytes()).unwrap();

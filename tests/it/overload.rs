@@ -181,8 +181,9 @@ fn measure_overload(daemon: &Daemon) {
         assert!(over.elapsed() < NORMAL_WITHIN + ALLOWANCE, "p99 is still {p99:?}");
     };
     eprintln!(
-        "overload: capacity {capacity:.0} runs per second, POST p99 {normal:.1?}; offered {offered:.0} per second: {} \
-         accepted, {} refused; memory {} MiB, at most {} MiB; p99 {after:.1?} {:.1?} later; {}",
+        "overload: capacity {capacity:.0} runs per second, POST p99 {normal:.1?}; offered \
+         {offered:.0} per second: {} accepted, {} refused; memory {} MiB, at most {} MiB; p99 \
+         {after:.1?} {:.1?} later; {}",
         taken.len(),
         refused.len(),
         before / MIB,

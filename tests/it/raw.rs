@@ -85,6 +85,9 @@ pub fn get(path: &str) -> Vec<u8> {
 /// The bytes of `POST path` with a body of JSON.
 pub fn post(path: &str, body: &str) -> Vec<u8> {
     let length = body.len();
-    format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}")
-        .into_bytes()
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Content-Length: {length}\r\n\r\n{body}"
+    )
+    .into_bytes()
 }

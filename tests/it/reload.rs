@@ -36,8 +36,9 @@ impl Files {
     fn configure(&self, agents: &str, more: &str) {
         let journal = self.home.journal();
         let text = format!(
-            "[agents]\n{agents}\n[agents.executor]\nimplementation = \"reference\"\n[agents.verifier]\nimplementation = \
-             \"mine\"\n[server]\nbind = \"127.0.0.1:0\"\n{more}\n[journal]\npath = {:?}\n",
+            "[agents]\n{agents}\n[agents.executor]\nimplementation = \"reference\"\n\
+             [agents.verifier]\nimplementation = \"mine\"\n[server]\nbind = \"127.0.0.1:0\"\n\
+             {more}\n[journal]\npath = {:?}\n",
             shown(&journal)
         );
         std::fs::write(&self.file, text).unwrap();

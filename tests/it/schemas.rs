@@ -59,7 +59,8 @@ fn a_schema_accepts_parts_and_refuses_mistakes() {
         "[engines.big]\nmodel = \"big.gguf\"",
         "[agents.executor.escalation]\nsamples = 3",
         "[presets.mine]\nfanout = 2",
-        "[pools.gpu]\n[[pools.gpu.upstreams]]\nurl = \"http://h/v1\"\nmodel = \"m\"\nconcurrent_max = 4",
+        "[pools.gpu]\n[[pools.gpu.upstreams]]\nurl = \"http://h/v1\"\nmodel = \"m\"\n\
+         concurrent_max = 4",
     ] {
         assert!(schema.is_valid(&json(text)), "{text}");
     }

@@ -270,7 +270,8 @@ fn sighup_changes_the_agents_of_new_runs() {
     let configuration = |executor: &str| {
         let journal = home.journal();
         let text = format!(
-            "[agents.executor]\nimplementation = \"{executor}\"\n[server]\nbind = \"127.0.0.1:0\"\n[journal]\npath = {journal:?}\n"
+            "[agents.executor]\nimplementation = \"{executor}\"\n[server]\nbind = \"127.0.0.1:0\"\n\
+             [journal]\npath = {journal:?}\n"
         );
         std::fs::write(&file, text).unwrap();
     };

@@ -130,7 +130,8 @@ fn slow_clients_are_disconnected_and_nobody_waits_for_them() {
 
     let mut heads: Vec<_> =
         (0..HEADS).map(|_| opened(b"GET /livez HTTP/1.1\r\nHost: local")).collect();
-    let body = b"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"task\"";
+    let body = b"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Content-Length: 100\r\n\r\n{\"task\"";
     let mut bodies: Vec<_> = (0..BODIES).map(|_| opened(body)).collect();
     let readers: Vec<_> = (0..READERS).map(|_| reader(address, &format!("{run}/events"))).collect();
 

@@ -177,8 +177,8 @@ fn misbehaving_programs_fail_their_runs_but_not_the_daemon() {
         std::fs::create_dir(folder.path().join("verifier")).unwrap();
         for (name, code, _) in faults {
             let definition = format!(
-                "implementation = \"process\"\n[program]\ncommand = [\"python3\", \"-c\", {}]\ntimeout_ms = 300\n\
-                 start_timeout_ms = 1500\nrestarts_max = 1000\n",
+                "implementation = \"process\"\n[program]\ncommand = [\"python3\", \"-c\", {}]\n\
+                 timeout_ms = 300\nstart_timeout_ms = 1500\nrestarts_max = 1000\n",
                 json!(code)
             );
             std::fs::write(folder.path().join(format!("verifier/{name}.toml")), definition)

@@ -138,8 +138,9 @@ fn text(checked: &Checked) -> String {
     let overall = &report.overall;
 
     format!(
-        "{}\nAccuracy: {} % of the outputs; mean over tasks {} %\nFirst errors: {}\nWrong answers without a trace: {}\n\
-         Violated constraints: {}\nChecked kinds: {}\nNot judged: {}\n{} in {:.2} s: {:.2} M/s\n",
+        "{}\nAccuracy: {} % of the outputs; mean over tasks {} %\nFirst errors: {}\n\
+         Wrong answers without a trace: {}\nViolated constraints: {}\nChecked kinds: {}\n\
+         Not judged: {}\n{} in {:.2} s: {:.2} M/s\n",
         Table::new(header, rows.map(row)),
         percent(overall.accuracy),
         percent(report.accuracy_of_tasks),

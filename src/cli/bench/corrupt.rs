@@ -50,8 +50,8 @@ fn text(rows: &[CorruptionRow]) -> String {
     let corrupted = sum(|row| row.corrupted);
 
     format!(
-        "{}\n{corrupted} corrupted traces: {} % detected at the step by all kinds of constraints, {} % of those that have an \
-         effect by format, invariant and terminal constraints\n",
+        "{}\n{corrupted} corrupted traces: {} % detected at the step by all kinds of constraints, \
+         {} % of those that have an effect by format, invariant and terminal constraints\n",
         Table::new(
             ["task", "corrupted", "all kinds %", "harmless", "no transition %"],
             rows.iter().map(cells)

@@ -40,7 +40,8 @@ pub fn list(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
             let table = Table::new(header, specs.iter().map(|spec| row(spec)));
             let tasks = count(specs.len() as u64, "task");
             print(format_args!(
-                "{table}\n{tasks}; steps and accuracies in % are the paper's; `bench show TASK` has sizes and constraints\n"
+                "{table}\n{tasks}; steps and accuracies in % are the paper's; `bench show TASK` \
+                 has sizes and constraints\n"
             ))?;
         }
     }

@@ -277,8 +277,8 @@ mod tests {
 
     #[test]
     fn every_option_is_part_of_the_plan() {
-        let line = "--trajectories 3,1,2 --steps 7 --warmup 0 --rate 2.5 --payload 64 --delay 200us --failures 0.25 \
-                    --faulty verifier,coordinator --stages";
+        let line = "--trajectories 3,1,2 --steps 7 --warmup 0 --rate 2.5 --payload 64 --delay \
+             200us --failures 0.25 --faulty verifier,coordinator --stages";
         let arguments = parsed(&line.split_whitespace().collect::<Vec<_>>());
 
         assert_eq!(arguments.counts(), [3, 1, 2]);

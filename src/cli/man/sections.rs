@@ -6,8 +6,8 @@ const EXIT_STATUS: &[(&str, &str)] = &[
     ("0", "Success. For run, runs watch and runs submit --wait: the answer is verified."),
     (
         "1",
-        "The command worked, but the result is negative: an unverified answer, an unhealthy check, a line that cannot be \
-         judged; or the daemon refused or did not answer.",
+        "The command worked, but the result is negative: an unverified answer, an unhealthy check, \
+         a line that cannot be judged; or the daemon refused or did not answer.",
     ),
     ("2", "Wrong arguments or configuration, or a file that cannot be read or written."),
     ("74", "Standard output cannot be written; for serve: the disk of the journal failed."),
@@ -17,7 +17,8 @@ const EXIT_STATUS: &[(&str, &str)] = &[
 const ENVIRONMENT: &[(&str, &str)] = &[
     (
         "PRIME__SECTION__KEY",
-        "Sets section.key of the configuration, over the files and under --set: PRIME__RUN__FANOUT=4 sets run.fanout.",
+        "Sets section.key of the configuration, over the files and under --set: \
+         PRIME__RUN__FANOUT=4 sets run.fanout.",
     ),
     ("PRIME_API_KEY", "The key that runs sends to the daemon."),
     (

@@ -32,17 +32,20 @@ pub enum ClientError {
     #[error("{message} (status {status}, {code})")]
     Refused { status: u16, code: String, message: String, retry_after: Option<Duration> },
     #[error(
-        "{url} does not answer: {reason}: start a daemon there with `prime-agents serve`, or say with --url where it is"
+        "{url} does not answer: {reason}: start a daemon there with `prime-agents serve`, or say \
+         with --url where it is"
     )]
     Silent { url: String, reason: String },
     #[error(
-        "{url} answered with status {status}, but not as a daemon of prime-agents does: is --url right?"
+        "{url} answered with status {status}, but not as a daemon of prime-agents does: is --url \
+         right?"
     )]
     Foreign { url: String, status: u16 },
     #[error("{url}: the answer broke off: {reason}: ask again")]
     BrokenOff { url: String, reason: String },
     #[error(
-        "{url}: the answer cannot be read by this version: {reason}: take the client of the daemon's version"
+        "{url}: the answer cannot be read by this version: {reason}: take the client of the \
+         daemon's version"
     )]
     Unreadable { url: String, reason: String },
     /// A well-formed response that makes no sense.

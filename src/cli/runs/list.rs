@@ -69,7 +69,8 @@ impl ListArguments {
             page.runs.iter().try_for_each(&mut see)?;
             for id in &page.unreadable {
                 note!(
-                    "{id} is left out: its row in the journal is damaged, or this version of the daemon cannot read it"
+                    "{id} is left out: its row in the journal is damaged, or this version of the \
+                     daemon cannot read it"
                 );
             }
 

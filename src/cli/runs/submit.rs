@@ -190,7 +190,8 @@ impl SubmitArguments {
         let (prefix, digits) = API_KEY;
         if key.strip_prefix(prefix).is_some_and(|rest| rest.len() == digits) {
             bail!(
-                "--key: this looks like your API key: put that into {KEY_VARIABLE}, and choose another idempotency key"
+                "--key: this looks like your API key: put that into {KEY_VARIABLE}, and choose \
+                 another idempotency key"
             );
         }
 

@@ -89,8 +89,8 @@ pub fn fields(study: &Study, system: &System) -> anyhow::Result<Map<String, Valu
         let (key, text) = set.split_once('=').context("an option without a value")?;
         let Some((_, field)) = FIELDS.into_iter().find(|(known, _)| *known == key) else {
             bail!(
-                "system `{}`: a daemon's request cannot set `{key}`: put it into the daemon's configuration or a preset \
-                 there, or run the study without --url",
+                "system `{}`: a daemon's request cannot set `{key}`: put it into the daemon's \
+                 configuration or a preset there, or run the study without --url",
                 system.name
             );
         };
@@ -150,7 +150,8 @@ mod tests {
     #[test]
     fn systems_become_requests() {
         let study = study(
-            "verifier = \"none\"\npreset = \"fast\"\nset = { \"run.fanout\" = 8, \"run.temperature\" = 0.0 }",
+            "verifier = \"none\"\npreset = \"fast\"\n\
+             set = { \"run.fanout\" = 8, \"run.temperature\" = 0.0 }",
         );
         let fields = fields(&study, &study.systems[0]).unwrap();
         let expected = json!({

@@ -92,9 +92,9 @@ pub fn check_shared(study: &Study, all: &[Settings]) -> anyhow::Result<()> {
     for (place, settings) in (1..).zip(others) {
         ensure!(
             settings.engines == first.engines && settings.pools == first.pools,
-            "system `{}` changes `engines` or `pools`, which all systems of a study share: give each model an engine \
-             or pool of its own name in the configuration, and let the system choose it (`agents.executor.engine`, \
-             `pool`)",
+            "system `{}` changes `engines` or `pools`, which all systems of a study share: give \
+             each model an engine or pool of its own name in the configuration, and let the \
+             system choose it (`agents.executor.engine`, `pool`)",
             study.systems[place].name
         );
     }
@@ -180,8 +180,8 @@ pub fn start(
                 .collect();
             ensure!(
                 hidden.is_empty(),
-                "system `{}`: its verifier `{}` sees {}, which `study.kinds` does not allow: add it there, or choose \
-                 another verifier",
+                "system `{}`: its verifier `{}` sees {}, which `study.kinds` does not allow: add \
+                 it there, or choose another verifier",
                 system.name,
                 names.verifier,
                 hidden.join(", ")

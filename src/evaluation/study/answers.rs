@@ -18,8 +18,8 @@ pub enum AnswersError {
     #[error("{}, line {line}: {reason}", path.display())]
     Line { path: PathBuf, line: usize, reason: String },
     #[error(
-        "{}, line {line}: {id} was not asked (or more often than `ask.repeats`); remove the line, or ask for more in \
-         the study", path.display()
+        "{}, line {line}: {id} was not asked (or more often than `ask.repeats`); remove the line, \
+         or ask for more in the study", path.display()
     )]
     NotAsked { path: PathBuf, line: usize, id: String },
 }

@@ -39,9 +39,9 @@ fn completions_name_every_command() {
 fn completed_by_bash(lines: &[&[&str]]) -> Vec<Vec<String>> {
     let (_folder, script) = file("completions.bash", &done(&["completions", "bash"]).stdout);
     let mut program = format!(
-        "set -u\nsource {}\ncomplete_words() {{\n  COMP_WORDS=(\"$@\")\n  COMP_CWORD=$(($# - 1))\n  COMPREPLY=()\n  \
-         _prime__agents prime-agents \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD - 1]}}\"\n  \
-         echo \"${{COMPREPLY[@]}}\"\n}}\n",
+        "set -u\nsource {}\ncomplete_words() {{\n  COMP_WORDS=(\"$@\")\n  COMP_CWORD=$(($# - \
+         1))\n  COMPREPLY=()\n  _prime__agents prime-agents \"${{COMP_WORDS[COMP_CWORD]}}\" \
+         \"${{COMP_WORDS[COMP_CWORD - 1]}}\"\n  echo \"${{COMPREPLY[@]}}\"\n}}\n",
         shown(&script)
     );
 

@@ -8,8 +8,8 @@ const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f2001
 fn keys_are_a_list_of_tables() {
     let zeros = "0".repeat(64);
     let file = format!(
-        "[[server.keys]]\nname = \"ci\"\nsha256 = \"{ABC}\"\nconcurrent_max = 4\n[[server.keys]]\nname = \"b-2\"\nsha256 = \
-         \"{zeros}\""
+        "[[server.keys]]\nname = \"ci\"\nsha256 = \"{ABC}\"\nconcurrent_max = 4\n[[server.keys]]\n\
+         name = \"b-2\"\nsha256 = \"{zeros}\""
     );
 
     let settings = with_file(&file).unwrap();
@@ -54,13 +54,13 @@ fn mistakes_in_keys_are_named() {
         (format!("sha256 = \"{ABC}\""), &["`server.keys.name` is missing"]),
         (
             format!("name = \"a\"\nsha256 = \"{ABC}\"\nconcurrent_max = -1"),
-            &[
-                "FILE:4: `server.keys.concurrent_max` is -1, but must be a whole number from 0 to 1000000",
-            ],
+            &["FILE:4: `server.keys.concurrent_max` is -1, but must be a whole number from 0 to \
+                 1000000"],
         ),
         (
             format!(
-                "name = \"a\"\nsha256 = \"{ABC}\"\n[[server.keys]]\nname = \"b\"\nsha256 = \"{upper}\""
+                "name = \"a\"\nsha256 = \"{ABC}\"\n[[server.keys]]\nname = \"b\"\n\
+                 sha256 = \"{upper}\""
             ),
             &["`server.keys` has \"a\" and \"b\"", "of its own"],
         ),

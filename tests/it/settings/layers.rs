@@ -66,7 +66,8 @@ fn model_paths_in_a_file_are_relative_to_its_folder() {
     let path = folder.path().join("my.toml");
     fs::write(
         &path,
-        "[engines.a]\nmodel = \"a.gguf\"\n[engines.b]\nmodel = \"/models/b.gguf\"\n[engines.d]\nmodel = \"prime-tiny\"",
+        "[engines.a]\nmodel = \"a.gguf\"\n[engines.b]\nmodel = \"/models/b.gguf\"\n[engines.d]\n\
+         model = \"prime-tiny\"",
     )
     .unwrap();
 

@@ -98,6 +98,7 @@ fn the_reference_page_is_up_to_date() {
     let page = fs::read_to_string(path).unwrap_or_default();
     assert!(
         page == reference_markdown(),
-        "docs/configuration.md is stale; run `prime-agents config schema --markdown > docs/configuration.md`"
+        "docs/configuration.md is stale; run `prime-agents config schema --markdown > \
+         docs/configuration.md`"
     );
 }

@@ -40,7 +40,8 @@ fn take(stream: &TcpStream, taken: &Sender<(String, Vec<u8>)>) {
     reader.read_exact(&mut body).unwrap();
 
     taken.send((head[0].clone(), body)).unwrap();
-    let answer = "HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    let answer = "HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 0\r\n\
+         Connection: close\r\n\r\n";
     let mut stream = stream;
     stream.write_all(answer.as_bytes()).unwrap();
 }

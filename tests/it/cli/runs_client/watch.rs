@@ -133,8 +133,8 @@ fn a_watch_bears_a_daemon_that_comes_back_slowly() {
         (
             "200 OK",
             format!(
-                ": alive\n\nid: 1\nevent: started\ndata: {{}}\n\nid: 2\nevent: step\ndata: {{\"event\":\"step\"}}\n\n\
-                 event: result\ndata: {record}\n\n"
+                ": alive\n\nid: 1\nevent: started\ndata: {{}}\n\nid: 2\nevent: step\n\
+                 data: {{\"event\":\"step\"}}\n\nevent: result\ndata: {record}\n\n"
             ),
         ),
     ]);
