@@ -41,16 +41,28 @@ fn request(number: usize) -> Value {
     let discs = optimised(13, 6) + number % 3;
     match number % 5 {
         0 | 1 => {
-            json!({"task": "tower-of-hanoi", "input": {"n": discs, "from": 0, "to": 2}, "fanout": 1, "seed": number})
+            json!({
+                "task": "tower-of-hanoi", "input": {"n": discs, "from": 0, "to": 2}, "fanout": 1,
+                "seed": number,
+            })
         }
         2 => {
-            json!({"task": "tower-of-hanoi", "input": {"n": discs - 1, "from": 0, "to": 1}, "fanout": 2, "seed": number})
+            json!({
+                "task": "tower-of-hanoi", "input": {"n": discs - 1, "from": 0, "to": 1},
+                "fanout": 2, "seed": number,
+            })
         }
         3 => {
-            json!({"task": "bubble-sort", "difficulty": "hard", "index": number % 200, "fanout": 2, "seed": number})
+            json!({
+                "task": "bubble-sort", "difficulty": "hard", "index": number % 200, "fanout": 2,
+                "seed": number,
+            })
         }
         _ => {
-            json!({"task": "dfa-simulation", "difficulty": "hard", "index": number % 200, "fanout": 3, "seed": number})
+            json!({
+                "task": "dfa-simulation", "difficulty": "hard", "index": number % 200, "fanout": 3,
+                "seed": number,
+            })
         }
     }
 }

@@ -29,7 +29,10 @@ const ALLOWANCE: Duration = Duration::from_secs(optimised(2, 10));
 
 fn run(seed: usize) -> Value {
     let discs = optimised(17, 15);
-    json!({"task": "tower-of-hanoi", "input": {"n": discs, "from": 0, "to": 2}, "fanout": 1, "seed": seed})
+    json!({
+        "task": "tower-of-hanoi", "input": {"n": discs, "from": 0, "to": 2}, "fanout": 1,
+        "seed": seed,
+    })
 }
 
 /// Waits until the daemon is ready or not; returns the body of `/readyz` and how long that took.

@@ -22,7 +22,9 @@ const ROOM: u64 = 256 << 10;
 
 /// A run of 2^n - 1 steps, with errors where the executor makes some.
 fn lively(n: u32, seed: u64) -> Value {
-    json!({"task": "tower-of-hanoi", "input": {"n": n, "from": 0, "to": 2}, "fanout": 1, "seed": seed})
+    json!({
+        "task": "tower-of-hanoi", "input": {"n": n, "from": 0, "to": 2}, "fanout": 1, "seed": seed,
+    })
 }
 
 #[test]

@@ -83,7 +83,10 @@ const PAIRS: [Pair; 3] = [
 /// Too long for the journal's room. With this seed no error ends the run early where nothing
 /// rejects it.
 fn request() -> Value {
-    json!({"task": "tower-of-hanoi", "input": {"n": 14, "from": 0, "to": 2}, "fanout": 1, "max_rounds": 1, "seed": 9})
+    json!({
+        "task": "tower-of-hanoi", "input": {"n": 14, "from": 0, "to": 2}, "fanout": 1,
+        "max_rounds": 1, "seed": 9,
+    })
 }
 
 /// The lines of a run's trace.

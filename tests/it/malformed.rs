@@ -114,15 +114,24 @@ fn scratch(bytes: &mut Vec<u8>, (place, act, byte): &Scratch) {
 /// Valid requests, with the routes that accept them.
 fn bodies() -> Vec<(&'static str, Value)> {
     let run = json!({
-        "task": "n-queens", "difficulty": "easy", "index": 3, "base_seed": 42, "fanout": 2, "speculate": true, "max_rounds": 2, "seed": 5,
-        "temperature": 0.5, "top_p": 0.9, "preset": "fast", "budget": {"steps": 50, "tokens": 1_000, "wall_ms": 1_000},
+        "task": "n-queens", "difficulty": "easy", "index": 3, "base_seed": 42, "fanout": 2,
+        "speculate": true, "max_rounds": 2, "seed": 5,
+        "temperature": 0.5, "top_p": 0.9, "preset": "fast",
+        "budget": {"steps": 50, "tokens": 1_000, "wall_ms": 1_000},
         "agents": {"executor": "reference", "verifier": "rules", "coordinator": "threshold"},
     });
     let problem = json!({
         "problem": {
-            "statement": "Write n as a product of two factors above 1.", "input": {"n": 15}, "steps": "stepwise",
-            "answer": {"schema": {"type": "object", "required": ["x"], "properties": {"x": {"type": "integer"}}}},
-            "constraints": [{"name": "product", "severity": "critical", "check": "answer.x * 3 == input.n"}],
+            "statement": "Write n as a product of two factors above 1.", "input": {"n": 15},
+            "steps": "stepwise",
+            "answer": {
+                "schema": {
+                    "type": "object", "required": ["x"], "properties": {"x": {"type": "integer"}},
+                },
+            },
+            "constraints": [
+                {"name": "product", "severity": "critical", "check": "answer.x * 3 == input.n"},
+            ],
         },
         "budget": {"steps": 20},
     });
@@ -130,15 +139,23 @@ fn bodies() -> Vec<(&'static str, Value)> {
         "model": "prime/fast", "n": 2, "max_tokens": 500, "temperature": 0.5, "seed": 1,
         "messages": [
             {"role": "system", "content": "Solve."},
-            {"role": "user", "content": [{"type": "text", "text": "```json\n{\"task\": \"n-queens\"}\n```"}]},
+            {
+                "role": "user",
+                "content": [{"type": "text", "text": "```json\n{\"task\": \"n-queens\"}\n```"}],
+            },
         ],
         "response_format": {"type": "text"}, "prime": {"budget": {"steps": 20}},
     });
     let streamed = json!({
         "model": "prime", "stream": true, "stream_options": {"include_usage": true},
-        "messages": [{"role": "user", "content": "{\"task\": \"bubble-sort\", \"input\": {\"a\": [2, 1]}}"}],
+        "messages": [
+            {"role": "user", "content": "{\"task\": \"bubble-sort\", \"input\": {\"a\": [2, 1]}}"},
+        ],
     });
-    let judged = json!({"task": "bubble-sort", "difficulty": "easy", "index": 0, "action": "CMP 0 1", "kinds": ["format"]});
+    let judged = json!({
+        "task": "bubble-sort", "difficulty": "easy", "index": 0, "action": "CMP 0 1",
+        "kinds": ["format"],
+    });
     let mut all = vec![
         ("/v1/runs", run),
         ("/v1/runs", problem),

@@ -113,7 +113,10 @@ fn a_completion_has_the_answer_its_steps_and_the_facts_of_its_run() {
     assert_eq!(run["trajectories"], json!(1), "the preset `fast` has one trajectory");
     let (prompt, completion) =
         (run["tokens"]["prompt"].as_u64().unwrap(), run["tokens"]["completion"].as_u64().unwrap());
-    let usage = json!({"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion});
+    let usage = json!({
+        "prompt_tokens": prompt, "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+    });
     assert_eq!(body["usage"], usage);
 
     let again = complete(&daemon, &chat(&hanoi(), &json!({"seed": 7})));
@@ -123,7 +126,10 @@ fn a_completion_has_the_answer_its_steps_and_the_facts_of_its_run() {
 #[test]
 fn the_problem_is_in_the_last_message_or_in_prime() {
     let daemon = Daemon::start(&[]);
-    let line = json!({"id": "x", "task": "bubble-sort", "seed": 5, "input": {"a": [3, 1, 2]}, "answer": null, "steps": 9});
+    let line = json!({
+        "id": "x", "task": "bubble-sort", "seed": 5, "input": {"a": [3, 1, 2]}, "answer": null,
+        "steps": 9,
+    });
     for (request, task) in [
         (
             chat(
@@ -282,11 +288,10 @@ fn errors_have_the_shape_of_openai() {
     with(json!({"prime": {"task": "n-quens"}})).refused(400, Some("prime.task"), &["n-queens"]);
     let format =
         json!({"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "nothing"}}});
-    with(json!({"messages": [{"role": "user", "content": "What is 2 + 2?"}], "response_format": format})).refused(
-        400,
-        Some("response_format.json_schema.schema"),
-        &["nothing"],
-    );
+    with(json!({
+        "messages": [{"role": "user", "content": "What is 2 + 2?"}], "response_format": format,
+    }))
+    .refused(400, Some("response_format.json_schema.schema"), &["nothing"]);
 
     let misspelt = complete(&daemon, &chat(&json!({"task": "n-quens"}), &json!({"stream": true})));
     misspelt.refused(400, Some("messages[0].content"), &["`task`", "n-queens"]);
@@ -308,8 +313,13 @@ fn errors_have_the_shape_of_openai() {
 #[test]
 fn prose_is_solved_by_the_configured_executor() {
     let ask = json!({
-        "messages": [{"role": "system", "content": "Be short."}, {"role": "user", "content": "What is 2 + 2?"}],
-        "response_format": {"type": "json_schema", "json_schema": {"name": "sum", "schema": {"type": "integer"}}},
+        "messages": [
+            {"role": "system", "content": "Be short."},
+            {"role": "user", "content": "What is 2 + 2?"},
+        ],
+        "response_format": {
+            "type": "json_schema", "json_schema": {"name": "sum", "schema": {"type": "integer"}},
+        },
     });
     let replay = Daemon::start(&[
         "agents.executor.implementation=replay",

@@ -71,7 +71,8 @@ fn an_answer_that_the_verifier_objects_to_is_a_refusal() {
         |name: &str, check: &str| json!({"name": name, "severity": "minor", "check": check});
     let problem = json!({"problem": {
         "statement": "Give three different numbers.", "input": {}, "steps": "single",
-        "answer": {"schema": {"type": "array"}}, "constraints": [check("different", "answer[0] != answer[1]")],
+        "answer": {"schema": {"type": "array"}},
+        "constraints": [check("different", "answer[0] != answer[1]")],
     }, "fanout": 1, "max_rounds": 1});
 
     let answer = complete(&daemon, &chat(&problem, &json!({})));
@@ -98,7 +99,8 @@ fn an_answer_that_the_verifier_objects_to_is_a_refusal() {
 /// A function whose argument is the sorted list.
 fn sorter() -> Value {
     json!({"name": "sorted", "description": "Takes the sorted list", "parameters": {
-        "type": "object", "properties": {"sorted": {"type": "array", "items": {"$ref": "#/$defs/n"}}},
+        "type": "object",
+        "properties": {"sorted": {"type": "array", "items": {"$ref": "#/$defs/n"}}},
         "required": ["sorted"], "$defs": {"n": {"type": "integer"}},
     }})
 }
@@ -164,10 +166,14 @@ fn a_function_is_called_for_prose() {
     ]);
     let tools = json!([
         {"type": "function", "function": sorter()},
-        {"type": "function", "function": {"name": "give_up", "parameters": {"type": "object", "required": ["why"]}}},
+        {
+            "type": "function",
+            "function": {"name": "give_up", "parameters": {"type": "object", "required": ["why"]}},
+        },
     ]);
     let ask = json!({
-        "messages": [{"role": "user", "content": "Sort 2 and 1."}], "tools": tools, "tool_choice": "required",
+        "messages": [{"role": "user", "content": "Sort 2 and 1."}], "tools": tools,
+        "tool_choice": "required",
     });
 
     let answer = complete(&daemon, &chat(&json!({}), &ask));
@@ -181,7 +187,11 @@ fn a_function_is_called_for_prose() {
 fn an_answer_of_another_form_than_asked_for_is_a_refusal() {
     let daemon = Daemon::start(&[]);
     let run = json!({"task": "bubble-sort", "input": {"a": [3, 1, 2]}, "fanout": 1});
-    let format = |schema: Value| json!({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}});
+    let format = |schema: Value| {
+        json!({
+            "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}},
+        })
+    };
 
     let kept =
         complete(&daemon, &chat(&run, &format(json!({"type": "object", "required": ["sorted"]}))));
@@ -222,7 +232,15 @@ fn a_response_has_the_steps_then_the_answer() {
         (&json!("assistant"), &run_of(&daemon, &body["prime"])["answer"])
     );
 
-    let spent = daemon.post_text("/v1/responses", &ask(json!({"prime": {"task": "tower-of-hanoi", "input": {"n": 30, "from": 0, "to": 2}, "budget": {"steps": 9}}})));
+    let spent = daemon.post_text(
+        "/v1/responses",
+        &ask(json!({
+            "prime": {
+                "task": "tower-of-hanoi", "input": {"n": 30, "from": 0, "to": 2},
+                "budget": {"steps": 9},
+            },
+        })),
+    );
     assert_eq!(
         (&spent.body["status"], &spent.body["incomplete_details"]["reason"]),
         (&json!("incomplete"), &json!("max_output_tokens"))

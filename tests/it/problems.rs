@@ -11,7 +11,8 @@ fn factors() -> Value {
         "input": {"n": 35},
         "steps": "single",
         "answer": {"schema": {
-            "type": "object", "required": ["x", "y"], "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}
+            "type": "object", "required": ["x", "y"],
+            "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}
         }},
         "constraints": [
             {"name": "product", "severity": "critical", "check": "answer.x * answer.y == input.n"},
@@ -44,7 +45,9 @@ fn wrong_answers_are_rejected_and_right_ones_verified() {
         (&json!("verified"), &json!("problem"), &json!("input"))
     );
     assert_eq!(record["answer"], json!({"x": 5, "y": 7}));
-    let verification = json!({"verifier": "rules", "methods": ["rules"], "kinds": ["format", "terminal"], "steps": 1});
+    let verification = json!({
+        "verifier": "rules", "methods": ["rules"], "kinds": ["format", "terminal"], "steps": 1,
+    });
     assert_eq!(record["verification"], verification, "nothing was measured for this problem");
     assert_eq!((&record["outcome"], &record["votes"][0]["votes"]), (&json!("agreed"), &json!(2)));
     assert_eq!(record["labels"], json!(["executor `replay` replays given lines, not a model"]));
@@ -76,8 +79,14 @@ fn steps_are_checked_as_they_are_made() {
         "steps": "stepwise",
         "answer": {"pattern": "[0-9]+"},
         "constraints": [
-            {"name": "even", "severity": "critical", "check": "state.steps.all(step, int(step) % 2 == 0)"},
-            {"name": "last", "severity": "critical", "check": "answer == state.steps[size(state.steps) - 1]"},
+            {
+                "name": "even", "severity": "critical",
+                "check": "state.steps.all(step, int(step) % 2 == 0)",
+            },
+            {
+                "name": "last", "severity": "critical",
+                "check": "answer == state.steps[size(state.steps) - 1]",
+            },
         ],
     });
 
@@ -103,7 +112,9 @@ fn a_run_of_a_problem_survives_a_kill() {
     let endless = json!({
         "statement": "Count.",
         "steps": "stepwise",
-        "constraints": [{"name": "short", "severity": "minor", "check": "size(state.steps) < 100000"}],
+        "constraints": [
+            {"name": "short", "severity": "minor", "check": "size(state.steps) < 100000"},
+        ],
     });
     let sets = ["agents.executor.implementation=replay", r#"agents.executor.lines=["one"]"#];
     let daemon = Daemon::start(&sets);

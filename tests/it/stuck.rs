@@ -53,7 +53,9 @@ fn a_problem_whose_check_cannot_hold_ends_with_the_rejected_lines() {
     let problem = json!({
         "statement": "Write a number that is greater than itself.",
         "steps": "single",
-        "constraints": [{"name": "greater", "severity": "critical", "check": "int(answer) > int(answer)"}],
+        "constraints": [
+            {"name": "greater", "severity": "critical", "check": "int(answer) > int(answer)"},
+        ],
     });
 
     let record = stuck(&daemon, &json!({"problem": problem, "fanout": 2}));

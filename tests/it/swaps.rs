@@ -191,7 +191,9 @@ fn misbehaving_programs_fail_their_runs_but_not_the_daemon() {
     };
 
     for (name, _, failure) in faults {
-        let request = json!({"task": "tower-of-hanoi", "fanout": 1, "max_rounds": 1, "agents": {"verifier": name}});
+        let request = json!({
+            "task": "tower-of-hanoi", "fanout": 1, "max_rounds": 1, "agents": {"verifier": name},
+        });
         let run = daemon.submitted(&request);
         let record = daemon.finished(&run);
         assert_eq!(record["outcome"], "agent_failed", "{name}: {record}");

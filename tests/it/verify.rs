@@ -62,7 +62,11 @@ fn requests_of_clients_that_left_do_not_go_on() {
     let daemon = Daemon::start(&[]);
     // Each request would take minutes: its inputs all differ, and each takes milliseconds.
     let batch: Vec<_> = (0..10_000)
-        .map(|seed| json!({"task": "sudoku", "difficulty": "hard", "index": 0, "base_seed": seed, "answer": {}}))
+        .map(|seed| {
+            json!({
+                "task": "sudoku", "difficulty": "hard", "index": 0, "base_seed": seed, "answer": {},
+            })
+        })
         .collect();
 
     let request = post("/v1/verify", &json!({ "batch": batch }).to_string());

@@ -155,7 +155,8 @@ mod tests {
         );
         let fields = fields(&study, &study.systems[0]).unwrap();
         let expected = json!({
-            "preset": "fast", "budget": {"wall_ms": 5}, "agents": {"verifier": "none"}, "fanout": 8, "temperature": 0.0,
+            "preset": "fast", "budget": {"wall_ms": 5}, "agents": {"verifier": "none"},
+            "fanout": 8, "temperature": 0.0,
         });
         assert_eq!(Value::Object(fields), expected);
     }

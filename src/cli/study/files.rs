@@ -124,7 +124,11 @@ fn value(study: &Study) -> Value {
     let systems: Vec<Value> = study
         .systems
         .iter()
-        .map(|system| json!({ "name": system.name, "source": source(&system.source), "sets": system.sets }))
+        .map(|system| {
+            json!({
+                "name": system.name, "source": source(&system.source), "sets": system.sets,
+            })
+        })
         .collect();
 
     json!({

@@ -70,7 +70,11 @@ fn each_fault_is_found_at_its_step_with_its_type() {
     // One instance per output, each with another fault.
     let outputs = right("bubble-sort", "9");
     let actions = |place: usize| outputs[place]["actions"].as_array().unwrap().clone();
-    let put = |place: usize, actions: Vec<Value>| json!({"id": outputs[place]["id"], "actions": actions, "answer": outputs[place]["answer"]});
+    let put = |place: usize, actions: Vec<Value>| {
+        json!({
+            "id": outputs[place]["id"], "actions": actions, "answer": outputs[place]["answer"],
+        })
+    };
     let changed = |place: usize, at: usize, line: &str| {
         let mut actions = actions(place);
         actions[at] = line.into();

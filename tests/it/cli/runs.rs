@@ -206,7 +206,9 @@ fn another_base_seed_gives_another_instance_and_its_name_says_so() {
 #[test]
 fn an_input_of_ones_own_is_an_input_object_or_an_instance_line() {
     let input = json!({"a": [3, 1, 2]});
-    let line = json!({"id": "x", "task": "bubble-sort", "difficulty": "easy", "input": input, "answer": null});
+    let line = json!({
+        "id": "x", "task": "bubble-sort", "difficulty": "easy", "input": input, "answer": null,
+    });
     for value in [input, line] {
         let (_folder, path) = file("input.json", &value.to_string());
         for given in [shown(&path), &value.to_string()] {
@@ -234,7 +236,9 @@ fn a_trace_has_every_proposal_and_the_end() {
     assert_eq!(count("step"), result["proposals"]);
     assert_eq!(decided("backtrack"), result["backtracks"]);
     assert_eq!(count("voted"), result["rounds"]);
-    let end = json!({"event": "finished", "outcome": "agreed", "verified": true, "answer": result["answer"]});
+    let end = json!({
+        "event": "finished", "outcome": "agreed", "verified": true, "answer": result["answer"],
+    });
     assert_eq!(lines.last().unwrap(), &end);
     assert_eq!(lines[0], json!({"event": "started"}));
     assert!(lines[1]["action"].is_string() && lines[1]["score"].is_number(), "{}", lines[1]);
