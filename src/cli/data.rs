@@ -46,7 +46,12 @@ struct Source {
     #[arg(long = "difficulty", value_name = "LEVEL", value_parser = difficulty())]
     difficulties: Vec<Difficulty>,
     /// Instances per task and difficulty
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=i64::from(INDEX_LIMIT)))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(INDEX_LIMIT))
+    )]
     instances: u32,
     /// Base seed of the instances; 42, the benchmark's, is refused
     #[arg(long, value_name = "SEED", default_value_t = TRAINING_SEED)]
@@ -69,10 +74,20 @@ struct SftArguments {
     #[arg(long = "style", value_name = "STYLE", value_parser = ask, default_value = "compact")]
     styles: Vec<Ask>,
     /// With the style compact: most steps of an instance, spread evenly over its trace
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 64,
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
     steps: u64,
     /// For whole traces: leave out instances whose trace has more lines
-    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1_000,
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
     lines_max: u64,
 }
 
@@ -81,7 +96,12 @@ struct DpoArguments {
     #[command(flatten)]
     source: Source,
     /// Most steps of an instance, spread evenly over its trace
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 64,
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
     steps: u64,
     /// Trace of a run, as `runs trace` writes it: what its verifier preferred becomes pairs, in
     /// data/runs.parquet; repeatable
@@ -93,7 +113,12 @@ struct DpoArguments {
     #[arg(long, value_enum, requires = "traces", default_value_t = By::Verdict)]
     prefer: By,
     /// With rlaif: least difference of two scores that makes a pair [default: 0.1]
-    #[arg(long, value_name = "DIFFERENCE", value_parser = not_negative, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "DIFFERENCE",
+        value_parser = not_negative,
+        allow_negative_numbers = true
+    )]
     margin: Option<f64>,
     /// With rlaif: weight of the share of the proposals [default: 0.2]
     #[arg(long, value_name = "WEIGHT", value_parser = not_negative, allow_negative_numbers = true)]
@@ -145,7 +170,11 @@ struct GrpoArguments {
     source: Source,
     /// Style of the prompts: baseline, structured, sorting, state-machine or mathematical, for
     /// reward functions; turns, for environments. Repeatable: each instance gets one
-    #[arg(long = "style", value_name = "STYLE", default_values_t = [Style::Structured(Components::ALL)])]
+    #[arg(
+        long = "style",
+        value_name = "STYLE",
+        default_values_t = [Style::Structured(Components::ALL)]
+    )]
     styles: Vec<Style>,
 }
 

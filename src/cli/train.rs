@@ -28,7 +28,8 @@ fn trainer() -> PathBuf {
 }
 
 pub fn train(arguments: &TrainArguments) -> anyhow::Result<ExitCode> {
-    let status = Command::new(trainer()).args(&arguments.arguments).status().map_err(|error| match error.kind() {
+    let started = Command::new(trainer()).args(&arguments.arguments).status();
+    let status = started.map_err(|error| match error.kind() {
         ErrorKind::NotFound => anyhow!(
             "`{TRAINER}` is neither beside this program nor in PATH: build it with `cargo build \
              --release -p {TRAINER}`"

@@ -370,7 +370,8 @@ impl Launch for DurableLaunch<'_> {
         let number = trajectory.number();
         let index = number as usize;
 
-        // The wrapper that was given to `observe_with` looks both up while the run is being accepted.
+        // The wrapper that was given to `observe_with` looks both up while the run is being
+        // accepted.
         let watch = Arc::new(Watch::new(Arc::clone(trajectory), is_solved));
         self.load.watches.0.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(watch);
 

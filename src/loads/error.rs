@@ -25,7 +25,8 @@ pub enum LoadError {
     #[error(transparent)]
     Run(#[from] RunError),
     #[error(
-        "--journal {0}: the file exists, and a load test needs a journal of its own: name a new file"
+        "--journal {0}: the file exists, and a load test needs a journal of its own: name \
+         a new file"
     )]
     JournalExists(String),
     #[error("a part of the load could not be started")]

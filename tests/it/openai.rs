@@ -1,5 +1,5 @@
-//! The daemon from the side of OpenAI's clients: whole chat completions, models, errors. Streams are
-//! tested in [`crate::openai_streams`].
+//! The daemon from the side of OpenAI's clients: whole chat completions, models, errors. Streams
+//! are tested in `openai_streams`.
 
 use std::io::Read;
 

@@ -189,7 +189,9 @@ fn an_answer_of_another_form_than_asked_for_is_a_refusal() {
     let run = json!({"task": "bubble-sort", "input": {"a": [3, 1, 2]}, "fanout": 1});
     let format = |schema: Value| {
         json!({
-            "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}},
+            "response_format": {
+                "type": "json_schema", "json_schema": {"name": "x", "schema": schema},
+            },
         })
     };
 

@@ -24,7 +24,12 @@ pub struct TryArguments {
     #[command(flatten)]
     named: Named,
     /// Task, such as tower-of-hanoi
-    #[arg(long, value_parser = TaskParser, hide_possible_values = true, default_value = "tower-of-hanoi")]
+    #[arg(
+        long,
+        value_parser = TaskParser,
+        hide_possible_values = true,
+        default_value = "tower-of-hanoi"
+    )]
     task: String,
     /// Difficulty of the instance
     #[arg(long, value_name = "LEVEL", value_parser = difficulty(), default_value = "easy")]

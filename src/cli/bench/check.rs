@@ -34,7 +34,13 @@ pub struct CheckArguments {
     #[arg(long, value_name = "SEED", default_value_t = BASE_SEED)]
     base_seed: u64,
     /// Kinds of constraints to check; `transition` runs the algorithm beside the trace
-    #[arg(long, value_name = "KIND", value_parser = kind(), value_delimiter = ',', default_values_t = Kind::ALL)]
+    #[arg(
+        long,
+        value_name = "KIND",
+        value_parser = kind(),
+        value_delimiter = ',',
+        default_values_t = Kind::ALL
+    )]
     kinds: Vec<Kind>,
     /// Write the judgement of every line to this file, as JSON Lines
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

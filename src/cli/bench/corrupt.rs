@@ -17,17 +17,31 @@ use prime_bench::tasks::{self, AnyTask, BASE_SEED};
 #[derive(Args)]
 pub struct CorruptArguments {
     /// Task; repeatable [default: all]
-    #[arg(long = "task", value_name = "TASK", value_parser = TaskParser, hide_possible_values = true)]
+    #[arg(
+        long = "task",
+        value_name = "TASK",
+        value_parser = TaskParser,
+        hide_possible_values = true
+    )]
     tasks: Vec<String>,
     /// Traces per task, each with one corruption
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 200,
+        value_parser = clap::value_parser!(u64).range(1..=100_000)
+    )]
     traces: u64,
     /// Base seed of the instances
     #[arg(long, value_name = "SEED", default_value_t = BASE_SEED)]
     base_seed: u64,
     /// Write the table that results quote: every set of kinds of constraints, with a fixed number
     /// of traces and base seed
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["tasks", "traces", "base_seed", "output"])]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["tasks", "traces", "base_seed", "output"]
+    )]
     table: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]

@@ -29,7 +29,11 @@ pub struct ExportArguments {
     format: FileFormat,
     /// Style of the prompt column: baseline, structured, sorting, state-machine or mathematical;
     /// tasks that a style does not suit get the structured prompt
-    #[arg(long, value_parser = style_of_one_reply, default_value_t = Style::Structured(Components::ALL))]
+    #[arg(
+        long,
+        value_parser = style_of_one_reply,
+        default_value_t = Style::Structured(Components::ALL)
+    )]
     style: Style,
     /// Folder to write
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]

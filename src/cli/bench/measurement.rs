@@ -23,13 +23,28 @@ pub const CONCURRENT: usize = 8;
 #[derive(Args)]
 pub struct Measurement {
     /// Task; repeatable [default: the tasks that the built-in models were trained on]
-    #[arg(long = "task", value_name = "TASK", value_parser = TaskParser, hide_possible_values = true)]
+    #[arg(
+        long = "task",
+        value_name = "TASK",
+        value_parser = TaskParser,
+        hide_possible_values = true
+    )]
     tasks: Vec<String>,
     /// Difficulty; repeatable
-    #[arg(long = "difficulty", value_name = "LEVEL", value_parser = difficulty(), default_values = ["easy"])]
+    #[arg(
+        long = "difficulty",
+        value_name = "LEVEL",
+        value_parser = difficulty(),
+        default_values = ["easy"]
+    )]
     pub difficulties: Vec<Difficulty>,
     /// Instances (or steps) per task and difficulty
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100,
+        value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000)
+    )]
     pub instances: u32,
     /// Base seed; the default is neither the benchmark's nor one that the shipped model was trained
     /// on

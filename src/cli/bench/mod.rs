@@ -93,7 +93,12 @@ pub fn bench(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
 #[derive(Args)]
 pub struct ChosenTasks {
     /// Task; repeatable
-    #[arg(long = "task", value_name = "TASK", value_parser = TaskParser, hide_possible_values = true)]
+    #[arg(
+        long = "task",
+        value_name = "TASK",
+        value_parser = TaskParser,
+        hide_possible_values = true
+    )]
     tasks: Vec<String>,
     /// Category, for all of its tasks; repeatable
     #[arg(long = "category", value_name = "CATEGORY", value_parser = category())]
@@ -112,7 +117,12 @@ struct Chosen {
     #[arg(long = "difficulty", value_name = "LEVEL", value_parser = difficulty())]
     difficulties: Vec<Difficulty>,
     /// Instances per task and difficulty
-    #[arg(long, value_name = "N", default_value_t = INSTANCES, value_parser = clap::value_parser!(u32).range(1..=i64::from(INDEX_LIMIT)))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = INSTANCES,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(INDEX_LIMIT))
+    )]
     instances: u32,
     /// Base seed; 42 gives the benchmark, others give fresh instances
     #[arg(long, value_name = "SEED", default_value_t = BASE_SEED)]

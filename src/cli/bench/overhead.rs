@@ -25,10 +25,20 @@ const POOL: &str = "overhead-stub";
 #[derive(Args)]
 pub struct OverheadArguments {
     /// Turns per kind of agent, sequential and then concurrent
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = RangedU64ValueParser::<u32>::new().range(1..=10_000_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1000,
+        value_parser = RangedU64ValueParser::<u32>::new().range(1..=10_000_000)
+    )]
     turns: u32,
     /// Turns in flight in the concurrent measurement
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = RangedU64ValueParser::<u32>::new().range(1..=10_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 64,
+        value_parser = RangedU64ValueParser::<u32>::new().range(1..=10_000)
+    )]
     side_by_side: u32,
     #[command(flatten)]
     configuration: Configuration,

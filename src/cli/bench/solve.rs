@@ -26,7 +26,12 @@ pub struct SolveArguments {
     #[arg(long, value_enum, value_name = "SYSTEM")]
     system: Option<SystemName>,
     /// Instances solved at a time; with 1, `median s` is the time that one run takes
-    #[arg(long, value_name = "N", default_value_t = CONCURRENT, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = CONCURRENT,
+        value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000)
+    )]
     concurrent: usize,
 }
 

@@ -184,7 +184,8 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         "prime-agents-study-plan",
         &[(
             "Estimate time and price:",
-            "prime-agents study plan studies/headline.toml --prompt-price 0.1 --completion-price 0.4",
+            "prime-agents study plan studies/headline.toml --prompt-price 0.1 \
+             --completion-price 0.4",
         )],
     ),
     (

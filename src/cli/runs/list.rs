@@ -27,7 +27,12 @@ pub struct ListArguments {
     #[arg(long)]
     needs_review: bool,
     /// Runs per page, 1 to 1000
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100,
+        value_parser = clap::value_parser!(u32).range(1..=1_000)
+    )]
     limit: u32,
     /// Start after this run, the last one of the previous page
     #[arg(long, value_name = "ID", value_parser = run_id)]

@@ -19,7 +19,12 @@ pub struct ReviewsArguments {
     #[arg(value_parser = run_id)]
     id: String,
     /// Steps per page, 1 to 1000
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100,
+        value_parser = clap::value_parser!(u32).range(1..=1_000)
+    )]
     limit: u32,
     /// Start after this event, the last one of the previous page
     #[arg(long, value_name = "SEQ", default_value_t = 0)]

@@ -24,7 +24,12 @@ const API_KEY: (&str, usize) = ("prime_", 64);
 #[derive(Args)]
 pub struct SubmitArguments {
     /// Task, such as tower-of-hanoi
-    #[arg(value_parser = TaskParser, hide_possible_values = true, required_unless_present = "problem", conflicts_with = "problem")]
+    #[arg(
+        value_parser = TaskParser,
+        hide_possible_values = true,
+        required_unless_present = "problem",
+        conflicts_with = "problem"
+    )]
     task: Option<String>,
     /// Difficulty of the instance [default: easy]
     #[arg(long, value_name = "LEVEL", value_parser = difficulty())]
@@ -38,10 +43,20 @@ pub struct SubmitArguments {
     base_seed: Option<u64>,
     /// An input of the task or a line of the benchmark (JSON, or a file with it), instead of
     /// difficulty and index
-    #[arg(long, value_name = "FILE|JSON", value_hint = ValueHint::FilePath, conflicts_with_all = ["difficulty", "index", "base_seed"])]
+    #[arg(
+        long,
+        value_name = "FILE|JSON",
+        value_hint = ValueHint::FilePath,
+        conflicts_with_all = ["difficulty", "index", "base_seed"]
+    )]
     input: Option<PathBuf>,
     /// A problem of your own (JSON, or a file with it), instead of a task
-    #[arg(long, value_name = "FILE|JSON", value_hint = ValueHint::FilePath, conflicts_with_all = ["difficulty", "index", "base_seed", "input"])]
+    #[arg(
+        long,
+        value_name = "FILE|JSON",
+        value_hint = ValueHint::FilePath,
+        conflicts_with_all = ["difficulty", "index", "base_seed", "input"]
+    )]
     problem: Option<PathBuf>,
     #[command(flatten)]
     options: RunOptions,

@@ -15,7 +15,12 @@ pub struct Narrowing {
     #[arg(long = "system", value_name = "NAME")]
     systems: Vec<String>,
     /// This task of the study only; repeatable
-    #[arg(long = "task", value_name = "TASK", value_parser = TaskParser, hide_possible_values = true)]
+    #[arg(
+        long = "task",
+        value_name = "TASK",
+        value_parser = TaskParser,
+        hide_possible_values = true
+    )]
     tasks: Vec<String>,
     /// This level of the study only; repeatable
     #[arg(long = "difficulty", value_name = "LEVEL", value_parser = difficulty())]

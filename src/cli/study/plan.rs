@@ -32,10 +32,20 @@ pub struct PlanArguments {
     records: RecordsFile,
     /// Runs of each system that are tried first; 0 estimates from the records alone. They are not
     /// recorded
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = RangedU64ValueParser::<usize>::new().range(0..=1_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 3,
+        value_parser = RangedU64ValueParser::<usize>::new().range(0..=1_000)
+    )]
     trial: usize,
     /// Runs at a time
-    #[arg(long, value_name = "N", default_value_t = CONCURRENT, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = CONCURRENT,
+        value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000)
+    )]
     concurrent: usize,
     /// Price of a million prompt tokens
     #[arg(long, value_name = "PRICE", default_value_t = 0.0)]

@@ -35,7 +35,12 @@ pub struct RunArguments {
     #[command(flatten)]
     daemons: DaemonArguments,
     /// Runs at a time; with 1, latencies are those of a run that has the machine for itself
-    #[arg(long, value_name = "N", default_value_t = CONCURRENT, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = CONCURRENT,
+        value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000)
+    )]
     concurrent: usize,
     #[command(flatten)]
     configuration: Configuration,
@@ -158,7 +163,8 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     note!("{} runs recorded", tally.made);
     if let Some(reason) = tally.reason {
         note!(
-            "{} of them were not measured, and are due at the next `study run`; the first: {reason}",
+            "{} of them were not measured, and are due at the next `study run`; \
+             the first: {reason}",
             tally.not_measured
         );
     }

@@ -280,8 +280,8 @@ impl DaemonSystem {
         let text = format!("{}{request}{}", record.started_at, record.system);
         let key = format!("study-{:016x}", prime_bench::fnv1a(text.bytes()));
 
-        // Each attempt begins with the same daemon, which knows the run by its key if it was accepted
-        // there.
+        // Each attempt begins with the same daemon, which knows the run by its key if it was
+        // accepted there.
         let Daemons { urls, next, .. } = self.daemons.as_ref();
         let first = next.fetch_add(1, Ordering::Relaxed);
 

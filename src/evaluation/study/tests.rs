@@ -132,7 +132,8 @@ impl Model for Rote {
 
 fn one_shot(answer: Result<&'static str, &'static str>) -> Vec<Record> {
     let study = study(
-        "[[system]]\nname = \"baseline\"\nprompt = \"baseline\"\npool = \"mine\"\nmax_tokens = 77\n",
+        "[[system]]\nname = \"baseline\"\nprompt = \"baseline\"\npool = \"mine\"\n\
+         max_tokens = 77\n",
     );
     records(&study, || {
         StudySystem::OneShot(OneShotSystem {

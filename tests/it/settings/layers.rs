@@ -1,4 +1,4 @@
-//! Which layer wins, how values are read, and what loaded settings are worth: validation, hash, TOML.
+//! Which layer wins and how values are read; validation, hash and TOML of loaded settings.
 
 use std::fs;
 use std::path::Path;
