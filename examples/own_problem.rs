@@ -12,11 +12,19 @@ fn main() -> anyhow::Result<()> {
     let problem = Custom::read(&json!({
         "statement": "Give three different numbers from `of` that add up to `sum`.",
         "input": {"of": [3, 5, 8, 13], "sum": 21},
-        "answer": {"schema": {"type": "array", "items": {"type": "integer"}, "minItems": 3, "maxItems": 3}},
+        "answer": {
+            "schema": {"type": "array", "items": {"type": "integer"}, "minItems": 3, "maxItems": 3},
+        },
         "constraints": [
             {"name": "members", "severity": "critical", "check": "answer.all(n, n in input.of)"},
-            {"name": "different", "severity": "major", "check": "answer[0] != answer[1] && answer[1] != answer[2]"},
-            {"name": "sum", "severity": "critical", "check": "answer[0] + answer[1] + answer[2] == input.sum"},
+            {
+                "name": "different", "severity": "major",
+                "check": "answer[0] != answer[1] && answer[1] != answer[2]",
+            },
+            {
+                "name": "sum", "severity": "critical",
+                "check": "answer[0] + answer[1] + answer[2] == input.sum",
+            },
         ],
     }))?;
     let sets = [

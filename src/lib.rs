@@ -2,9 +2,9 @@
 //! solve algorithmic problems step by step, and every step is checked.
 //!
 //! This package is the program: its command line ([`cli`]), whole runs and single steps measured
-//! ([`evaluation`]), and the loads of the load test ([`loadtest`]). Everything else is in the crates
+//! ([`evaluation`]), and the loads of the load test ([`loads`]). Everything else is in the crates
 //! below it, of which ARCHITECTURE.md has the list; none of them knows this package.
 
 pub mod cli;
 pub mod evaluation;
-pub mod loadtest;
+pub mod loads;

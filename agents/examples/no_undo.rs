@@ -60,19 +60,23 @@ mod tests {
     async fn a_move_is_not_undone() {
         let limits =
             Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8, ..Limits::DEFAULT };
+
         let start =
             tasks::find("tower-of-hanoi").expect("listed").generate(Difficulty::Easy, 1).start();
         let first = start.reference().expect("a first move");
         let [word, disk, from, to] = first.split(' ').collect::<Vec<_>>()[..] else {
             panic!("{first}")
         };
+
         let mut trajectory = Trajectory::new(start, &limits);
         trajectory.machine.propose(&first).expect("legal");
         trajectory.settle(&first, true, &Verdict::default(), Decision::Proceed, &limits);
+
         let decide = async |line: &str| {
             let ruling = make().decide(&trajectory, line, &Verdict::default()).await;
             ruling.expect("a ruling").decision
         };
+
         assert_eq!(decide(&format!("{word} {disk} {to} {from}")).await, Decision::Backtrack);
         let onwards = trajectory.machine.reference().expect("a second move");
         assert_eq!(decide(&onwards).await, Decision::Proceed);

@@ -36,7 +36,7 @@ struct Report {
     open_runs: u64,
     waiting_runs: u64,
     oldest_waiting_ms: Option<u64>,
-    // Daemons of the version before do not say.
+    // Older daemons do not send it.
     #[serde(default)]
     blocked_runs: u64,
     #[serde(default)]
@@ -94,14 +94,17 @@ impl Report {
         } else {
             "the journal is a file of this daemon's own (journal.url is empty)\n"
         };
+
         let mut text = format!(
             "{table}{} open runs, {} wait for a node{oldest}\n{store}",
             self.open_runs, self.waiting_runs
         );
+
         if self.blocked_runs > 0 {
             text += &format!("{} of them wait for what no node has:\n", self.blocked_runs);
             text.extend(self.missing.iter().map(|missing| format!("  {missing}\n")));
         }
+
         text
     }
 }
@@ -142,6 +145,7 @@ mod tests {
             id: Some(if this { 41 } else { 42 }),
             lag_ms: this.then_some(900),
         };
+
         let nodes = vec![node("a:1", true, 9_100), node("b:2", false, -2_900)];
         let report = Report {
             shared: true,
@@ -152,6 +156,7 @@ mod tests {
             blocked_runs: 1,
             missing: vec!["pool `p`".to_owned()],
         };
+
         let text = report.text();
         for part in [
             "41",

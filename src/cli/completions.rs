@@ -21,10 +21,12 @@ pub fn completions(
     let name = command.get_name().to_owned();
     let mut script = Vec::new();
     generate(arguments.shell, &mut command, &name, &mut script);
+
     let mut script = String::from_utf8(script)?;
     if arguments.shell == Shell::Bash {
         script = with_matching_labels(&script, &name);
     }
+
     print(script)?;
     Ok(ExitCode::SUCCESS)
 }

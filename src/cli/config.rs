@@ -45,6 +45,7 @@ pub fn config(arguments: &ConfigArguments) -> anyhow::Result<ExitCode> {
             serde_json::to_string_pretty(&Settings::file_schema())? + "\n"
         }
     };
+
     print(text)?;
     Ok(ExitCode::SUCCESS)
 }

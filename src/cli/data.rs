@@ -18,7 +18,7 @@ use prime_bench::prompts::{Components, Style};
 use prime_bench::tasks::{AnyTask, BASE_SEED, Difficulty};
 use prime_dataset::training::{Ask, Kind, Options, Preference, Recorded, read_trace, write};
 
-/// Base seed of the instances by default: not the benchmark's, which nothing should be trained on.
+/// Default base seed of the instances: not the benchmark's, which nothing should be trained on.
 const TRAINING_SEED: u64 = 1_000;
 
 #[derive(Args)]
@@ -46,7 +46,12 @@ struct Source {
     #[arg(long = "difficulty", value_name = "LEVEL", value_parser = difficulty())]
     difficulties: Vec<Difficulty>,
     /// Instances per task and difficulty
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=i64::from(INDEX_LIMIT)))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(INDEX_LIMIT))
+    )]
     instances: u32,
     /// Base seed of the instances; 42, the benchmark's, is refused
     #[arg(long, value_name = "SEED", default_value_t = TRAINING_SEED)]
@@ -69,10 +74,20 @@ struct SftArguments {
     #[arg(long = "style", value_name = "STYLE", value_parser = ask, default_value = "compact")]
     styles: Vec<Ask>,
     /// With the style compact: most steps of an instance, spread evenly over its trace
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 64,
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
     steps: u64,
     /// For whole traces: leave out instances whose trace has more lines
-    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1_000,
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
     lines_max: u64,
 }
 
@@ -81,7 +96,12 @@ struct DpoArguments {
     #[command(flatten)]
     source: Source,
     /// Most steps of an instance, spread evenly over its trace
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 64,
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
     steps: u64,
     /// Trace of a run, as `runs trace` writes it: what its verifier preferred becomes pairs, in
     /// data/runs.parquet; repeatable
@@ -93,7 +113,12 @@ struct DpoArguments {
     #[arg(long, value_enum, requires = "traces", default_value_t = By::Verdict)]
     prefer: By,
     /// With rlaif: least difference of two scores that makes a pair [default: 0.1]
-    #[arg(long, value_name = "DIFFERENCE", value_parser = not_negative, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "DIFFERENCE",
+        value_parser = not_negative,
+        allow_negative_numbers = true
+    )]
     margin: Option<f64>,
     /// With rlaif: weight of the share of the proposals [default: 0.2]
     #[arg(long, value_name = "WEIGHT", value_parser = not_negative, allow_negative_numbers = true)]
@@ -145,7 +170,11 @@ struct GrpoArguments {
     source: Source,
     /// Style of the prompts: baseline, structured, sorting, state-machine or mathematical, for
     /// reward functions; turns, for environments. Repeatable: each instance gets one
-    #[arg(long = "style", value_name = "STYLE", default_values_t = [Style::Structured(Components::ALL)])]
+    #[arg(
+        long = "style",
+        value_name = "STYLE",
+        default_values_t = [Style::Structured(Components::ALL)]
+    )]
     styles: Vec<Style>,
 }
 
@@ -162,15 +191,17 @@ impl Source {
     fn selection(&self) -> anyhow::Result<Selection> {
         ensure!(
             self.base_seed != BASE_SEED,
-            "--base-seed {BASE_SEED}: these are the instances of the benchmark, on which nothing should be trained: give \
-             another"
+            "--base-seed {BASE_SEED}: these are the instances of the benchmark, on which nothing \
+             should be trained: give another"
         );
+
         let mut difficulties = self.difficulties.clone();
         if difficulties.is_empty() {
             difficulties = Difficulty::ALL.to_vec();
         }
         difficulties.sort_unstable();
         difficulties.dedup();
+
         Ok(Selection { difficulties, instances: self.instances, base_seed: self.base_seed })
     }
 }
@@ -188,6 +219,7 @@ fn make(
 ) -> anyhow::Result<ExitCode> {
     let (out, selection) = (&source.out, source.selection()?);
     ensure_folder_name("--out", out, "")?;
+
     let bar = bar(tasks.len() as u64 * selection.per_task(), "instance");
     let (interrupted_bar, folder) = (bar.clone(), out.display().to_string());
     end_with(move || {
@@ -196,16 +228,19 @@ fn make(
             interrupted(&interrupted_bar, "instance")
         )
     })?;
+
     let summary =
         write(out, tasks, &selection, options, recorded, threads(source.threads), &|| bar.inc(1))?;
     bar.finish_and_clear();
     note!("{}: {}, {}", out.display(), count(summary.files, "file"), count(summary.rows, "row"));
+
     if summary.left_out > 0 {
         note!(
             "{} without a row: their traces are too long, or no step of theirs fits",
             count(summary.left_out, "instance")
         );
     }
+
     ensure!(summary.rows > 0, "--out {}: there is nothing to train on in it", out.display());
     Ok(ExitCode::SUCCESS)
 }

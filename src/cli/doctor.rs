@@ -41,14 +41,18 @@ fn cpu() -> Finding {
         let line = info.lines().find(|line| line.starts_with(name))?;
         Some(line.split_once(':')?.1.trim().to_owned())
     };
+
     let model = field("model name").unwrap_or_else(|| "unknown model".to_owned());
     let flags = field("flags").unwrap_or_default();
+
+    // The worker would die of an illegal instruction, which explains nothing.
     if cfg!(target_arch = "x86_64") && !flags.split(' ').any(|flag| flag == "avx2") {
         let mend =
             "has no AVX2, which the engine is built for: build with RUSTFLAGS=-Ctarget-cpu=native"
                 .to_owned();
         return finding("cpu", Err(format!("{model} {mend}")));
     }
+
     finding("cpu", Ok(format!("{model}, {} cores for this process", cores())))
 }
 
@@ -73,6 +77,7 @@ fn account(spec: &EngineSpec, fit: &Fit) -> String {
     let needs = &fit.estimate;
     let devices = spec.device.all().len();
     let each = if devices > 1 { " each" } else { "" };
+
     let (mapped, holder) =
         if spec.device.is_cpu() { (" mapped from the file", "process") } else { ("", "driver") };
     let free = fit.free.iter().map(|free| format!("{} on {}", Bytes(free.free_bytes), free.device));
@@ -80,8 +85,10 @@ fn account(spec: &EngineSpec, fit: &Fit) -> String {
         none if none.is_empty() => "free memory unknown".to_owned(),
         all => format!("free: {}", all.join(", ")),
     };
+
     format!(
-        "{} (weights {}{mapped}, KV pool of {} tokens {}, compute {}{each}, {holder} {}{each}); {free}",
+        "{} (weights {}{mapped}, KV pool of {} tokens {}, compute {}{each}, {holder} {}{each}); \
+         {free}",
         Bytes(needs.total_bytes(devices)),
         Bytes(needs.weights_bytes),
         needs.kv_tokens,
@@ -106,6 +113,7 @@ fn engines(settings: &Settings, no_load: bool) -> Vec<Finding> {
                 continue;
             }
         };
+
         match prime_engine::check_fit(&spec) {
             Ok(fit) => {
                 findings.push(finding(format!("memory for {name}"), Ok(account(&spec, &fit))))
@@ -115,6 +123,7 @@ fn engines(settings: &Settings, no_load: bool) -> Vec<Finding> {
                 continue;
             }
         }
+
         if !no_load {
             findings.push(finding(what, decodes(&source, spec)));
         }
@@ -172,6 +181,7 @@ pub fn doctor(arguments: &DoctorArguments) -> anyhow::Result<ExitCode> {
     findings.extend(engines(&settings, arguments.no_load));
     findings.extend(pools(&settings)?);
     findings.push(port(&settings));
+
     let mut text = String::new();
     for Finding { what, detail } in &findings {
         let (mark, detail) = match detail {
@@ -180,6 +190,7 @@ pub fn doctor(arguments: &DoctorArguments) -> anyhow::Result<ExitCode> {
         };
         text += &format!("{mark}  {what}: {detail}\n");
     }
+
     print(text)?;
     let healthy = findings.iter().all(|finding| finding.detail.is_ok());
     Ok(ExitCode::from(u8::from(!healthy)))

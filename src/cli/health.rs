@@ -28,6 +28,7 @@ pub fn health(arguments: &HealthArguments) -> anyhow::Result<ExitCode> {
     let daemon = arguments.remote.base()?;
     let url = format!("{daemon}/{}", if arguments.ready { "readyz" } else { "livez" });
     let client = ClientBuilder::from(prime_http_client::builder(false)).timeout(TIMEOUT).build()?;
+
     match client.get(&url).send() {
         Ok(response) => {
             let status = response.status();

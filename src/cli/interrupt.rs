@@ -19,14 +19,17 @@ pub const INTERRUPTED: u8 = 130;
 fn listen(mut then: impl FnMut() + Send + 'static) -> anyhow::Result<()> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let mut signals = {
+        // A signal's handler registers with the runtime that is entered.
         let _entered = runtime.enter();
         signal(SignalKind::interrupt()).context("Ctrl-C cannot be handled")?
     };
+
     let wait = async move {
         while signals.recv().await.is_some() {
             then();
         }
     };
+
     thread::Builder::new().name("interrupt".to_owned()).spawn(move || runtime.block_on(wait))?;
     Ok(())
 }
@@ -85,6 +88,7 @@ impl<R: BufRead> BufRead for UntilInterrupt<R> {
 
     fn consume(&mut self, amount: usize) {
         if amount > 0 {
+            // The last byte consumed tells whether a line is still incomplete.
             let last =
                 self.input.fill_buf().ok().and_then(|buffer| buffer.get(amount - 1).copied());
             self.is_in_line = last != Some(b'\n');

@@ -33,7 +33,8 @@ struct CopyArguments {
     to: String,
 }
 
-/// Runs need the same as where they were accepted; nothing is executed here.
+/// The needs of copied runs are those that they had where they were accepted. Nothing is executed
+/// here, so none is met.
 struct Copying;
 
 impl Needs for Copying {
@@ -50,41 +51,50 @@ fn open(place: &str) -> anyhow::Result<Box<dyn Journal>> {
     if !["postgres://", "postgresql://"].iter().any(|scheme| place.starts_with(scheme)) {
         return Ok(Box::new(SqliteJournal::open(Path::new(place), SqliteOptions::default())?));
     }
+
     let node = format!("journal copy:{}", std::process::id());
     let needs: Option<Arc<dyn Needs>> = Some(Arc::new(Copying));
     let journal = PostgresJournal::open(
         place,
         PostgresOptions { node, needs, ..PostgresOptions::default() },
     )?;
+
     let others = journal.status()?.nodes.into_iter().filter(|node| !node.is_this);
     let others: Vec<_> = others.map(|node| node.name).collect();
+
     if !others.is_empty() {
         bail!(
-            "{}: these nodes use it: {}: stop them first (one that was killed is forgotten when its lease ends, once \
-             another node runs)",
+            "{}: these nodes use it: {}: stop them first (one that was killed is forgotten when \
+             its lease ends, once another node runs)",
             without_password(place),
             others.join(", ")
         );
     }
+
     Ok(Box::new(journal))
 }
 
 pub fn journal(arguments: &JournalArguments) -> anyhow::Result<ExitCode> {
     let JournalCommand::Copy(CopyArguments { from, to }) = &arguments.command;
+
     if !from.contains("://") && !Path::new(from).exists() {
         bail!(
-            "{from}: there is no such file: give the journal of a daemon (journal.path), or a postgres:// URL"
+            "{from}: there is no such file: give the journal of a daemon (journal.path), or a \
+             postgres:// URL"
         );
     }
     if from == to {
         bail!("{}: a journal cannot be copied to itself", without_password(from));
     }
+
     let source = open(from).context("the journal to read")?;
     let target = open(to).context("the journal to write")?;
+
     match copy(source.as_ref(), target.as_ref()) {
         Ok(Copied { runs, events, known, open }) => {
             print(format_args!(
-                "{runs} runs with {events} events are in both, all chains verified; {known} were there before, {open} are not over\n"
+                "{runs} runs with {events} events are in both, all chains verified; {known} were \
+                 there before, {open} are not over\n"
             ))?;
             Ok(ExitCode::SUCCESS)
         }

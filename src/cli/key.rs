@@ -40,8 +40,8 @@ pub fn key(arguments: &KeyArguments) -> anyhow::Result<ExitCode> {
     let KeyCommand::New { name, admin } = &arguments.command;
     let NewKey { key, sha256 } = NewKey::random();
     let text = format!(
-        "For the client, shown only once:\n{key}\n\nFor the daemon's configuration:\n[[server.keys]]\nname = \
-         \"{name}\"\nsha256 = \"{sha256}\"\n{}",
+        "For the client, shown only once:\n{key}\n\nFor the daemon's configuration:\n\
+         [[server.keys]]\nname = \"{name}\"\nsha256 = \"{sha256}\"\n{}",
         if *admin { "admin = true\n" } else { "" }
     );
     print(text)?;

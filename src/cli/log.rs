@@ -29,7 +29,7 @@ fn filter(level: LogLevel) -> EnvFilter {
     })
 }
 
-/// Lines that wait for whoever reads a daemon's standard error; further ones are dropped.
+/// Lines queued for a slow reader of a daemon's standard error; further ones are dropped.
 const LINES_MAX: usize = 16_384;
 
 /// Starts the log with the configured format and level.
@@ -37,8 +37,8 @@ pub fn start_log(settings: &Settings) -> LogControl {
     start(settings, BoxMakeWriter::new(std::io::stderr))
 }
 
-/// The same for a daemon, which must not wait for whoever reads its standard error: a pipe that is
-/// full would stop every run. Dropping the guard writes what waits, for at most a second.
+/// Like [`start_log`], but for a daemon: writing never blocks, because a full pipe on standard
+/// error would stop every run. Dropping the guard writes the queued lines, for at most a second.
 pub fn start_daemon_log(settings: &Settings) -> (LogControl, WorkerGuard) {
     let builder = NonBlockingBuilder::default()
         .buffered_lines_limit(LINES_MAX)
@@ -55,6 +55,7 @@ fn start(settings: &Settings, writer: BoxMakeWriter) -> LogControl {
         .with_writer(writer)
         // It would report its own failures with a panic where standard error is closed.
         .log_internal_errors(false);
+
     // A second start in one process (tests) keeps the first log.
     match settings.log.format {
         LogFormat::Text => {

@@ -50,7 +50,7 @@ impl Remote {
         spawn_blocking(move || ask(&client)).await.map_err(refused)?.map_err(refused)
     }
 
-    /// Sends what is done once, even if it is sent to several daemons.
+    /// Sends a request that has the same effect if several daemons get it.
     async fn post(&self, path: String, body: Option<Value>) -> Result<Value, ToolError> {
         self.ask(move |client| {
             let post =
@@ -61,13 +61,14 @@ impl Remote {
     }
 }
 
-/// Reads the events that come at once, or the first that come.
+/// Reads the events that are there already, or else waits for the first ones.
 fn first_events(client: &Client, id: &str, after: u64) -> Result<Vec<Event>, ClientError> {
     let (url, reader) = client.events(id, after)?.into_reader();
     let broken = |error: &dyn std::fmt::Display| ClientError::BrokenOff {
         url: url.clone(),
         reason: error.to_string(),
     };
+
     let mut messages = Events::new(reader);
     let mut found = Vec::new();
     while let Some(message) = messages.next_message().map_err(|error| broken(&error))? {
@@ -78,10 +79,11 @@ fn first_events(client: &Client, id: &str, after: u64) -> Result<Vec<Event>, Cli
             break;
         }
     }
+
     Ok(found)
 }
 
-/// The same, of the next daemon when one breaks off.
+/// Like [`first_events`], from the next daemon when one breaks off.
 fn first_events_of_any(client: &Client, id: &str, after: u64) -> Result<Vec<Event>, ClientError> {
     for _ in 1..client.daemons() {
         match first_events(client, id, after) {
@@ -89,6 +91,7 @@ fn first_events_of_any(client: &Client, id: &str, after: u64) -> Result<Vec<Even
             done => return done,
         }
     }
+
     first_events(client, id, after)
 }
 
@@ -101,9 +104,11 @@ impl Backend for Remote {
     async fn start(&self, request: Map<String, Value>) -> Result<Value, ToolError> {
         let request = Value::from(request);
         self.ask(move |client| {
+            // A second daemon that gets the request with the same key starts no second run.
             let key = client.own_key();
             let header = key.as_deref().map(|key| ("Idempotency-Key", key));
             let is_idempotent = key.is_some();
+
             client
                 .post(&Post {
                     path: "/v1/runs",
@@ -134,6 +139,7 @@ impl Backend for Remote {
 
     async fn events(&self, id: &str, watch: Watch) -> Result<Vec<Event>, ToolError> {
         let deadline = Instant::now() + watch.wait;
+
         let (id, client) = (id.to_owned(), Arc::clone(&self.0));
         // A channel, because nobody waits for a thread that is still reading at the deadline; the
         // next keep-alive ends it.
@@ -141,6 +147,7 @@ impl Backend for Remote {
         spawn_blocking(move || {
             drop(sender.blocking_send(first_events_of_any(&client, &id, watch.after)))
         });
+
         match timeout_at(deadline, events.recv()).await {
             Ok(Some(events)) => events.map_err(refused),
             Ok(None) | Err(_) => Ok(Vec::new()),
@@ -156,6 +163,7 @@ pub fn mcp(arguments: &McpArguments) -> anyhow::Result<ExitCode> {
     match &arguments.urls[..] {
         urls @ [_, ..] => {
             let bases = urls.iter().map(|url| remote::given(url)).collect::<Result<_, _>>()?;
+
             let client = Arc::new(Client::new(bases, authorization()?)?);
             let runtime = Builder::new_current_thread().enable_all().build()?;
             let served = runtime.block_on(serve_stdio(Arc::new(Remote(client))));

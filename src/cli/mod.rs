@@ -115,13 +115,16 @@ const ENGINE_WORKER: &str = "engine-worker";
 /// Runs the command of the process's arguments.
 pub fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
+    // Not a command of clap's, which would show it in the help and in completions.
     if arguments.get(1).is_some_and(|command| command == ENGINE_WORKER) {
         return prime_engine::worker_main();
     }
+
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(error) => return refused(&error),
     };
+
     let result = match arguments.command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Runs(arguments) => runs::runs(&arguments),
@@ -144,6 +147,7 @@ pub fn main() -> ExitCode {
         Command::Man(arguments) => man::man(&arguments, Arguments::command()),
         Command::Train(arguments) => train::train(&arguments),
     };
+
     result.unwrap_or_else(|error| failed(&error))
 }
 

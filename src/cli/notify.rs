@@ -11,7 +11,10 @@ use tokio::time::{MissedTickBehavior, interval};
 /// Notifies systemd. A failure is logged; the daemon does not depend on it.
 fn tell(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        tracing::warn!(%error, "cannot notify systemd: the socket in NOTIFY_SOCKET does not answer");
+        tracing::warn!(
+            %error,
+            "cannot notify systemd: the socket in NOTIFY_SOCKET does not answer"
+        );
     }
 }
 
@@ -33,10 +36,12 @@ pub fn ready(address: SocketAddr) {
                 }
             }
         }
+
         tell(&[
             NotifyState::Ready,
             NotifyState::Status(&format!("takes runs on http://{address}")),
         ]);
+
         if let Some(limit) = sd_notify::watchdog_enabled() {
             watchdog(limit).await;
         }

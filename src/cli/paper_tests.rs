@@ -52,6 +52,7 @@ fn every_row_has_a_command_that_parses_or_a_reason() {
             assert_eq!(command, "–", "{number}");
             continue;
         };
+
         let parsed = Arguments::try_parse_from(line.split(' '));
         let is_version =
             |error: &clap::Error| error.kind() == clap::error::ErrorKind::DisplayVersion;
@@ -60,6 +61,7 @@ fn every_row_has_a_command_that_parses_or_a_reason() {
             "{number}: {line}: {:?}",
             parsed.err()
         );
+
         for file in line
             .split(' ')
             .map(Path::new)
@@ -83,11 +85,13 @@ fn what_studies_show_exists_and_is_asked_for() {
         for name in code(names) {
             assert!(known.contains(name), "{number}: {name}");
         }
+
         let line = code(command).next().unwrap_or_default();
         let file = line.split(' ').next_back().unwrap_or_default();
         let study =
             prime_study::definition::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join(file))
                 .unwrap();
+
         let shown = |name| {
             let asked = |item: &&prime_study::tables::Item| {
                 study.choice.show.is_empty()
@@ -95,6 +99,7 @@ fn what_studies_show_exists_and_is_asked_for() {
             };
             ITEMS.iter().filter(asked).any(|item| item.ours.contains(&name))
         };
+
         assert!(code(names).all(shown), "{number}: {file} does not show {names}");
     }
 }
@@ -104,8 +109,10 @@ fn links_into_results_lead_to_a_table_or_a_figure() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
     let links: BTreeSet<&str> =
         PAGE.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0)).collect();
+
     let results: Vec<_> = links.into_iter().filter_map(|link| link.split_once(".html#")).collect();
     assert!(!results.is_empty());
+
     for (report, anchor) in results {
         let page = std::fs::read_to_string(docs.join(format!("{report}.html"))).unwrap();
         assert!(page.contains(&format!("id=\"{anchor}\"")), "{report}: {anchor}");

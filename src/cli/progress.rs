@@ -60,7 +60,7 @@ impl Session {
         Self::with_parts(total, unit, 1, unit)
     }
 
-    /// Each unit consists of so many parts, which the bar shows.
+    /// Starts a session whose bar shows parts, of which each unit has the given number.
     ///
     /// # Errors
     /// When SIGINT cannot be handled.
@@ -72,13 +72,14 @@ impl Session {
     ) -> anyhow::Result<Self> {
         let interrupts = signal(SignalKind::interrupt()).context("Ctrl-C cannot be handled")?;
         let (total, parts) = (total as u64, u64::from(parts));
+
         let bar = bar(total * parts, part);
         bar.set_style(style("{wide_bar} {pos}/{len} {msg}, {elapsed} elapsed, {eta} left"));
         bar.enable_steady_tick(TICK);
         Ok(Self { bar, total, done: 0, unit, parts, interrupts, is_interrupted: false })
     }
 
-    /// Call it after each part of a unit.
+    /// Returns a function to call after each part of a unit.
     pub fn on_part(&self) -> impl Fn() + use<> {
         let bar = self.bar.clone();
         move || bar.inc(1)
@@ -95,7 +96,9 @@ impl Session {
         if self.is_interrupted {
             return Ok(None);
         }
+
         let result = tokio::select! {
+            // Ctrl-C counts even if the work ends at the same moment.
             biased;
             _ = self.interrupts.recv() => {
                 self.is_interrupted = true;
@@ -103,6 +106,7 @@ impl Session {
             }
             result = work => result?,
         };
+
         self.done += 1;
         self.bar.set_position(self.done * self.parts);
         Ok(Some(result))

@@ -22,6 +22,7 @@ pub fn listen(configuration: Configuration, log: LogControl) -> Reloads {
     if let Err(error) = &hangups {
         tracing::warn!(%error, "SIGHUP cannot be handled: reload with POST /v1/reload");
     }
+
     let reloader = Reloader { configuration, log, reloads };
     actix::spawn(reloader.run(hangups.ok(), requests));
     Reloads { settings, requests: Some(wanted) }
@@ -73,10 +74,12 @@ impl Reloader {
             tracing::error!("configuration not reloaded, the old one stays in effect: {error}");
             error.to_string()
         })?;
+
         let level = settings.log.level;
         let taken = self.hand_over(settings).await.inspect_err(|error| {
             tracing::error!("configuration not reloaded, the old agents stay: {error}");
         })?;
+        // A configuration that was refused must not change the log either.
         self.log.set_level(level);
         tracing::info!(taken = ?taken.taken, at_next_start = ?taken.at_next_start,
             "configuration reloaded");

@@ -15,15 +15,17 @@ pub const KEY_VARIABLE: &str = "PRIME_API_KEY";
 /// The key of the environment, if there is one.
 ///
 /// # Errors
-/// When it has other characters than a key can have.
+/// When it contains characters that a key cannot have.
 pub fn key() -> anyhow::Result<Option<String>> {
     let key = std::env::vars_os().find(|(name, _)| name == KEY_VARIABLE).map(|(_, key)| key);
     let Some(key) = key.filter(|key| !key.is_empty()) else { return Ok(None) };
+
     let visible = key.to_str().filter(|key| key.bytes().all(|byte| byte.is_ascii_graphic()));
     match visible {
         Some(key) => Ok(Some(key.to_owned())),
         None => bail!(
-            "{KEY_VARIABLE}: a key has visible ASCII characters only, and this has others: set it again"
+            "{KEY_VARIABLE}: a key has visible ASCII characters only, and this has others: set it \
+             again"
         ),
     }
 }
@@ -40,10 +42,10 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// The daemons' URLs, at least one, without a slash at their ends.
+    /// The daemons' URLs, at least one, without trailing slashes.
     ///
     /// # Errors
-    /// When a URL that was given is none, or the configuration does not say where a daemon is.
+    /// When a given URL is not a daemon's, or the configuration does not say where a daemon is.
     pub fn bases(&self) -> anyhow::Result<Vec<String>> {
         if self.urls.is_empty() {
             return Ok(vec![reachable(self.configuration.load()?.server.bind)?]);
@@ -63,7 +65,7 @@ impl Remote {
     }
 }
 
-/// The URL that `--url` gives, without a slash at its end.
+/// The URL that `--url` gives, without a trailing slash.
 ///
 /// # Errors
 /// When it cannot be a daemon's.
@@ -87,6 +89,7 @@ fn reachable(bind: SocketAddr) -> anyhow::Result<String> {
     if bind.port() == 0 {
         bail!("server.bind = {bind} lets the daemon take any port: say with --url which it took");
     }
+
     let ip = match bind.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),

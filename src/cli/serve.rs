@@ -22,6 +22,7 @@ pub fn serve(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let configuration = arguments.configuration.clone();
     // Its thread must start outside the event loop.
     let telemetry = Telemetry::start(&settings.telemetry.otlp_endpoint)?;
+
     actix::System::new().block_on(async {
         let reloads = reload::listen(configuration, log);
         let app = App::start(settings)?;

@@ -40,7 +40,7 @@ impl Table {
         self.rows.iter().map(block).collect::<Vec<_>>().join("\n")
     }
 
-    /// The table within so many columns; `None`: as wide as it is.
+    /// The table within `columns`; `None` sets no limit.
     fn within(&self, columns: Option<usize>) -> String {
         let markdown = self.markdown();
         let width = markdown.lines().map(|line| line.chars().count()).max().unwrap_or_default();
@@ -65,7 +65,8 @@ mod tests {
             ["task", "accuracy"],
             [[cell("n-queens"), cell("1.0")], [cell("24-game"), cell("")]],
         );
-        let markdown = "| task     | accuracy |\n|----------|----------|\n| n-queens | 1.0      |\n| 24-game  |          |\n";
+        let markdown = "| task     | accuracy |\n|----------|----------|\n| n-queens | 1.0      |\n\
+             | 24-game  |          |\n";
         assert_eq!(table.within(None), markdown);
         assert_eq!(table.within(Some(23)), markdown);
         assert_eq!(

@@ -28,12 +28,15 @@ fn trainer() -> PathBuf {
 }
 
 pub fn train(arguments: &TrainArguments) -> anyhow::Result<ExitCode> {
-    let status = Command::new(trainer()).args(&arguments.arguments).status().map_err(|error| match error.kind() {
+    let started = Command::new(trainer()).args(&arguments.arguments).status();
+    let status = started.map_err(|error| match error.kind() {
         ErrorKind::NotFound => anyhow!(
-            "`{TRAINER}` is neither beside this program nor in PATH: build it with `cargo build --release -p {TRAINER}`"
+            "`{TRAINER}` is neither beside this program nor in PATH: build it with `cargo build \
+             --release -p {TRAINER}`"
         ),
         _ => anyhow!("`{TRAINER}` cannot be started: {error}"),
     })?;
+
     // A process killed by a signal has no exit code.
     Ok(ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
 }

@@ -70,6 +70,7 @@ pub fn json_or_file<T: DeserializeOwned>(option: &str, path: &Path) -> anyhow::R
     if let Some(text) = path.to_str().filter(|text| text.trim_start().starts_with(['{', '['])) {
         return serde_json::from_str(text).with_context(|| format!("{option}: is not JSON"));
     }
+
     let place = format!("{option} {}", path.display());
     let mut text = String::new();
     let file = File::open(path).with_context(|| format!("{place}: cannot be read"))?;
@@ -77,11 +78,13 @@ pub fn json_or_file<T: DeserializeOwned>(option: &str, path: &Path) -> anyhow::R
     file.take(JSON_BYTES_MAX + 1)
         .read_to_string(&mut text)
         .with_context(|| format!("{place}: cannot be read"))?;
+
     ensure!(
         text.len() as u64 <= JSON_BYTES_MAX,
         "{place}: longer than {} MiB",
         JSON_BYTES_MAX >> 20
     );
+
     serde_json::from_str(&text).with_context(|| format!("{place}: is not JSON"))
 }
 

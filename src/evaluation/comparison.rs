@@ -30,8 +30,8 @@ pub struct Instances {
     pub difficulty: Difficulty,
     pub count: u32,
     pub base_seed: u64,
-    /// Runs at a time: 1 measures how long one run takes. Fewer run together where the runtime has
-    /// no room for more.
+    /// Most concurrent runs; 1 measures how long one run takes. The runtime's own limits may allow
+    /// fewer.
     pub concurrent: usize,
 }
 
@@ -85,6 +85,8 @@ impl SystemRuns {
     pub fn median_seconds(&self) -> f64 {
         let mut seconds: Vec<f64> = self.judged.iter().map(|run| run.seconds).collect();
         seconds.sort_by(f64::total_cmp);
+
+        // With an odd count both indexes are the same.
         let (below, above) = (seconds.len().saturating_sub(1) / 2, seconds.len() / 2);
         match (seconds.get(below), seconds.get(above)) {
             (Some(below), Some(above)) => f64::midpoint(*below, *above),
@@ -114,11 +116,12 @@ pub async fn evaluate(
     let problems = instances.of(task);
     let plans: Vec<RunPlan> =
         problems.iter().map(|problem| budgeted(&system.plan, problem.as_ref())).collect();
-    // Few runs at a time: a run's wall-clock budget must measure that run, not a queue before the
-    // engine.
+    // Few runs are concurrent, because a run's wall-clock budget must measure that run, not a queue
+    // before the engine. But a cell always has room for all trajectories of one run.
     let widest = plans.iter().map(|plan| plan.fanout).max().unwrap_or_default();
     let seed = system.sampling.seed;
     let running = RunningSystem::start(system, runtime, TURNS_IN_FLIGHT.max(widest));
+
     let started = Instant::now();
     let solved = async |(index, (problem, plan)): (usize, (&Arc<dyn Problem>, RunPlan))| {
         let (outcome, seconds) =
@@ -128,9 +131,12 @@ pub async fn evaluate(
         on_run(&run);
         Ok(run)
     };
+
     let runs = problems.iter().zip(plans).enumerate().map(solved);
+    // In the order of the instances, so that "the first failure" is the same in every measurement.
     let judged: Vec<Result<JudgedRun, RuntimeEnded>> =
         stream::iter(runs).buffered(instances.concurrent.max(1)).collect().await;
+
     let seconds = started.elapsed().as_secs_f64();
     let judged = judged.into_iter().collect::<Result<_, _>>().map_err(|ended| ended.to_string())?;
     Ok(SystemRuns { judged, seconds })

@@ -6,9 +6,9 @@ use prime_bench::tasks::sampling::state_on_trace;
 use prime_bench::tasks::{AnyTask, Difficulty, Machine, TaskRng};
 use prime_protocol::{Limits, Score, Trajectory};
 
-/// Lines tried of each mutation.
+/// Lines tried per mutation.
 const LINES_MAX: usize = 32;
-/// The largest number that replaces others.
+/// Numbers from 0 to this one are tried in place of any number.
 const NUMBER_SMALL: u32 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,10 +50,13 @@ fn changed(line: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let is_digit = |c: char| c.is_ascii_digit();
     let mut end = 0;
+
     while let Some(start) = line[end..].find(is_digit).map(|at| end + at) {
         end = line[start..].find(|c| !is_digit(c)).map_or(line.len(), |length| start + length);
+
         // Larger numbers are neither sizes nor indices.
         let Ok(number) = line[start..end].parse::<u32>() else { continue };
+
         let near = [number.saturating_sub(1), number.saturating_add(1)];
         for other in (0..=NUMBER_SMALL).chain(near).filter(|other| *other != number) {
             let changed = format!("{}{other}{}", &line[..start], &line[end..]);
@@ -71,6 +74,7 @@ fn alternatives<'f>(forms: &[&'f str]) -> Vec<Vec<&'f str>> {
         .iter()
         .flat_map(|form| form.split('<').skip(1))
         .filter_map(|rest| rest.split('>').next());
+
     let words = fields.filter(|field| !field.starts_with('[') && field.contains('|'));
     words.map(|field| field.split('|').collect()).collect()
 }
@@ -79,11 +83,13 @@ fn alternatives<'f>(forms: &[&'f str]) -> Vec<Vec<&'f str>> {
 /// letter replaced.
 fn reworded(line: &str, forms: &[&str]) -> Vec<String> {
     let words: Vec<&str> = line.split(' ').collect();
+
     let with = |at: usize, word: &str| {
         let mut words = words.clone();
         words[at] = word;
         words.join(" ")
     };
+
     let groups = alternatives(forms);
     let mut lines = Vec::new();
     for (at, word) in words.iter().enumerate() {
@@ -93,17 +99,22 @@ fn reworded(line: &str, forms: &[&str]) -> Vec<String> {
             .flatten()
             .filter(|other| *other != word);
         lines.extend(others.map(|other| with(at, other)));
+
         lines.push(with(at, "-"));
+
         let mut fewer = words.clone();
         fewer.remove(at);
         lines.push(fewer.join(" "));
+
         if at > 0 {
             let mut exchanged = words.clone();
             exchanged.swap(at - 1, at);
             lines.push(exchanged.join(" "));
         }
     }
+
     let letters = line.char_indices().filter(|(_, c)| c.is_ascii_alphabetic());
+    // ASCII letters are one byte each, so `at + 1` is a character boundary.
     lines.extend(letters.map(|(at, c)| {
         // The next letter, wrapping around.
         let next = match c {
@@ -113,6 +124,7 @@ fn reworded(line: &str, forms: &[&str]) -> Vec<String> {
         };
         format!("{}{next}{}", &line[..at], &line[at + 1..])
     }));
+
     lines.retain(|other| other != line && !other.is_empty());
     lines
 }
@@ -146,6 +158,7 @@ impl Mutation {
             }
             Self::OtherChoice => machine.choices().unwrap_or_default(),
         };
+
         (after, lines)
     }
 }
@@ -165,6 +178,7 @@ fn garbage(right: &str, rng: &mut TaskRng) -> Vec<String> {
 fn labelled(machine: Box<dyn Machine>, line: String, is_right: bool) -> Labelled {
     let limits =
         Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
+
     let mut trajectory = Trajectory::new(machine, &limits);
     let label = match (trajectory.machine.propose(&line), is_right) {
         (Ok(()), true) => Label::Right,
@@ -174,7 +188,7 @@ fn labelled(machine: Box<dyn Machine>, line: String, is_right: bool) -> Labelled
     Labelled { trajectory, line, label }
 }
 
-/// Whether the reference verifier rejects it.
+/// Whether the reference verifier rejects the step.
 async fn is_wrong(step: &Labelled) -> bool {
     let verdict = ReferenceVerifier.judge(&step.trajectory, &step.line).await;
     verdict.is_ok_and(|verdict| verdict.score > Score::ZERO)
@@ -184,9 +198,11 @@ async fn is_wrong(step: &Labelled) -> bool {
 async fn applicable(machine: &dyn Machine, right: &str, rng: &mut TaskRng) -> Option<Labelled> {
     let mut mutations = Mutation::ALL;
     rng.shuffle(&mut mutations);
+
     for mutation in mutations {
         let (machine, mut lines) = mutation.of(machine, right);
         rng.shuffle(&mut lines);
+        // Only some variants: each costs a fork of the machine and a verdict.
         for line in lines.into_iter().take(LINES_MAX) {
             let step = labelled(machine.fork(), line, false);
             if step.label == Label::Applicable && is_wrong(&step).await {
@@ -211,10 +227,12 @@ pub async fn labelled_steps(
     for _ in 0..count {
         let machine = state_on_trace(task, difficulty, base_seed, &mut rng);
         let Some(right) = machine.reference() else { continue };
+
         steps.extend(applicable(machine.as_ref(), &right, &mut rng).await);
         let refused =
             garbage(&right, &mut rng).into_iter().map(|line| labelled(machine.fork(), line, false));
         steps.extend(refused.into_iter().find(|step| step.label == Label::Garbage));
+
         steps.push(labelled(machine, right, true));
     }
     steps
@@ -230,12 +248,15 @@ mod tests {
         let mut without = Vec::new();
         for task in tasks::all() {
             let steps = labelled_steps(task, Difficulty::Easy, 3, 7).await;
+
             let of = |label| steps.iter().filter(|step| step.label == label).count();
             let slug = task.spec().slug;
             assert_eq!((of(Label::Right), of(Label::Garbage)), (3, 3), "{slug}");
+
             if of(Label::Applicable) == 0 {
                 without.push(slug);
             }
+
             for step in &steps {
                 assert_eq!(
                     is_wrong(step).await,
@@ -243,6 +264,7 @@ mod tests {
                     "{slug}: {}",
                     step.line
                 );
+
                 let mut machine = step.trajectory.machine.fork();
                 assert_eq!(
                     machine.propose(&step.line).is_ok(),

@@ -37,6 +37,8 @@ fn steps_budget(plan: &RunPlan, reference_steps: u64) -> u64 {
             .checked_next_multiple_of(plan.fanout)
             .unwrap_or(u32::MAX),
     };
+
+    // Short references need slack for retries too.
     let steps = reference_steps.saturating_mul(STEPS_FACTOR).saturating_add(8);
     (u64::from(a_step) * u64::from(plan.max_rounds)).saturating_mul(steps)
 }
@@ -56,8 +58,8 @@ pub struct RunningSystem {
 }
 
 impl RunningSystem {
-    /// Starts its actors, with so many concurrent turns in a cell. Must be called within an actix
-    /// system.
+    /// Starts the actors, with at most `in_flight_max` concurrent turns in each cell. Must be
+    /// called within an actix system.
     pub fn start(system: System, runtime: &RuntimePlan, in_flight_max: u32) -> Self {
         let System { agents, plan, sampling } = system;
         let runtime = RuntimePlan { in_flight_max, ..runtime.clone() };
@@ -81,8 +83,10 @@ impl RunningSystem {
         observer: Arc<dyn Observer>,
     ) -> Result<(Outcome, f64), RuntimeEnded> {
         let sampling = RunSampling { seed, ..self.sampling };
+
         let submission =
             Submission { problem: Arc::clone(problem), plan, sampling, observer, suspended: None };
+
         let started = Instant::now();
         let outcome = self.runtime.submit(submission).outcome().await.ok_or(RuntimeEnded)?;
         Ok((outcome, started.elapsed().as_secs_f64()))

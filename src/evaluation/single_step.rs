@@ -42,8 +42,10 @@ pub async fn step_accuracy(
         Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
     let sampling = Sampling { temperature: 0.0, top_p: 1.0, seed: 0 };
     let mut rng = TaskRng::new(base_seed);
+
     let states: Vec<_> =
         (0..count).map(|_| state_on_trace(task, difficulty, base_seed, &mut rng)).collect();
+
     let answers: Vec<_> = stream::iter(states)
         .map(|machine| async {
             let reference = machine.reference();
@@ -55,10 +57,12 @@ pub async fn step_accuracy(
         .buffer_unordered(IN_FLIGHT)
         .collect()
         .await;
+
     let answers: Vec<(bool, u64)> = answers
         .into_iter()
         .collect::<Result<_, prime_agent_set::AgentError>>()
         .map_err(|error| format!("{}: {error}", task.spec().slug))?;
+
     let right = answers.iter().filter(|(right, _)| *right).count() as u64;
     #[expect(clippy::cast_precision_loss, reason = "a mean for display")]
     let completion_tokens =

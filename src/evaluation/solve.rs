@@ -28,7 +28,7 @@ pub struct SolveRow {
     pub stuck: u64,
     /// Runs that hit the wall-clock budget: above zero, the machine was too slow for it.
     pub out_of_time: u64,
-    /// Median wall time of a run; with several at a time they slow each other down.
+    /// Median wall time of a run; concurrent runs slow each other down.
     pub median_s: f64,
     /// Wall time of all instances.
     pub seconds: f64,

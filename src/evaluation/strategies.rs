@@ -64,8 +64,12 @@ fn votes(runs: &SystemRuns) -> Option<VotesOnSteps> {
     let votes = || {
         runs.judged.iter().filter_map(|run| run.outcome.step_votes).filter(|votes| votes.steps > 0)
     };
+
     let bounds: Option<Vec<f64>> = votes().map(|votes: StepVotes| votes.error_bound).collect();
+
+    // Null as soon as one run has no bound: a mean over the others would claim too much.
     let mean = |bounds: Vec<f64>| bounds.iter().sum::<f64>() / bounds.len() as f64;
+
     Some(VotesOnSteps {
         margin_min: votes().map(|votes| votes.margin_min).min()?,
         undecided: votes().map(|votes| votes.undecided).sum(),

@@ -35,8 +35,10 @@ pub fn system<V: Verifier + 'static>(
 ) -> System {
     let names =
         Names { executor: "test".into(), verifier: "test".into(), coordinator: "test".into() };
+
     let thresholds =
         Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };
+
     let basis = verifier().basis();
     let agents = AgentSet::of(
         names,
@@ -45,8 +47,10 @@ pub fn system<V: Verifier + 'static>(
         move || Arc::new(verifier()),
         move || Arc::new(ThresholdCoordinator(thresholds)),
     );
+
     let checks_end = basis.kinds().contains(Kind::Terminal);
     let plan = RunPlan { is_checked: basis != Basis::NONE, checks_end, ..plan.clone() };
+
     let sampling =
         RunSampling { temperature: 0.7, top_p: 1.0, seed: 42, diversity: Diversity::default() };
     System { agents, plan: Box::new(move |_| plan.clone()), sampling }

@@ -49,11 +49,14 @@ pub fn task_speed(task: &'static dyn AnyTask, selection: &Selection) -> SpeedRow
     'measured: for problem in &problems {
         let mut machine = problem.start();
         let mut ahead = problem.start();
+
         loop {
+            // Batches keep the clock's own cost out of the figures.
             let mut lines = Vec::with_capacity(1024);
             while lines.len() < 1024 && ahead.advance(&mut line) {
                 lines.push(line.clone());
             }
+
             let started = Instant::now();
             for line in &lines {
                 machine.propose(line).expect("invariant: reference actions are legal");
@@ -61,8 +64,10 @@ pub fn task_speed(task: &'static dyn AnyTask, selection: &Selection) -> SpeedRow
                 assert!(found.is_empty(), "{}: {line} breaks a constraint", task.spec().slug);
                 machine.commit();
             }
+
             judging += started.elapsed();
             judged += lines.len() as u64;
+
             if judging > JUDGING_MAX {
                 break 'measured;
             }
@@ -71,6 +76,7 @@ pub fn task_speed(task: &'static dyn AnyTask, selection: &Selection) -> SpeedRow
             }
         }
     }
+
     SpeedRow {
         task: task.spec().slug,
         instances: problems.len() as u64,

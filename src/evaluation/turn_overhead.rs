@@ -53,9 +53,11 @@ impl Scene {
     /// The first step of a task's first easy instance. `None` if the trace is empty.
     pub fn of(task: &dyn AnyTask) -> Option<Self> {
         let problem = task.generate(Difficulty::Easy, task.spec().seed(0, Difficulty::Easy, 0));
+
         let limits =
             Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
         let mut trajectory = Trajectory::new(problem.start(), &limits);
+
         let line = trajectory.machine.reference()?;
         trajectory.machine.propose(&line).ok()?;
         Some(Self { trajectory, line })
@@ -111,18 +113,23 @@ async fn measured(
     abreast: u32,
 ) -> Result<OverheadRow, AgentError> {
     let started = Instant::now();
+
     let all = stream::iter(0..turns).map(|turn| async move {
         let asked = Instant::now();
         worker.turn(scene, u64::from(turn)).await.map(|()| asked.elapsed())
     });
+    // Collected before any is recorded: only the turns are timed.
     let all: Vec<_> = all.buffer_unordered(abreast.max(1) as usize).collect().await;
     let seconds = started.elapsed().as_secs_f64();
+
     // 1 ns to 1,000 s, three significant digits.
     let mut histogram = Histogram::<u64>::new_with_bounds(1, 1_000_000_000_000, 3)
         .expect("invariant: the bounds are valid");
+
     for elapsed in all {
         histogram.saturating_record(u64::try_from(elapsed?.as_nanos()).unwrap_or(u64::MAX).max(1));
     }
+
     let at = |quantile| Some(histogram.value_at_quantile(quantile) as f64 / 1e3);
     Ok(OverheadRow {
         role: worker.role(),
@@ -148,9 +155,12 @@ pub async fn turn_overhead(
         for seed in 0..WARM_UP {
             worker.turn(scene, u64::from(seed)).await?;
         }
+
         let one_by_one = measured(worker, kind, scene, turns.count, 1).await?;
+
         Ok(vec![one_by_one, measured(worker, kind, scene, turns.count, turns.side_by_side).await?])
     };
+
     both.await.unwrap_or_else(|error: AgentError| {
         vec![OverheadRow::failed(worker.role(), kind, error.to_string())]
     })
@@ -176,6 +186,7 @@ mod tests {
             if self.1.fetch_add(1, Ordering::SeqCst) == self.2 {
                 return Err(AgentError::new("executor `slow`", Failure::Died, "it died"));
             }
+
             tokio::time::sleep(self.0).await;
             Ok(Proposal::default())
         }
@@ -190,8 +201,10 @@ mod tests {
     async fn a_turn_takes_what_it_takes() {
         let slow = Arc::new(Slow(Duration::from_millis(5), AtomicU32::new(0), u32::MAX));
         let rows = rows(Arc::<Slow>::clone(&slow), Turns { count: 100, side_by_side: 10 }).await;
+
         assert_eq!(slow.1.load(Ordering::SeqCst), WARM_UP + 200);
         assert_eq!(rows.iter().map(|row| row.side_by_side).collect::<Vec<_>>(), [1, 10]);
+
         // 5 ms a turn: 200 of them a second, and ten times as many side by side.
         for (row, rate) in rows.iter().zip([200.0, 2_000.0]) {
             for micros in [row.p50_us, row.p99_us] {
@@ -206,6 +219,7 @@ mod tests {
         for turn in [0, WARM_UP + 3] {
             let slow = Arc::new(Slow(Duration::ZERO, AtomicU32::new(0), turn));
             let rows = rows(slow, Turns { count: 10, side_by_side: 2 }).await;
+
             assert_eq!(rows.len(), 1);
             assert_eq!(rows[0].failure.as_deref(), Some("executor `slow`: it died"));
             assert_eq!((rows[0].turns, rows[0].p50_us), (0, None));

@@ -76,6 +76,7 @@ impl Verdicts {
             .buffer_unordered(IN_FLIGHT)
             .collect()
             .await;
+
         Self { steps, seconds: started.elapsed().as_secs_f64() }
     }
 
@@ -89,6 +90,7 @@ impl Verdicts {
     fn share(&self, label: Label, accept: bool) -> Proportion {
         let verdicts =
             || self.steps.iter().filter(|said| said.label == label).flat_map(|said| &said.accepts);
+
         let count = verdicts().filter(|accepts| **accepts == accept).count();
         Proportion::new(count as u64, verdicts().count() as u64)
     }
@@ -100,6 +102,7 @@ impl Verdicts {
             .filter(|said| of(said.label))
             .filter_map(|said| said.probability)
             .collect();
+
         let count = given.len() as f64;
         (count > 0.0).then(|| given.iter().sum::<f64>() / count)
     }
@@ -138,6 +141,7 @@ impl VerifierRow {
         let mean = |of: fn(&Usage) -> u64| {
             verdicts.steps.iter().map(|said| of(&said.usage)).sum::<u64>() as f64 / count
         };
+
         Self {
             verifier: verifier.to_owned(),
             task,

@@ -7,7 +7,7 @@ use prime_bench::tasks::{self, Difficulty, pattern};
 use prime_engine::automaton::{Automaton, State};
 use prime_engine_testing::{accepts, byte_vocabulary};
 
-/// Actions checked of a trace, and how many of them apart the mutants are checked too.
+/// Actions checked of each trace; for one in `MUTANTS_EVERY` of them, mutants are checked too.
 const LINES_MAX: usize = 400;
 const MUTANTS_EVERY: usize = 40;
 
@@ -44,13 +44,16 @@ fn automata_accept_the_lines_that_parsers_accept() {
     for task in tasks::all().chain(tasks::variants()) {
         let (slug, forms) = (task.spec().slug, task.spec().actions);
         let grammar = format!("root ::= action\n{}", pattern::gbnf(forms));
+
         let mut lines =
             Automaton::new(&grammar, &words).unwrap_or_else(|error| panic!("{slug}: {error}"));
         let mut completions =
             Automaton::new(&prompt::grammar(task.spec(), true), &words).expect("a grammar");
+
         for difficulty in [Difficulty::Easy, Difficulty::Hard] {
             let mut machine = task.generate(difficulty, 11).start();
             let mut line = String::new();
+
             for place in 0..LINES_MAX {
                 if !machine.advance(&mut line) {
                     break;
@@ -61,9 +64,11 @@ fn automata_accept_the_lines_that_parsers_accept() {
                     takes(&mut completions, &format!("12 > é, {line}\n{line}")),
                     "{slug}: {line:?} behind a line"
                 );
+
                 if place % MUTANTS_EVERY > 0 {
                     continue;
                 }
+
                 for mutant in near(&line).iter().filter(|mutant| !has_huge_number(mutant)) {
                     let is_action = pattern::parse(forms, mutant).is_some();
                     assert_eq!(takes(&mut lines, mutant), is_action, "{slug}: {mutant:?}");
@@ -80,6 +85,7 @@ fn every_path_through_an_automaton_is_an_action_line() {
         let (slug, forms) = (task.spec().slug, task.spec().actions);
         let grammar = format!("root ::= action\n{}", pattern::gbnf(forms));
         let mut automaton = Automaton::new(&grammar, &words).expect("a grammar");
+
         for choice in 0..20_u32 {
             let mut state = automaton.start();
             let mut text = Vec::new();
@@ -93,6 +99,7 @@ fn every_path_through_an_automaton_is_an_action_line() {
                 text.extend_from_slice(words.piece(token));
                 state = automaton.after(&state, token).expect("a permitted token");
             }
+
             let text = String::from_utf8(text).expect("actions are ASCII");
             assert!(
                 !automaton.is_end(&state) || pattern::parse(forms, &text).is_some(),
@@ -105,14 +112,18 @@ fn every_path_through_an_automaton_is_an_action_line() {
 #[test]
 fn the_automaton_of_a_report_accepts_reports() {
     let grammar = report_grammar(2);
-    let clean = "Constraint 1: PASS - kept\nConstraint 2: PASS - schön\nOverall: VALID\nViolation Score: 0.0";
-    let broken = "Constraint 1: FAIL - it is not\nConstraint 2: PASS - x\nOverall: INVALID\nViolation Score: 0.65";
+    let clean = "Constraint 1: PASS - kept\nConstraint 2: PASS - schön\nOverall: VALID\n\
+         Violation Score: 0.0";
+    let broken = "Constraint 1: FAIL - it is not\nConstraint 2: PASS - x\nOverall: INVALID\n\
+         Violation Score: 0.65";
     assert_eq!((accepts(&grammar, clean), accepts(&grammar, broken)), (Ok(true), Ok(true)));
+
     for wrong in
         [&clean.replace("PASS", "FAIL"), &broken.replace("0.65", "0.0"), &clean[1..], &clean[..60]]
     {
         assert_eq!(accepts(&grammar, wrong), Ok(false), "{wrong}");
     }
+
     let error = accepts("root ::= a", "a").map_err(|error| error.to_string());
     assert_eq!(error, Err("line 1: rule `a` is not defined".to_owned()));
 }

@@ -20,8 +20,8 @@ const SUBMITTERS: usize = 4;
 const MORE: usize = 4;
 /// Most reads of the records between two kills.
 const READS_MAX: u32 = 12;
-/// Most lines of its log, and then most requests, after which a daemon is killed that is starting
-/// or resuming runs.
+/// Most lines of its log, and then most requests, until a daemon that is starting or resuming runs
+/// is killed.
 const LINES_MAX: u32 = 12;
 const REQUESTS_MAX: u32 = 20;
 /// The promise, and an allowance for a machine with other load.
@@ -41,16 +41,28 @@ fn request(number: usize) -> Value {
     let discs = optimised(13, 6) + number % 3;
     match number % 5 {
         0 | 1 => {
-            json!({"task": "tower-of-hanoi", "input": {"n": discs, "from": 0, "to": 2}, "fanout": 1, "seed": number})
+            json!({
+                "task": "tower-of-hanoi", "input": {"n": discs, "from": 0, "to": 2}, "fanout": 1,
+                "seed": number,
+            })
         }
         2 => {
-            json!({"task": "tower-of-hanoi", "input": {"n": discs - 1, "from": 0, "to": 1}, "fanout": 2, "seed": number})
+            json!({
+                "task": "tower-of-hanoi", "input": {"n": discs - 1, "from": 0, "to": 1},
+                "fanout": 2, "seed": number,
+            })
         }
         3 => {
-            json!({"task": "bubble-sort", "difficulty": "hard", "index": number % 200, "fanout": 2, "seed": number})
+            json!({
+                "task": "bubble-sort", "difficulty": "hard", "index": number % 200, "fanout": 2,
+                "seed": number,
+            })
         }
         _ => {
-            json!({"task": "dfa-simulation", "difficulty": "hard", "index": number % 200, "fanout": 3, "seed": number})
+            json!({
+                "task": "dfa-simulation", "difficulty": "hard", "index": number % 200, "fanout": 3,
+                "seed": number,
+            })
         }
     }
 }
@@ -58,14 +70,14 @@ fn request(number: usize) -> Value {
 /// Shared by the submitters and the killer.
 #[derive(Default)]
 struct State {
-    /// Of the daemon that is up, and the number of daemons so far.
+    /// Address of the daemon that is up, and the number of daemons so far.
     address: Option<String>,
     generation: u32,
     /// Runs that may be submitted so far, and those whose submission has begun.
     allowed: usize,
     begun: usize,
     is_over: bool,
-    /// From the numbers of runs to their ids.
+    /// Ids of acknowledged runs, by the runs' numbers.
     acknowledged: BTreeMap<usize, String>,
     cut_off: usize,
 }
@@ -121,7 +133,7 @@ impl World {
                         self.change(|state| drop(state.acknowledged.insert(number, id)));
                         break;
                     }
-                    // It may have been accepted or not: the next daemon gets the same request.
+                    // It may have been accepted or not, so the next daemon gets the same request.
                     Err(_) => self.change(|state| state.cut_off += 1),
                 }
             }
@@ -140,6 +152,7 @@ fn start_and_kill(home: &Arc<Home>, lines: u32, requests: u32) {
         Daemon::command(home, &[&SETS[..], &["log.level=info"]].concat()).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut log = String::new();
+
     for _ in 0..lines {
         let start = log.len();
         assert!(stderr.read_line(&mut log).unwrap() > 0, "it exited: {log}");
@@ -151,6 +164,7 @@ fn start_and_kill(home: &Arc<Home>, lines: u32, requests: u32) {
             break;
         }
     }
+
     child.kill().unwrap();
     child.wait().unwrap();
     stderr.read_to_string(&mut log).unwrap();
@@ -173,15 +187,18 @@ fn nothing_is_lost_by_kills_at_random_moments() {
     let first = if is_chaos() { 100 } else { 24 };
     eprintln!("chaos: PRIME_CHAOS_KILLS={kills}, {}", load());
     let mut rng = ChaCha8Rng::seed_from_u64(chaos_seed());
+
     let world = World::default();
     let (home, mut remembered, mut ready, mut amid) =
         (Home::new(), Remembered::default(), Vec::new(), 0);
     let mut open = Vec::new();
+
     let began = Instant::now();
     let daemon = std::thread::scope(|scope| {
         for _ in 0..SUBMITTERS {
             scope.spawn(|| world.submit());
         }
+
         let mut daemon = Daemon::start_in(&home, &SETS);
         for kill in 0..kills {
             world.change(|state| {
@@ -192,12 +209,15 @@ fn nothing_is_lost_by_kills_at_random_moments() {
             if kill == 0 {
                 drop(world.until(|state| state.acknowledged.len() >= first / 2));
             }
+
             for _ in 0..rng.random_range(0..=READS_MAX) {
                 remembered.see_all(&daemon);
             }
+
             open.push(daemon.get("/readyz").body["live_runs"].as_u64().expect("a number"));
             daemon.kill();
             world.change(|state| state.address = None);
+
             while rng.random_ratio(1, 3) {
                 start_and_kill(
                     &home,
@@ -206,10 +226,12 @@ fn nothing_is_lost_by_kills_at_random_moments() {
                 );
                 amid += 1;
             }
+
             let (next, took) = start(&home);
             daemon = next;
             ready.push(took);
         }
+
         world.change(|state| {
             (state.address, state.generation, state.is_over) =
                 (Some(daemon.address.clone()), state.generation + 1, true);
@@ -233,11 +255,14 @@ fn nothing_is_lost_by_kills_at_random_moments() {
             key(*number)
         );
     }
+
     assert_eq!(state.acknowledged.len(), state.allowed, "every run was acknowledged in the end");
     assert_eq!(listed(&daemon), state.allowed, "each key is one run, and there are no others");
+
     eprintln!(
-        "chaos: {kills} kills, and {amid} during a start, in {killed_for:.1?}; {} runs, {} requests cut off, {} records \
-         remembered; {} to {} runs open at a kill; ready again after p50 {:.0?}; all over after {:.1?}; {}",
+        "chaos: {kills} kills, and {amid} during a start, in {killed_for:.1?}; {} runs, {} \
+         requests cut off, {} records remembered; {} to {} runs open at a kill; ready again after \
+         p50 {:.0?}; all over after {:.1?}; {}",
         state.allowed,
         state.cut_off,
         remembered.len(),
@@ -247,6 +272,7 @@ fn nothing_is_lost_by_kills_at_random_moments() {
         began.elapsed(),
         load()
     );
+
     promise("p99 until ready after a kill", percentile(&ready, 0.99), READY + ALLOWANCE);
     let busy = open.iter().filter(|open| **open > 0).count();
     assert!(

@@ -54,6 +54,7 @@ fn worker(daemon: &Daemon) -> Option<Pid> {
     let processes = std::fs::read_dir("/proc")
         .unwrap()
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+
     let is_worker = |pid: &i32| {
         let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
         // The state and the parent follow the name, which may contain anything.
@@ -61,6 +62,7 @@ fn worker(daemon: &Daemon) -> Option<Pid> {
         let mut fields = rest.split(' ');
         fields.next() != Some("Z") && fields.next() == Some(&parent.to_string())
     };
+
     processes.filter(is_worker).find_map(Pid::from_raw)
 }
 
@@ -107,13 +109,16 @@ fn runs_wait_for_a_lost_engine_and_new_ones_are_refused() {
     let path = format!("engines.tiny.model={}", shown(&model));
     let daemon =
         Daemon::start_in(&home, &[SETS[0], SETS[1], SETS[6], "engines.tiny.restarts_max=0", &path]);
-    // Not of the task that takes the model hundreds of steps.
+
+    // Without the task that takes the model hundreds of steps.
     let open: Vec<_> = [0, 1, 3, 4].map(|number| daemon.submitted(&run(number))).into();
     until(&daemon, |body| body["engine"]["in_flight"].as_u64() > Some(0));
+
     std::fs::remove_file(&model).unwrap();
     kill_process(worker(&daemon).expect("a worker"), Signal::KILL).unwrap();
     let lost = daemon.until("/readyz", |body| body["engine"]["failure"].is_string());
     assert!(lost["ready"] == false, "{lost}");
+
     // Later deaths name the cause that keeps it away.
     let refused = daemon.until_refused(&run(6), "model.gguf");
     assert_eq!(
@@ -123,16 +128,19 @@ fn runs_wait_for_a_lost_engine_and_new_ones_are_refused() {
     );
     refused.refused(503, None, &["engine `tiny`", "started again in", "reload"]);
     assert!(refused.retry_after.is_some(), "{refused:?}");
+
     for location in &open {
         let record = daemon.get(location).body;
         assert!(record["status"] == "running" || record["failure"].is_null(), "{record}");
     }
+
     std::fs::copy(shipped, &model).unwrap();
     assert_eq!(daemon.post("/v1/reload").status, 200);
     for location in &open {
         let record = daemon.finished(location);
         assert!(record["status"] != "failed", "{record}");
     }
+
     until(&daemon, |body| body["ready"] == true);
     daemon.finished(&daemon.submitted(&run(7)));
 }
@@ -146,28 +154,34 @@ fn runs_end_whatever_happens_to_the_worker() {
     let daemon = Daemon::start(&SETS);
     let mut runs = Vec::new();
     let mut away: Vec<Duration> = Vec::new();
+
     for number in 0..faults {
         // Each kind once, then at random.
         let kinds = [Fault::Killed, Fault::Aborted, Fault::Stopped];
         let fault = kinds
             [if number < 3 { usize::try_from(number).unwrap() } else { rng.random_range(0..3) }];
+
         while readiness(&daemon)["live_runs"].as_u64().unwrap() < RUNS as u64 {
             runs.push(daemon.submitted(&run(runs.len())));
         }
+
         // At a random moment, after some tokens.
         for _ in 0..rng.random_range(0..20) {
             readiness(&daemon);
         }
+
         until(&daemon, |body| body["engine"]["in_flight"].as_u64() > Some(0));
         let before = readiness(&daemon)["engine"]["restarts"].clone();
         let victim = worker(&daemon).expect("a worker");
         kill_process(victim, fault.signal()).unwrap();
+
         let began = Instant::now();
         let is_back = |body: &Value| {
             body["engine"]["restarts"].as_u64() > before.as_u64() && body["ready"] == true
         };
         let was_away = until(&daemon, is_back);
         away.push(began.elapsed());
+
         // A stopped worker is silent for seconds; the others may be replaced between two polls.
         assert!(
             was_away || fault != Fault::Stopped,
@@ -176,20 +190,25 @@ fn runs_end_whatever_happens_to_the_worker() {
         assert!(worker(&daemon).is_none_or(|new| new != victim), "{fault:?}: it is another worker");
         assert_eq!(daemon.get("/livez").status, 200);
     }
+
     let mut statuses = BTreeMap::new();
     for run in &runs {
         let record = daemon.finished(run);
         *statuses.entry(record["status"].as_str().unwrap().to_owned()).or_insert(0) += 1;
     }
+
     until(&daemon, |body| {
         body["live_runs"] == 0 && body["engine"]["in_flight"] == 0 && body["ready"] == true
     });
+
     eprintln!(
-        "engine chaos: {faults} faults, {} runs over ({statuses:?}); ready again after {:.1?} at most; {}",
+        "engine chaos: {faults} faults, {} runs over ({statuses:?}); ready again after {:.1?} at \
+         most; {}",
         runs.len(),
         away.iter().max(),
         load()
     );
+
     assert!(statuses.get("verified").is_some_and(|verified| *verified > 0), "{statuses:?}");
     let (code, log) = daemon.end_by(Signal::TERM);
     assert_eq!(code, Some(0), "{log}");

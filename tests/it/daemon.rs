@@ -21,11 +21,11 @@ pub const PATIENCE: Duration = Duration::from_mins(5);
 /// A daemon, killed when dropped.
 pub struct Daemon {
     child: Child,
-    /// What it logs after it was ready.
+    /// Its log after it was ready.
     stderr: BufReader<ChildStderr>,
     pub address: String,
     pub client: Client,
-    /// From the start of the process to its being ready.
+    /// Time from the start of the process until it was ready.
     pub ready_after: Duration,
     /// Keeps the journal's folder.
     pub home: Arc<Home>,
@@ -71,6 +71,7 @@ impl Answer {
             |name| response.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
         let (location, retry_after) = (header("Location"), header("Retry-After"));
         let status = response.status().as_u16();
+
         let text = response.text()?;
         let body = serde_json::from_str(&text)
             .unwrap_or_else(|_| panic!("{status} with a body that is not JSON: {text}"));
@@ -110,7 +111,7 @@ impl Daemon {
         Self::try_start(home, sets).unwrap_or_else(|log| panic!("it ended: {log}"))
     }
 
-    /// The same; its log, if it ended instead.
+    /// Like [`Self::start_in`]; returns the log if the daemon ended instead.
     pub fn try_start(home: &Arc<Home>, sets: &[&str]) -> Result<Self, String> {
         Self::spawn(Self::command(home, sets), home)
     }
@@ -129,6 +130,7 @@ impl Daemon {
         let mut child = command.spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut before = String::new();
+
         let address = loop {
             let mut line = String::new();
             if stderr.read_line(&mut line).unwrap() == 0 {
@@ -140,6 +142,7 @@ impl Daemon {
             }
             before += &line;
         };
+
         let ready_after = started.elapsed();
         let client = client();
         Ok(Self { child, stderr, address, client, ready_after, home: Arc::clone(home) })

@@ -20,15 +20,19 @@ const RUNS: usize = 3;
 const ROOM: u64 = 256 << 10;
 const SETS: [&str; 3] =
     ["agents.executor.implementation=scripted", "log.level=warn", "run.pops_max=1000000"];
-/// From the first write that fails to a daemon that is not ready, and from room to one that is.
+/// Longest times from the first write that fails until the daemon is not ready, and from new room
+/// until it is ready again.
 const SAID_WITHIN: Duration = Duration::from_secs(1);
 const READY_WITHIN: Duration = Duration::from_secs(1);
-/// For a machine with other load.
+/// Added to both for a machine with other load.
 const ALLOWANCE: Duration = Duration::from_secs(optimised(2, 10));
 
 fn run(seed: usize) -> Value {
     let discs = optimised(17, 15);
-    json!({"task": "tower-of-hanoi", "input": {"n": discs, "from": 0, "to": 2}, "fanout": 1, "seed": seed})
+    json!({
+        "task": "tower-of-hanoi", "input": {"n": discs, "from": 0, "to": 2}, "fanout": 1,
+        "seed": seed,
+    })
 }
 
 /// Waits until the daemon is ready or not; returns the body of `/readyz` and how long that took.
@@ -53,9 +57,11 @@ fn submit_until(daemon: &Daemon, stop: &AtomicBool) -> (Vec<(String, String)>, V
         if stop.load(Ordering::SeqCst) {
             break;
         }
+
         let key = format!("amid {number}");
         let answer =
             daemon.with_key(&key, &json!({"task": "dfa-simulation", "index": number % 200}));
+
         match answer.status {
             202 => taken.push((key, answer.body["id"].as_str().expect("an id").to_owned())),
             // The queue is full of runs that wait.
@@ -82,11 +88,13 @@ fn filling_runs(daemon: &Daemon) -> Vec<String> {
     runs
 }
 
-/// What holds with only [`ROOM`] left, after `fill` took that too, and after `make_room`.
+/// Checks what holds with only [`ROOM`] left, after `fill` has taken that too, and after
+/// `make_room`.
 fn runs_wait_for_room(daemon: &Daemon, fill: &dyn Fn(), make_room: &dyn Fn()) {
     let runs = filling_runs(daemon);
     let mut remembered = Remembered::default();
     let stop = AtomicBool::new(false);
+
     let ((mut taken, refused), said, returned) = std::thread::scope(|scope| {
         let client = scope.spawn(|| submit_until(daemon, &stop));
         fill();
@@ -97,6 +105,7 @@ fn runs_wait_for_room(daemon: &Daemon, fill: &dyn Fn(), make_room: &dyn Fn()) {
             "{body}"
         );
         assert_eq!(daemon.get("/livez").status, 200);
+
         let refusal = daemon.submit(&run(0));
         assert_eq!(
             (refusal.status, &refusal.body["error"]["code"]),
@@ -122,6 +131,7 @@ fn runs_wait_for_room(daemon: &Daemon, fill: &dyn Fn(), make_room: &dyn Fn()) {
             }
             assert_eq!(daemon.get("/readyz").status, 503);
         }
+
         make_room();
         let (_, returned) = until_ready(daemon, true);
         stop.store(true, Ordering::SeqCst);
@@ -134,13 +144,16 @@ fn runs_wait_for_room(daemon: &Daemon, fill: &dyn Fn(), make_room: &dyn Fn()) {
         remembered.see(&record);
         remembered.check(daemon, run);
     }
+
     for (key, id) in &taken {
         let record = daemon.finished(&format!("/v1/runs/{id}"));
         assert_eq!((&record["id"], &record["failure"]), (&json!(id), &Value::Null), "{key}");
     }
+
     let listed =
         |daemon: &Daemon| daemon.get("/v1/runs?limit=1000").body["runs"].as_array().unwrap().len();
     assert_eq!(listed(daemon), runs.len() + taken.len(), "refused runs do not exist");
+
     // A refused run can be submitted again under its key.
     for key in refused.iter().take(3) {
         let number: usize = key.rsplit(' ').next().unwrap().parse().unwrap();
@@ -150,12 +163,14 @@ fn runs_wait_for_room(daemon: &Daemon, fill: &dyn Fn(), make_room: &dyn Fn()) {
         taken.push((key.clone(), answer.body["id"].as_str().unwrap().to_owned()));
     }
     assert_eq!(listed(daemon), runs.len() + taken.len());
+
     eprintln!(
         "disk: {} runs accepted and {} refused meanwhile; {}",
         taken.len(),
         refused.len(),
         load()
     );
+
     promise("not ready on a full disk", said, SAID_WITHIN + ALLOWANCE);
     promise("ready again with room", returned, READY_WITHIN + ALLOWANCE);
 }
@@ -175,12 +190,15 @@ fn a_daemon_that_starts_without_room_waits_for_it() {
     let runs = filling_runs(&daemon);
     daemon.limit_journal(Some(0));
     daemon.until_not_writable();
+
     let mut remembered = Remembered::default();
     remembered.see_all(&daemon);
+
     // There may have been room to accept a run, but not for its first event.
     let has_started = |run: &String| daemon.get(run).body["events"].as_u64() > Some(0);
     let started: Vec<bool> = runs.iter().map(has_started).collect();
     daemon.kill();
+
     // Files of at most 64 KiB, in blocks of 512 bytes: less than there is.
     let plain = Daemon::command(&home, &SETS);
     let mut limited = Command::new("sh");
@@ -189,6 +207,7 @@ fn a_daemon_that_starts_without_room_waits_for_it() {
         .arg(plain.get_program())
         .args(plain.get_args());
     limited.env_clear().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+
     let daemon = Daemon::spawn(limited, &home).unwrap_or_else(|log| panic!("it exited: {log}"));
     let (body, _) = until_ready(&daemon, false);
     assert_eq!(body["live_runs"], runs.len(), "{body}");
@@ -202,6 +221,7 @@ fn a_daemon_that_starts_without_room_waits_for_it() {
         );
         remembered.see(&record);
     }
+
     daemon.limit_journal(None);
     until_ready(&daemon, true);
     for (run, started) in runs.iter().zip(&started) {
@@ -224,8 +244,10 @@ fn on_a_small_disk(home: &Arc<Home>) -> Daemon {
     let plain = Daemon::command(home, &SETS);
     let journal = home.journal();
     let folder = journal.parent().unwrap();
+
     let script = "mount -t tmpfs -o size=32m tmpfs \"$FOLDER\" && exec \"$0\" \"$@\"";
     let mut command = Command::new("unshare");
+
     command.args(["-rm", "sh", "-c", script]).arg(plain.get_program()).args(plain.get_args());
     command.env_clear().env("FOLDER", folder).env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -261,6 +283,7 @@ fn finished_runs_can_be_removed_on_a_full_disk() {
     take_all_but(&inside(&daemon, &home.journal().with_file_name("ballast")), 0);
     daemon.submit(&run(0));
     daemon.until_not_writable();
+
     let removed = daemon.post_text("/v1/gc", r#"{"older_than_days": 0}"#);
     assert_eq!((removed.status, &removed.body["runs"]), (200, &json!(old.len())), "{removed:?}");
     assert_eq!(daemon.get(&old[0]).status, 404);
@@ -278,6 +301,7 @@ fn runs_wait_while_the_disk_is_full() {
     let daemon = on_a_small_disk(&home);
     let ballast = inside(&daemon, &home.journal().with_file_name("ballast"));
     take_all_but(&ballast, ROOM);
+
     let fill = || {
         let mut file = std::fs::File::options().append(true).open(&ballast).unwrap();
         let full = file.write_all(&vec![1; 2 << 20]).expect_err("no room");
@@ -297,5 +321,6 @@ fn runs_wait_while_the_disk_is_full() {
             .status();
         assert!(status.is_ok_and(|status| status.success()), "more room");
     };
+
     runs_wait_for_room(&daemon, &fill, &make_room);
 }

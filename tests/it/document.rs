@@ -40,14 +40,17 @@ fn asked(daemon: &Daemon, method: &str, path: &str) -> (u16, BTreeMap<String, St
         "{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
     );
     connection.write_all(head.as_bytes()).unwrap();
+
     let mut answer = Vec::new();
     connection.read_to_end(&mut answer).unwrap();
     let answer = String::from_utf8_lossy(&answer);
+
     let mut lines = answer.lines().take_while(|line| !line.is_empty());
     let status = lines
         .next()
         .and_then(|line| line.split(' ').nth(1))
         .unwrap_or_else(|| panic!("{method} {path}"));
+
     let headers = lines.filter_map(|line| line.split_once(": "));
     (
         status.parse().unwrap(),
@@ -68,6 +71,7 @@ fn the_document_has_exactly_the_routes_that_are_served() {
             (path.clone(), methods.collect())
         })
         .collect();
+
     let resources = resources();
     let served: BTreeSet<_> = resources
         .iter()
@@ -163,6 +167,7 @@ fn metrics_have_the_format_that_is_asked_for_and_every_series_of_the_board() {
         text.contains("\n# TYPE prime_runs_total counter\n") && !text.contains("# EOF"),
         "{text}"
     );
+
     let (content_type, open) = scraped(&daemon, "application/openmetrics-text; version=1.0.0");
     assert_eq!(content_type, "application/openmetrics-text; version=1.0.0; charset=utf-8");
     assert!(open.contains("\n# TYPE prime_runs counter\n") && open.ends_with("# EOF\n"), "{open}");

@@ -17,12 +17,14 @@ use crate::records::chain;
 
 const SCRIPTED: &str = "agents.executor.implementation=scripted";
 
-/// Bytes that a journal may still grow in which a run must not fit.
+/// Bytes by which a journal may still grow: too few for a run.
 const ROOM: u64 = 256 << 10;
 
 /// A run of 2^n - 1 steps, with errors where the executor makes some.
 fn lively(n: u32, seed: u64) -> Value {
-    json!({"task": "tower-of-hanoi", "input": {"n": n, "from": 0, "to": 2}, "fanout": 1, "seed": seed})
+    json!({
+        "task": "tower-of-hanoi", "input": {"n": n, "from": 0, "to": 2}, "fanout": 1, "seed": seed,
+    })
 }
 
 #[test]
@@ -34,6 +36,7 @@ fn a_killed_daemon_goes_on_where_it_was() {
     daemon.until_not_writable();
     let before = daemon.get(&run).body;
     assert!(before["events"].as_u64() > Some(0) && before["status"] == "running", "{before}");
+
     let daemon = Daemon::start_in(&daemon.kill(), &[]);
     let after = daemon.finished(&run);
     assert_eq!((&after["status"], &after["resumed"]), (&json!("verified"), &json!(1)));
@@ -42,6 +45,7 @@ fn a_killed_daemon_goes_on_where_it_was() {
         (&json!(65_535), &json!(65_535)),
         "no step is made twice"
     );
+
     let chain = chain(&daemon, &run);
     assert_eq!(
         json!(chain[&before["events"].as_u64().unwrap()]),
@@ -49,6 +53,7 @@ fn a_killed_daemon_goes_on_where_it_was() {
         "a committed step has changed"
     );
     assert_eq!(json!(chain[&after["events"].as_u64().unwrap()]), after["chain"]);
+
     let trace = daemon.text(&format!("{run}/trace?states=false"));
     assert_eq!(trace.matches(r#""event":"resumed""#).count(), 1);
 }
@@ -58,6 +63,7 @@ fn a_run_of_a_scripted_executor_makes_the_same_steps_with_and_without_a_kill() {
     let whole = Daemon::start(&[SCRIPTED]);
     let run = whole.submitted(&lively(12, 5));
     whole.finished(&run);
+
     let steps = |daemon: &Daemon, run: &str| -> Vec<(Value, Value)> {
         let trace = daemon.text(&format!("{run}/trace"));
         let lines = trace.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -66,6 +72,7 @@ fn a_run_of_a_scripted_executor_makes_the_same_steps_with_and_without_a_kill() {
             .map(|line| (line["state"].clone(), line["action"].clone()))
             .collect()
     };
+
     let expected = steps(&whole, &run);
     assert!(expected.len() > 4_095, "errors are in it");
 
@@ -110,6 +117,7 @@ fn a_thousand_requests_with_one_key_are_one_run() {
         .map(|answer| answer.body["id"].as_str().expect("a run").to_owned())
         .collect();
     assert_eq!(ids.len(), 1);
+
     let new = answers.iter().filter(|answer| answer.status == 202).count();
     assert_eq!((new, answers.iter().filter(|answer| answer.status == 200).count()), (1, 999));
     assert_eq!(daemon.get("/v1/runs").body["runs"].as_array().unwrap().len(), 1);
@@ -132,28 +140,34 @@ fn a_thousand_requests_with_one_key_are_one_run() {
 fn a_watcher_sees_every_event_once_across_a_kill() {
     let daemon = Daemon::start(&[]);
     let run = daemon.submitted(&lively(14, 2));
+
     let mut seen = Vec::new();
-    // Part of the stream, as far as it came.
+    // The first part of the stream; the connection is dropped in its midst.
     let mut response = daemon.client.get(daemon.url(&format!("{run}/events"))).send().unwrap();
     let mut part = vec![0; 200_000];
     response.read_exact(&mut part).unwrap();
     drop(response);
+
     let part = String::from_utf8(part).unwrap();
     let whole_events = part.rfind("\n\n").unwrap();
     seen.extend(server_sent(&part[..whole_events + 2]));
     let last = seen.last().unwrap().0;
+
     let daemon = Daemon::start_in(&daemon.kill(), &[]);
     let request = daemon.client.get(daemon.url(&format!("{run}/events")));
     let text = request.header("Last-Event-ID", last.to_string()).send().unwrap().text().unwrap();
     seen.extend(server_sent(&text));
+
     let (_, name, result) = seen.pop().unwrap();
     let result: Value = serde_json::from_str(&result).unwrap();
     assert_eq!((name.as_str(), &result["status"]), ("result", &json!("verified")));
+
     assert_eq!(
         seen.iter().map(|(seq, ..)| *seq).collect::<Vec<_>>(),
         (1..=result["events"].as_u64().unwrap()).collect::<Vec<_>>()
     );
     assert_eq!(seen.last().unwrap().1, "finished");
+
     let committed = seen.iter().filter(|(_, name, _)| name == "step").count();
     assert_eq!(committed, 16_383, "the reference makes no step twice, and none is shown twice");
 }
@@ -170,16 +184,20 @@ fn a_drain_with_runs_and_watchers_is_quick_and_loses_nothing() {
             std::thread::spawn(move || response.text().map(|text| text.len()))
         })
         .collect();
+
     let daemon = Arc::into_inner(daemon).unwrap();
     let home = Arc::clone(&daemon.home);
+
     let asked = Instant::now();
     let (code, log) = daemon.end_by(Signal::TERM);
     promise("a drain with 100 runs", asked.elapsed(), Duration::from_secs(5));
     assert_eq!(code, Some(0), "{log}");
     assert!(!log.contains("panicked"), "{log}");
+
     for watcher in watchers {
         watcher.join().unwrap().expect("the stream ended in order");
     }
+
     let daemon = Daemon::start_in(&home, &["server.queue_max=100"]);
     for run in &runs {
         let record = daemon.until(run, |record| record["resumed"] == 1 || is_over(record));
@@ -193,16 +211,19 @@ fn a_fork_begins_where_it_says_and_stands_alone() {
     let daemon = Daemon::start(&[SCRIPTED]);
     let run = daemon.submitted(&lively(10, 3));
     let parent = daemon.finished(&run);
+
     let fork = daemon.post(&format!("{run}/fork?seq=500&seed=99"));
     assert_eq!(fork.status, 202, "{fork:?}");
     let child = fork.location.unwrap();
     let record = daemon.finished(&child);
     assert_eq!((&record["seed"], &record["resumed"]), (&json!(99), &json!(0)));
     assert_eq!(record["forked_from"], json!({"run": parent["id"], "seq": 500}));
+
     let lines = |run: &str| -> Vec<String> {
         let text = daemon.text(&format!("{run}/trace?states=false"));
         text.lines().skip(1).map(str::to_owned).collect()
     };
+
     let (ours, theirs) = (lines(&child), lines(&run));
     assert!(ours[..500] == theirs[..500], "the first 500 events are the parent's");
     assert!(ours[500].contains(r#""event":"forked""#), "{}", ours[500]);
@@ -227,8 +248,10 @@ fn a_cancelled_run_keeps_what_is_committed() {
     let cancelled = daemon.post(&format!("{run}/cancel"));
     assert_eq!((cancelled.status, &cancelled.body["status"]), (200, &json!("cancelled")));
     assert!(cancelled.body["steps"].as_u64().unwrap() >= before["steps"].as_u64().unwrap());
+
     let chain = chain(&daemon, &run);
     assert_eq!(json!(chain[&before["events"].as_u64().unwrap()]), before["chain"]);
+
     let daemon = Daemon::start_in(&daemon.kill(), &[]);
     assert_eq!(daemon.get(&run).body, cancelled.body);
     assert_eq!(
@@ -248,10 +271,12 @@ fn finished_runs_are_listed_and_removed() {
     for run in &runs {
         daemon.finished(run);
     }
+
     let open = daemon.submitted(&long_run());
     let all = daemon.get("/v1/runs").body["runs"].as_array().unwrap().clone();
     assert_eq!(all.len(), 8);
     assert_eq!(format!("/v1/runs/{}", all[0]["id"].as_str().unwrap()), open, "newest first");
+
     let mut pages = Vec::new();
     let mut next = String::new();
     loop {
@@ -261,9 +286,11 @@ fn finished_runs_are_listed_and_removed() {
         next = format!("&after={last}");
     }
     assert_eq!(pages, all[1..]);
+
     daemon.until("/v1/runs?status=running", |page| {
         page["runs"].as_array().is_some_and(|runs| runs.len() == 1)
     });
+
     for query in ["limit=0", "limit=1001", "status=finished", "tasks=x"] {
         assert_eq!(daemon.get(&format!("/v1/runs?{query}")).status, 400, "{query}");
     }

@@ -15,13 +15,16 @@ fn all_instances_are_those_of_the_record() {
     let generated = done(&["bench", "generate", "--all", "--out", shown(folder.path())]);
     assert_eq!(generated.code, 0, "{}", generated.stderr);
     let manifest = std::fs::read_to_string(folder.path().join("manifest.json")).unwrap();
+
     let files = |text: &str| -> BTreeMap<String, Value> {
         let manifest: Value = serde_json::from_str(text).unwrap();
         serde_json::from_value(manifest["files"].clone()).unwrap()
     };
+
     let (recorded, made) = (files(RECORDED), files(&manifest));
     let lines: u64 = made.values().map(|file| file["lines"].as_u64().unwrap()).sum();
     assert_eq!((made.len(), lines), (86, 51_600));
+
     let changed: Vec<_> =
         made.iter().filter(|(name, file)| recorded.get(*name) != Some(file)).collect();
     assert!(
@@ -38,6 +41,7 @@ fn outputs_are_judged_as_recorded() {
     let outputs = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/outputs.jsonl");
     let checked = done(&["bench", "check", outputs, "--details", shown(&details)]);
     assert_eq!(checked.code, 0, "{}", checked.stderr);
+
     let recorded = include_str!("../golden/judgements.jsonl");
     let judged = std::fs::read_to_string(details).unwrap();
     for (line, (wanted, found)) in recorded.lines().zip(judged.lines()).enumerate() {

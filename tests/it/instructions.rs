@@ -37,6 +37,7 @@ impl Files {
         let (record_path, counts_path) =
             (folder.path().join("record.json"), folder.path().join("counts.jsonl"));
         fs::write(&record_path, record.to_string()).unwrap();
+
         let lines: String = counts.iter().map(|(name, count)| summary(name, *count)).collect();
         fs::write(&counts_path, lines).unwrap();
         Self { _folder: folder, record: record_path, counts: counts_path }
@@ -80,6 +81,7 @@ fn only_regressions_above_a_tenth_and_missing_benchmarks_fail() {
         (&[("pop", 5)], 1, &uncounted),
         (&[("push::deep", 1_000), ("pop", 5)], 1, &unrecorded),
     ];
+
     for (counts, code, sentences) in cases {
         let files = Files::of(&record(&json!({ "push::deep": 1_000 })), counts);
         let (found, printed) = files.gate(&[]);
@@ -111,6 +113,7 @@ fn the_record_holds_the_counts() {
     assert_eq!(code, 0, "{printed}");
     let written: Value = serde_json::from_str(&fs::read_to_string(&files.record).unwrap()).unwrap();
     assert_eq!(written, record(&json!({ "pop": 5, "push::deep": 1_000 })));
+
     let (code, printed) = files.gate(&[]);
     assert_eq!(code, 0, "{printed}");
 }
@@ -129,9 +132,11 @@ fn files_that_cannot_be_read_are_named() {
         assert_eq!(code, 2, "{bad}: {printed}");
         assert!(printed.contains("record.json: no record of instructions"), "{bad}: {printed}");
     }
+
     let (code, printed) = Files::of(&good, &[]).gate(&[]);
     assert_eq!(code, 2, "{printed}");
     assert!(printed.contains("counts.jsonl: it holds no bench"), "{printed}");
+
     for line in ["{\"function_name\": \"push\"}\n", "{\"function_name\"\n"] {
         let files = Files::of(&good, counts);
         fs::write(&files.counts, summary("push", 1_000) + line).unwrap();
@@ -139,6 +144,7 @@ fn files_that_cannot_be_read_are_named() {
         assert_eq!(code, 2, "{line}: {printed}");
         assert!(printed.contains("counts.jsonl, line 2: no summary"), "{line}: {printed}");
     }
+
     let files = Files::of(&good, counts);
     fs::remove_file(&files.record).unwrap();
     let (code, printed) = files.gate(&[]);

@@ -114,6 +114,7 @@ fn write_forever(folder: &Path, then: impl Fn(&dyn Journal, usize)) {
             )
             .unwrap();
     }
+
     for commits in 1.. {
         let mut writes = Vec::new();
         for (run, head) in heads.iter_mut().enumerate() {
@@ -121,6 +122,7 @@ fn write_forever(folder: &Path, then: impl Fn(&dyn Journal, usize)) {
             *head = segment.head();
             writes.push(Write::Append { id: id(run), segment });
         }
+
         journal.commit(&writes).unwrap();
         say(&heads[0].seq.to_string());
         then(&journal, commits);
@@ -135,7 +137,7 @@ fn append(journal: &dyn Journal, head: Head) -> Result<Head, JournalError> {
     Ok(after)
 }
 
-/// Writes until the disk is full, checks the content, makes room, and goes on with the same
+/// Writes until the disk is full, checks the content, makes room, and continues with the same
 /// journal.
 fn fill(folder: &Path, make_room: &dyn Fn()) {
     let journal = open(folder).unwrap();
@@ -147,25 +149,31 @@ fn fill(folder: &Path, make_room: &dyn Fn()) {
             Err(error) => break error,
         }
     };
+
     assert!(matches!(error, JournalError::NotWritable(_)), "{error}");
     assert!(head.seq > 12, "{head:?}");
+
     for _ in 0..3 {
         assert_eq!(verified(&journal), [head]);
         let again = append(&journal, head);
         assert!(matches!(again, Err(JournalError::NotWritable(_))), "{again:?}");
     }
+
     // It opens all the same, without room to write.
     drop(journal);
     let journal = open(folder).unwrap();
     assert_eq!(verified(&journal), [head]);
+
     make_room();
     for _ in 0..3 {
         head = append(&journal, head).unwrap();
     }
     journal.probe().unwrap();
+
     drop(journal);
     let journal = open(folder).unwrap();
     assert_eq!(verified(&journal), [head]);
+
     let end = Write::Update {
         id: "r0".to_owned(),
         updated_ms: 2,
@@ -175,11 +183,13 @@ fn fill(folder: &Path, make_room: &dyn Fn()) {
         summary: String::new(),
     };
     journal.commit(&[end]).unwrap();
+
     while journal
         .collect(&Retention { updated_before_ms: Some(3), ..Retention::default() })
         .unwrap()
         .has_more
     {}
+
     assert_eq!(journal.size().unwrap().runs, 0);
     say(&format!("filled: {error}"));
 }
@@ -202,13 +212,14 @@ fn said(mut child: Child) -> Vec<String> {
     said
 }
 
-/// Kills a child after so many commits. Returns the last event number that it acknowledged.
+/// Kills a child after `commits` commits; returns the last event number that it acknowledged.
 fn killed(role: &str, folder: &Path, commits: usize) -> u64 {
     let mut child = spawn(role, folder, "");
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut acknowledged =
         lines.filter_map(|line| line.unwrap().split_once(SAYS)?.1.parse::<u64>().ok());
     let seen = acknowledged.by_ref().nth(commits - 1).unwrap();
+
     child.kill().unwrap();
     child.wait().unwrap();
     // It may have said more before it was killed.
@@ -229,6 +240,7 @@ fn kills_between_commits_and_folding_lose_nothing() {
         for commits in all_commits {
             let last = killed(role, folder.path(), commits);
             left += batches(folder.path());
+
             let journal = open(folder.path()).unwrap();
             let heads = verified(&journal);
             assert!(
@@ -240,11 +252,13 @@ fn kills_between_commits_and_folding_lose_nothing() {
                 "{} after {last}",
                 heads[0].seq
             );
+
             drop(journal);
             assert_eq!(batches(folder.path()), 0, "opening folds");
             assert_eq!(verified(&open(folder.path()).unwrap()), heads);
         }
     }
+
     // Without folding, all commits of a child.
     assert!(left >= 34, "{left}");
 }
@@ -260,6 +274,7 @@ fn what_was_acknowledged_survives_a_kill() {
         let heads = verified(&journal);
         assert_eq!(heads.len(), RUNS);
         assert!(heads.iter().all(|head| head.seq == heads[0].seq), "half a batch: {heads:?}");
+
         // The commit that it was killed in may have come through.
         assert!(heads[0].seq == last || heads[0].seq == last + 3, "{} after {last}", heads[0].seq);
         assert!(heads[0].seq >= before + 3 * commits as u64);
@@ -273,6 +288,7 @@ fn a_second_process_is_refused_at_once() {
     let journal = open(folder.path()).unwrap();
     let heard = said(spawn("open", folder.path(), ""));
     assert!(heard.len() == 1 && heard[0].contains("another process uses it"), "{heard:?}");
+
     journal.commit(&[Write::Accept { row: row("r0"), key: None }]).unwrap();
     drop(journal);
     assert_eq!(said(spawn("open", folder.path(), "")), ["opened, 1 runs"]);
@@ -285,12 +301,14 @@ fn may_mount() -> bool {
     mount.is_ok_and(|output| output.status.success())
 }
 
-/// Enters a namespace in which the folder is a file system of 1 MiB, and goes on there.
+/// Shell that enters a namespace in which the folder is a file system of 1 MiB, and then continues
+/// with `then`.
 fn on_a_small_disk(folder: &Path, then: &str) -> String {
     let folder = folder.display();
     // `$0` is this executable; the inner shell gets it as its own `$0`.
     format!(
-        "exec unshare -rm sh -c 'set -e; mount -t tmpfs -o size=1m tmpfs {folder}; {then} exec \"$0\" --exact journal::child --nocapture' \"$0\""
+        "exec unshare -rm sh -c 'set -e; mount -t tmpfs -o size=1m tmpfs {folder}; {then} exec \
+         \"$0\" --exact journal::child --nocapture' \"$0\""
     )
 }
 
@@ -298,7 +316,8 @@ fn on_a_small_disk(folder: &Path, then: &str) -> String {
 fn a_full_disk_refuses_writes_until_there_is_room() {
     if !may_mount() {
         eprintln!(
-            "skipped: this user may not mount; `a_limit_of_the_system_is_like_a_full_disk` covers the rest"
+            "skipped: this user may not mount; `a_limit_of_the_system_is_like_a_full_disk` covers \
+             the rest"
         );
         return;
     }
@@ -332,9 +351,11 @@ fn a_read_only_disk_is_named() {
     let folder = tempfile::tempdir().unwrap();
     drop(open(folder.path()).unwrap());
     let folder = folder.path();
+
     let mount = format!("mount --bind {0} {0}; mount -o remount,ro,bind {0};", folder.display());
     let shell = on_a_small_disk(&folder.join("no"), "")
         .replace(&format!("mount -t tmpfs -o size=1m tmpfs {}/no;", folder.display()), &mount);
+
     let heard = said(spawn("open", folder, &shell));
     assert!(
         heard.len() == 1 && heard[0].contains("cannot be locked: Read-only file system"),
@@ -350,9 +371,11 @@ fn a_file_without_write_permission_is_named() {
     let mut permissions = fs::metadata(&path).unwrap().permissions();
     permissions.set_readonly(true);
     fs::set_permissions(&path, permissions).unwrap();
+
     if fs::File::options().write(true).open(&path).is_ok() {
         return; // The superuser may write all the same.
     }
+
     let error = open(folder.path()).err().expect("it is refused");
     assert!(error.to_string().contains("no right to write"), "{error}");
 }

@@ -12,8 +12,8 @@ use sha2::{Digest as _, Sha256};
 use crate::binary::{prime, shown};
 use crate::daemon::{Daemon, Home};
 
-/// Bytes that a journal may still grow. The first commit of a run fits: it holds at most what a run
-/// may have pending, 256 KiB that are compressed to a fifth. The whole run takes about 450 KiB.
+/// Bytes by which a journal may still grow. The first commit of a run fits: it holds at most what a
+/// run may have pending, 256 KiB that are compressed to a fifth. The whole run takes about 450 KiB.
 const ROOM: u64 = 192 << 10;
 
 const SCRIPTED: &str = "agents.executor.implementation=scripted";
@@ -83,7 +83,10 @@ const PAIRS: [Pair; 3] = [
 /// Too long for the journal's room. With this seed no error ends the run early where nothing
 /// rejects it.
 fn request() -> Value {
-    json!({"task": "tower-of-hanoi", "input": {"n": 14, "from": 0, "to": 2}, "fanout": 1, "max_rounds": 1, "seed": 9})
+    json!({
+        "task": "tower-of-hanoi", "input": {"n": 14, "from": 0, "to": 2}, "fanout": 1,
+        "max_rounds": 1, "seed": 9,
+    })
 }
 
 /// The lines of a run's trace.
@@ -141,7 +144,7 @@ fn accepted_and_ended(pair: &Pair, accepted: &Side, ended: &Side) {
         "{what}: {rejected} steps are rejected after the resumption"
     );
 
-    // A fork goes on with the agents of its parent, not with the configured ones.
+    // A fork continues with the agents of its parent, not with the configured ones.
     let fork = daemon.post(&format!("{run}/fork?seq=50"));
     assert_eq!(fork.status, 202, "{what}: {fork:?}");
     let fork = fork.location.unwrap();
@@ -184,6 +187,7 @@ fn the_label_of_an_executor_that_is_no_model_stays() {
     daemon.limit_journal(Some(ROOM));
     let run = daemon.submitted(&request());
     daemon.until_not_writable();
+
     let daemon =
         Daemon::start_in(&daemon.kill(), &[SCRIPTED, "agents.verifier.implementation=reference"]);
     let after = daemon.finished(&run);
@@ -191,6 +195,7 @@ fn the_label_of_an_executor_that_is_no_model_stays() {
         after["labels"],
         json!(["executor `reference` is the task's own algorithm, not a model"])
     );
+
     let shown = prime(&["runs", "show", "--url", &daemon.url(""), after["id"].as_str().unwrap()])
         .output()
         .unwrap();
@@ -231,8 +236,8 @@ impl Files {
 
     fn configure(&self, executor: &str) {
         let text = format!(
-            "[agents.executor]\nimplementation = {executor:?}\n[agents.executor.program]\ncommand = [{:?}]\n[server]\nbind = \
-             \"127.0.0.1:0\"\n[journal]\npath = {:?}\n",
+            "[agents.executor]\nimplementation = {executor:?}\n[agents.executor.program]\n\
+             command = [{:?}]\n[server]\nbind = \"127.0.0.1:0\"\n[journal]\npath = {:?}\n",
             shown(&self.program),
             shown(&self.home.journal())
         );
@@ -254,9 +259,11 @@ impl Files {
         let home = daemon.kill();
         assert!(Arc::ptr_eq(&home, &self.home));
         std::fs::remove_file(&self.program).unwrap();
+
         // The program is gone, and nothing new uses it.
         self.configure("reference");
         let daemon = self.start();
+
         for run in &runs {
             let record = daemon.until(run, |record| !record["waiting_for"].is_null());
             let expected =
@@ -277,14 +284,17 @@ fn a_run_without_its_program_waits_and_continues_after_a_reload() {
     let (daemon, runs) = files.waiting(2);
     let events = |run: &str| daemon.get(run).body["events"].clone();
     let before: Vec<_> = runs.iter().map(|run| events(run)).collect();
+
     // Others are not held up.
     assert_eq!(
         daemon.finished(&daemon.submitted(&json!({"task": "dfa-simulation"})))["status"],
         "verified"
     );
     assert_eq!(runs.iter().map(|run| events(run)).collect::<Vec<_>>(), before);
+
     let listed = daemon.get("/v1/runs?status=queued").body;
     assert_eq!(listed["runs"].as_array().unwrap().len(), 2, "{listed}");
+
     let shown = prime(&["runs", "list", "--url", &daemon.url("")]).output().unwrap();
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert_eq!(shown.matches("waits for executor `process`: its program").count(), 2, "{shown}");
@@ -307,6 +317,7 @@ fn a_run_without_its_program_waits_and_continues_after_a_reload() {
     // A reload that does not bring the agent back changes nothing.
     assert_eq!(daemon.post("/v1/reload").status, 200);
     assert!(!daemon.get(&runs[0]).body["waiting_for"].is_null());
+
     files.install();
     assert_eq!(daemon.post("/v1/reload").status, 200);
     let after = daemon.finished(&runs[0]);
@@ -329,6 +340,7 @@ fn a_run_that_waits_survives_another_kill() {
         (&after["status"], &after["agents"]["executor"]),
         (&json!("verified"), &json!("process"))
     );
+
     // The process in which it waited did not execute it.
     assert_eq!(after["resumed"], 1);
     assert_eq!(after["steps"], 16_383);
@@ -339,6 +351,7 @@ fn a_run_names_the_engine_that_it_asks_and_needs_no_other() {
     let llama = ["agents.executor.implementation=llama"];
     let daemon = Daemon::start(&llama);
     let run = daemon.submitted(&json!({"task": "tower-of-hanoi", "fanout": 1}));
+
     let model = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("models/prime-tiny.gguf"))
         .unwrap();
     let digest = Sha256::digest(model)
@@ -346,6 +359,7 @@ fn a_run_names_the_engine_that_it_asks_and_needs_no_other() {
         .fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
     let engines = json!({ "tiny": digest });
     assert_eq!(daemon.get(&run).body["engines"], engines);
+
     // The next process has other agents, and of the engines of then only this one.
     let daemon = Daemon::start_in(
         &daemon.kill(),
@@ -355,6 +369,7 @@ fn a_run_names_the_engine_that_it_asks_and_needs_no_other() {
             "engines.sorts.model=gone.gguf",
         ],
     );
+
     let after = daemon.finished(&run);
     assert_eq!(
         (&after["status"], &after["waiting_for"]),
@@ -362,6 +377,7 @@ fn a_run_names_the_engine_that_it_asks_and_needs_no_other() {
         "{after}"
     );
     assert_eq!((&after["engines"], &after["agents"]["executor"]), (&engines, &json!("llama")));
+
     let shown = prime(&["runs", "show", "--url", &daemon.url(""), after["id"].as_str().unwrap()])
         .output()
         .unwrap();
@@ -376,6 +392,7 @@ fn a_run_without_recorded_agents_takes_those_of_their_names_and_says_so() {
     let run = daemon.submitted(&request());
     daemon.until_not_writable();
     let home = daemon.kill();
+
     let journal = rusqlite::Connection::open(home.journal()).unwrap();
     let changed = journal.execute(
         "UPDATE spec SET body = json_remove(body, '$.recorded') WHERE body LIKE '%recorded%'",
@@ -383,6 +400,7 @@ fn a_run_without_recorded_agents_takes_those_of_their_names_and_says_so() {
     );
     assert_eq!(changed, Ok(1));
     drop(journal);
+
     // The default executor of this process is another one.
     let daemon = Daemon::start_in(&home, &["agents.executor.error_rate=0.0"]);
     let after = daemon.finished(&run);
@@ -391,8 +409,10 @@ fn a_run_without_recorded_agents_takes_those_of_their_names_and_says_so() {
         (&json!("scripted"), &json!(1)),
         "{after}"
     );
+
     let trace = trace(&daemon, &run);
     assert_eq!(rejected_after(&trace, "resumed"), 0, "its options are those of this process");
+
     let shown = prime(&["runs", "show", "--url", &daemon.url(""), after["id"].as_str().unwrap()])
         .output()
         .unwrap();

@@ -13,6 +13,7 @@ use crate::binary::{done, shown};
 fn measured(arguments: &str) -> Value {
     let line = format!("loadtest --warmup 0 --output json {arguments}");
     let report = done(&line.split_whitespace().collect::<Vec<_>>()).json(0);
+
     for point in report["points"].as_array().unwrap() {
         check(point);
         // With few trajectories, or beside a journal's buffers, the memory of a trajectory is below
@@ -36,12 +37,14 @@ fn check(point: &Value) {
         let names = ["p50_us", "p90_us", "p99_us", "p999_us", "max_us"];
         assert!(names.map(|name| number(&latency[name])).is_sorted(), "{point}");
     };
+
     in_order(&point["latency"]);
     point["stages"].as_array().unwrap().iter().for_each(|stage| in_order(&stage["latency"]));
     assert!(
         number(&point["latency"]["p50_us"]) > 0.0 && number(&point["cpu_us_per_step"]) > 0.0,
         "{point}"
     );
+
     // The executable has the counting allocator.
     for name in ["allocations_per_step", "allocated_bytes_per_step"] {
         assert!(number(&point[name]) > 0.0, "{name}: {point}");
@@ -80,12 +83,14 @@ fn every_step_of_every_trajectory_is_measured() {
             (Some("ring"), Some(placement))
         );
         assert_eq!(report["load"]["length"]["steps"], 40);
+
         let points = report["points"].as_array().unwrap();
         let sizes: Vec<_> = points
             .iter()
             .map(|point| (number(&point["trajectories"]), number(&point["steps"])))
             .collect();
         assert_eq!(sizes, [(50.0, 2_000.0), (1.0, 40.0), (3.0, 120.0)]);
+
         for point in points {
             assert_eq!(stages(point), STAGES);
             // The stages add up to the step.
@@ -98,6 +103,7 @@ fn every_step_of_every_trajectory_is_measured() {
             assert!((sum / number(&point["latency"]["mean_us"]) - 1.0).abs() < 0.02, "{point}");
         }
     }
+
     let text = done(&["loadtest", "--warmup", "0", "--trajectories", "1", "--steps", "1"]);
     assert_eq!(text.code, 0);
     assert!(text.stdout.contains("steps/s"), "{}", text.stdout);
@@ -111,8 +117,10 @@ fn a_time_is_measured_after_the_warm_up() {
     check(&report["points"][0]);
     assert_eq!(report["load"]["warmup_seconds"], 0.05);
     assert_eq!(report["load"]["payload_bytes"], 100);
+
     let seconds = number(&report["points"][0]["seconds"]);
     assert!(seconds >= 0.2, "{seconds}");
+
     // A line of 104 bytes is allocated for each step, and kept.
     assert!(number(&report["points"][0]["allocated_bytes_per_step"]) > 104.0, "{report}");
 }
@@ -162,6 +170,7 @@ fn an_open_loop_releases_steps_when_they_are_due() {
     assert_eq!(report["load"]["rate"], 2_000.0);
     assert_eq!(number(&point["rate"]["due"]), 2_000.0);
     assert_eq!(number(&point["steps"]), 100.0);
+
     // The last of a hundred steps is due after 99 two-thousandths of a second.
     assert!(number(&point["seconds"]) >= 0.0495, "{point}");
     assert_eq!(stages(point)[0], "release");
@@ -183,11 +192,14 @@ fn an_unsustainable_rate_is_reported() {
     let arguments = "--trajectories 4 --rate 8000 --steps 40 --delay 5ms";
     let report = measured(arguments);
     let (point, rate) = (&report["points"][0], &report["points"][0]["rate"]);
+
     assert_eq!(rate["is_held"], false);
     assert!(number(&rate["reached"]) <= 800.0, "{rate}");
+
     // Of at least 1,600 steps due by then, 160 were decided.
     let due = 8_000.0 * number(&point["seconds"]) + 1.0;
     assert!((1_440.0..=due - 159.0).contains(&number(&rate["behind"])), "{rate}");
+
     let remark = |remarks: &Value| {
         remarks
             .as_array()
@@ -196,6 +208,7 @@ fn an_unsustainable_rate_is_reported() {
             .any(|it| it.as_str().unwrap().contains("could not be reached"))
     };
     assert!(remark(&report["remarks"]), "{report}");
+
     // Latency starts when a step is due, for the last ones after 20 ms.
     assert!(number(&point["latency"]["max_us"]) > 175_000.0, "{point}");
 
@@ -214,6 +227,7 @@ fn an_unsustainable_rate_is_reported() {
 fn all_three_agents_query_their_engine() {
     let report = measured("--mode engine --trajectories 1,20 --steps 20 --payload 1000 --stages");
     assert_eq!(report["runtime"]["verifier"], "echo");
+
     let points = report["points"].as_array().unwrap();
     assert_eq!(
         points.iter().map(|point| number(&point["steps"])).collect::<Vec<_>>(),
@@ -235,11 +249,13 @@ fn durable_steps_are_committed() {
         assert_eq!(stages(point), ["commit"]);
         assert!(number(&point["stages"][0]["latency"]["p50_us"]) > 0.0, "{point}");
     }
+
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("load.db");
     let counted =
         measured(&format!("--durable --trajectories 2 --steps 10 --journal {}", shown(&journal)));
     assert_eq!(number(&counted["points"][0]["steps"]), 20.0);
+
     let bytes = fs::metadata(&journal).unwrap().len();
     assert!(bytes > 0);
     done(&["loadtest", "--durable", "--journal", shown(&journal)]).refused(&[
@@ -266,6 +282,7 @@ fn mode_model_reports_the_share_of_coordination() {
         "--mode model --task bubble-sort --trajectories 3 --duration 200ms {agents}"
     ));
     let point = &report["points"][0];
+
     assert_eq!(report["runtime"]["executor"], "scripted");
     assert_eq!(stages(point), STAGES);
     let share = number(&point["coordination_share"]);

@@ -49,13 +49,16 @@ fn a_closed_loop_counts_what_the_daemon_did() {
     // A run has 7 steps, so that each client makes 3.
     let measured = measured(&load(daemon.url("/"), Length::Steps(20))).unwrap();
     assert_eq!(counted(&daemon), (12, 84));
+
     let point = &measured.point;
     assert_eq!((runs(&measured), point.steps, point.failures, point.rate), (12, 84, 0, None));
     let stages: Vec<_> = point.stages.iter().map(|stage| stage.name.as_str()).collect();
     assert_eq!(stages, ["accept", "run"]);
+
     let sum = point.stages.iter().map(|stage| stage.latency.mean_us).sum::<f64>();
     let mean = point.latency.mean_us;
     assert!((sum - mean).abs() < mean * 0.02, "the stages, {sum} in total, add up to {mean}");
+
     assert!(
         measured.remarks[0].contains("12 runs ended")
             && measured.remarks[0].contains("12 verified")
@@ -69,6 +72,7 @@ fn an_open_loop_counts_what_was_due() {
     let measured = measured(&load).unwrap();
     let (counted_runs, steps) = counted(&daemon);
     assert_eq!((runs(&measured), measured.point.steps), (counted_runs, steps));
+
     let rate = measured.point.rate.unwrap();
     // Due at 0, 20, …, 480 ms.
     assert!(counted_runs <= 25 && rate.due == 50.0 && rate.behind >= 25 - counted_runs, "{rate:?}");
@@ -83,11 +87,13 @@ fn an_unsustainable_rate_is_reported() {
         trajectories: 1,
         ..load(daemon.url(""), Length::Seconds(0.3))
     };
+
     let measured = measured(&load).unwrap();
     let rate = measured.point.rate.unwrap();
     assert!(!rate.is_held && rate.reached < rate.due && rate.behind > 5_000, "{rate:?}");
     // Waiting for earlier runs is part of the latency.
     assert!(measured.point.latency.max_us > 100_000.0, "{:?}", measured.point.latency);
+
     let remark =
         measured.remarks.iter().find(|remark| remark.contains("the rate was not held")).unwrap();
     assert!(
@@ -116,6 +122,7 @@ fn refusals_are_counted_and_respected() {
     let point = &measured.point;
     assert_eq!((runs(&measured), point.steps), counted(&daemon));
     assert_eq!(point.steps, 140);
+
     if point.failures > 0 {
         assert!(
             measured.remarks.iter().any(|remark| remark.contains("server.queue_max")),
@@ -139,10 +146,12 @@ fn mistakes_end_the_test_at_once() {
             "{parts:?} are missing in {error:?}"
         );
     };
+
     refused(own(keyed.url("")), &["does not accept the key", "PRIME_API_KEY"]);
     let with_key =
         |request| HttpLoad { key: Some("abc".to_owned()), request, ..own(keyed.url("")) };
     refused(with_key(json!({"task": "n-quens"})), &["status 400", "did you mean `n-queens`?"]);
+
     assert_eq!(
         measured(&HttpLoad { length: Length::Steps(7), ..with_key(own(String::new()).request) })
             .unwrap()
@@ -161,11 +170,13 @@ fn mistakes_end_the_test_at_once() {
     });
     refused(own(address.clone()), &["is not a prime-agents daemon", "check --url"]);
     foreign.join().unwrap();
+
     // Nothing listens there now.
     refused(own(address), &["no daemon answers", "prime-agents serve", "--url"]);
     refused(own("localhost".to_owned()), &["http://HOST:PORT"]);
     refused(HttpLoad { trajectories: 0, ..own(keyed.url("")) }, &["no trajectories"]);
     refused(HttpLoad { trajectories: u32::MAX, ..own(keyed.url("")) }, &["ulimit -n"]);
+
     for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         refused(HttpLoad { rate: Some(rate), ..own(keyed.url("")) }, &["a rate of", "above 0"]);
     }

@@ -30,6 +30,7 @@ mod model_tasks;
 mod notify;
 mod openai;
 mod openai_forms;
+mod openai_streams;
 mod overload;
 mod owners;
 mod problems;

@@ -77,6 +77,7 @@ fn edit(value: &mut Value, edit: &Edit) {
     let mut all = Vec::new();
     pointers(value, "", &mut all);
     let Some(place) = value.pointer_mut(&all[edit.place.index(all.len())]) else { return };
+
     match (edit.act % 7, &mut *place) {
         (0, Value::Object(fields)) => {
             let name = fields.keys().nth(usize::from(edit.odd) % fields.len().max(1)).cloned();
@@ -101,6 +102,7 @@ fn scratch(bytes: &mut Vec<u8>, (place, act, byte): &Scratch) {
     if bytes.is_empty() {
         return bytes.push(*byte);
     }
+
     let at = place.index(bytes.len());
     match act % 3 {
         0 => drop(bytes.remove(at)),
@@ -112,15 +114,24 @@ fn scratch(bytes: &mut Vec<u8>, (place, act, byte): &Scratch) {
 /// Valid requests, with the routes that accept them.
 fn bodies() -> Vec<(&'static str, Value)> {
     let run = json!({
-        "task": "n-queens", "difficulty": "easy", "index": 3, "base_seed": 42, "fanout": 2, "speculate": true, "max_rounds": 2, "seed": 5,
-        "temperature": 0.5, "top_p": 0.9, "preset": "fast", "budget": {"steps": 50, "tokens": 1_000, "wall_ms": 1_000},
+        "task": "n-queens", "difficulty": "easy", "index": 3, "base_seed": 42, "fanout": 2,
+        "speculate": true, "max_rounds": 2, "seed": 5,
+        "temperature": 0.5, "top_p": 0.9, "preset": "fast",
+        "budget": {"steps": 50, "tokens": 1_000, "wall_ms": 1_000},
         "agents": {"executor": "reference", "verifier": "rules", "coordinator": "threshold"},
     });
     let problem = json!({
         "problem": {
-            "statement": "Write n as a product of two factors above 1.", "input": {"n": 15}, "steps": "stepwise",
-            "answer": {"schema": {"type": "object", "required": ["x"], "properties": {"x": {"type": "integer"}}}},
-            "constraints": [{"name": "product", "severity": "critical", "check": "answer.x * 3 == input.n"}],
+            "statement": "Write n as a product of two factors above 1.", "input": {"n": 15},
+            "steps": "stepwise",
+            "answer": {
+                "schema": {
+                    "type": "object", "required": ["x"], "properties": {"x": {"type": "integer"}},
+                },
+            },
+            "constraints": [
+                {"name": "product", "severity": "critical", "check": "answer.x * 3 == input.n"},
+            ],
         },
         "budget": {"steps": 20},
     });
@@ -128,15 +139,23 @@ fn bodies() -> Vec<(&'static str, Value)> {
         "model": "prime/fast", "n": 2, "max_tokens": 500, "temperature": 0.5, "seed": 1,
         "messages": [
             {"role": "system", "content": "Solve."},
-            {"role": "user", "content": [{"type": "text", "text": "```json\n{\"task\": \"n-queens\"}\n```"}]},
+            {
+                "role": "user",
+                "content": [{"type": "text", "text": "```json\n{\"task\": \"n-queens\"}\n```"}],
+            },
         ],
         "response_format": {"type": "text"}, "prime": {"budget": {"steps": 20}},
     });
     let streamed = json!({
         "model": "prime", "stream": true, "stream_options": {"include_usage": true},
-        "messages": [{"role": "user", "content": "{\"task\": \"bubble-sort\", \"input\": {\"a\": [2, 1]}}"}],
+        "messages": [
+            {"role": "user", "content": "{\"task\": \"bubble-sort\", \"input\": {\"a\": [2, 1]}}"},
+        ],
     });
-    let judged = json!({"task": "bubble-sort", "difficulty": "easy", "index": 0, "action": "CMP 0 1", "kinds": ["format"]});
+    let judged = json!({
+        "task": "bubble-sort", "difficulty": "easy", "index": 0, "action": "CMP 0 1",
+        "kinds": ["format"],
+    });
     let mut all = vec![
         ("/v1/runs", run),
         ("/v1/runs", problem),
@@ -146,6 +165,7 @@ fn bodies() -> Vec<(&'static str, Value)> {
         ("/v1/verify", judged),
         ("/v1/gc", json!({"older_than_days": 30, "bytes_max": 1_000_000_000})),
     ];
+
     for task in tasks::all() {
         let problem = task.generate(Difficulty::Easy, 1);
         let (slug, input) = (problem.spec().slug, problem.input());
@@ -231,10 +251,12 @@ fn raw(address: &str, method: &str, target: &str) -> std::io::Result<(u16, Strin
         format!("{method} {target} HTTP/1.0\r\nHost: {address}\r\nContent-Length: 0\r\n\r\n")
             .as_bytes(),
     )?;
+
     let mut response = Vec::new();
     stream.read_to_end(&mut response)?;
     let response = String::from_utf8_lossy(&response);
     let (head, body) = response.split_once("\r\n\r\n").unwrap_or((&response, ""));
+
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
     Ok((status.ok_or(std::io::ErrorKind::InvalidData)?, body.to_owned()))
 }
@@ -271,6 +293,7 @@ fn malformed_bodies_are_client_errors() {
         4 => Just(Vec::new()),
         1 => prop::collection::vec(any::<Scratch>(), 1..4),
     ];
+
     let request = (prop::sample::select(bodies()), edits, scratches).prop_map(
         |((path, mut body), edits, scratches)| {
             edits.iter().for_each(|change| edit(&mut body, change));
@@ -279,12 +302,14 @@ fn malformed_bodies_are_client_errors() {
             (path, bytes)
         },
     );
+
     let sent = runner(optimised(1_000, 400)).run(&request, |(path, bytes)| {
         let what =
             format!("POST {path} {}", String::from_utf8_lossy(&bytes[..bytes.len().min(2_000)]));
         let post = daemon.client.post(daemon.url(path)).header("Content-Type", "application/json");
         check_response(post.body(bytes).send(), &what)
     });
+
     sent.unwrap_or_else(|error| panic!("{error}"));
     ends_well(daemon);
 }
@@ -294,15 +319,18 @@ fn malformed_paths_and_queries_are_client_errors() {
     let daemon = daemon();
     let run = daemon.submitted(&json!({"task": "n-queens"}));
     let id = daemon.finished(&run)["id"].as_str().unwrap().to_owned();
+
     let request = (
         prop::sample::select(PATHS.to_vec()),
         prop::collection::vec(any::<Scratch>(), 0..5),
         any::<bool>(),
     );
+
     let sent =
         runner(optimised(1_000, 400)).run(&request, |((method, path), scratches, is_other)| {
             let mut path = path.replace("RUN", &id).into_bytes();
             scratches.iter().for_each(|change| scratch(&mut path, change));
+
             // Only what may stand in a request's first line: the rest is not HTTP.
             let may_stand =
                 |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?".contains(byte);
@@ -316,14 +344,17 @@ fn malformed_paths_and_queries_are_client_errors() {
                     }
                 })
                 .collect();
+
             let target = format!("/{}", text.trim_start_matches('/'));
             let method = if (method == "POST") == is_other { "GET" } else { "POST" };
             let what = format!("{method} {target}");
+
             let answer = raw(&daemon.address, method, &target);
             let (status, text) =
                 answer.map_err(|error| TestCaseError::fail(format!("{error} for {what}")))?;
             check(&what, status, &text)
         });
+
     sent.unwrap_or_else(|error| panic!("{error}"));
     ends_well(daemon);
 }

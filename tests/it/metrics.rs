@@ -28,6 +28,7 @@ fn counted(sets: &[&str], slugs: &[&str]) -> (Vec<Outcome>, String) {
     let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
     let settings = Settings::load(&[], std::iter::empty(), &sets).unwrap();
     let metrics = Metrics::new(jiff::Timestamp::UNIX_EPOCH);
+
     let outcomes = actix::System::new().block_on(async {
         let sampling = run_sampling(&settings);
         let app = App::start(settings).unwrap();
@@ -43,6 +44,7 @@ fn counted(sets: &[&str], slugs: &[&str]) -> (Vec<Outcome>, String) {
         }
         outcomes
     });
+
     (outcomes, metrics.render())
 }
 
@@ -54,10 +56,12 @@ fn steps_votes_and_ends_are_counted() {
         "runtime.cells=1",
     ];
     let (outcomes, text) = counted(&scripted, &["n-queens", "bubble-sort", "long-division"]);
+
     let all = |count: fn(&Outcome) -> u64| outcomes.iter().map(count).sum::<u64>() as f64;
     assert_eq!(sum(&text, "prime_steps_total"), all(|outcome| outcome.proposals));
     assert_eq!(sum(&text, "prime_votes_total"), all(|outcome| u64::from(outcome.rounds)));
     assert_eq!(sum(&text, "prime_runs_total"), outcomes.len() as f64);
+
     let verified = all(|outcome| u64::from(outcome.verified));
     assert_eq!(value(&text, "prime_runs_total{status=\"verified\"}"), verified);
     assert_eq!(value(&text, "prime_votes_total{agreed=\"true\"}"), verified, "each was agreed on");
@@ -65,12 +69,14 @@ fn steps_votes_and_ends_are_counted() {
         all(|outcome| outcome.retries) + all(|outcome| outcome.backtracks) > 0.0,
         "there were errors to find"
     );
+
     assert!(sum(&text, "prime_violations_total") > 0.0);
     assert_eq!(
         value(&text, "prime_violations_total{constraint=\"other\"}"),
         0.0,
         "every constraint has a name"
     );
+
     assert_eq!(value(&text, "prime_run_duration_seconds_count"), outcomes.len() as f64);
     assert_eq!([value(&text, "prime_runs_open"), value(&text, "prime_runs_queued")], [0.0, 0.0]);
 }
@@ -84,10 +90,12 @@ fn votes_on_steps_are_counted() {
     ];
     let (outcomes, text) =
         counted(&[&ahead[..], &["run.ahead.k=2", "runtime.cells=1"]].concat(), &["bubble-sort"]);
+
     let votes = outcomes[0].step_votes.expect("steps were voted on");
     assert!(votes.discarded > 0 && votes.samples > votes.steps, "{votes:?}");
     // The votes are those of the answer's round, which was the only one.
     assert_eq!(outcomes[0].rounds, 1);
+
     let names = ["prime_step_votes_total", "prime_step_samples_total", "prime_red_flags_total"];
     let expected = [votes.steps, votes.samples, votes.discarded].map(|count| count as f64);
     assert_eq!(names.map(|name| value(&text, name)), expected);
@@ -104,6 +112,7 @@ fn disputed_steps_and_failures_are_counted() {
         "runtime.cells=1",
     ];
     let (_, text) = counted(&disputed, &["bubble-sort"]);
+
     assert!(value(&text, "prime_reviews_needed_total") > 0.0);
     assert_eq!(sum(&text, "prime_agent_failures_total"), 0.0);
     assert_eq!(

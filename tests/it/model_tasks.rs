@@ -7,9 +7,11 @@ use prime_settings::Settings;
 fn gguf_with(key: &str, strings: &[&str]) -> Vec<u8> {
     let text = |text: &str| [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat();
     let mut bytes = b"GGUF\x03\0\0\0".to_vec();
+
     bytes.extend(0_u64.to_le_bytes());
     bytes.extend(1_u64.to_le_bytes());
     bytes.extend(text(key));
+
     // An array, of strings.
     bytes.extend(9_u32.to_le_bytes());
     bytes.extend(8_u32.to_le_bytes());
@@ -30,16 +32,20 @@ fn a_model_file_may_say_what_it_has_learnt() {
         let settings = Settings::load(&[], std::iter::empty(), &sets).unwrap();
         ["n-queens", "a-star"].map(|task| settings.engines["queens"].has_learnt(task))
     };
+
     std::fs::write(&path, gguf_with(TASKS_KEY, &["n-queens", "a-task-of-a-later-version"]))
         .unwrap();
     assert_eq!(learnt(&[]), [Some(true), Some(false)]);
+
     assert_eq!(
         learnt(&[r#"engines.queens.tasks=["a-star"]"#]),
         [Some(false), Some(true)],
         "what is stated counts"
     );
+
     std::fs::write(&path, gguf_with("other.tasks", &["n-queens"])).unwrap();
     assert_eq!(learnt(&[]), [None, None]);
+
     std::fs::write(&path, "no model").unwrap();
     assert_eq!(learnt(&[]), [None, None], "the engine reports it when it starts");
 }

@@ -88,6 +88,7 @@ fn readiness_and_stopping_are_notified() {
     assert_eq!(ready[0], "READY=1");
     let address = ready[1].strip_prefix("STATUS=takes runs on http://").expect("a status");
     std::net::TcpStream::connect(address).expect("it accepts connections once it is ready");
+
     daemon.signal(Signal::TERM);
     assert_eq!(daemon.message()[0], "STOPPING=1", "without a watchdog nothing comes between");
     assert_eq!(daemon.child.wait().unwrap().code(), Some(0));
@@ -100,6 +101,7 @@ fn the_watchdog_is_notified_until_the_end() {
     for _ in 0..3 {
         daemon.until("WATCHDOG=1");
     }
+
     daemon.signal(Signal::INT);
     daemon.until("STOPPING=1");
 }
@@ -131,10 +133,12 @@ fn a_reload_is_notified_and_an_error_in_it_changes_nothing() {
         std::fs::write(&path, text).unwrap();
         reload();
     }
+
     daemon.signal(Signal::TERM);
     daemon.until("STOPPING=1");
     let mut log = String::new();
     daemon.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+
     assert_eq!(daemon.child.wait().unwrap().code(), Some(0), "{log}");
     assert_eq!(
         log.matches("configuration reloaded").count(),
@@ -153,6 +157,7 @@ fn a_missing_socket_is_logged_and_the_daemon_serves() {
         .env("NOTIFY_SOCKET", folder.path().join("nobody"))
         .spawn()
         .unwrap();
+
     let mut stderr = child.stderr.take().unwrap();
     let mut log = String::new();
     while !log.contains("cannot notify systemd") {
@@ -161,6 +166,7 @@ fn a_missing_socket_is_logged_and_the_daemon_serves() {
         assert!(count > 0, "it ended: {log}");
         log += std::str::from_utf8(&bytes[..count]).unwrap();
     }
+
     assert!(log.contains("ready on http://") && log.contains("NOTIFY_SOCKET"), "{log}");
     child.kill().unwrap();
     child.wait().unwrap();

@@ -1,8 +1,7 @@
-//! The daemon from the side of OpenAI's clients: chat completions whole and streamed, models,
-//! errors, disconnects.
+//! The daemon from the side of OpenAI's clients: whole chat completions, models, errors. Streams
+//! are tested in `openai_streams`.
 
-use std::io::{Read, Write as _};
-use std::net::TcpStream;
+use std::io::Read;
 
 use prime_http_client::sse::{Events, Message};
 use serde_json::{Value, json};
@@ -114,7 +113,10 @@ fn a_completion_has_the_answer_its_steps_and_the_facts_of_its_run() {
     assert_eq!(run["trajectories"], json!(1), "the preset `fast` has one trajectory");
     let (prompt, completion) =
         (run["tokens"]["prompt"].as_u64().unwrap(), run["tokens"]["completion"].as_u64().unwrap());
-    let usage = json!({"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion});
+    let usage = json!({
+        "prompt_tokens": prompt, "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+    });
     assert_eq!(body["usage"], usage);
 
     let again = complete(&daemon, &chat(&hanoi(), &json!({"seed": 7})));
@@ -124,7 +126,10 @@ fn a_completion_has_the_answer_its_steps_and_the_facts_of_its_run() {
 #[test]
 fn the_problem_is_in_the_last_message_or_in_prime() {
     let daemon = Daemon::start(&[]);
-    let line = json!({"id": "x", "task": "bubble-sort", "seed": 5, "input": {"a": [3, 1, 2]}, "answer": null, "steps": 9});
+    let line = json!({
+        "id": "x", "task": "bubble-sort", "seed": 5, "input": {"a": [3, 1, 2]}, "answer": null,
+        "steps": 9,
+    });
     for (request, task) in [
         (
             chat(
@@ -144,6 +149,7 @@ fn the_problem_is_in_the_last_message_or_in_prime() {
         assert_eq!(answer.status, 200, "{answer:?}");
         assert_eq!(run_of(&daemon, &answer.body["prime"])["task"], task);
     }
+
     let fenced = format!("Sort this:\n```json\n{line}\n```");
     let answer = complete(
         &daemon,
@@ -167,6 +173,7 @@ fn prose_is_a_custom_problem() {
         request.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         complete(&daemon, &request).body
     };
+
     let said = words(json!({}));
     let run = run_of(&daemon, &said["prime"]);
     assert_eq!(
@@ -174,6 +181,7 @@ fn prose_is_a_custom_problem() {
         (&json!("problem"), &json!("input"), &json!("something"))
     );
     assert_eq!(said["choices"][0]["message"]["content"], run["answer"], "a text is plain");
+
     // It is no JSON.
     let none = words(json!({"response_format": {"type": "json_object"}, "model": "prime/fast"}));
     let message = &none["choices"][0]["message"];
@@ -187,6 +195,7 @@ fn each_choice_is_a_run() {
     let answer =
         complete(&daemon, &chat(&hanoi(), &json!({"n": 3, "seed": 5, "model": "prime/fast"})));
     assert_eq!(answer.status, 200, "{answer:?}");
+
     let choices = answer.body["choices"].as_array().unwrap();
     let indices: Vec<_> = choices.iter().map(|choice| choice["index"].as_u64().unwrap()).collect();
     let seeds: Vec<_> = choices
@@ -203,143 +212,16 @@ fn a_run_that_a_budget_ends_has_no_answer_and_says_why() {
     let mut run = long_run();
     run["budget"] = json!({"steps": 50});
     let answer = complete(&daemon, &chat(&run, &json!({})));
+
     let choice = &answer.body["choices"][0];
     assert_eq!((answer.status, &choice["finish_reason"]), (200, &json!("length")));
+
     let message = &choice["message"];
     assert_eq!((&message["content"], &message["reasoning_content"]), (&Value::Null, &Value::Null));
     assert!(message["refusal"].as_str().unwrap().contains("`steps_spent`"), "{message}");
+
     assert_eq!(answer.body["prime"]["outcome"], "steps_spent");
     assert_eq!(answer.body["prime"]["status"], "unverified");
-}
-
-#[test]
-fn a_stream_has_each_step_then_the_answer_then_the_tokens() {
-    let daemon = Daemon::start(&[]);
-    let request = chat(
-        &hanoi(),
-        &json!({"model": "prime/fast", "stream": true, "stream_options": {"include_usage": true}}),
-    );
-    let mut data: Vec<_> = stream(&daemon, &request).collect();
-    assert_eq!(data.pop().as_deref(), Some("[DONE]"));
-    let chunks: Vec<Value> = data.iter().map(|data| serde_json::from_str(data).unwrap()).collect();
-    for chunk in &chunks {
-        assert_eq!(
-            (&chunk["object"], &chunk["model"]),
-            (&json!("chat.completion.chunk"), &json!("prime/fast"))
-        );
-        assert_eq!(chunk["id"], chunks[0]["id"]);
-    }
-    let (usage, chunks) = chunks.split_last().unwrap();
-    let (last, chunks) = chunks.split_last().unwrap();
-    let (answer, chunks) = chunks.split_last().unwrap();
-    let (begin, steps) = chunks.split_first().unwrap();
-    assert_eq!(begin["choices"][0]["delta"], json!({"role": "assistant", "content": ""}));
-    assert_eq!(begin["prime"]["run"], last["prime"]["run"], "known from the first chunk on");
-    let steps: Vec<_> = steps
-        .iter()
-        .map(|chunk| chunk["choices"][0]["delta"]["reasoning_content"].as_str().unwrap())
-        .collect();
-    let prime = &last["prime"];
-    let lines: Vec<_> =
-        actions(&daemon, prime).iter().map(|action| format!("{action}\n")).collect();
-    assert_eq!((steps.len(), steps), (7, lines.iter().map(String::as_str).collect()));
-    let run = run_of(&daemon, prime);
-    let content = answer["choices"][0]["delta"]["content"].as_str().unwrap();
-    assert_eq!(serde_json::from_str::<Value>(content).unwrap(), run["answer"]);
-    assert_eq!(last["choices"][0]["finish_reason"], "stop");
-    assert_eq!((&last["choices"][0]["delta"], &prime["verified"]), (&json!({}), &json!(true)));
-    assert_eq!(usage["choices"], json!([]));
-    assert_eq!(usage["usage"]["prompt_tokens"], run["tokens"]["prompt"]);
-    assert_eq!(usage["usage"]["completion_tokens"], run["tokens"]["completion"]);
-
-    let request = chat(&hanoi(), &json!({"stream": true, "n": 2}));
-    let chunks: Vec<Value> = stream(&daemon, &request)
-        .filter_map(|data| serde_json::from_str::<Value>(&data).ok())
-        .filter(Value::is_object)
-        .collect();
-    assert!(
-        chunks.iter().all(|chunk| chunk["choices"].as_array().unwrap().len() == 1),
-        "no tokens were asked for"
-    );
-    for index in 0..2 {
-        let mine: Vec<_> = chunks
-            .iter()
-            .map(|chunk| &chunk["choices"][0])
-            .filter(|choice| choice["index"] == index)
-            .collect();
-        assert_eq!(mine.first().unwrap()["delta"]["role"], "assistant");
-        let ended: Vec<_> = mine.iter().map(|choice| &choice["finish_reason"] == "stop").collect();
-        assert!(
-            ended.iter().rev().skip(1).all(|ended| !ended) && ended.last() == Some(&true),
-            "{mine:?}"
-        );
-    }
-}
-
-#[test]
-fn backtracking_is_streamed() {
-    // Two wrong lines at one state, and it is left.
-    let daemon = Daemon::start(&[
-        "agents.executor.implementation=scripted",
-        "agents.executor.error_rate=0.4",
-        "run.attempts_max=2",
-    ]);
-    let run = json!({"task": "tower-of-hanoi", "input": {"n": 7, "from": 0, "to": 2}});
-    let told: String =
-        stream(&daemon, &chat(&run, &json!({"model": "prime/fast", "stream": true})))
-            .filter_map(|data| serde_json::from_str::<Value>(&data).ok())
-            .filter_map(|chunk| {
-                chunk["choices"][0]["delta"]["reasoning_content"].as_str().map(str::to_owned)
-            })
-            .collect();
-    assert!(told.contains("\n(back to step "), "{told}");
-}
-
-#[test]
-fn a_disconnected_stream_cancels_its_runs() {
-    let daemon = Daemon::start(&[]);
-    let mut data = stream(&daemon, &chat(&long_run(), &json!({"stream": true, "n": 2})));
-    // Steps come while the run goes on.
-    assert!(data.by_ref().take(20).any(|data| data.contains("reasoning_content")));
-    let runs = daemon.get("/v1/runs").body["runs"].clone();
-    assert_eq!(runs.as_array().unwrap().len(), 2);
-    for run in runs.as_array().unwrap() {
-        daemon.until(&format!("/v1/runs/{}", run["id"].as_str().unwrap()), |run| {
-            run["status"] == "running"
-        });
-    }
-    drop(data);
-    for run in runs.as_array().unwrap() {
-        let ended = daemon.finished(&format!("/v1/runs/{}", run["id"].as_str().unwrap()));
-        assert_eq!(ended["status"], "cancelled");
-    }
-}
-
-/// Sends a request and disconnects once its run is running; returns the run's path.
-fn abandon(daemon: &Daemon, request: &Value, header: &str) -> String {
-    let known = daemon.get("/v1/runs").body["runs"].as_array().unwrap().len();
-    let mut connection = TcpStream::connect(&daemon.address).unwrap();
-    let (body, host) = (request.to_string(), &daemon.address);
-    let head = format!(
-        "POST /v1/chat/completions HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n{header}Content-Length: {}\r\n\r\n",
-        body.len()
-    );
-    connection.write_all((head + &body).as_bytes()).unwrap();
-    let runs = daemon.until("/v1/runs", |list| {
-        let runs = list["runs"].as_array().unwrap();
-        runs.len() > known && runs[0]["status"] == "running"
-    });
-    format!("/v1/runs/{}", runs["runs"][0]["id"].as_str().unwrap())
-}
-
-#[test]
-fn a_client_that_disconnects_cancels_its_run_unless_it_is_kept() {
-    let daemon = Daemon::start(&[]);
-    let kept = abandon(&daemon, &chat(&long_run(), &json!({})), "X-Prime-Keep: true\r\n");
-    let left = abandon(&daemon, &chat(&long_run(), &json!({})), "");
-    assert_eq!(daemon.finished(&left)["status"], "cancelled");
-    assert_eq!(daemon.get(&kept).body["status"], "running");
-    assert_eq!(daemon.post_text(&format!("{kept}/cancel"), "").body["status"], "cancelled");
 }
 
 #[test]
@@ -357,16 +239,20 @@ fn a_repeated_key_gets_the_runs_of_the_first_request() {
             serde_json::from_str::<Value>(&response.text().unwrap()).unwrap(),
         )
     };
+
     let request = chat(&hanoi(), &json!({"n": 2}));
     let (status, first) = ask("/v1/chat/completions", "k", &request);
     assert_eq!(status, 200, "{first}");
     let runs =
         |completion: &Value| [0, 1].map(|at| completion["choices"][at]["prime"]["run"].clone());
+
     let (_, again) = ask("/v1/chat/completions", "k", &request);
     assert_eq!((runs(&again), &again["choices"]), (runs(&first), &first["choices"]));
+
     let other = chat(&hanoi(), &json!({"n": 1}));
     let (status, refused) = ask("/v1/chat/completions", "k", &other);
     assert_eq!((status, &refused["error"]["code"]), (422, &json!("idempotency_key_reused")));
+
     let response = json!({"model": "prime", "input": hanoi().to_string()});
     let answers = [0, 1].map(|_| ask("/v1/responses", "r", &response).1["id"].clone());
     assert_eq!(answers[0], answers[1]);
@@ -402,11 +288,11 @@ fn errors_have_the_shape_of_openai() {
     with(json!({"prime": {"task": "n-quens"}})).refused(400, Some("prime.task"), &["n-queens"]);
     let format =
         json!({"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "nothing"}}});
-    with(json!({"messages": [{"role": "user", "content": "What is 2 + 2?"}], "response_format": format})).refused(
-        400,
-        Some("response_format.json_schema.schema"),
-        &["nothing"],
-    );
+    with(json!({
+        "messages": [{"role": "user", "content": "What is 2 + 2?"}], "response_format": format,
+    }))
+    .refused(400, Some("response_format.json_schema.schema"), &["nothing"]);
+
     let misspelt = complete(&daemon, &chat(&json!({"task": "n-quens"}), &json!({"stream": true})));
     misspelt.refused(400, Some("messages[0].content"), &["`task`", "n-queens"]);
     assert_eq!(misspelt.body["error"]["type"], "invalid_request_error");
@@ -427,13 +313,19 @@ fn errors_have_the_shape_of_openai() {
 #[test]
 fn prose_is_solved_by_the_configured_executor() {
     let ask = json!({
-        "messages": [{"role": "system", "content": "Be short."}, {"role": "user", "content": "What is 2 + 2?"}],
-        "response_format": {"type": "json_schema", "json_schema": {"name": "sum", "schema": {"type": "integer"}}},
+        "messages": [
+            {"role": "system", "content": "Be short."},
+            {"role": "user", "content": "What is 2 + 2?"},
+        ],
+        "response_format": {
+            "type": "json_schema", "json_schema": {"name": "sum", "schema": {"type": "integer"}},
+        },
     });
     let replay = Daemon::start(&[
         "agents.executor.implementation=replay",
         r#"agents.executor.lines=["four", "4"]"#,
     ]);
+
     let answer = complete(&replay, &chat(&json!({}), &ask));
     assert_eq!(
         (answer.status, &answer.body["choices"][0]["message"]["content"]),
@@ -459,6 +351,7 @@ fn models_are_prime_and_its_presets() {
     let models = list["data"].as_array().unwrap();
     let names: Vec<_> = models.iter().map(|model| model["id"].as_str().unwrap()).collect();
     assert_eq!(names, ["prime", "prime/careful", "prime/fast", "prime/mine", "prime/reliable"]);
+
     for (name, path) in
         [("prime", "prime"), ("prime/mine", "prime/mine"), ("prime/mine", "prime%2Fmine")]
     {
@@ -470,24 +363,10 @@ fn models_are_prime_and_its_presets() {
         );
         assert!(model.body["created"].as_u64().unwrap() > 1_700_000_000);
     }
+
     daemon.get("/v1/models/prime/other").refused(404, None, &["prime/mine"]);
     let paths = daemon.get("/openapi.json").body["paths"].clone();
     for path in ["/v1/chat/completions", "/v1/models", "/v1/models/{model}"] {
         assert!(paths[path].is_object(), "{path} is described");
     }
-}
-
-#[test]
-fn a_stopping_daemon_ends_its_streams_with_an_error() {
-    let daemon = Daemon::start(&[]);
-    let mut waiting = stream(&daemon, &chat(&long_run(), &json!({"stream": true})));
-    assert!(waiting.by_ref().take(5).any(|data| data.contains("reasoning_content")));
-    let rest = std::thread::spawn(move || waiting.last());
-    let (code, log) = daemon.end_by(rustix::process::Signal::TERM);
-    assert_eq!(code, Some(0), "{log}");
-    let last: Value = serde_json::from_str(&rest.join().unwrap().unwrap()).unwrap();
-    assert_eq!(
-        (&last["error"]["code"], &last["error"]["type"]),
-        (&json!("draining"), &json!("server_error"))
-    );
 }

@@ -18,6 +18,7 @@ fn prose_that_the_model_cannot_read_is_refused_with_an_example() {
         &["`llama`", "`step`", "\"task\": \"tower-of-hanoi\"", "/v1/tasks"],
     );
     assert_eq!(daemon.get("/v1/runs").body["runs"], json!([]));
+
     let example = refused.body["error"]["message"].as_str().unwrap();
     let example: Value = serde_json::from_str(
         &example[example.find('{').unwrap()..=example.rfind("}}").unwrap() + 1],
@@ -41,6 +42,7 @@ fn a_task_that_the_model_has_not_learnt_is_refused_unless_forced() {
         Some("task"),
         &["have not learnt `sudoku`", "n-queens", "`force`"],
     );
+
     let forced = json!({"task": "sudoku", "index": 3, "force": true, "budget": {"steps": 2}});
     assert_eq!(daemon.finished(&daemon.submitted(&forced))["outcome"], "steps_spent");
 }
@@ -69,14 +71,17 @@ fn an_answer_that_the_verifier_objects_to_is_a_refusal() {
         |name: &str, check: &str| json!({"name": name, "severity": "minor", "check": check});
     let problem = json!({"problem": {
         "statement": "Give three different numbers.", "input": {}, "steps": "single",
-        "answer": {"schema": {"type": "array"}}, "constraints": [check("different", "answer[0] != answer[1]")],
+        "answer": {"schema": {"type": "array"}},
+        "constraints": [check("different", "answer[0] != answer[1]")],
     }, "fanout": 1, "max_rounds": 1});
+
     let answer = complete(&daemon, &chat(&problem, &json!({})));
     let message = &answer.body["choices"][0]["message"];
     let run = run_of(&daemon, &answer.body["prime"]);
     assert_eq!((&run["answer"], &run["verified"]), (&json!([8, 8, 5]), &json!(false)), "{run}");
     assert_eq!((answer.status, &message["content"]), (200, &Value::Null), "{answer:?}");
     assert!(message["refusal"].as_str().unwrap().contains("no verified answer"), "{message}");
+
     let chunks: Vec<Value> = stream(&daemon, &chat(&problem, &json!({"stream": true})))
         .filter_map(|data| serde_json::from_str(&data).ok())
         .collect();
@@ -94,7 +99,8 @@ fn an_answer_that_the_verifier_objects_to_is_a_refusal() {
 /// A function whose argument is the sorted list.
 fn sorter() -> Value {
     json!({"name": "sorted", "description": "Takes the sorted list", "parameters": {
-        "type": "object", "properties": {"sorted": {"type": "array", "items": {"$ref": "#/$defs/n"}}},
+        "type": "object",
+        "properties": {"sorted": {"type": "array", "items": {"$ref": "#/$defs/n"}}},
         "required": ["sorted"], "$defs": {"n": {"type": "integer"}},
     }})
 }
@@ -106,6 +112,7 @@ fn a_forced_function_is_called_with_the_answer() {
     let other = json!({"name": "other", "parameters": {"type": "object", "required": ["x"]}});
     let tool = |function: Value| json!({"type": "function", "function": function});
     let tools = json!([tool(other), tool(sorter())]);
+
     for choice in [json!("required"), json!({"type": "function", "function": {"name": "sorted"}})] {
         let answer =
             complete(&daemon, &chat(&run, &json!({"tools": tools, "tool_choice": choice})));
@@ -127,11 +134,13 @@ fn a_forced_function_is_called_with_the_answer() {
             (&json!([1, 2, 3]), &Value::Null)
         );
     }
+
     let wrong =
         json!({"tools": tools, "tool_choice": {"type": "function", "function": {"name": "other"}}});
     let refused = complete(&daemon, &chat(&run, &wrong)).body["choices"][0]["message"].clone();
     assert_eq!(refused.get("tool_calls"), None, "its schema is kept");
     assert!(refused["refusal"].as_str().unwrap().contains("`other`"), "{refused}");
+
     let free = complete(&daemon, &chat(&run, &json!({"tools": tools, "tool_choice": "auto"})));
     assert_eq!(free.body["choices"][0]["finish_reason"], "stop", "an answer needs no tool");
 
@@ -157,11 +166,16 @@ fn a_function_is_called_for_prose() {
     ]);
     let tools = json!([
         {"type": "function", "function": sorter()},
-        {"type": "function", "function": {"name": "give_up", "parameters": {"type": "object", "required": ["why"]}}},
+        {
+            "type": "function",
+            "function": {"name": "give_up", "parameters": {"type": "object", "required": ["why"]}},
+        },
     ]);
     let ask = json!({
-        "messages": [{"role": "user", "content": "Sort 2 and 1."}], "tools": tools, "tool_choice": "required",
+        "messages": [{"role": "user", "content": "Sort 2 and 1."}], "tools": tools,
+        "tool_choice": "required",
     });
+
     let answer = complete(&daemon, &chat(&json!({}), &ask));
     let call = &answer.body["choices"][0]["message"]["tool_calls"][0]["function"];
     assert_eq!(call, &json!({"name": "sorted", "arguments": "{\"sorted\":[1,2]}"}), "{answer:?}");
@@ -173,10 +187,18 @@ fn a_function_is_called_for_prose() {
 fn an_answer_of_another_form_than_asked_for_is_a_refusal() {
     let daemon = Daemon::start(&[]);
     let run = json!({"task": "bubble-sort", "input": {"a": [3, 1, 2]}, "fanout": 1});
-    let format = |schema: Value| json!({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}});
+    let format = |schema: Value| {
+        json!({
+            "response_format": {
+                "type": "json_schema", "json_schema": {"name": "x", "schema": schema},
+            },
+        })
+    };
+
     let kept =
         complete(&daemon, &chat(&run, &format(json!({"type": "object", "required": ["sorted"]}))));
     assert!(kept.body["choices"][0]["message"]["content"].is_string(), "{kept:?}");
+
     let other =
         complete(&daemon, &chat(&run, &format(json!({"type": "object", "required": ["colour"]}))));
     let message = &other.body["choices"][0]["message"];
@@ -199,6 +221,7 @@ fn a_response_has_the_steps_then_the_answer() {
         (200, &json!("response"), &json!("completed")),
         "{answer:?}"
     );
+
     let (steps, message) = (&body["output"][0], &body["output"][1]);
     assert_eq!(
         steps["summary"][0]["text"].as_str().unwrap().lines().collect::<Vec<_>>(),
@@ -211,7 +234,15 @@ fn a_response_has_the_steps_then_the_answer() {
         (&json!("assistant"), &run_of(&daemon, &body["prime"])["answer"])
     );
 
-    let spent = daemon.post_text("/v1/responses", &ask(json!({"prime": {"task": "tower-of-hanoi", "input": {"n": 30, "from": 0, "to": 2}, "budget": {"steps": 9}}})));
+    let spent = daemon.post_text(
+        "/v1/responses",
+        &ask(json!({
+            "prime": {
+                "task": "tower-of-hanoi", "input": {"n": 30, "from": 0, "to": 2},
+                "budget": {"steps": 9},
+            },
+        })),
+    );
     assert_eq!(
         (&spent.body["status"], &spent.body["incomplete_details"]["reason"]),
         (&json!("incomplete"), &json!("max_output_tokens"))
@@ -223,6 +254,7 @@ fn a_response_has_the_steps_then_the_answer() {
     let streamed: Vec<Value> = events(post.body(ask(json!({"stream": true}))).send().unwrap())
         .map(|data| serde_json::from_str(&data).unwrap())
         .collect();
+
     let kinds: Vec<_> = streamed.iter().map(|event| event["type"].as_str().unwrap()).collect();
     assert_eq!((kinds[0], *kinds.last().unwrap()), ("response.created", "response.completed"));
     let numbers: Vec<_> =

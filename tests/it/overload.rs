@@ -19,14 +19,14 @@ const CLIENTS: u32 = 4;
 const SENDERS: u32 = 32;
 const QUEUE: usize = 16;
 const OVER: u32 = 10;
-/// Of accepted requests, at ten times the capacity relative to the capacity.
+/// How many times slower accepted requests may be at ten times the capacity than at the capacity.
 const SLOWER_MAX: u32 = 2;
 const REFUSED_WITHIN: Duration = Duration::from_millis(50);
 const NORMAL_WITHIN: Duration = Duration::from_secs(5);
 /// On two slow cores shared with others, p99 was 0.4 s (idle) and 0.8 s (next to a build).
 /// Unbounded waits take seconds.
 const ALLOWANCE: Duration = Duration::from_millis(optimised(1_000, 2_000));
-/// Beyond the memory before; includes the journal's caches.
+/// Memory above what was used before; includes the journal's caches.
 const GROWTH_MAX: u64 = 192 * MIB;
 
 /// A request for a run of 2^n - 1 steps.
@@ -84,10 +84,12 @@ fn closed_loop(daemon: &Daemon, lasting: Duration) -> (Vec<Timed>, f64) {
         }
         answers
     };
+
     let answers: Vec<Timed> = std::thread::scope(|scope| {
         let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(client)).collect();
         clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
     });
+
     let rate = answers.len() as f64 / began.elapsed().as_secs_f64();
     (answers, rate)
 }
@@ -109,12 +111,14 @@ fn open_loop(daemon: &Daemon, rate: f64, lasting: Duration) -> (Vec<Timed>, f64)
         }
         answers
     };
+
     let answers: Vec<Timed> = std::thread::scope(|scope| {
         let sender = &sender;
         let senders: Vec<_> =
             (0..SENDERS).map(|first| scope.spawn(move || sender(first))).collect();
         senders.into_iter().flat_map(|sender| sender.join().unwrap()).collect()
     });
+
     let reached = answers.len() as f64 / began.elapsed().as_secs_f64();
     (answers, reached)
 }
@@ -132,10 +136,12 @@ fn a_full_queue_accepts_exactly_its_size_refuses_the_rest_and_recovers() {
             let path = format!("{}/cancel", field(&run.head, "location").unwrap());
             assert_eq!(daemon.post(&path).status, 200);
         }
+
         daemon.until("/readyz", |body| body["live_runs"] == 0);
         let peak = memory(daemon.pid(), "VmHWM");
         assert!(peak <= before + GROWTH_MAX, "{before} to {peak} bytes");
     }
+
     if is_chaos() {
         measure_overload(&daemon);
     }
@@ -145,8 +151,10 @@ fn a_full_queue_accepts_exactly_its_size_refuses_the_rest_and_recovers() {
 /// refuses the rest at once.
 fn measure_overload(daemon: &Daemon) {
     let lasting = Duration::from_secs(from_env("PRIME_OVERLOAD_SECONDS", 5));
+
     // A warm-up.
     closed_loop(daemon, Duration::from_secs(1));
+
     let (answers, capacity) = closed_loop(daemon, lasting);
     let normal = p99(&accepted(&answers));
     let before = memory(daemon.pid(), "VmRSS");
@@ -173,8 +181,9 @@ fn measure_overload(daemon: &Daemon) {
         assert!(over.elapsed() < NORMAL_WITHIN + ALLOWANCE, "p99 is still {p99:?}");
     };
     eprintln!(
-        "overload: capacity {capacity:.0} runs per second, POST p99 {normal:.1?}; offered {offered:.0} per second: {} \
-         accepted, {} refused; memory {} MiB, at most {} MiB; p99 {after:.1?} {:.1?} later; {}",
+        "overload: capacity {capacity:.0} runs per second, POST p99 {normal:.1?}; offered \
+         {offered:.0} per second: {} accepted, {} refused; memory {} MiB, at most {} MiB; p99 \
+         {after:.1?} {:.1?} later; {}",
         taken.len(),
         refused.len(),
         before / MIB,

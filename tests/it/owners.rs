@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::daemon::{Answer, Daemon, Home, long_run};
 
-/// A daemon with these keys, each the same as its name, and their options.
+/// A daemon whose keys are the same as their names.
 struct Keyed {
     daemon: Daemon,
 }
@@ -102,16 +102,20 @@ fn a_key_cleans_up_its_own_runs_and_an_admin_key_all() {
     let keyed = Keyed::start(ALL, &[]);
     let (of_ada, of_bob) = (keyed.finished("ada"), keyed.finished("bob"));
     let everything = json!({"bytes_max": 0, "older_than_days": 0});
+
     let removed = keyed.post("bob", "/v1/gc", &everything);
     assert_eq!((removed.status, &removed.body["runs"]), (200, &json!(1)), "{removed:?}");
     assert_eq!(keyed.get("bob", &of_bob).status, 404);
     assert_eq!(keyed.get("ada", &of_ada).status, 200, "another's run stays");
+
     assert_eq!(keyed.post("root", "/v1/gc", &everything).body["runs"], json!(1));
     assert_eq!(keyed.get("ada", &of_ada).status, 404);
+
     for key in ["ada", "bob"] {
         let refused = keyed.post(key, "/v1/reload", &json!({}));
         assert_eq!(code(&refused), (403, "admin_key_needed"), "{refused:?}");
     }
+
     assert_eq!(keyed.post("root", "/v1/reload", &json!({})).status, 200);
 }
 
@@ -122,7 +126,9 @@ fn an_idempotency_key_outlives_its_run() {
     let first = keyed.submit("ada", "k", &short_run());
     assert_eq!(first.status, 202, "{first:?}");
     keyed.finish("ada", &first.location.unwrap());
+
     assert_eq!(keyed.post("root", "/v1/gc", &json!({"bytes_max": 0})).body["runs"], json!(1));
+
     let again = |keyed: &Keyed| {
         let answer = keyed.submit("ada", "k", &short_run());
         assert_eq!(code(&answer), (410, "run_removed"), "{answer:?}");
@@ -134,6 +140,7 @@ fn an_idempotency_key_outlives_its_run() {
             "nothing was executed again"
         );
     };
+
     again(&keyed);
     let home = keyed.daemon.kill();
     again(&Keyed::start_in(&home, ALL, &[]));
@@ -147,14 +154,17 @@ fn one_key_cannot_fill_the_queue() {
     let submit = |keyed: &Keyed, key: &str| keyed.post(key, "/v1/runs", &long_run());
     let of_ada: Vec<_> =
         (0..3).map(|_| submit(&keyed, "ada").location.expect("accepted")).collect();
+
     let beyond = submit(&keyed, "ada");
     assert_eq!(code(&beyond), (429, "too_many_open_runs"), "{beyond:?}");
     beyond.refused(429, None, &["3 runs", "server.key_open_runs_max"]);
     assert!(beyond.retry_after.is_some());
+
     let fork = keyed.post("ada", &format!("{}/fork?seq=0", of_ada[0]), &json!({}));
     assert_eq!(code(&fork), (429, "too_many_open_runs"), "{fork:?}");
     assert_eq!([submit(&keyed, "bob").status, submit(&keyed, "bob").status], [202, 202]);
     assert_eq!(code(&submit(&keyed, "bob")), (429, "queue_full"));
+
     assert_eq!(keyed.post("ada", &format!("{}/cancel", of_ada[0]), &json!({})).status, 200);
     assert_eq!(submit(&keyed, "ada").status, 202, "there is room for another");
 
@@ -180,6 +190,7 @@ fn a_list_does_not_tell_whether_another_has_a_run() {
     let run = keyed.finished("ada");
     let id = run.rsplit('/').next().unwrap();
     let missing = format!("{}0000", &id[..id.len() - 4]);
+
     let list = |key: &str, after: &str| keyed.get(key, &format!("/v1/runs?after={after}"));
     assert_eq!(list("ada", id).status, 200);
     let (foreign, none) = (list("bob", id), list("bob", &missing));
@@ -193,12 +204,14 @@ fn reasons_are_for_those_with_a_key() {
     assert_eq!(keyed.post("ada", "/v1/runs", &long_run()).status, 202);
     keyed.daemon.limit_journal(Some(0));
     let failure = |body: &Value| body["journal"]["failure"].as_str().map(str::to_owned);
+
     let shown = keyed.daemon.until("/readyz", |body| failure(body).is_some());
     assert_eq!(
         (&shown["ready"], failure(&shown).unwrap().contains("be written")),
         (&json!(false), false),
         "{shown}"
     );
+
     let known = keyed.get("ada", "/readyz");
     assert_eq!(known.status, 503);
     assert!(failure(&known.body).is_some_and(|why| why.contains("cannot be written")), "{known:?}");
@@ -210,11 +223,13 @@ fn a_burst_of_wrong_keys_is_logged_once() {
     for _ in 0..15 {
         assert_eq!(code(&keyed.get("mallory", "/v1/runs")), (401, "invalid_api_key"));
     }
+
     assert_eq!(
         keyed.get("ada", "/v1/runs").status,
         200,
         "a right key of the same address is not held up"
     );
+
     let (_, log) = keyed.daemon.end_by(Signal::TERM);
     assert_eq!(log.matches("this key is unknown").count(), 1, "{log}");
 }

@@ -11,7 +11,8 @@ fn factors() -> Value {
         "input": {"n": 35},
         "steps": "single",
         "answer": {"schema": {
-            "type": "object", "required": ["x", "y"], "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}
+            "type": "object", "required": ["x", "y"],
+            "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}
         }},
         "constraints": [
             {"name": "product", "severity": "critical", "check": "answer.x * answer.y == input.n"},
@@ -35,17 +36,22 @@ fn wrong_answers_are_rejected_and_right_ones_verified() {
         r#"{"x": 5, "y": 7}"#
     ]);
     let daemon = replaying(&lines);
+
     let run = daemon.submitted(&json!({"problem": factors(), "fanout": 3}));
     let record = daemon.finished(&run);
+
     assert_eq!(
         (&record["status"], &record["task"], &record["instance"]),
         (&json!("verified"), &json!("problem"), &json!("input"))
     );
     assert_eq!(record["answer"], json!({"x": 5, "y": 7}));
-    let verification = json!({"verifier": "rules", "methods": ["rules"], "kinds": ["format", "terminal"], "steps": 1});
+    let verification = json!({
+        "verifier": "rules", "methods": ["rules"], "kinds": ["format", "terminal"], "steps": 1,
+    });
     assert_eq!(record["verification"], verification, "nothing was measured for this problem");
     assert_eq!((&record["outcome"], &record["votes"][0]["votes"]), (&json!("agreed"), &json!(2)));
     assert_eq!(record["labels"], json!(["executor `replay` replays given lines, not a model"]));
+
     let trace = daemon.text(&format!("{run}/trace"));
     let steps: Vec<Value> = trace.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let found: Vec<_> = steps
@@ -53,6 +59,7 @@ fn wrong_answers_are_rejected_and_right_ones_verified() {
         .filter(|line| line["event"] == "step" && line["trajectory"] == 0)
         .map(|step| (step["violations"].clone(), step["decision"].clone()))
         .collect();
+
     assert_eq!(
         found,
         [
@@ -72,10 +79,17 @@ fn steps_are_checked_as_they_are_made() {
         "steps": "stepwise",
         "answer": {"pattern": "[0-9]+"},
         "constraints": [
-            {"name": "even", "severity": "critical", "check": "state.steps.all(step, int(step) % 2 == 0)"},
-            {"name": "last", "severity": "critical", "check": "answer == state.steps[size(state.steps) - 1]"},
+            {
+                "name": "even", "severity": "critical",
+                "check": "state.steps.all(step, int(step) % 2 == 0)",
+            },
+            {
+                "name": "last", "severity": "critical",
+                "check": "answer == state.steps[size(state.steps) - 1]",
+            },
         ],
     });
+
     let record = daemon.finished(&daemon.submitted(&json!({"problem": problem, "fanout": 1})));
     assert_eq!(
         (&record["status"], &record["answer"]),
@@ -98,10 +112,13 @@ fn a_run_of_a_problem_survives_a_kill() {
     let endless = json!({
         "statement": "Count.",
         "steps": "stepwise",
-        "constraints": [{"name": "short", "severity": "minor", "check": "size(state.steps) < 100000"}],
+        "constraints": [
+            {"name": "short", "severity": "minor", "check": "size(state.steps) < 100000"},
+        ],
     });
     let sets = ["agents.executor.implementation=replay", r#"agents.executor.lines=["one"]"#];
     let daemon = Daemon::start(&sets);
+
     // A round has ten thousand steps, and each is checked with all before it.
     let run = daemon.submitted(&json!({"problem": endless, "fanout": 1, "max_rounds": 1}));
     daemon.until(&run, |record| record["steps"].as_u64() >= Some(20));
@@ -122,6 +139,7 @@ fn invalid_problems_say_why() {
         change(&mut problem);
         daemon.submit(&json!({"problem": problem}))
     };
+
     with(&|problem| problem["constraints"][1]["check"] = json!("answer.x >")).refused(
         400,
         Some("problem.constraints[1].check"),
@@ -147,10 +165,12 @@ fn invalid_problems_say_why() {
         Some("problem.answer"),
         &[],
     );
+
     daemon.submit(&json!({"problem": factors(), "task": "n-queens"})).refused(
         400,
         Some("task"),
         &["problem"],
     );
+
     assert_eq!(daemon.get("/v1/runs").body["runs"], json!([]));
 }

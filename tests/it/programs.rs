@@ -39,6 +39,7 @@ fn agents(executor: &Program) -> AgentSet {
     let coordinator =
         ProcessCoordinator::start("test", &command(&[&example("coordinator.py")]), thresholds)
             .expect("a program");
+
     let names =
         Names { executor: "test".into(), verifier: "test".into(), coordinator: "test".into() };
     AgentSet::of(
@@ -110,12 +111,14 @@ fn outcomes(executor: &Program, runs: u64) -> Vec<(Outcome, u64)> {
             };
             handles.push((runtime.submit(submission), steps));
         }
+
         let mut outcomes = Vec::new();
         for (mut handle, steps) in handles {
             outcomes.push((handle.outcome().await.expect("the cell lives"), steps));
         }
         outcomes
     };
+
     let patience = Duration::from_mins(2);
     actix::System::new()
         .block_on(async { tokio::time::timeout(patience, work).await.expect("it hangs") })
@@ -140,6 +143,7 @@ fn programs_end_with_the_daemon_and_so_does_all_that_they_started() {
     let home = Home::new();
     let (program, pids) =
         (home.journal().with_file_name("deaf.py"), home.journal().with_file_name("pids"));
+
     // It ignores the end of input, and so do a child and a grandchild in a session of its own,
     // whose parent has gone.
     let code = format!(
@@ -161,6 +165,7 @@ while True:
         temporary = shown(&home.journal().with_file_name("temporary")),
         pids = shown(&pids),
     );
+
     std::fs::write(&program, code).expect("written");
     let command =
         format!("agents.executor.program.command=[\"python3\", \"-B\", {:?}]", shown(&program));
@@ -174,6 +179,7 @@ while True:
     );
     daemon.env("PATH", std::env::var("PATH").expect("a path"));
     let daemon = Daemon::spawn(daemon, &home).expect("started");
+
     let began = Instant::now();
     let text = loop {
         if let Ok(text) = std::fs::read_to_string(&pids) {
@@ -182,10 +188,13 @@ while True:
         assert!(began.elapsed() < PATIENCE, "the program does not start");
         std::thread::yield_now();
     };
+
     let pids: Vec<&str> = text.split_whitespace().collect();
     assert!(pids.len() == 3 && pids.iter().all(|pid| runs(pid)), "{text}");
+
     let (code, log) = daemon.end_by(Signal::TERM);
     assert_eq!(code, Some(0), "{log}");
+
     // A signal that was sent may still be on its way.
     for pid in pids {
         while runs(pid) {
@@ -220,6 +229,7 @@ def propose(request):
 serve("executor", propose)
 "#
     );
+
     std::fs::write(&program, code).expect("written");
     for (outcome, _) in outcomes(&command(&[program.to_str().expect("plain")]), 2) {
         assert_eq!((&outcome.ending, outcome.verified), (&Ending::Agreed, true), "{outcome:?}");

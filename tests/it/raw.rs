@@ -45,12 +45,14 @@ impl Raw {
             .read_until(|bytes| bytes.windows(4).position(|four| four == b"\r\n\r\n"))
             .expect("a head")
             + 4;
+
         let head =
             String::from_utf8(self.rest.drain(..end).collect()).unwrap().to_ascii_lowercase();
         let status =
             head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
         let length: usize =
             field(&head, "content-length").and_then(|value| value.parse().ok()).expect("a length");
+
         self.read_until(|bytes| (bytes.len() >= length).then_some(length)).expect("the body");
         let body = self.rest.drain(..length).collect();
         Timed { status, head, body, took: began.elapsed() }
@@ -83,6 +85,9 @@ pub fn get(path: &str) -> Vec<u8> {
 /// The bytes of `POST path` with a body of JSON.
 pub fn post(path: &str, body: &str) -> Vec<u8> {
     let length = body.len();
-    format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}")
-        .into_bytes()
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Content-Length: {length}\r\n\r\n{body}"
+    )
+    .into_bytes()
 }

@@ -13,6 +13,7 @@ fn an_independent_implementation_gives_the_same_answers_and_step_counts() {
     let folder = tempfile::tempdir().unwrap();
     let generated = done(&["bench", "generate", "--all", "--out", shown(folder.path())]);
     assert_eq!(generated.code, 0, "{}", generated.stderr);
+
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recompute/run.py");
     let arguments = [shown(&script), shown(folder.path()), "--every", EVERY];
     // `-B`: no compiled modules beside the sources.
@@ -21,9 +22,11 @@ fn an_independent_implementation_gives_the_same_answers_and_step_counts() {
         .args(arguments)
         .output()
         .expect("python3 is installed by `make test`");
+
     let printed =
         String::from_utf8_lossy(&run.stdout).into_owned() + &String::from_utf8_lossy(&run.stderr);
     assert!(run.status.success(), "{printed}");
+
     let tasks = prime_bench::tasks::all().count();
     let summary = format!("{tasks} tasks, {} instances recomputed, 0 differ", tasks * 60);
     assert!(printed.contains(&summary), "{printed}");

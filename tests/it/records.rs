@@ -16,6 +16,7 @@ pub fn chain(daemon: &Daemon, location: &str) -> BTreeMap<u64, String> {
     let (_, spec) = head.split_once(r#""spec":"#).expect("a spec");
     let mut hash = Sha256::digest(spec.strip_suffix('}').unwrap());
     let mut chain = BTreeMap::from([(0, hex(&hash))]);
+
     for (expected, line) in (1..).zip(lines) {
         let prefix = format!(r#"{{"seq":{expected},"#);
         let event = format!(
@@ -45,6 +46,7 @@ impl Remembered {
         let chain = record["chain"].as_str().expect("a chain");
         let seen = self.0.entry(id.clone()).or_default();
         let last = seen.last_key_value().map_or(0, |(last, _)| *last);
+
         assert!(events >= last, "{id} had {last} events, and has {events}");
         let before = seen.insert(events, chain.to_owned());
         assert!(before.is_none_or(|before| before == chain), "{id}: event {events} has changed");

@@ -45,9 +45,11 @@ fn a_refused_write_fails_its_run_and_no_other() {
     let other = daemon.submitted(&hanoi(15));
     daemon.with_events(&refused, 100);
     refuse(&daemon, "batch", &has_events_of(number(&daemon, &refused)));
+
     let record = daemon.finished(&refused);
     let failure = record["failure"].as_str().unwrap_or_default();
     assert!(record["status"] == "failed" && failure.contains("refused by a test"), "{record}");
+
     // The head is the last event that was committed, and the counts are those up to it.
     let chain = chain(&daemon, &refused);
     let events = record["events"].as_u64().unwrap();
@@ -58,6 +60,7 @@ fn a_refused_write_fails_its_run_and_no_other() {
         Some(events - 1),
         "every event after the first is a step: {record}"
     );
+
     assert_eq!(daemon.finished(&other)["status"], "verified");
     assert_eq!(daemon.finished(&daemon.submitted(&hanoi(4)))["status"], "verified");
     assert_eq!(daemon.get("/readyz").body["live_runs"], 0);
@@ -81,9 +84,11 @@ fn a_fork_that_cannot_be_copied_is_ended() {
     let daemon = Daemon::start(&[]);
     let parent = daemon.submitted(&hanoi(6));
     daemon.finished(&parent);
+
     refuse(&daemon, "batch", "1");
     let answer = daemon.post(&format!("{parent}/fork?seq=10"));
     assert!(answer.status >= 400, "{answer:?}");
+
     let list = daemon.get("/v1/runs").body;
     let fork = &list["runs"][0];
     assert!(fork["forked_from"]["seq"] == 10 && fork["status"] == "failed", "{fork}");
@@ -91,6 +96,7 @@ fn a_fork_that_cannot_be_copied_is_ended() {
         fork["failure"].as_str().is_some_and(|why| why.contains("refused by a test")),
         "{fork}"
     );
+
     assert_eq!(daemon.get("/readyz").body["live_runs"], 0);
 }
 
@@ -100,22 +106,27 @@ fn an_unreadable_row_is_named_and_hides_no_other() {
     let locations = [3, 4, 5].map(|n| daemon.submitted(&hanoi(n)));
     locations.iter().for_each(|location| drop(daemon.finished(location)));
     let id = |location: &str| location.rsplit('/').next().unwrap().to_owned();
+
     let connection = Connection::open(daemon.home.journal()).unwrap();
     connection.execute("UPDATE run SET summary = '{}' WHERE id = ?1", [id(&locations[1])]).unwrap();
+
     let list = daemon.get("/v1/runs");
     assert_eq!(
         (list.status, &list.body["unreadable"]),
         (200, &json!([id(&locations[1])])),
         "{list:?}"
     );
+
     let listed = |run: &serde_json::Value| run["id"].as_str().unwrap().to_owned();
     let ids: Vec<_> = list.body["runs"].as_array().unwrap().iter().map(listed).collect();
     assert_eq!(ids, [id(&locations[2]), id(&locations[0])]);
+
     // What SQLite itself cannot decode.
     connection
         .execute("UPDATE run SET task = CAST(x'ff' AS TEXT) WHERE id = ?1", [id(&locations[1])])
         .unwrap();
     assert_eq!(daemon.get("/v1/runs").body["unreadable"], json!([id(&locations[1])]));
+
     // It counts for the page.
     let page = daemon.get("/v1/runs?limit=2").body;
     assert_eq!(page["next"], json!(id(&locations[1])), "{page}");
@@ -132,12 +143,15 @@ fn an_open_run_with_a_damaged_row_keeps_no_other_from_resuming() {
     let [damaged, other] = [20, 20].map(|n| daemon.submitted(&hanoi(n)));
     [&damaged, &other].iter().for_each(|location| drop(daemon.with_events(location, 10)));
     daemon.end_by(rustix::process::Signal::KILL);
+
     let connection = Connection::open(home.journal()).unwrap();
     let id = damaged.rsplit('/').next().unwrap();
     connection.execute("UPDATE run SET summary = CAST(x'ff' AS TEXT) WHERE id = ?1", [id]).unwrap();
     drop(connection);
+
     let daemon = Daemon::start_in(&home, &[]);
     assert_eq!(daemon.until(&other, |record| record["resumed"] == 1)["status"], "running");
+
     let list = daemon.get("/v1/runs").body;
     assert_eq!(
         (&list["unreadable"], list["runs"].as_array().unwrap().len()),

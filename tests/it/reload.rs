@@ -21,6 +21,7 @@ impl Files {
         let folder = home.journal().with_file_name("agents");
         let definition = folder.join("verifier/mine.toml");
         std::fs::create_dir_all(definition.parent().unwrap()).unwrap();
+
         let files = Self { file: home.journal().with_file_name("prime.toml"), home, definition };
         files.define("[\"format\", \"invariant\"]");
         files.configure(&format!("folder = {:?}", shown(&folder)), "");
@@ -35,8 +36,9 @@ impl Files {
     fn configure(&self, agents: &str, more: &str) {
         let journal = self.home.journal();
         let text = format!(
-            "[agents]\n{agents}\n[agents.executor]\nimplementation = \"reference\"\n[agents.verifier]\nimplementation = \
-             \"mine\"\n[server]\nbind = \"127.0.0.1:0\"\n{more}\n[journal]\npath = {:?}\n",
+            "[agents]\n{agents}\n[agents.executor]\nimplementation = \"reference\"\n\
+             [agents.verifier]\nimplementation = \"mine\"\n[server]\nbind = \"127.0.0.1:0\"\n\
+             {more}\n[journal]\npath = {:?}\n",
             shown(&journal)
         );
         std::fs::write(&self.file, text).unwrap();
@@ -54,6 +56,7 @@ fn a_changed_definition_applies_to_new_runs() {
     let short = json!({"task": "dfa-simulation"});
     let first = daemon.finished(&daemon.submitted(&short));
     assert_eq!(first["checked_kinds"], json!(["format", "invariant"]));
+
     let long = daemon.submitted(&long_run());
     let before = daemon.until(&long, |record| record["status"] == "running");
 
@@ -62,6 +65,7 @@ fn a_changed_definition_applies_to_new_runs() {
         (same.status, &same.body["taken"], &same.body["at_next_start"]),
         (200, &json!([]), &json!([]))
     );
+
     files.define("[\"format\", \"invariant\", \"terminal\"]");
     let taken = daemon.post("/v1/reload");
     assert_eq!((taken.status, &taken.body["taken"]), (200, &json!(["definitions.verifier.mine"])));
@@ -73,6 +77,7 @@ fn a_changed_definition_applies_to_new_runs() {
         (&next["config_hash"], &first["config_hash"]),
         (&taken.body["config_hash"], &same.body["config_hash"])
     );
+
     let kept = daemon.get(&long).body;
     for field in ["config_hash", "checked_kinds", "agents"] {
         assert_eq!(kept[field], before[field], "{field}: an open run keeps its configuration");
@@ -88,6 +93,7 @@ fn an_error_is_named_and_changes_nothing() {
         daemon.submit(&json!({"task": "dfa-simulation"})).body["config_hash"].clone()
     };
     let before = hash(&daemon);
+
     files.define("[\"format\", \"invariants\"]");
     daemon.post("/v1/reload").refused(
         422,
@@ -95,10 +101,13 @@ fn an_error_is_named_and_changes_nothing() {
         &[shown(&files.definition), "invariants", "stays as it is"],
     );
     assert_eq!(hash(&daemon), before);
+
     files.define("[\"format\"]\nkind = 3");
     daemon.post("/v1/reload").refused(422, None, &[shown(&files.definition), "kind"]);
+
     files.define("[\"format\"]");
     std::fs::write(&files.file, "[agents.executor]\nimplementation = \"scriptd\"\n").unwrap();
+
     let refused = daemon.post("/v1/reload");
     refused.refused(422, None, &[shown(&files.file), "scriptd", "scripted"]);
     assert_eq!(refused.body["error"]["code"], "configuration_refused");
@@ -111,12 +120,14 @@ fn changes_that_need_a_restart_are_reported_each_time() {
     let daemon = files.start();
     let folder = files.definition.parent().unwrap().parent().unwrap();
     files.configure(&format!("folder = {:?}", shown(folder)), "burst = 77\nqueue_max = 3");
+
     let first = daemon.post("/v1/reload").body;
     assert_eq!(
         (&first["taken"], &first["at_next_start"]),
         (&json!(["server.queue_max"]), &json!(["server.burst"]))
     );
     assert_eq!(daemon.get("/readyz").body["live_runs_max"], 3);
+
     let second: Value = daemon.post("/v1/reload").body;
     assert_eq!(
         (&second["taken"], &second["at_next_start"]),
@@ -132,6 +143,7 @@ fn a_key_is_needed_where_there_are_keys() {
     let daemon = Daemon::start(&[&format!(
         "server.keys=[{{name=\"ci\", sha256=\"{sha256}\", admin=true}}]"
     )]);
+
     daemon.post("/v1/reload").refused(401, None, &["key"]);
     let asked =
         daemon.client.post(daemon.url("/v1/reload")).header("Authorization", "Bearer abc").send();

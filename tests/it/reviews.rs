@@ -51,6 +51,7 @@ fn disputed_steps_are_listed_reviewed_and_counted() {
     let needed = expected.len() as u64;
     assert!(needed > 3, "{record}");
     assert_eq!(record["reviews"], json!({"needed": needed, "open": needed, "rejected": 0}));
+
     let whole = daemon.get(&format!("{run}/reviews?limit=1000")).body;
     assert_eq!((seqs(&whole), &whole["next"]), (expected.clone(), &Value::Null));
     for step in whole["steps"].as_array().unwrap() {
@@ -60,6 +61,7 @@ fn disputed_steps_are_listed_reviewed_and_counted() {
             step["opinions"].as_array().unwrap().iter().map(|one| &one["verifier"]).collect();
         assert_eq!(verifiers, ["rules", "none"]);
     }
+
     let mut paged = Vec::new();
     let mut after = 0;
     loop {
@@ -81,11 +83,13 @@ fn disputed_steps_are_listed_reviewed_and_counted() {
         (&accepted.body["review"]["verdict"], &accepted.body["review"]["by"]),
         (&json!("accept"), &json!("local"))
     );
+
     let rejection = json!({"seq": first, "verdict": "reject", "note": "no swap is due"});
     let rejected = review(&daemon, &run, &rejection);
     assert_eq!(rejected.body["review"]["note"], "no swap is due");
     assert_eq!(rejected.body["history"], json!([accepted.body["review"]]));
     assert_eq!(review(&daemon, &run, &rejection).body, rejected.body);
+
     let counted = daemon.get(&run).body;
     assert_eq!(counted["reviews"], json!({"needed": needed, "open": needed - 1, "rejected": 1}));
     for field in ["status", "verified", "events", "chain", "updated_at"] {
@@ -117,6 +121,7 @@ fn disputed_steps_are_listed_reviewed_and_counted() {
     let flags = seqs(&daemon.get(&format!("{fork}/reviews?limit=2")).body);
     assert_eq!(flags, expected[..2]);
     assert_eq!(daemon.get(&fork).body["reviews"]["rejected"], 0, "the fork has no reviews");
+
     let metrics = daemon.text("/metrics");
     assert!(metrics.contains("prime_reviews_needed_total "), "{metrics}");
 }
@@ -130,13 +135,16 @@ fn an_open_run_can_be_reviewed() {
     let run = daemon.submitted(&long_run());
     let record = daemon.until(&run, |record| record["reviews"]["needed"].as_u64() > Some(2));
     assert_eq!((&record["status"], &record["reviews"]["rejected"]), (&json!("running"), &json!(0)));
+
     let seq = seqs(&daemon.get(&format!("{run}/reviews?limit=1")).body)[0];
     assert_eq!(review(&daemon, &run, &json!({"seq": seq, "verdict": "reject"})).status, 200);
     let counts = daemon.get(&run).body["reviews"].clone();
     assert_eq!(counts["rejected"], 1, "{counts}");
     assert_eq!(counts["needed"].as_u64().unwrap() - counts["open"].as_u64().unwrap(), 1);
+
     let listed = daemon.get("/v1/runs?needs_review=true").body;
     assert_eq!(listed["runs"][0]["reviews"]["rejected"], 1);
+
     // Another process resumes it with its reviews.
     let daemon = Daemon::start_in(&daemon.kill(), &sets);
     assert_eq!(daemon.get(&run).body["reviews"]["rejected"], 1);
@@ -154,10 +162,12 @@ fn invalid_reviews_are_refused() {
     let run = daemon.submitted(&disputed());
     let events = daemon.finished(&run)["events"].as_u64().unwrap();
     let seq = seqs(&daemon.get(&format!("{run}/reviews?limit=1")).body)[0];
+
     for none in [0, 1, events, events + 1, 1 << 40, u64::MAX] {
         let answer = review(&daemon, &run, &json!({"seq": none, "verdict": "accept"}));
         answer.refused(422, Some("seq"), &[&format!("event {none} "), "/reviews lists"]);
     }
+
     let rows = [
         (json!({"seq": seq, "verdict": "maybe"}), Some("verdict"), "maybe"),
         (json!({"seq": -1, "verdict": "accept"}), Some("seq"), "-1"),
@@ -168,11 +178,13 @@ fn invalid_reviews_are_refused() {
     for (body, field, part) in rows {
         review(&daemon, &run, &body).refused(400, field, &[part]);
     }
+
     let note = "x".repeat(4_000);
     assert_eq!(
         review(&daemon, &run, &json!({"seq": seq, "verdict": "accept", "note": note})).status,
         200
     );
+
     for limit in [0, 1_001] {
         daemon.get(&format!("{run}/reviews?limit={limit}")).refused(
             400,
@@ -180,6 +192,7 @@ fn invalid_reviews_are_refused() {
             &["1 to 1000"],
         );
     }
+
     daemon.get(&format!("{run}/reviews?limit=x")).refused(400, None, &["query"]);
     daemon.get("/v1/runs/run_x/reviews").refused(404, None, &["run_x"]);
     review(&daemon, "/v1/runs/run_x", &json!({"seq": 1, "verdict": "accept"})).refused(
@@ -217,6 +230,7 @@ fn a_review_has_the_name_of_its_key_and_runs_are_their_owners() {
         "server.keys=[{{name=\"ada\", sha256=\"{ABC}\"}}, {{name=\"bob\", sha256=\"{other}\"}}]"
     );
     let daemon = Daemon::start(&[&DISPUTED[..], &[&keys]].concat());
+
     let send = |key: &str, path: &str, body: Option<&Value>| -> Answer {
         let authorization = format!("Bearer {key}");
         match body {
@@ -238,11 +252,13 @@ fn a_review_has_the_name_of_its_key_and_runs_are_their_owners() {
                 .into(),
         }
     };
+
     let mut record = send("abc", "/v1/runs", Some(&disputed())).body;
     let run = format!("/v1/runs/{}", record["id"].as_str().unwrap());
     while !crate::daemon::is_over(&record) {
         record = send("abc", &run, None).body;
     }
+
     let reviews = format!("{run}/reviews");
     let seq = seqs(&send("abc", &reviews, None).body)[0];
     let body = json!({"seq": seq, "verdict": "reject"});
@@ -262,6 +278,7 @@ fn the_client_lists_and_reviews_steps() {
         let url = daemon.url("");
         prime(&[&["runs"], arguments, &["--url", &url]].concat()).output().unwrap().into()
     };
+
     let listed = runs(&["reviews", id, "--limit", "1"]);
     assert_eq!(listed.code, 0, "{}", listed.stderr);
     let page = runs(&["reviews", id, "--output", "json"]).json(0);
@@ -270,12 +287,15 @@ fn the_client_lists_and_reviews_steps() {
         assert!(listed.stdout.contains(part), "{part:?} is missing in {}", listed.stdout);
     }
     assert!(listed.stderr.contains(&format!("--after {seq}")), "{}", listed.stderr);
+
     let said = runs(&["review", id, &seq, "reject", "--note", "it is sorted"]);
     assert_eq!(said.code, 0, "{}", said.stderr);
     assert!(said.stdout.contains("rejected by local: it is sorted"), "{}", said.stdout);
+
     assert!(runs(&["show", id]).stdout.contains("1 rejected"));
     assert_eq!(ids(&runs(&["list", "--needs-review", "--output", "json"]).json(0)), [id]);
     assert_eq!(runs(&["review", id, &seq, "maybe"]).code, 2);
+
     let none = runs(&["review", id, "1", "accept"]);
     assert!(none.code == 1 && none.stderr.contains("not_flagged"), "{}", none.stderr);
 }

@@ -40,6 +40,7 @@ fn every_shipped_file_names_its_schema_and_is_valid() {
         let named = text.lines().next().and_then(|line| line.strip_prefix("#:schema "));
         let named =
             named.unwrap_or_else(|| panic!("{}: its first line names no schema", file.display()));
+
         let schema = validator(&file.parent().expect("a folder").join(named));
         let errors: Vec<_> = schema
             .iter_errors(&json(&text))
@@ -58,10 +59,12 @@ fn a_schema_accepts_parts_and_refuses_mistakes() {
         "[engines.big]\nmodel = \"big.gguf\"",
         "[agents.executor.escalation]\nsamples = 3",
         "[presets.mine]\nfanout = 2",
-        "[pools.gpu]\n[[pools.gpu.upstreams]]\nurl = \"http://h/v1\"\nmodel = \"m\"\nconcurrent_max = 4",
+        "[pools.gpu]\n[[pools.gpu.upstreams]]\nurl = \"http://h/v1\"\nmodel = \"m\"\n\
+         concurrent_max = 4",
     ] {
         assert!(schema.is_valid(&json(text)), "{text}");
     }
+
     for text in [
         "[run]\nfan_out = 4",
         "[run]\nfanout = 0",
@@ -72,6 +75,7 @@ fn a_schema_accepts_parts_and_refuses_mistakes() {
     ] {
         assert!(!schema.is_valid(&json(text)), "{text}");
     }
+
     let definition = validator(&root().join("config/schema/executor.json"));
     assert!(definition.is_valid(&json("implementation = \"llama\"\n[escalation]\nsamples = 2")));
     assert!(

@@ -52,6 +52,7 @@ fn a_log_that_nobody_reads_stops_no_run() {
     let run =
         |index| daemon.finished(&daemon.submitted(&json!({"task": "bubble-sort", "index": index})));
     assert!((0..40).all(|index| run(index)["status"] == "verified"));
+
     let (code, log) = daemon.end_by(Signal::TERM);
     assert_eq!(code, Some(0));
     assert!(log.len() > 2 * PIPE_BYTES, "{} bytes do not fill a pipe", log.len());
@@ -77,11 +78,13 @@ fn the_request_takes_precedence_over_its_preset() {
         "server.allow_verifiers=[]",
     ]);
     let run = |request: Value| daemon.finished(&daemon.submit(&request).location.unwrap());
+
     let fast = run(json!({"task": "n-queens", "preset": "fast"}));
     assert_eq!((&fast["trajectories"], &fast["rounds"]), (&json!(1), &json!(1)));
     let own = run(json!({"task": "n-queens", "preset": "fast", "fanout": 2}));
     assert_eq!((&own["trajectories"], &own["rounds"]), (&json!(2), &json!(1)));
     assert_ne!(fast["config_hash"], own["config_hash"]);
+
     let mine = run(
         json!({"task": "tower-of-hanoi", "input": {"n": 9, "from": 0, "to": 2}, "preset": "mine"}),
     );
@@ -102,6 +105,7 @@ fn liveness_and_readiness_are_reported() {
         (ready.status, &ready.body["ready"], &ready.body["live_runs"]),
         (200, &json!(true), &json!(0))
     );
+
     assert_eq!(daemon.submit(&long_run()).status, 202);
     let full = daemon.get("/readyz");
     assert_eq!(
@@ -109,6 +113,7 @@ fn liveness_and_readiness_are_reported() {
         (503, &json!(false), &json!(1))
     );
     assert_eq!(daemon.get("/livez").status, 200, "full is not dead");
+
     let health = |more: &[&str]| done(&[&["health", "--url", &daemon.url("/")][..], more].concat());
     assert_eq!((health(&[]).code, health(&["--ready"]).code), (0, 1));
     assert!(
@@ -145,6 +150,7 @@ fn invalid_requests_are_told_what_is_wrong() {
         request[field] = value;
         daemon.submit(&request)
     };
+
     daemon.submit(&json!({"task": "n-quens"})).refused(
         400,
         Some("task"),
@@ -179,12 +185,14 @@ fn invalid_requests_are_told_what_is_wrong() {
     with("budget", json!({"stesp": 5})).refused(400, Some("budget.stesp"), &["stesp", "steps"]);
     with("preset", json!("fsat")).refused(400, Some("preset"), &["fsat", "careful, fast"]);
     with("fan_out", json!(2)).refused(400, Some("fan_out"), &["fan_out", "fanout"]);
+
     for body in ["", "{", "[]", "null", "\"n-queens\"", "{\"task\": \"n-queens\"} x", "\u{0}"] {
         daemon.post_text("/v1/runs", body).refused(400, None, &["body"]);
     }
     let large = format!("{{\"task\": \"{}\"}}", "x".repeat(2_000));
     daemon.post_text("/v1/runs", &large).refused(413, None, &["1024", "server.body_bytes_max"]);
     assert_eq!(daemon.get("/readyz").body["live_runs"], json!(0), "none of these was accepted");
+
     let (code, log) = daemon.end_by(Signal::TERM);
     assert_eq!(code, Some(0), "{log}");
     assert!(!log.contains("panicked"), "{log}");
@@ -208,6 +216,7 @@ fn two_daemons_cannot_share_a_port() {
     let bind = format!("server.bind={}", first.address);
     let folder = tempfile::tempdir().unwrap();
     let journal = format!("journal.path={}", shown(&folder.path().join("runs.sqlite")));
+
     done(&[&["serve", "--set", &bind, "--set", &journal][..], &REFERENCE].concat()).refused(&[
         "server.bind",
         &first.address,
@@ -236,6 +245,7 @@ fn with_keys_any_address_can_be_bound_and_requests_need_one() {
     let keys = format!("server.keys=[{{name=\"ci\", sha256=\"{sha256}\"}}]");
     let daemon = Daemon::start(&["server.bind=0.0.0.0:0", &keys]);
     assert_eq!(daemon.get("/livez").status, 200);
+
     daemon.get("/v1/runs/x").refused(401, None, &["Authorization: Bearer KEY"]);
     let asked =
         daemon.client.get(daemon.url("/v1/runs/x")).header("Authorization", "Bearer abc").send();
@@ -260,10 +270,12 @@ fn sighup_changes_the_agents_of_new_runs() {
     let configuration = |executor: &str| {
         let journal = home.journal();
         let text = format!(
-            "[agents.executor]\nimplementation = \"{executor}\"\n[server]\nbind = \"127.0.0.1:0\"\n[journal]\npath = {journal:?}\n"
+            "[agents.executor]\nimplementation = \"{executor}\"\n[server]\nbind = \"127.0.0.1:0\"\n\
+             [journal]\npath = {journal:?}\n"
         );
         std::fs::write(&file, text).unwrap();
     };
+
     configuration("reference");
     let daemon = Daemon::spawn(prime(&["serve", "--config", shown(&file)]), &home).unwrap();
     let before = daemon.submitted(&long_run());
@@ -275,11 +287,13 @@ fn sighup_changes_the_agents_of_new_runs() {
             .iter()
             .any(|agent| agent["name"] == name && agent["default"] == true)
     };
+
     configuration("scripted");
     kill_process(daemon.pid(), Signal::HUP).unwrap();
     daemon.until("/v1/agents", |agents| is_default(agents, "scripted"));
     let after = daemon.finished(&daemon.submitted(&json!({"task": "dfa-simulation"})));
     assert_eq!(after["agents"]["executor"], "scripted");
+
     let steps = daemon.get(&before).body;
     assert_eq!(
         (&steps["status"], &steps["agents"]["executor"]),

@@ -62,6 +62,7 @@ fn the_binary_needs_no_other_file() {
     std::fs::hard_link(built, &binary)
         .or_else(|_| std::fs::copy(built, &binary).map(drop))
         .expect("a copy");
+
     let empty = tempfile::tempdir().expect("a temporary folder");
     let cache = folder.path().join("cache");
     let command = |arguments: &[&str]| -> Done {
@@ -69,12 +70,14 @@ fn the_binary_needs_no_other_file() {
         command.args(arguments).env_clear().env("XDG_CACHE_HOME", &cache).current_dir(empty.path());
         command.output().expect("the binary starts").into()
     };
+
     let result = command(&["run", "tower-of-hanoi", "--output", "json"]).json(0);
     assert_eq!(
         (&result["verified"], &result["agents"]["executor"]),
         (&json!(true), &json!("llama")),
         "{result}"
     );
+
     let journal = format!("journal.path={}", folder.path().join("runs.sqlite").display());
     let mut daemon = std::process::Command::new(&binary)
         .args(["serve", "--set", "server.bind=127.0.0.1:0", "--set", &journal])
@@ -84,6 +87,7 @@ fn the_binary_needs_no_other_file() {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .expect("the binary starts");
+
     let mut notes = BufReader::new(daemon.stderr.take().expect("piped"))
         .lines()
         .map(|line| line.expect("text"));
@@ -91,8 +95,10 @@ fn the_binary_needs_no_other_file() {
         notes.any(|note| note.contains("prime-agents is ready on http://")),
         "serve runs as well"
     );
+
     daemon.kill().expect("it runs");
     daemon.wait().expect("it ends");
+
     for (arguments, part) in [
         (&["agents", "check"][..], "engine tiny: prime-tiny (built in)"),
         (&["doctor"], "prime-tiny (built in) on "),
@@ -106,9 +112,11 @@ fn the_binary_needs_no_other_file() {
             done.stderr
         );
     }
+
     let cached = std::fs::read_dir(cache.join("prime-agents")).expect("the cache");
     let cached = cached
         .map(|entry| entry.expect("an entry").file_name().into_string().expect("a plain name"));
+
     let mut models: Vec<_> =
         cached.filter_map(|name| Some(name.rsplit_once('-')?.0.to_owned())).collect();
     models.sort();
@@ -132,6 +140,7 @@ fn the_binary_needs_no_other_file() {
         ],
         "each model is written once"
     );
+
     assert_eq!(
         std::fs::read_dir(empty.path()).expect("a folder").count(),
         0,
@@ -176,6 +185,7 @@ async fn completions(engine: web::Data<Engine>, body: web::Json<Value>) -> HttpR
         ignore_end: false,
         group: 0,
     };
+
     let made = engine.generate(request).await.expect("the engine answers");
     HttpResponse::Ok().json(json!({
         "object": "text_completion",
@@ -195,6 +205,7 @@ fn served() -> Served {
     let worker = Some(env!("CARGO_BIN_EXE_prime-agents").into());
     let spec = EngineSpec { name: "served".to_owned(), model, worker, ..EngineSpec::default() };
     let engine = Engine::start(spec).expect("an engine");
+
     let (tell, told) = std::sync::mpsc::channel();
     let shared = engine.clone();
     std::thread::spawn(move || {
@@ -215,6 +226,7 @@ fn served() -> Served {
             server.await.expect("it serves");
         });
     });
+
     let (address, handle) = told.recv().expect("it starts");
     Served { url: format!("http://{address}/v1"), handle, engine }
 }
@@ -242,6 +254,7 @@ fn the_same_model_behind_a_server_solves_the_same_and_can_be_searched_by_beam() 
         &pool,
     ];
     let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", *set]).collect();
+
     for strategy in ["iterative", "beam"] {
         let strategy_set = format!("run.strategy={strategy}");
         let run = [
@@ -254,6 +267,7 @@ fn the_same_model_behind_a_server_solves_the_same_and_can_be_searched_by_beam() 
             "--set",
             "run.beam.width=2",
         ];
+
         let result = done(&[&run, sets.as_slice()].concat()).json(0);
         assert_eq!(
             (&result["verified"], &result["correct"]),
@@ -326,11 +340,13 @@ fn an_escalation_asks_the_large_one_where_the_small_one_errs() {
     let trace = folder.path().join("trace.jsonl");
     let run = ["run", "n-queens", "--output", "json", "--trace", trace.to_str().expect("plain")];
     let result = done(&[&run, sets.as_slice()].concat()).json(0);
+
     assert_eq!(result["correct"], true, "{result}");
     assert!(
         result["labels"].to_string().contains("scripted"),
         "a part that is no model is named: {result}"
     );
+
     let trace = std::fs::read_to_string(trace).expect("a trace");
     for source in ["\"source\":\"scripted\"", "\"source\":\"llama\""] {
         assert!(trace.contains(source), "{source} is missing");
@@ -353,10 +369,12 @@ fn the_shipped_model_judges_by_what_it_finds_likely() {
         assert_eq!(tried.code, 0, "{}", tried.stderr);
         tried.stdout
     };
+
     // Seven discs from peg 0 to peg 2: the first move is to the target.
     let (right, wrong) = (tried("move 1 0 2"), tried("move 1 0 1"));
     assert!(right.contains("V = 0;") && right.contains("log p"), "{right}");
     assert!(wrong.contains("V = 1;") && wrong.contains("improbable"), "{wrong}");
+
     // A whole run with a faulty executor: it detects errors that rules on invariants accept.
     let sets = [
         "agents.verifier.implementation=tiny",
@@ -364,6 +382,7 @@ fn the_shipped_model_judges_by_what_it_finds_likely() {
         "agents.executor.error_rate=0.2",
         "run.fanout=1",
     ];
+
     let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", *set]).collect();
     let result =
         done(&[&["run", "tower-of-hanoi", "--output", "json"], sets.as_slice()].concat()).json(0);

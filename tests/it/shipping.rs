@@ -46,13 +46,16 @@ fn the_unit_notifies_restarts_and_is_confined() {
         ("DevicePolicy", "closed"),
         ("ExecReload", "/bin/kill -HUP $MAINPID"),
     ];
+
     for (key, expected) in rows {
         assert_eq!(value(key), expected, "{key}");
     }
+
     assert!(value("ExecStart").contains("prime-agents serve"));
     assert!(value("StateDirectory").split(' ').any(|folder| folder == "prime-agents"));
     assert!(value("TimeoutStopSec").parse::<u32>().unwrap() > 5);
     assert!(value("WatchdogSec").parse::<u32>().unwrap() > 1);
+
     // What would hide the GPUs.
     assert!(
         service.iter().all(|(key, _)| key != "PrivateDevices" && key != "ProtectKernelTunables")
@@ -63,6 +66,7 @@ fn the_unit_notifies_restarts_and_is_confined() {
 fn systemd_accepts_the_unit() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("prime-agents.service");
+
     // It looks for the executable.
     let text = read("config/prime-agents.service");
     fs::write(
@@ -70,6 +74,7 @@ fn systemd_accepts_the_unit() {
         text.replace("/opt/prime-agents/bin/prime-agents", env!("CARGO_BIN_EXE_prime-agents")),
     )
     .unwrap();
+
     let output = match Command::new("systemd-analyze").arg("verify").arg(&path).output() {
         Ok(output) => output,
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -78,6 +83,7 @@ fn systemd_accepts_the_unit() {
         }
         Err(error) => panic!("{error}"),
     };
+
     let found = String::from_utf8_lossy(&output.stderr);
     let found: Vec<_> =
         found.lines().filter(|line| line.contains("prime-agents.service")).collect();
@@ -131,6 +137,7 @@ fn the_images_copy_what_there_is_and_run_without_rights() {
                 .filter_map(|line| line.strip_prefix(&prefix).map(str::to_owned))
                 .collect::<Vec<_>>()
         };
+
         let mut copied = 0;
         for copy in of("COPY").iter().filter(|copy| !copy.contains("--from=")) {
             let mut words: Vec<&str> =
@@ -142,6 +149,7 @@ fn the_images_copy_what_there_is_and_run_without_rights() {
             }
         }
         assert!(copied >= 5, "{path}: {copied} paths");
+
         assert_eq!(of("FROM").len(), 2, "{path}: one stage builds, one runs");
         assert_eq!(of("USER"), ["10001:10001"], "{path}");
         assert_eq!(of("VOLUME"), ["/data"], "{path}");
@@ -151,9 +159,11 @@ fn the_images_copy_what_there_is_and_run_without_rights() {
             "{path}: {health}"
         );
         assert_eq!(of("ENTRYPOINT"), ["[\"/opt/prime-agents/bin/prime-agents\"]"], "{path}");
+
         let build = of("RUN").concat();
         assert!(build.contains("cargo build --release --locked"), "{path}");
         assert_eq!(build.contains("--features cuda"), path.ends_with("cuda"), "{path}");
+
         // What `scripts/setup` asks for.
         for package in ["cmake", "g++", "make", "libclang-dev"] {
             assert!(build.contains(&format!(" {package}")), "{path} does not install {package}");

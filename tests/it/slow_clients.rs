@@ -20,11 +20,11 @@ const BODIES: usize = 100;
 const READERS: usize = 50;
 /// With the default limits, all of them are disconnected after this time.
 const REAPED_WITHIN: Duration = Duration::from_secs(15);
-/// For a machine with other load.
+/// Added to the limits on a machine with other load.
 const ALLOWANCE: Duration = Duration::from_secs(optimised(3, 15));
 /// Normal requests may take a fifth longer, and this, because 50 streams are fed on the same cores.
 const SLOWER: Duration = Duration::from_millis(optimised(50, 1_000));
-/// For the buffers of the streams: a fraction of 50 whole traces.
+/// Memory for the buffers of the streams: a fraction of 50 whole traces.
 const GROWTH_MAX: u64 = 256 * MIB;
 /// Limits that keep the test short.
 const SHORT: [&str; 3] =
@@ -36,6 +36,7 @@ fn reader(address: SocketAddr, path: &str) -> Raw {
     sockopt::set_socket_recv_buffer_size(&socket, 4_096).unwrap();
     connect(&socket, &address).unwrap();
     let mut raw = Raw::of(TcpStream::from(socket));
+
     raw.send(&get(path));
     match raw.stream.read_exact(&mut [0; "HTTP/1.1 200".len()]) {
         Ok(()) => {}
@@ -53,13 +54,14 @@ fn held(port: u16) -> BTreeSet<u16> {
     let rows = table.lines().skip(1).map(|row| row.split_whitespace().collect::<Vec<_>>());
     let port_of =
         |address: &str| u16::from_str_radix(address.rsplit(':').next().unwrap(), 16).unwrap();
+
     // A connection that its process has closed has no inode.
     rows.filter(|row| port_of(row[1]) == port && row[3] != LISTENS && row[9] != "0")
         .map(|row| port_of(row[2]))
         .collect()
 }
 
-/// Waits until none of these is held any more; returns when that was.
+/// Waits until none of these is held any more; returns the time since `began`.
 fn gone(readers: &[Raw], port: u16, began: Instant) -> Duration {
     let ports: BTreeSet<u16> =
         readers.iter().map(|raw| raw.stream.local_addr().unwrap().port()).collect();
@@ -79,7 +81,8 @@ impl Drop for Stops<'_> {
     }
 }
 
-/// The response to an incomplete request, and when its connection was closed.
+/// The response to an incomplete request, and the time from `began` until its connection was
+/// closed.
 fn closed(raw: &mut Raw, began: Instant) -> (String, Duration) {
     let mut text = Vec::new();
     match raw.stream.read_to_end(&mut text) {
@@ -109,10 +112,12 @@ fn slow_clients_are_disconnected_and_nobody_waits_for_them() {
     let daemon =
         Daemon::start(&[&["server.connections_max=600", "log.level=warn"][..], limits].concat());
     let address: SocketAddr = daemon.address.parse().unwrap();
+
     // Its events are far more than the kernel buffers.
     let input = json!({"n": optimised(16, 14), "from": 0, "to": 2});
     let run = daemon.submitted(&json!({"task": "tower-of-hanoi", "input": input, "fanout": 1}));
     daemon.finished(&run);
+
     let before = normal(&daemon, &run, optimised(1_000, 300), &AtomicBool::new(true));
     let memory_before = memory(daemon.pid(), "VmRSS");
 
@@ -122,11 +127,14 @@ fn slow_clients_are_disconnected_and_nobody_waits_for_them() {
         raw.send(bytes);
         raw
     };
+
     let mut heads: Vec<_> =
         (0..HEADS).map(|_| opened(b"GET /livez HTTP/1.1\r\nHost: local")).collect();
-    let body = b"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"task\"";
+    let body = b"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Content-Length: 100\r\n\r\n{\"task\"";
     let mut bodies: Vec<_> = (0..BODIES).map(|_| opened(body)).collect();
     let readers: Vec<_> = (0..READERS).map(|_| reader(address, &format!("{run}/events"))).collect();
+
     let stop = AtomicBool::new(false);
     let (during, last, peak) = std::thread::scope(|scope| {
         let client = scope.spawn(|| normal(&daemon, &run, 1, &stop));
@@ -141,10 +149,12 @@ fn slow_clients_are_disconnected_and_nobody_waits_for_them() {
         drop(stops);
         (client.join().unwrap(), last, memory(daemon.pid(), "VmHWM"))
     });
+
     assert!(peak <= memory_before + GROWTH_MAX, "{memory_before} to {peak} bytes");
     promise("all slow clients disconnected", last, REAPED_WITHIN + ALLOWANCE);
     let bound = percentile(&before, 0.99).mul_f64(1.2) + SLOWER;
     promise("p99 of other clients", percentile(&during, 0.99), bound);
+
     // The journal's disk may be busy for a moment.
     daemon.until("/readyz", |body| body["ready"] == true);
 }

@@ -32,10 +32,12 @@ fn the_seed_determines_a_runs_arm() {
         }
         sides.entry(side).or_default().push(seed);
     }
+
     assert!(sides["a"].len() > 4 && sides["b"].len() > 4, "{sides:?}");
     // The same request is in the same arm, and has the hash of the settings with that arm's agents.
     let again = daemon.finished(&daemon.submitted(&request(0)));
     assert_eq!(again["config_hash"], hashes[again["split"].as_str().unwrap()]);
+
     let plain = Daemon::start(&["server.allow_verifiers=[\"rules\", \"strict\"]"]);
     let verifier = again["agents"]["verifier"].clone();
     let mut chosen = request(0);
@@ -62,12 +64,14 @@ fn the_seed_determines_a_runs_arm() {
             (&verified["count"], &verified["of"], &verified["value"]),
             (&json!(expected), &json!(expected), &json!(1.0))
         );
+
         // Wilson's interval of n successes in n: from n / (n + z²) to 1.
         let low = expected as f64 / (expected as f64 + 1.959_964_f64.powi(2));
         assert!(
             (verified["low"].as_f64().unwrap() - low).abs() < 1e-5
                 && verified["high"].as_f64() > Some(0.999_999)
         );
+
         // One instance, and an executor without errors: each run has the same steps.
         assert!(
             arm["mean"]["steps"].as_f64() > Some(1.0)
@@ -76,10 +80,12 @@ fn the_seed_determines_a_runs_arm() {
         );
         assert_eq!(arm["mean"]["tokens"], 0.0);
     }
+
     assert_eq!(daemon.get("/v1/split?since=2100-01-01T00:00:00Z").body["arms"], json!([]));
     assert_eq!(daemon.get("/v1/split?since=1960-01-01T00:00:00Z").body["arms"], report["arms"]);
     daemon.get("/v1/split?since=yesterday").refused(400, Some("since"), &["2026-02-03T04:05:06Z"]);
     daemon.get("/v1/split?from=1").refused(400, None, &["from"]);
+
     let shown = prime(&["runs", "split", "--url", &daemon.url("")]).output().unwrap();
     let text = String::from_utf8(shown.stdout).unwrap();
     for part in
@@ -98,12 +104,14 @@ fn runs_that_choose_their_agent_are_excluded() {
         "presets.quick={fanout=1}",
     ];
     let daemon = Daemon::start(&[&all[..], &more].concat());
+
     let rows = [
         (json!({"agents": {"verifier": "rules"}}), None, "rules"),
         (json!({"preset": "mine"}), None, "none"),
         (json!({"preset": "quick"}), Some("b"), "strict"),
         (json!({"agents": {"executor": "scripted"}}), Some("b"), "strict"),
     ];
+
     for (wish, side, verifier) in rows {
         let mut request = request(1);
         for (name, value) in wish.as_object().unwrap() {
@@ -116,6 +124,7 @@ fn runs_that_choose_their_agent_are_excluded() {
             "{record}"
         );
     }
+
     // An arm's agent need not be one that requests may choose.
     let mut refused = request(1);
     refused["agents"] = json!({"verifier": "strict"});
@@ -129,10 +138,12 @@ fn a_resumed_run_keeps_its_arm() {
     let run = daemon.submitted(
         &json!({"task": "tower-of-hanoi", "input": {"n": 15, "from": 0, "to": 2}, "fanout": 1}),
     );
+
     daemon.until(&run, |record| record["events"].as_u64() > Some(100) || is_over(record));
     let daemon = Daemon::start_in(&daemon.kill(), &[]);
     let record = daemon.finished(&run);
     assert_eq!((&record["split"], &record["verifier"]), (&json!("b"), &json!("strict")));
+
     let report = daemon.get("/v1/split").body;
     assert_eq!(
         (&report["split"], &report["arms"][0]["arm"]),
@@ -151,8 +162,10 @@ fn the_command_run_takes_part() {
         assert_eq!(result["verifier"], if side == "b" { "strict" } else { "rules" });
         side
     };
+
     let sides: Vec<_> = (0..6).map(side).collect();
     assert!(sides.contains(&"a".to_owned()) && sides.contains(&"b".to_owned()), "{sides:?}");
+
     // A daemon assigns the same instance with the same seed to the same arm.
     let daemon = Daemon::start(&HALF);
     let of_daemon =

@@ -23,6 +23,7 @@ for line in sys.stdin:
     request = json.loads(line)
     if 'id' in request: print(json.dumps({{'id': request['id'], **{answer}}}), flush=True)"
     );
+
     let command = format!("agents.{role}.program.command={}", json!(["python3", "-c", program]));
     let set = || "--set".to_owned();
     [
@@ -52,11 +53,15 @@ fn a_problem_whose_check_cannot_hold_ends_with_the_rejected_lines() {
     let problem = json!({
         "statement": "Write a number that is greater than itself.",
         "steps": "single",
-        "constraints": [{"name": "greater", "severity": "critical", "check": "int(answer) > int(answer)"}],
+        "constraints": [
+            {"name": "greater", "severity": "critical", "check": "int(answer) > int(answer)"},
+        ],
     });
+
     let record = stuck(&daemon, &json!({"problem": problem, "fanout": 2}));
     let at = &record["stuck_at"];
     assert_eq!((&at["depth"], &at["trajectories"]), (&json!(0), &json!(2)), "{record}");
+
     let lines: Vec<&Value> =
         at["rejected"].as_array().unwrap().iter().map(|rejection| &rejection["line"]).collect();
     assert_eq!(lines, ["1", "2"]);
@@ -77,7 +82,7 @@ fn an_executor_that_writes_only_empty_lines_is_named() {
 
 #[test]
 fn a_run_stuck_in_its_middle_names_the_state() {
-    // Right once, and then nothing that fits.
+    // The first line is right, and the others never fit after it.
     let daemon = replaying(&json!(["move 1 0 2", "move 3 0 1", "move 3 2 1"]));
     let request =
         json!({"task": "tower-of-hanoi", "input": {"n": 3, "from": 0, "to": 2}, "fanout": 2});
@@ -113,6 +118,7 @@ fn a_verifier_that_rejects_everything_does_not_hold_a_model_for_long() {
         (&json!("stuck"), &json!(false)),
         "{result}"
     );
+
     let rejected = result["stuck_at"]["rejected"].as_array().unwrap();
     let mut lines: Vec<&str> =
         rejected.iter().map(|rejection| rejection["line"].as_str().unwrap()).collect();
@@ -120,6 +126,7 @@ fn a_verifier_that_rejects_everything_does_not_hold_a_model_for_long() {
     lines.sort_unstable();
     lines.dedup();
     assert!(lines.len() == count && count >= 32, "{rejected:?}");
+
     // Each form of action was tried.
     for verb in ["cmp", "swap", "pass", "done"] {
         assert!(lines.iter().any(|line| line.starts_with(verb)), "{verb}: {lines:?}");

@@ -25,9 +25,11 @@ fn next_move(prompt: &str) -> String {
     let rest = &prompt[at + "\"pegs\":".len()..];
     let end = rest.find("]]").expect("three pegs") + 2;
     let pegs: Vec<Vec<u32>> = serde_json::from_str(&rest[..end]).expect("pegs");
+
     let peg_of = |disc: u32| {
         pegs.iter().position(|peg| peg.contains(&disc)).expect("every disc lies somewhere")
     };
+
     // Working down from the largest disc, find the one that must move next.
     let (mut target, mut step) = (2, None);
     for disc in (1..=3).rev() {
@@ -37,6 +39,7 @@ fn next_move(prompt: &str) -> String {
             target = 3 - peg - target;
         }
     }
+
     let (disc, from, to) = step.expect("it is not solved yet");
     format!("The tower above must make way.\nmove {disc} {from} {to}")
 }
@@ -67,20 +70,24 @@ fn an_executor_behind_a_server_solves_a_task_and_is_named() {
     let answer =
         |body: &Value| next_move(body["messages"][0]["content"].as_str().expect("a prompt"));
     let stub = StubServer::start(answer).expect("a server");
+
     let sets = pool(&stub.url);
     let (_folder, input) = file("input.json", HANOI);
+
     let trace = input.with_file_name("trace.jsonl");
     let result = run(&[
         &["tower-of-hanoi", "--input", shown(&input), "--trace", shown(&trace)],
         &with(&["--set", "run.fanout=2"], &sets),
     ])
     .json(0);
+
     assert_eq!(
         (&result["verified"], &result["correct"], &result["steps"]),
         (&json!(true), &json!(true), &json!(7))
     );
     assert_eq!(result["agents"]["executor"], "openai");
     assert_eq!(result["labels"], json!([]), "it is a model as far as anybody can know");
+
     let host = stub.url.trim_start_matches("http://").trim_end_matches("/v1");
     let trace = std::fs::read_to_string(trace).unwrap();
     let sources: Vec<Value> = trace
@@ -102,14 +109,18 @@ fn a_server_that_is_gone_ends_the_run_by_name_and_not_the_daemon() {
     let sets: Vec<&str> = sets.iter().filter(|part| *part != "--set").map(String::as_str).collect();
     let daemon =
         Daemon::start(&[&["server.allow_executors=[\"reference\"]"], sets.as_slice()].concat());
+
     let run = daemon.submitted(&json!({"task": "tower-of-hanoi", "fanout": 1, "max_rounds": 1}));
     let record = daemon.finished(&run);
+
     assert_eq!((&record["outcome"], &record["answer"]), (&json!("agent_failed"), &Value::Null));
     let failure = record["failure"].as_str().unwrap();
     assert!(failure.contains("executor `openai`") && failure.contains("solver"), "{failure}");
+
     let trace = daemon.text(&format!("{run}/trace"));
     let events: Vec<Value> =
         trace.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+
     let mishaps: Vec<_> = events.iter().filter(|event| event["event"] == "mishap").collect();
     assert_eq!(mishaps.len(), 4, "four that were tried again, and the fifth is final: {trace}");
     assert!(
@@ -118,9 +129,11 @@ fn a_server_that_is_gone_ends_the_run_by_name_and_not_the_daemon() {
             .all(|event| event["role"] == "executor" && event["failure"] == "unreachable"),
         "{trace}"
     );
+
     let last =
         events.iter().find(|event| event["event"] == "turn_failed").expect("a final failure");
     assert_eq!((&last["role"], &last["failure"]), (&json!("executor"), &json!("unreachable")));
+
     // The daemon keeps serving agents that need no server.
     let other =
         daemon.submitted(&json!({"task": "tower-of-hanoi", "agents": {"executor": "reference"}}));
@@ -132,6 +145,7 @@ fn a_verifier_in_python_finds_what_is_wrong() {
     let command = format!("agents.verifier.program.command={}", example("verifier.py"));
     let sets = ["--set", "agents.verifier.implementation=process", "--set", &command];
     let erring = ["--set", "agents.executor.error_rate=0.3"];
+
     let result = run(&[&["tower-of-hanoi"], &SCRIPTED, &erring, &sets]).json(0);
     assert_eq!((&result["verified"], &result["correct"]), (&json!(true), &json!(true)));
     assert_eq!(
@@ -157,29 +171,35 @@ fn misbehaving_programs_fail_their_runs_but_not_the_daemon() {
         ("floods", "import sys\nwhile True: sys.stdout.write('x' * 65536)", "too_long"),
         ("hangs", "import time\ntime.sleep(3600)", "timeout"),
     ];
+
     let daemon = {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("verifier")).unwrap();
         for (name, code, _) in faults {
             let definition = format!(
-                "implementation = \"process\"\n[program]\ncommand = [\"python3\", \"-c\", {}]\ntimeout_ms = 300\n\
-                 start_timeout_ms = 1500\nrestarts_max = 1000\n",
+                "implementation = \"process\"\n[program]\ncommand = [\"python3\", \"-c\", {}]\n\
+                 timeout_ms = 300\nstart_timeout_ms = 1500\nrestarts_max = 1000\n",
                 json!(code)
             );
             std::fs::write(folder.path().join(format!("verifier/{name}.toml")), definition)
                 .unwrap();
         }
+
         let allowed = json!(faults.map(|(name, ..)| name));
         let folder_set = format!("agents.folder={}", shown(folder.path()));
         Daemon::start(&[&folder_set, &format!("server.allow_verifiers={allowed}")])
     };
+
     for (name, _, failure) in faults {
-        let request = json!({"task": "tower-of-hanoi", "fanout": 1, "max_rounds": 1, "agents": {"verifier": name}});
+        let request = json!({
+            "task": "tower-of-hanoi", "fanout": 1, "max_rounds": 1, "agents": {"verifier": name},
+        });
         let run = daemon.submitted(&request);
         let record = daemon.finished(&run);
         assert_eq!(record["outcome"], "agent_failed", "{name}: {record}");
         let reason = record["failure"].as_str().unwrap();
         assert!(reason.contains(&format!("verifier `{name}`")), "{reason}");
+
         let trace = daemon.text(&format!("{run}/trace"));
         let last = trace.lines().rev().map(|line| serde_json::from_str::<Value>(line).unwrap());
         let last =
@@ -190,6 +210,7 @@ fn misbehaving_programs_fail_their_runs_but_not_the_daemon() {
             "{name}: {trace}"
         );
     }
+
     let fine = daemon.submitted(&json!({"task": "tower-of-hanoi"}));
     assert_eq!(daemon.finished(&fine)["status"], "verified");
 }
@@ -201,12 +222,14 @@ fn invalid_definitions_are_refused_with_file_and_line() {
         std::fs::create_dir(folder.path().join(role)).unwrap();
         std::fs::write(folder.path().join(role).join(name), text).unwrap();
         let set = format!("agents.folder={}", shown(folder.path()));
+
         let checked = done(&["agents", "check", "--set", &set]);
         assert!(checked.code == 2 || checked.code == 1, "{}", checked.stdout);
         for part in parts {
             assert!(checked.stderr.contains(part), "{part:?} is missing in {:?}", checked.stderr);
         }
     };
+
     let mine = "mine.toml";
     check(
         "verifier",
@@ -214,6 +237,7 @@ fn invalid_definitions_are_refused_with_file_and_line() {
         "implementation = \"rules\"\nkind = [\"format\"]",
         &["mine.toml:2", "kind", "`kinds`"],
     );
+
     let renamed = "implementation = \"llama\"\nchat = true";
     check("executor", mine, renamed, &["mine.toml:2", "`chat` was renamed", "`chat_template`"]);
     check("verifier", mine, "kinds = [\"format\"]", &["mine.toml", "`implementation` is missing"]);
@@ -235,6 +259,7 @@ fn invalid_definitions_are_refused_with_file_and_line() {
         "implementation = \"none\"",
         &["rules.toml", "name of an implementation"],
     );
+
     check("executor", "My Own.toml", "implementation = \"reference\"", &["lower-case letters"]);
     let ensemble = "implementation = \"ensemble\"\n[ensemble]\nmembers = [\"mine\", \"rules\"]";
     check("verifier", mine, ensemble, &["mine.toml", "contain itself"]);
@@ -244,6 +269,7 @@ fn invalid_definitions_are_refused_with_file_and_line() {
     check("executor", mine, program, &["mine.toml", "program.command", "python3"]);
     let pool = "implementation = \"openai\"\npool = \"gpu\"";
     check("executor", mine, pool, &["mine.toml", "`gpu`", "pool"]);
+
     check(
         "executor",
         "compact.j2",
@@ -260,23 +286,27 @@ fn agents_are_listed_shown_and_tried() {
     {
         assert!(list.contains(part), "{part} is missing in {list}");
     }
+
     let shown = done(&["agents", "show", "verifier", "strict"]).stdout;
     assert!(
         shown.contains("kinds = [\"format\", \"invariant\", \"transition\", \"terminal\"]"),
         "{shown}"
     );
     assert!(!shown.contains("engine"), "only what rules uses: {shown}");
+
     let tried = done(&["agents", "try", "verifier", "panel", "--action", "move 1 0 1"]).stdout;
     for part in
         ["V = 1", "next-step", "opinion  rules: 0", "opinion  strict: 1", "review", "Backtrack"]
     {
         assert!(tried.contains(part), "{part:?} is missing in {tried}");
     }
+
     let command = format!("agents.executor.program.command={}", example("executor.py"));
     let tried =
         done(&["agents", "try", "executor", "process", "--after", "1", "--set", &command]).stdout;
     assert!(tried.contains("move 2 0 1") && tried.contains("Proceed"), "{tried}");
     done(&["agents", "try", "executor", "nobody"]).refused(&["no executor `nobody`", "llama"]);
+
     let schema = done(&["agents", "schema", "coordinator"]).json(0);
     assert_eq!(schema["required"], json!(["implementation"]));
     assert!(schema["properties"]["adaptive"]["properties"]["gain"]["description"].is_string());
@@ -288,16 +318,19 @@ fn a_recorded_run_is_replayed_proposal_by_proposal() {
     let arguments = ["n-queens", "--set", "run.fanout=1", "--set", "run.max_rounds=1"];
     let erring = ["--set", "agents.executor.error_rate=0.3", "--trace", shown(&trace)];
     let first = run(&[&arguments, &SCRIPTED, &erring]).json(0);
+
     let recording = format!("agents.executor.recording={}", shown(&trace));
     let again = run(&[
         &arguments,
         &["--set", "agents.executor.implementation=replay", "--set", &recording],
     ])
     .json(0);
+
     for field in ["answer", "steps", "proposals", "retries", "backtracks", "pops", "verified"] {
         assert_eq!(again[field], first[field], "{field}");
     }
     assert_eq!(again["agents"]["executor"], "replay");
+
     let missing = [
         "--set",
         "agents.executor.implementation=replay",
@@ -322,6 +355,7 @@ fn each_strategy_can_be_chosen_in_the_configuration_and_for_a_run() {
         let votes = &result["step_votes"];
         assert_eq!(votes.is_object(), strategy == "ahead", "{result}");
     }
+
     // The reference gives no log-probabilities.
     let refused = run(&[&["tower-of-hanoi"], &REFERENCE, &with(&[], &sets("beam"))]).json(1);
     assert!(refused["failure"].as_str().unwrap().contains("log-probabilities"), "{refused}");
@@ -331,6 +365,7 @@ fn each_strategy_can_be_chosen_in_the_configuration_and_for_a_run() {
         daemon.submitted(&json!({"task": "tower-of-hanoi", "strategy": "ahead", "fanout": 3}));
     let record = daemon.finished(&run);
     assert_eq!((&record["status"], &record["strategy"]), (&json!("verified"), &json!("ahead")));
+
     let votes = &record["step_votes"];
     assert_eq!(
         (&votes["k"], &votes["steps"], &votes["undecided"]),
@@ -341,6 +376,7 @@ fn each_strategy_can_be_chosen_in_the_configuration_and_for_a_run() {
         votes["margin_min"].as_u64() >= Some(2) && votes["error_bound"].as_f64() < Some(1.0),
         "{votes}"
     );
+
     let chosen: Vec<Value> = daemon
         .text(&format!("{run}/trace"))
         .lines()
@@ -351,6 +387,7 @@ fn each_strategy_can_be_chosen_in_the_configuration_and_for_a_run() {
     assert!(
         chosen.iter().all(|line| line["lead"].as_u64() >= Some(2) && line["action"].is_string())
     );
+
     daemon.submit(&json!({"task": "tower-of-hanoi", "strategy": "bream"})).refused(
         400,
         Some("strategy"),

@@ -29,11 +29,14 @@ fn a_step_of_our_own_model_has_tokens_logprobs_and_its_digest() {
     let run = daemon
         .submitted(&json!({"task": "tower-of-hanoi", "index": 1, "fanout": 1, "max_rounds": 1}));
     assert_eq!(daemon.finished(&run)["status"], "verified");
+
     let text = daemon.text(&format!("{run}/trace?prompts=true"));
     let trace = lines(&text);
+
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/prime-tiny.gguf");
     let digest = format!("{:x}", Sha256::digest(std::fs::read(file).unwrap()));
     assert_eq!(trace[0]["spec"]["recorded"]["engines"], json!({ "tiny": digest }), "{}", trace[0]);
+
     let steps = of_event(&trace, "step");
     assert!(!steps.is_empty());
     for step in &steps {
@@ -53,6 +56,7 @@ fn a_step_of_our_own_model_has_tokens_logprobs_and_its_digest() {
         assert_eq!(completion.rsplit('\n').next(), step["action"].as_str(), "{step}");
         assert!(step.get("system").is_none());
     }
+
     // α·1 + γ·(1 − |τ| / T_max) + λ·1: the paper's weights, with a run that breaks nothing.
     let ended = of_event(&trace, "trajectory_ended")[0];
     let sum: f64 = steps.iter().map(|step| total(step)).sum();
@@ -66,6 +70,7 @@ fn a_step_of_our_own_model_has_tokens_logprobs_and_its_digest() {
         done(&["runs", "trace", id, "--prompts", "--url", &daemon.url(""), "--out", shown(&out)]);
     assert_eq!(written.code, 0, "{}", written.stderr);
     assert_eq!(std::fs::read_to_string(&out).unwrap(), text);
+
     // Unasked, the prompts are left out; without states, so is what follows from them.
     let step = |query: &str| {
         of_event(&lines(&daemon.text(&format!("{run}/trace{query}"))), "step")[0].clone()
@@ -76,6 +81,7 @@ fn a_step_of_our_own_model_has_tokens_logprobs_and_its_digest() {
             && step("")["state"].is_object()
     );
     assert!(step("?states=false").get("reward").is_none());
+
     let prompts = step("?states=false&prompts=true");
     assert!(
         prompts.get("state").is_none()
@@ -99,26 +105,31 @@ fn prompts_are_those_that_a_server_was_sent() {
         heard.push(body["messages"].clone());
         erring(heard.len())
     };
+
     let stub = StubServer::start(answer).expect("a server");
     let upstreams = format!(
         "pools.local.upstreams=[{{url=\"{}\", model=\"solver\", concurrent_max=8}}]",
         stub.url
     );
+
     let daemon = Daemon::start(&[
         "agents.executor.implementation=openai",
         "agents.executor.pool=local",
         "run.budget.steps=40",
         &upstreams,
     ]);
+
     let input = json!({"n": 3, "from": 0, "to": 2});
     let run = daemon.submitted(
         &json!({"task": "tower-of-hanoi", "input": input, "fanout": 1, "max_rounds": 1}),
     );
+
     daemon.finished(&run);
     let trace = lines(&daemon.text(&format!("{run}/trace?prompts=true")));
     let steps = of_event(&trace, "step");
     let shown: Vec<Value> =
         steps.iter().map(|step| json!([{"role": "user", "content": step["prompt"]}])).collect();
+
     let sent = seen.lock().unwrap();
     assert!(shown.len() > 5 && sent.len() >= shown.len());
     assert_eq!(shown, sent[..shown.len()], "what is rendered again is what was sent");
@@ -126,10 +137,12 @@ fn prompts_are_those_that_a_server_was_sent() {
         shown.iter().any(|prompt| prompt[0]["content"].as_str().unwrap().contains("I give up")),
         "rejected lines too"
     );
+
     for step in &steps {
         let (score, reward) = (step["score"].as_f64().unwrap(), &step["reward"]);
         assert!((reward["verify"].as_f64().unwrap() + score).abs() < 1e-9, "{step}");
     }
+
     assert!(
         steps.iter().any(|step| step["applicable"] == false && total(step) < -0.9),
         "a refused line costs"
@@ -141,12 +154,14 @@ fn an_executor_that_asks_no_model_has_no_prompts() {
     let daemon = Daemon::start(&["agents.executor.implementation=reference"]);
     let run = daemon.submitted(&json!({"task": "bubble-sort", "fanout": 1}));
     daemon.finished(&run);
+
     let trace = lines(&daemon.text(&format!("{run}/trace?prompts=true")));
     assert!(
         of_event(&trace, "step")
             .iter()
             .all(|step| step.get("prompt").is_none() && step["reward"].is_object())
     );
+
     let refused = daemon.get(&format!("{run}/trace?prompt=true"));
     refused.refused(400, None, &["prompt"]);
 }

@@ -14,6 +14,7 @@ fn exchange(command: &str) -> (String, String) {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/daemon.md");
     let text = fs::read_to_string(docs).expect("docs/daemon.md");
     let mut lines = text.lines().skip_while(|line| !line.starts_with(command));
+
     let shown = lines.next().and_then(|line| line.strip_prefix(command)).zip(lines.next());
     let (rest, answer) = shown.unwrap_or_else(|| panic!("docs/daemon.md has no `{command}`"));
     (rest.to_owned(), answer.to_owned())
@@ -46,10 +47,12 @@ fn probes_answer_what_the_docs_show() {
 #[test]
 fn agents_are_listed_as_the_docs_show() {
     let shown = shown("/v1/agents");
+
     // The list is cut after its first entry.
     let start = shown.find('[').expect("a list") + 1;
     let mut entries = serde_json::Deserializer::from_str(&shown[start..]).into_iter::<Value>();
     let entry = entries.next().expect("an entry").expect("a whole entry");
+
     let agents = Daemon::start(&[]).get("/v1/agents").body;
     let listed = agents["agents"].as_array().expect("a list");
     let same = listed
@@ -63,6 +66,7 @@ fn agents_are_listed_as_the_docs_show() {
 fn steps_are_judged_as_the_docs_show() {
     let daemon = Daemon::start(&[]);
     let (request, shown) = exchange("$ curl -s -d '{\"task\": \"bubble-sort\", \"input\"");
+
     let (request, path) = request.split_once("' $U").expect("a body and a path");
     let answered =
         daemon.post_text(path, &format!("{{\"task\": \"bubble-sort\", \"input\"{request}")).body;
@@ -86,6 +90,7 @@ fn steps_are_judged_as_the_docs_show() {
 fn every_test_that_the_docs_name_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let docs = fs::read_to_string(root.join("docs/daemon.md")).expect("docs/daemon.md");
+
     let mut files: Vec<_> = ["tests/it", "src", "crates"]
         .iter()
         .flat_map(|folder| rust_files(&root.join(folder)))
@@ -93,8 +98,10 @@ fn every_test_that_the_docs_name_exists() {
     for entry in fs::read_dir(root.join("tests/cluster")).expect("a folder") {
         files.push(entry.expect("an entry").path());
     }
+
     let named = Regex::new(r"`([\w/]+\.(?:rs|py))`: ((?:`\w+`(?:, | and )?)+)")
         .expect("a valid expression");
+
     let mut count = 0;
     for group in named.captures_iter(&docs) {
         let texts: Vec<_> = files
@@ -102,6 +109,7 @@ fn every_test_that_the_docs_name_exists() {
             .filter(|path| path.ends_with(&group[1]))
             .map(|path| fs::read_to_string(path).expect("a source"))
             .collect();
+
         for name in group[2].split('`').filter(|name| name.contains('_')) {
             let found = texts.iter().any(|text| {
                 [" fn", " def", "\nfn"].iter().any(|word| text.contains(&format!("{word} {name}(")))
@@ -114,5 +122,6 @@ fn every_test_that_the_docs_name_exists() {
             count += 1;
         }
     }
+
     assert!(count > 40, "only {count} tests are named");
 }

@@ -41,6 +41,7 @@ fn only_four_crates_may_use_unsafe() {
         if UNSAFE.contains(&name) {
             continue;
         }
+
         // The lint denies `unsafe` unless it is named in an attribute.
         for file in rust_files(&path.join("src")) {
             let text = fs::read_to_string(&file).expect("readable");

@@ -61,6 +61,7 @@ pub fn check(settings: &Settings) -> anyhow::Result<ExitCode> {
             }
         }
     }
+
     let used: BTreeSet<_> = Role::ALL
         .into_iter()
         .flat_map(|role| with_role(role, &Asked(settings)).into_keys())
@@ -71,6 +72,7 @@ pub fn check(settings: &Settings) -> anyhow::Result<ExitCode> {
     for (name, template) in unused {
         note!("note: no agent uses the template {name} ({})", template.origin);
     }
+
     let mut models = Vec::new();
     for name in settings.engines_needed() {
         let engine = settings
@@ -82,6 +84,7 @@ pub fn check(settings: &Settings) -> anyhow::Result<ExitCode> {
             Err(error) => findings.push(error.to_string()),
         }
     }
+
     if findings.is_empty() {
         let definitions: usize =
             Role::ALL.into_iter().map(|role| settings.definitions.names(role).len()).sum();
@@ -95,6 +98,7 @@ pub fn check(settings: &Settings) -> anyhow::Result<ExitCode> {
         print(models.concat())?;
         return Ok(ExitCode::SUCCESS);
     }
+
     findings.iter().for_each(|finding| note!("error: {finding}"));
     Ok(ExitCode::FAILURE)
 }

@@ -38,6 +38,7 @@ pub fn list(settings: &Settings) -> anyhow::Result<ExitCode> {
             ]);
         }
     }
+
     let table = Table::new(["role", "name", "of", "defined", "description"], rows);
     print(format_args!("{table}\n* configured\n"))?;
     Ok(ExitCode::SUCCESS)

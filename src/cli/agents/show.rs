@@ -40,6 +40,7 @@ fn used<A: RoleOptions>(agent: &Agent<A>) -> Value {
     let used = agent.implementation.info().options;
     let is_used =
         |key: &str| ["description", "implementation"].contains(&key) || used.contains(&key);
+
     let options = serde_json::to_value(&agent.options).expect("invariant: options serialise");
     let options = options.as_object().into_iter().flatten();
     options
@@ -52,6 +53,7 @@ pub fn show(settings: &Settings, role: Role, name: &str) -> anyhow::Result<ExitC
     let Some(shown) = with_role(role, &Find { settings, name }) else {
         bail!("there is no {role} `{name}`; known: {}", settings.agent_names(role).join(", "));
     };
+
     let mut text = format!("# {role} `{name}`, defined: {}\n", shown.origin);
     text.push_str(&toml::to_string(&shown.options)?);
     for key in &shown.templates {
@@ -59,6 +61,7 @@ pub fn show(settings: &Settings, role: Role, name: &str) -> anyhow::Result<ExitC
         writeln!(text, "\n# template {key} ({}):", template.origin)?;
         template.text.lines().try_for_each(|line| writeln!(text, "# | {line}"))?;
     }
+
     print(text)?;
     Ok(ExitCode::SUCCESS)
 }

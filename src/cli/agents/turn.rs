@@ -24,7 +24,12 @@ pub struct TryArguments {
     #[command(flatten)]
     named: Named,
     /// Task, such as tower-of-hanoi
-    #[arg(long, value_parser = TaskParser, hide_possible_values = true, default_value = "tower-of-hanoi")]
+    #[arg(
+        long,
+        value_parser = TaskParser,
+        hide_possible_values = true,
+        default_value = "tower-of-hanoi"
+    )]
     task: String,
     /// Difficulty of the instance
     #[arg(long, value_name = "LEVEL", value_parser = difficulty(), default_value = "easy")]
@@ -45,6 +50,7 @@ fn trajectory(arguments: &TryArguments, settings: &Settings) -> anyhow::Result<T
     let task = tasks::find(&arguments.task)?;
     let problem =
         InstanceId::new(task, arguments.difficulty, arguments.index, BASE_SEED)?.problem();
+
     let limits = Limits {
         attempts_max: settings.run.attempts_max,
         repetitions_max: settings.run.repetitions_max,
@@ -52,6 +58,7 @@ fn trajectory(arguments: &TryArguments, settings: &Settings) -> anyhow::Result<T
         pops_max: settings.run.pops_max,
         snapshot_every_frames: settings.run.snapshot_every_frames as usize,
     };
+
     let mut trajectory = Trajectory::new(problem.start(), &limits);
     for step in 0..arguments.after {
         let Some(line) = trajectory.machine.reference() else {
@@ -60,6 +67,7 @@ fn trajectory(arguments: &TryArguments, settings: &Settings) -> anyhow::Result<T
         trajectory.machine.replay(&line)?;
         trajectory.push(&line, Score::ZERO);
     }
+
     Ok(trajectory)
 }
 
@@ -70,10 +78,12 @@ fn shown_verdict(text: &mut String, verdict: &Verdict) {
     } else {
         format!("violations: {}", names.join(", "))
     };
+
     let mut line = |name: &str, value: &str| {
         writeln!(text, "{name:>10}  {value}").expect("invariant: writing to a string succeeds");
     };
     line("verdict", &format!("V = {}; {what}", verdict.score));
+
     if let Some(feedback) = &verdict.feedback {
         line("feedback", feedback);
     }
@@ -97,6 +107,7 @@ async fn describe_turn(
 ) -> anyhow::Result<String> {
     let mut trajectory = trajectory(arguments, settings)?;
     let role: Role = arguments.named.role.into();
+
     let mut text = String::new();
     writeln!(
         text,
@@ -106,6 +117,7 @@ async fn describe_turn(
         count(arguments.after, "step"),
         prime_lessons::view(trajectory.machine.as_ref())
     )?;
+
     let input = match (role, &arguments.action) {
         (Role::Executor, _) => {
             let run = run_sampling(settings);
@@ -124,10 +136,12 @@ async fn describe_turn(
             TurnInput::Judge(line)
         }
     };
+
     let turn = try_turn(agents, &mut trajectory, input).await;
     if let Some(failure) = turn.failure {
         return Err(failure.into());
     }
+
     if let Some(proposal) = &turn.proposal {
         if !proposal.derivation.is_empty() {
             writeln!(text, "{:>10}  {}", "derivation", proposal.derivation)?;
@@ -136,6 +150,7 @@ async fn describe_turn(
             writeln!(text, "{:>10}  {:.4}", "log p", proposal.logprobs.iter().sum::<f32>())?;
         }
     }
+
     let line = turn.line.as_deref().unwrap_or("none: it can write no line that was not rejected");
     let applied = turn.refusal.map_or_else(String::new, |refusal| format!("  ({refusal})"));
     writeln!(text, "{:>10}  {line}{applied}", "action")?;
@@ -145,6 +160,7 @@ async fn describe_turn(
     if let Some(ruling) = &turn.ruling {
         writeln!(text, "{:>10}  {:?}", "decision", ruling.decision)?;
     }
+
     let names = agents.names();
     let proposed = if role == Role::Executor { names.executor.as_str() } else { "nobody" };
     writeln!(text, "{:>10}  {proposed}, {}, {}", "agents", names.verifier, names.coordinator)?;
@@ -192,6 +208,7 @@ pub fn turn(arguments: &TryArguments) -> anyhow::Result<ExitCode> {
     if !settings.agent_names(role).contains(name) {
         bail!("there is no {role} `{name}`; known: {}", settings.agent_names(role).join(", "));
     }
+
     let agents = &mut settings.agents;
     if role != Role::Executor {
         // Without a proposal, its engine is not needed.
@@ -202,7 +219,9 @@ pub fn turn(arguments: &TryArguments) -> anyhow::Result<ExitCode> {
         Role::Verifier => name.clone_into(&mut agents.verifier.implementation),
         Role::Coordinator => name.clone_into(&mut agents.coordinator.implementation),
     }
+
     start_log(&settings);
+
     let seen = Exchanges::default();
     let result = actix::System::new().block_on(async {
         let mut resources = resources(&settings, Some(1))?;
@@ -212,14 +231,18 @@ pub fn turn(arguments: &TryArguments) -> anyhow::Result<ExitCode> {
             Ok(()) => describe_turn(&agents, arguments, &settings).await,
             Err(reason) => Err(anyhow::Error::msg(reason)),
         };
+        // Also after a failed turn: no worker process may outlive the command.
         resources.engines.values().for_each(Engine::shutdown);
         anyhow::Ok(described)
     })?;
+
+    // Printed first, and also if the turn failed: then they show why.
     let mut text = String::new();
     for (request, answer) in seen.take() {
         exchange(&mut text, &request, &answer)?;
     }
     print(text)?;
+
     match result {
         Ok(text) => {
             print(text)?;

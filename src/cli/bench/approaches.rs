@@ -106,12 +106,14 @@ pub fn approaches(
         settings.agents.verifier.implementation.clone_from(verifier);
         settings
     };
+
     let mut all = vec![baseline(settings)];
     for strategy in strategies {
         for verifier in verifiers {
             let settings = with(*strategy, verifier);
             all.push((approach(&settings, "", false), settings));
         }
+
         if let (StrategyName::Iterative, Some(verifier)) = (strategy, verifiers.first()) {
             let varied = varied(&with(*strategy, verifier), variants).into_iter();
             all.extend(
@@ -119,6 +121,8 @@ pub fn approaches(
             );
         }
     }
+
+    // A strategy or verifier that is named twice is measured once.
     let mut unique = Approaches::new();
     for (approach, settings) in all {
         if !unique.iter().any(|(known, _)| *known == approach) {
@@ -158,6 +162,7 @@ mod tests {
         ];
         assert_eq!(labels(&all), expected, "a repeated strategy is measured once");
         assert!(all.iter().all(|(_, settings)| settings.validate().is_ok()));
+
         let (baseline, settings) = &all[0];
         assert!(
             baseline.is_baseline
@@ -175,6 +180,7 @@ mod tests {
             &verifiers,
             Variant::value_variants(),
         );
+
         let expected = [
             ("greedy, one round (baseline)", "none"),
             ("iterative", "strict"),
@@ -183,6 +189,7 @@ mod tests {
             ("iterative, vote weighted", "strict"),
             ("iterative, group 2 to 16", "strict"),
         ];
+
         assert_eq!(labels(&all), expected);
         assert!(all.iter().all(|(_, settings)| settings.validate().is_ok()));
         assert_eq!(all[5].1.run.group.size, GroupSize::Dynamic);
@@ -194,12 +201,14 @@ mod tests {
         assert_eq!(escalating(&settings), None, "the shipped ones are the same");
         "scripted".clone_into(&mut settings.agents.executor.escalation.small);
         "reference".clone_into(&mut settings.agents.executor.escalation.large);
+
         let all = approaches(
             &settings,
             &[StrategyName::Iterative],
             &["rules".to_owned()],
             &[Variant::Escalation],
         );
+
         assert_eq!(labels(&all)[2], ("iterative, escalation (2 × scripted, reference)", "rules"));
         assert_eq!(all[2].0.executor, "escalation");
         assert!(all[2].1.validate().is_ok());

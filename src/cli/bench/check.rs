@@ -34,7 +34,13 @@ pub struct CheckArguments {
     #[arg(long, value_name = "SEED", default_value_t = BASE_SEED)]
     base_seed: u64,
     /// Kinds of constraints to check; `transition` runs the algorithm beside the trace
-    #[arg(long, value_name = "KIND", value_parser = kind(), value_delimiter = ',', default_values_t = Kind::ALL)]
+    #[arg(
+        long,
+        value_name = "KIND",
+        value_parser = kind(),
+        value_delimiter = ',',
+        default_values_t = Kind::ALL
+    )]
     kinds: Vec<Kind>,
     /// Write the judgement of every line to this file, as JSON Lines
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -64,15 +70,19 @@ fn open(path: &Path) -> anyhow::Result<(Box<dyn BufRead>, Option<u64>)> {
     if path.as_os_str() == "-" {
         return Ok((Box::new(BufReader::new(io::stdin())), None));
     }
+
     let file = File::open(path).with_context(|| format!("{}", path.display()))?;
     let length = file.metadata()?.len();
     let file = BufReader::with_capacity(1 << 18, file);
+
+    // The decompressed length is unknown, so there is no progress to show.
     if path.extension().is_some_and(|extension| extension == "zst") {
         return Ok((
             Box::new(BufReader::with_capacity(1 << 18, zstd::Decoder::with_buffer(file)?)),
             None,
         ));
     }
+
     Ok((Box::new(file), Some(length)))
 }
 
@@ -124,6 +134,7 @@ fn text(checked: &Checked) -> String {
         "faithful %",
         "critical / major / minor",
     ];
+
     let rows = report
         .tasks
         .iter()
@@ -131,9 +142,11 @@ fn text(checked: &Checked) -> String {
         .chain(&report.levels)
         .chain([&report.overall]);
     let overall = &report.overall;
+
     format!(
-        "{}\nAccuracy: {} % of the outputs; mean over tasks {} %\nFirst errors: {}\nWrong answers without a trace: {}\n\
-         Violated constraints: {}\nChecked kinds: {}\nNot judged: {}\n{} in {:.2} s: {:.2} M/s\n",
+        "{}\nAccuracy: {} % of the outputs; mean over tasks {} %\nFirst errors: {}\n\
+         Wrong answers without a trace: {}\nViolated constraints: {}\nChecked kinds: {}\n\
+         Not judged: {}\n{} in {:.2} s: {:.2} M/s\n",
         Table::new(header, rows.map(row)),
         percent(overall.accuracy),
         percent(report.accuracy_of_tasks),
@@ -151,16 +164,19 @@ fn text(checked: &Checked) -> String {
 pub fn check(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     let kinds: Kinds = arguments.kinds.iter().copied().collect();
     let (input, length) = open(&arguments.file)?;
+
     let interrupt = Interrupt::start()?;
     let bar = bar(length.unwrap_or_default(), "byte");
     let input: Box<dyn BufRead> = match length {
         Some(_) => Box::new(BufReader::with_capacity(1 << 18, bar.wrap_read(input))),
         None => input,
     };
+
     let details_failed =
         || arguments.details.as_ref().map_or(String::new(), |path| path.display().to_string());
     let mut details =
         arguments.details.as_deref().map(Whole::create).transpose().with_context(details_failed)?;
+
     let mut findings = Vec::new();
     let started = Instant::now();
     let input = interrupt.until(input);
@@ -181,17 +197,20 @@ pub fn check(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
             }
             Ok(())
         });
+
     let report = report.with_context(|| format!("{}", arguments.file.display()))?;
     bar.finish_and_clear();
     if let Some(details) = details {
         details.finish().with_context(details_failed)?;
     }
+
     if findings.len() > FINDINGS_SHOWN {
         note!(
             "and {} more that cannot be judged",
             count((findings.len() - FINDINGS_SHOWN) as u64, "line")
         );
     }
+
     let seconds = started.elapsed().as_secs_f64();
     let checked = Checked {
         kinds: kinds.iter().map(Kind::name).collect(),
@@ -201,14 +220,17 @@ pub fn check(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
         seconds,
         findings,
     };
+
     match arguments.output {
         Output::Json => print(serde_json::to_string_pretty(&checked)? + "\n")?,
         Output::Text => print(text(&checked))?,
     }
+
     if interrupt.is_set() {
         note!("interrupted: {} judged", count(checked.report.overall.submissions, "output"));
         return Ok(ExitCode::from(INTERRUPTED));
     }
+
     // A wrong output is a result; a line that cannot be judged is a mistake to fix.
     Ok(if checked.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

@@ -17,17 +17,31 @@ use prime_bench::tasks::{self, AnyTask, BASE_SEED};
 #[derive(Args)]
 pub struct CorruptArguments {
     /// Task; repeatable [default: all]
-    #[arg(long = "task", value_name = "TASK", value_parser = TaskParser, hide_possible_values = true)]
+    #[arg(
+        long = "task",
+        value_name = "TASK",
+        value_parser = TaskParser,
+        hide_possible_values = true
+    )]
     tasks: Vec<String>,
     /// Traces per task, each with one corruption
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 200,
+        value_parser = clap::value_parser!(u64).range(1..=100_000)
+    )]
     traces: u64,
     /// Base seed of the instances
     #[arg(long, value_name = "SEED", default_value_t = BASE_SEED)]
     base_seed: u64,
     /// Write the table that results quote: every set of kinds of constraints, with a fixed number
     /// of traces and base seed
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["tasks", "traces", "base_seed", "output"])]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["tasks", "traces", "base_seed", "output"]
+    )]
     table: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
@@ -45,11 +59,13 @@ fn text(rows: &[CorruptionRow]) -> String {
             percent(row.found_by_invariants, row.meaningful()),
         ]
     };
+
     let sum = |of: fn(&CorruptionRow) -> u64| rows.iter().map(of).sum::<u64>();
     let corrupted = sum(|row| row.corrupted);
+
     format!(
-        "{}\n{corrupted} corrupted traces: {} % detected at the step by all kinds of constraints, {} % of those that have an \
-         effect by format, invariant and terminal constraints\n",
+        "{}\n{corrupted} corrupted traces: {} % detected at the step by all kinds of constraints, \
+         {} % of those that have an effect by format, invariant and terminal constraints\n",
         Table::new(
             ["task", "corrupted", "all kinds %", "harmless", "no transition %"],
             rows.iter().map(cells)
@@ -78,8 +94,10 @@ pub fn corrupt(arguments: &CorruptArguments) -> anyhow::Result<ExitCode> {
     let named = find_all(&arguments.tasks)?;
     let chosen: Vec<&'static dyn AnyTask> =
         if named.is_empty() { tasks::all().collect() } else { named };
+
     let (traces, base_seed) = (arguments.traces, arguments.base_seed);
     let (rows, finished) = measure_tasks(chosen, move |task| measure(task, traces, base_seed))?;
+
     match arguments.output {
         Output::Json => print(serde_json::to_string_pretty(&rows)? + "\n")?,
         Output::Text => print(text(&rows))?,

@@ -29,7 +29,11 @@ pub struct ExportArguments {
     format: FileFormat,
     /// Style of the prompt column: baseline, structured, sorting, state-machine or mathematical;
     /// tasks that a style does not suit get the structured prompt
-    #[arg(long, value_parser = style_of_one_reply, default_value_t = Style::Structured(Components::ALL))]
+    #[arg(
+        long,
+        value_parser = style_of_one_reply,
+        default_value_t = Style::Structured(Components::ALL)
+    )]
     style: Style,
     /// Folder to write
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -44,6 +48,7 @@ pub fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
         FileFormat::Parquet => Format::Parquet,
     };
     ensure_folder_name("--out", &arguments.out, "")?;
+
     let style = arguments.style;
     let prompt = |problem: &dyn Problem| {
         let style = if style.suits(problem.spec().category) {
@@ -53,6 +58,7 @@ pub fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
         };
         whole(problem, style)
     };
+
     let bar = bar(tasks.len() as u64 * selection.per_task(), "instance");
     let (interrupted_bar, folder) = (bar.clone(), arguments.out.display().to_string());
     end_with(move || {
@@ -61,9 +67,11 @@ pub fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
             interrupted(&interrupted_bar, "instance")
         )
     })?;
+
     let (out, threads) = (&arguments.out, arguments.chosen.threads());
     write_export(out, &tasks, &selection, format, threads, &prompt, &|| bar.inc(1))?;
     bar.finish_and_clear();
+
     let (tasks, rows) = (count(tasks.len() as u64, "task"), count(selection.per_task(), "row"));
     note!("{}: {tasks} of {rows}", out.display());
     Ok(ExitCode::SUCCESS)

@@ -68,15 +68,18 @@ fn summary(manifest: &Manifest, folder: &Path, seconds: f64) -> String {
 pub fn generate(arguments: &GenerateArguments) -> anyhow::Result<ExitCode> {
     let chosen = &arguments.chosen;
     let (tasks, selection, threads) = (chosen.tasks()?, chosen.selection(), chosen.threads());
+
     let extras = Extras {
         traces: arguments.traces,
         states_every: arguments.states_every.map(NonZeroU64::get),
     };
+
     let bar = bar(tasks.len() as u64 * selection.per_task(), "instance");
     let started = Instant::now();
     let out = &arguments.out;
     let (interrupted_bar, rest) = (bar.clone(), what_is_left(out));
     end_with(move || format!("{}{rest}", interrupted(&interrupted_bar, "instance")))?;
+
     if out.as_os_str() == "-" {
         let mut stdout = BufWriter::with_capacity(1 << 16, io::stdout().lock());
         let lines = write_lines(&tasks, &selection, extras, threads, &mut stdout, || bar.inc(1));
@@ -102,6 +105,7 @@ pub fn generate(arguments: &GenerateArguments) -> anyhow::Result<ExitCode> {
         bar.finish_and_clear();
         note!("{}", summary(&manifest, out, started.elapsed().as_secs_f64()));
     }
+
     bar.finish_and_clear();
     Ok(ExitCode::SUCCESS)
 }

@@ -32,6 +32,7 @@ fn row(spec: &Spec) -> [String; 5] {
 pub fn list(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
     let chosen = |spec: &&Spec| arguments.category.is_none_or(|category| spec.category == category);
     let specs: Vec<&Spec> = tasks::all().map(|task| task.spec()).filter(chosen).collect();
+
     match arguments.output {
         Output::Json => print(serde_json::to_string_pretty(&specs)? + "\n")?,
         Output::Text => {
@@ -39,7 +40,8 @@ pub fn list(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
             let table = Table::new(header, specs.iter().map(|spec| row(spec)));
             let tasks = count(specs.len() as u64, "task");
             print(format_args!(
-                "{table}\n{tasks}; steps and accuracies in % are the paper's; `bench show TASK` has sizes and constraints\n"
+                "{table}\n{tasks}; steps and accuracies in % are the paper's; `bench show TASK` \
+                 has sizes and constraints\n"
             ))?;
         }
     }

@@ -23,13 +23,28 @@ pub const CONCURRENT: usize = 8;
 #[derive(Args)]
 pub struct Measurement {
     /// Task; repeatable [default: the tasks that the built-in models were trained on]
-    #[arg(long = "task", value_name = "TASK", value_parser = TaskParser, hide_possible_values = true)]
+    #[arg(
+        long = "task",
+        value_name = "TASK",
+        value_parser = TaskParser,
+        hide_possible_values = true
+    )]
     tasks: Vec<String>,
     /// Difficulty; repeatable
-    #[arg(long = "difficulty", value_name = "LEVEL", value_parser = difficulty(), default_values = ["easy"])]
+    #[arg(
+        long = "difficulty",
+        value_name = "LEVEL",
+        value_parser = difficulty(),
+        default_values = ["easy"]
+    )]
     pub difficulties: Vec<Difficulty>,
     /// Instances (or steps) per task and difficulty
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100,
+        value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000)
+    )]
     pub instances: u32,
     /// Base seed; the default is neither the benchmark's nor one that the shipped model was trained
     /// on
@@ -94,6 +109,7 @@ impl Measurement {
             notes,
             rows,
         };
+
         match self.output {
             Output::Text => print(
                 notes.iter().fold(table(rows).to_string(), |text, note| text + "- " + note + "\n"),
@@ -128,14 +144,14 @@ pub fn system(settings: &Settings, resources: &Resources) -> anyhow::Result<Syst
     Ok(System { agents, plan, sampling: run_sampling(settings) })
 }
 
-/// Most turns under way at once of so many `concurrent` runs.
+/// Most concurrent turns of `concurrent` runs; `None` if that does not fit.
 pub fn turns_of<'s>(concurrent: usize, all: impl IntoIterator<Item = &'s Settings>) -> Option<u32> {
     let fanout = all.into_iter().map(|settings| settings.run.fanout).max().unwrap_or(1);
     u32::try_from(concurrent).ok().map(|concurrent| concurrent.max(1).saturating_mul(fanout))
 }
 
-/// Works within an actix system, with the engines that any of the settings needs, for at most so
-/// many `turns` at once, and pools of which a server answers.
+/// Does work within an actix system, with the engines that any of the settings needs, each for at
+/// most `turns` concurrent turns, and with pools of which at least one server answers.
 pub fn with_engines<'s, T>(
     all: impl IntoIterator<Item = &'s Settings> + Clone,
     turns: Option<u32>,
@@ -147,8 +163,10 @@ pub fn with_engines<'s, T>(
             // Opens the pools that the agents use.
             AgentSet::from_settings(settings, &resources)?;
         }
+
         resources.pools.check().await.map_err(anyhow::Error::msg)?;
         let done = work(&resources).await;
+        // Also if the work failed: no worker process may outlive the command.
         resources.engines.values().for_each(Engine::shutdown);
         done
     })

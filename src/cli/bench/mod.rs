@@ -93,7 +93,12 @@ pub fn bench(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
 #[derive(Args)]
 pub struct ChosenTasks {
     /// Task; repeatable
-    #[arg(long = "task", value_name = "TASK", value_parser = TaskParser, hide_possible_values = true)]
+    #[arg(
+        long = "task",
+        value_name = "TASK",
+        value_parser = TaskParser,
+        hide_possible_values = true
+    )]
     tasks: Vec<String>,
     /// Category, for all of its tasks; repeatable
     #[arg(long = "category", value_name = "CATEGORY", value_parser = category())]
@@ -112,7 +117,12 @@ struct Chosen {
     #[arg(long = "difficulty", value_name = "LEVEL", value_parser = difficulty())]
     difficulties: Vec<Difficulty>,
     /// Instances per task and difficulty
-    #[arg(long, value_name = "N", default_value_t = INSTANCES, value_parser = clap::value_parser!(u32).range(1..=i64::from(INDEX_LIMIT)))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = INSTANCES,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(INDEX_LIMIT))
+    )]
     instances: u32,
     /// Base seed; 42 gives the benchmark, others give fresh instances
     #[arg(long, value_name = "SEED", default_value_t = BASE_SEED)]
@@ -141,13 +151,16 @@ impl ChosenTasks {
             self.all == nothing,
             "choose tasks with --task or --category, or all of them with --all"
         );
+
         if self.all {
             return Ok(tasks::all().collect());
         }
+
         ensure!(
             !self.tasks.iter().any(|task| task == "all"),
             "--task all: there is no such task; for all tasks, use --all"
         );
+
         let mut chosen: Vec<&'static dyn AnyTask> = Vec::new();
         let of_categories =
             tasks::all().filter(|task| self.categories.contains(&task.spec().category));
@@ -156,6 +169,7 @@ impl ChosenTasks {
                 chosen.push(task);
             }
         }
+
         Ok(chosen)
     }
 }
@@ -170,6 +184,7 @@ impl Chosen {
         if difficulties.is_empty() {
             difficulties = Difficulty::ALL.to_vec();
         }
+
         difficulties.sort_unstable();
         difficulties.dedup();
         Selection { difficulties, instances: self.instances, base_seed: self.base_seed }
@@ -205,6 +220,7 @@ fn measure_tasks<Row: Send + 'static>(
     measure: impl Fn(&'static dyn AnyTask) -> Row + Clone + Send + 'static,
 ) -> anyhow::Result<(Vec<Row>, Finished)> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
+
     let measured = runtime.block_on(async {
         let mut session = Session::start(tasks.len(), "task")?;
         let mut rows = Vec::new();
@@ -219,6 +235,7 @@ fn measure_tasks<Row: Send + 'static>(
         }
         anyhow::Ok((rows, session.finish()))
     });
+
     // After Ctrl-C nobody waits for the task under way.
     runtime.shutdown_background();
     measured

@@ -25,10 +25,20 @@ const POOL: &str = "overhead-stub";
 #[derive(Args)]
 pub struct OverheadArguments {
     /// Turns per kind of agent, sequential and then concurrent
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = RangedU64ValueParser::<u32>::new().range(1..=10_000_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1000,
+        value_parser = RangedU64ValueParser::<u32>::new().range(1..=10_000_000)
+    )]
     turns: u32,
     /// Turns in flight in the concurrent measurement
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = RangedU64ValueParser::<u32>::new().range(1..=10_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 64,
+        value_parser = RangedU64ValueParser::<u32>::new().range(1..=10_000)
+    )]
     side_by_side: u32,
     #[command(flatten)]
     configuration: Configuration,
@@ -57,15 +67,18 @@ fn with(
     side_by_side: u32,
 ) -> Settings {
     let mut settings = settings.clone();
+
     let example = |role: Role| {
         ["python3", "-B", &format!("agents/examples/{role}.py")].map(str::to_owned).to_vec()
     };
+
     let agents = &mut settings.agents;
     let mut names = ["reference", "rules"];
     names[usize::from(role == Role::Verifier)] = implementation;
     names[0].clone_into(&mut agents.executor.implementation);
     names[1].clone_into(&mut agents.verifier.implementation);
     "threshold".clone_into(&mut agents.coordinator.implementation);
+
     for (role, program) in [
         (Role::Executor, &mut agents.executor.program),
         (Role::Verifier, &mut agents.verifier.program),
@@ -74,10 +87,12 @@ fn with(
             program.command = example(role);
         }
     }
+
     agents.verifier.ensemble.members = ["rules", "strict", "none"].map(str::to_owned).to_vec();
     POOL.clone_into(&mut agents.executor.pool);
     // All executors get the same prompt.
     "compact".clone_into(&mut agents.executor.prompt);
+
     let upstream = Upstream {
         url: stub.url.clone(),
         model: "none".to_owned(),
@@ -85,6 +100,7 @@ fn with(
         concurrent_max: side_by_side,
         weight: 1.0,
     };
+
     settings.pools.insert(
         POOL.to_owned(),
         UpstreamPool { upstreams: vec![upstream], ..UpstreamPool::default() },
@@ -125,6 +141,7 @@ async fn rows(
     let line = scene.line.clone();
     let stub = StubServer::start(move |_| line.clone()).context("the local server cannot start")?;
     let turns = Turns { count: arguments.turns, side_by_side: arguments.side_by_side };
+
     let resources = Resources::default();
     let mut session = Session::start(KINDS.len(), "agent")?;
     let mut rows = Vec::new();
@@ -152,6 +169,7 @@ pub fn overhead(arguments: &OverheadArguments) -> anyhow::Result<ExitCode> {
     let not_measured = |row: &OverheadRow| {
         Some(format!("- {} {}: {}\n", row.role, row.kind, row.failure.as_ref()?))
     };
+
     match arguments.output {
         Output::Text => {
             print(
@@ -162,5 +180,6 @@ pub fn overhead(arguments: &OverheadArguments) -> anyhow::Result<ExitCode> {
         }
         Output::Json => print(serde_json::to_string_pretty(&rows)? + "\n")?,
     }
+
     Ok(finished.exit_code())
 }

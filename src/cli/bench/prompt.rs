@@ -74,15 +74,18 @@ fn state(arguments: &PromptArguments, id: &InstanceId) -> anyhow::Result<Box<dyn
 fn text(arguments: &PromptArguments) -> anyhow::Result<String> {
     let task = tasks::find(&arguments.task)?;
     let id = InstanceId::new(task, arguments.difficulty, arguments.index, arguments.base_seed)?;
+
     let structured = arguments.style == PromptStyle::Structured;
     anyhow::ensure!(
         structured || arguments.without.is_empty(),
         "--without is for the structured prompt"
     );
+
     let steps = matches!(arguments.style, PromptStyle::Verifier | PromptStyle::Compact);
     anyhow::ensure!(steps || arguments.step == 0, "--step is for the verifier and compact prompts");
     let judges = arguments.style == PromptStyle::Verifier;
     anyhow::ensure!(judges || arguments.action.is_none(), "--action is for the verifier prompt");
+
     let style = match arguments.style {
         PromptStyle::Baseline => Style::Baseline,
         PromptStyle::Structured => {
@@ -104,6 +107,7 @@ fn text(arguments: &PromptArguments) -> anyhow::Result<String> {
                 .with_context(|| format!("--action {action:?}"));
         }
     };
+
     let category = task.spec().category;
     anyhow::ensure!(style.suits(category), "--style {style}: {} is no sort", arguments.task);
     Ok(whole(id.problem().as_ref(), style))

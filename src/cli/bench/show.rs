@@ -38,11 +38,13 @@ fn page(spec: &Spec) -> String {
     for (level, size) in ["easy", "medium", "hard"].into_iter().zip(spec.sizes) {
         text += &format!("  {level}: {size}\n");
     }
+
     let paper = spec.paper;
     text += &format!(
         "  the paper: {} steps, {:.1} % without and {:.1} % with PRIME\n",
         paper.steps, paper.baseline, paper.prime
     );
+
     text += &format!("\nProblem\n{}", indented(page.problem));
     text += &format!("\nAlgorithm\n{}", indented(page.algorithm));
     text += &format!("\nA step\n{}", indented(page.step));
@@ -50,11 +52,13 @@ fn page(spec: &Spec) -> String {
     text += &fields("Input", page.input);
     text += &fields("Answer", page.answer);
     text += &fields("State", page.state);
+
     text += "\nActions\n";
     for action in page.actions {
         text +=
             &format!("  {}\n      {}; such as `{}`\n", action.line, action.effect, action.example);
     }
+
     text += "\nConstraints\n";
     for constraint in spec.constraints {
         let severity = format!("{:?}", constraint.severity).to_lowercase();
@@ -65,6 +69,7 @@ fn page(spec: &Spec) -> String {
             constraint.meaning
         );
     }
+
     if !page.note.is_empty() {
         text += &format!("\nNote\n{}", indented(page.note));
     }
@@ -78,6 +83,7 @@ fn example(task: &dyn AnyTask) -> String {
     for (line, state) in &example.steps {
         text += &format!("  {line}\n      {state}\n");
     }
+
     let left_out = example.steps_total - example.steps.len() as u64;
     if left_out > 0 {
         text += &format!("  ... {left_out} more\n");

@@ -26,7 +26,12 @@ pub struct SolveArguments {
     #[arg(long, value_enum, value_name = "SYSTEM")]
     system: Option<SystemName>,
     /// Instances solved at a time; with 1, `median s` is the time that one run takes
-    #[arg(long, value_name = "N", default_value_t = CONCURRENT, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = CONCURRENT,
+        value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000)
+    )]
     concurrent: usize,
 }
 
@@ -104,6 +109,7 @@ pub fn solve(arguments: &SolveArguments) -> anyhow::Result<ExitCode> {
     let settings = measurement.configuration.load()?;
     start_log(&settings);
     let tasks = measurement.tasks()?;
+
     let systems = arguments
         .system
         .map_or(vec![SystemName::SinglePass, SystemName::Prime], |system| vec![system]);
@@ -119,6 +125,7 @@ pub fn solve(arguments: &SolveArguments) -> anyhow::Result<ExitCode> {
             Ok((rows, session.finish()))
         },
     )?;
+
     measurement.print_rows(&rows, table)?;
     Ok(finished.exit_code())
 }
@@ -138,17 +145,21 @@ async fn rows(
             let instances = Instances { concurrent: arguments.concurrent, ..instances };
             for name in systems {
                 let system = system(&name.settings(settings), resources)?;
+
                 let (started, done, on_part) =
                     (Instant::now(), RefCell::new(Vec::new()), session.on_part());
                 let on_run = |run: &JudgedRun| {
                     done.borrow_mut().push(run.clone());
                     on_part();
                 };
+
                 let row = async {
                     let row =
                         measure(name.label(), system, &runtime, *task, instances, &on_run).await;
                     row.map_err(anyhow::Error::msg)
                 };
+
+                // After Ctrl-C, the runs that have ended make a row of their own.
                 let Some(row) = session.next(row).await? else {
                     let runs = SystemRuns {
                         judged: done.take(),
@@ -166,6 +177,7 @@ async fn rows(
                     }
                     return Ok(rows);
                 };
+
                 session.note(&format!(
                     "{} {} {}: {}",
                     row.task,

@@ -32,6 +32,7 @@ fn text(rows: &[SpeedRow]) -> String {
             format!("{:.2}", row.judged_steps_per_s / 1e6),
         ]
     };
+
     let sum = |of: fn(&SpeedRow) -> f64| rows.iter().map(of).sum::<f64>();
     format!(
         "{}\n{}, {}: generated in {:.1} s, references in {:.1} s, on one thread\n",
@@ -47,6 +48,7 @@ pub fn speed(arguments: &SpeedArguments) -> anyhow::Result<ExitCode> {
     let selection = arguments.chosen.selection();
     let (rows, finished) =
         measure_tasks(arguments.chosen.tasks()?, move |task| task_speed(task, &selection))?;
+
     match arguments.output {
         Output::Json => print(serde_json::to_string_pretty(&rows)? + "\n")?,
         Output::Text => print(text(&rows))?,

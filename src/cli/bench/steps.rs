@@ -33,6 +33,7 @@ pub fn steps(measurement: &Measurement) -> anyhow::Result<ExitCode> {
         let executor = AgentSet::from_settings(&settings, resources)?.executor();
         let units = tasks.len() * measurement.difficulties.len();
         let mut session = Session::with_parts(units, "measurement", measurement.instances, "step")?;
+
         let mut rows = Vec::new();
         for task in &tasks {
             for instances in measurement.levels() {
@@ -55,6 +56,7 @@ pub fn steps(measurement: &Measurement) -> anyhow::Result<ExitCode> {
         }
         Ok((rows, session.finish()))
     })?;
+
     measurement.print_rows(&rows, table)?;
     Ok(finished.exit_code())
 }

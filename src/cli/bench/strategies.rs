@@ -48,6 +48,7 @@ impl StrategiesArguments {
             ([], false) => Variant::value_variants(),
             (chosen, false) => chosen,
         };
+
         let is_wanted = variants.contains(&Variant::Escalation)
             && strategies.contains(&StrategyName::Iterative);
         let note = (is_wanted && escalating(settings).is_none()).then(|| {
@@ -57,9 +58,12 @@ impl StrategiesArguments {
                 settings.agents.executor.escalation.large
             )
         });
+
+        // Asked for by name it is an error; by default it is left out with a note.
         if let (Some(note), false) = (&note, self.variants.is_empty()) {
             bail!("--variant escalation: {note}");
         }
+
         Ok((approaches(settings, strategies, &self.verifiers, variants), note))
     }
 }
@@ -123,6 +127,7 @@ async fn rows(
 ) -> anyhow::Result<Vec<StrategyRow>> {
     let runtime = runtime_plan(settings);
     let (mut rows, mut all) = (Vec::new(), SystemRuns::default());
+
     'tasks: for task in tasks {
         let mut of_task = SystemRuns::default();
         for instances in arguments.measurement.levels() {
@@ -137,11 +142,13 @@ async fn rows(
             let Some(runs) = session.next(runs).await? else { break 'tasks };
             of_task.add(runs);
         }
+
         if arguments.by_task {
             rows.push(StrategyRow::new(approach.clone(), Some(task.spec().slug), &of_task));
         }
         all.add(of_task);
     }
+
     if !all.judged.is_empty() {
         rows.push(StrategyRow::new(approach.clone(), None, &all));
     }
@@ -154,9 +161,11 @@ pub fn strategies(arguments: &StrategiesArguments) -> anyhow::Result<ExitCode> {
     start_log(&settings);
     let tasks = measurement.tasks()?;
     let (approaches, not_compared) = arguments.approaches(&settings)?;
+
     for (_, settings) in &approaches {
         settings.validate()?;
     }
+
     let mut notes = Vec::new();
     let (found, finished) =
         with_engines(approaches.iter().map(|(_, settings)| settings), None, async |resources| {
@@ -164,6 +173,7 @@ pub fn strategies(arguments: &StrategiesArguments) -> anyhow::Result<ExitCode> {
             for (_, settings) in &approaches {
                 add_notes(&mut notes, AgentSet::from_settings(settings, resources)?.notes());
             }
+
             let units = approaches.len() * tasks.len() * measurement.difficulties.len();
             let mut session =
                 Session::with_parts(units, "measurement", measurement.instances, "run")?;
@@ -182,6 +192,7 @@ pub fn strategies(arguments: &StrategiesArguments) -> anyhow::Result<ExitCode> {
             }
             Ok((found, session.finish()))
         })?;
+
     let failures = found.iter().filter(|row| row.task.is_none()).filter_map(|row| {
         let reason = row.failure.as_ref()?;
         Some(format!(
@@ -191,6 +202,7 @@ pub fn strategies(arguments: &StrategiesArguments) -> anyhow::Result<ExitCode> {
             row.accuracy.of
         ))
     });
+
     notes.extend(failures.chain(not_compared).chain(finished.note().map(str::to_owned)));
     measurement.print(&tasks, &found, &notes, table)?;
     Ok(finished.exit_code())

@@ -131,6 +131,7 @@ async fn rows(
             rows: Vec::new(),
         });
     }
+
     let mut session = Session::start(tasks.len() * judges.len(), "measurement")?;
     'tasks: for task in tasks {
         let steps = steps(&arguments.measurement, *task).await;
@@ -143,10 +144,12 @@ async fn rows(
             }
             judge.verdicts.add(verdicts);
         }
+
         let (steps, verifiers) =
             (count(steps.len() as u64, "step"), count(judges.len() as u64, "verifier"));
         session.note(&format!("{}: {steps} judged by {verifiers}", task.spec().slug));
     }
+
     let all = judges.into_iter().flat_map(|mut judge| {
         judge.rows.push(VerifierRow::new(judge.name, None, &judge.verdicts));
         judge.rows
@@ -159,22 +162,27 @@ pub fn verifiers(arguments: &VerifiersArguments) -> anyhow::Result<ExitCode> {
     let settings = measurement.configuration.load()?;
     start_log(&settings);
     let tasks = measurement.tasks()?;
+
     let mut names: Vec<&str> = Vec::new();
     for name in ALWAYS.into_iter().chain(arguments.verifiers.iter().map(String::as_str)) {
         if !names.contains(&name) {
             names.push(name);
         }
     }
+
     let verifiers: Vec<Settings> = names.into_iter().map(|name| with(&settings, name)).collect();
     for settings in &verifiers {
         settings.validate()?;
     }
+
     let mut notes = Vec::new();
     let (found, finished) = with_engines(&verifiers, None, async |resources| {
         rows(arguments, &verifiers, &tasks, resources, &mut notes).await
     })?;
+
     // The executor is not measured.
     notes.retain(|note| !note.starts_with("executor"));
+
     let failures = found.iter().filter(|row| row.task.is_none()).filter_map(|row| {
         let reason = row.failure.as_ref()?;
         Some(format!(
@@ -183,6 +191,7 @@ pub fn verifiers(arguments: &VerifiersArguments) -> anyhow::Result<ExitCode> {
             count(row.failed, "step")
         ))
     });
+
     notes.extend(failures.chain(finished.note().map(str::to_owned)));
     measurement.print(&tasks, &found, &notes, table)?;
     Ok(finished.exit_code())

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use super::super::Configuration;
 use super::output::OutputArguments;
 use super::values::{delay, rate, share, time, time_or_none};
-use crate::loadtest::plan::{Faults, PAYLOAD_BYTES_MAX, Plan, SWEEP, TRAJECTORIES_MAX};
+use crate::loads::plan::{Faults, PAYLOAD_BYTES_MAX, Plan, SWEEP, TRAJECTORIES_MAX};
 use prime_bench::tasks::{self, AnyTask, Difficulty};
 use prime_loadtest::report::{Length, Mode};
 use prime_protocol::Role;
@@ -174,6 +174,7 @@ impl LoadtestArguments {
         self.check()?;
         let seconds = self.duration.unwrap_or(DURATION).as_secs_f64();
         let faulty = if self.faulty.is_empty() { &[RoleName::Executor][..] } else { &self.faulty };
+
         Ok(Plan {
             length: self.steps.map_or(Length::Seconds(seconds), Length::Steps),
             warmup: self.warmup,
@@ -192,8 +193,10 @@ impl LoadtestArguments {
         if self.legs {
             bail!("--legs was renamed: give --stages");
         }
+
         let Some(mode) = self.mode.to_possible_value() else { return Ok(()) };
         let mode = mode.get_name();
+
         let null_only = [
             ("--payload", self.payload > 0),
             ("--delay", self.delay.is_some()),
@@ -205,12 +208,15 @@ impl LoadtestArguments {
         {
             bail!("{option} applies to null agents: it requires --mode ring or engine, not {mode}");
         }
+
         if !self.faulty.is_empty() && self.delay.is_none() && self.failures.is_none() {
             bail!("--faulty has no effect alone: add --delay or --failures");
         }
+
         if self.durable && self.mode != ModeName::Ring {
             bail!("--durable requires --mode ring, not {mode}");
         }
+
         match (self.mode, &self.url) {
             (ModeName::Http, None) => {
                 bail!("--mode http requires --url, for example http://127.0.0.1:7433")
@@ -218,6 +224,7 @@ impl LoadtestArguments {
             (ModeName::Http, Some(_)) | (_, None) => {}
             (_, Some(_)) => bail!("--url requires --mode http, not {mode}"),
         }
+
         let of_task =
             [("--task", self.task.is_some()), ("--difficulty", self.difficulty.is_some())];
         if let Some((option, _)) =
@@ -225,6 +232,7 @@ impl LoadtestArguments {
         {
             bail!("{option} requires --mode http or model, not {mode}");
         }
+
         Ok(())
     }
 }
@@ -262,21 +270,24 @@ mod tests {
                 faults: Faults { faulty: vec![Role::Executor], ..Faults::NONE },
             }
         );
+
         assert_eq!(parsed(&["--mode", "model"]).counts(), [16]);
         assert!(parsed(&["--mode", "model"]).plan().unwrap().has_stages);
     }
 
     #[test]
     fn every_option_is_part_of_the_plan() {
-        let line = "--trajectories 3,1,2 --steps 7 --warmup 0 --rate 2.5 --payload 64 --delay 200us --failures 0.25 \
-                    --faulty verifier,coordinator --stages";
+        let line = "--trajectories 3,1,2 --steps 7 --warmup 0 --rate 2.5 --payload 64 --delay \
+             200us --failures 0.25 --faulty verifier,coordinator --stages";
         let arguments = parsed(&line.split_whitespace().collect::<Vec<_>>());
+
         assert_eq!(arguments.counts(), [3, 1, 2]);
         let faults = Faults {
             delay: Duration::from_micros(200),
             failures: 0.25,
             faulty: vec![Role::Verifier, Role::Coordinator],
         };
+
         let plan = Plan {
             length: Length::Steps(7),
             warmup: Duration::ZERO,
@@ -285,6 +296,7 @@ mod tests {
             payload_bytes: 64,
             faults,
         };
+
         assert_eq!(arguments.plan().unwrap(), plan);
         assert_eq!(parsed(&["--sweep"]).counts(), [1, 10, 100, 1_000, 10_000]);
         assert_eq!(parsed(&["--duration", "1500ms"]).plan().unwrap().length, Length::Seconds(1.5));
@@ -306,6 +318,7 @@ mod tests {
                 parsed(&line.split(' ').collect::<Vec<_>>()).plan().unwrap_err().to_string();
             assert!(parts.iter().all(|part| error.contains(part)), "{line}: {error}");
         }
+
         for line in [
             "--sweep --trajectories 5",
             "--steps 5 --duration 5s",

@@ -13,8 +13,8 @@ use serde_json::json;
 use super::progress::Session;
 use super::remote::key;
 use super::start_log;
-use crate::loadtest::plan::Plan;
-use crate::loadtest::{DurableLoad, EngineLoad, ModelLoad, ring};
+use crate::loads::plan::Plan;
+use crate::loads::{DurableLoad, EngineLoad, ModelLoad, ring};
 use prime_agent_set::Names;
 use prime_loadtest::http::{HttpLoad, http};
 use prime_loadtest::report::{Point, RuntimeFacts};
@@ -48,6 +48,7 @@ async fn measure(
     let runtime = runtime_plan(settings);
     let counts = arguments.counts();
     let most = counts.iter().copied().max().unwrap_or(1);
+
     match arguments.mode {
         ModeName::Ring if arguments.durable => {
             let load =
@@ -129,25 +130,31 @@ pub fn loadtest(arguments: &LoadtestArguments) -> anyhow::Result<ExitCode> {
     let plan = arguments.plan()?;
     let outputs = arguments.outputs.check(arguments.mode.mode(), &arguments.counts())?;
     let mut settings = arguments.configuration.load()?;
+
     if settings.log.level == LogLevel::Info {
         // A log line per run would distort the measurement.
         settings.log.level = LogLevel::Warn;
     }
     start_log(&settings);
+
     let start = TestStart::new(jiff::Timestamp::now());
     let (results, finished) = actix::System::new().block_on(async {
         let mut session = Session::start(arguments.counts().len(), "point")?;
         let results = Box::pin(measure(arguments, &plan, &settings, &mut session)).await?;
         anyhow::Ok((results, session.finish()))
     })?;
+
+    // Ctrl-C came before the first point was measured.
     if results.points.is_empty() {
         return Ok(finished.exit_code());
     }
+
     let load = plan.load(arguments.durable);
     let runtime = results.agents.map(|agents| facts(&settings, agents));
     let mut report = report(start, arguments.mode.mode(), load, runtime, results.points);
     report.remarks.extend(results.remarks);
     report.remarks.extend(finished.note().map(str::to_owned));
+
     let written = outputs.write(&report)?;
     Ok(if finished.note().is_some() { finished.exit_code() } else { written })
 }

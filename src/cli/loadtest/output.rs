@@ -62,10 +62,12 @@ impl OutputArguments {
         let target = |option, path: &Option<PathBuf>| {
             path.as_deref().map(|path| Target::check(option, path)).transpose()
         };
+
         let html = target("--html", &self.html)?;
         let raw = target("--raw", &self.raw)?;
         let save = target("--save", &self.save)?;
         let targets: Vec<_> = [&html, &raw, &save].into_iter().flatten().collect();
+
         for (index, one) in targets.iter().enumerate() {
             if let Some(other) = targets[index + 1..].iter().find(|other| one.is_same(other)) {
                 bail!(
@@ -75,6 +77,7 @@ impl OutputArguments {
                 );
             }
         }
+
         let baseline = self.baseline.as_deref().map(|path| {
             let place = || format!("--baseline {}", path.display());
             let report = baseline::read(path).with_context(place)?;
@@ -82,6 +85,7 @@ impl OutputArguments {
             anyhow::Ok(report)
         });
         let baseline = baseline.transpose()?;
+
         Ok(Outputs { output: self.output, html, raw, save, baseline, tolerance: self.tolerance })
     }
 }
@@ -110,8 +114,11 @@ impl Outputs {
             target.write(&hdr_log(report).context("--raw: the log cannot be written")?)
         });
         let save = self.save.as_ref().map(|target| target.write(&json));
+
+        // Checked only now: one file that fails must not cost the others.
         [html, raw, save].into_iter().flatten().collect::<anyhow::Result<()>>()?;
         printed?;
+
         let is_worse = comparison?.is_some_and(|comparison| !comparison.regressions.is_empty());
         Ok(if is_worse { ExitCode::from(REGRESSION) } else { ExitCode::SUCCESS })
     }
@@ -225,21 +232,25 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
         let (html, raw, save) = (file("a.html"), file("a.hlog"), file("a.json"));
+
         let mut better = report();
         better
             .points
             .iter_mut()
             .for_each(|Point { allocations_per_step, .. }| *allocations_per_step = Some(3.0));
         let baseline = saved(folder.path(), &better);
+
         let list = ["--html", &html, "--raw", &raw, "--save", &save, "--baseline", &baseline];
         let code =
             |more: &[&str]| checked(&[&list[..], more].concat()).unwrap().write(&report()).unwrap();
+
         assert_eq!(code(&["--output", "json"]), ExitCode::from(3));
         assert_eq!(code(&["--tolerance", "50"]), ExitCode::SUCCESS);
         assert_eq!(baseline::read(Path::new(&save)).unwrap(), report());
         assert!(std::fs::read_to_string(&html).unwrap().contains("Comparison with the baseline"));
         assert_eq!(std::fs::read_to_string(&raw).unwrap().lines().count(), 8);
         assert_eq!(folder.path().read_dir().unwrap().count(), 4, "no partial files remain");
+
         // The baseline may be where the new report goes.
         let over = checked(&["--save", &baseline, "--baseline", &baseline]).unwrap();
         assert_eq!(over.write(&report()).unwrap(), ExitCode::from(3));

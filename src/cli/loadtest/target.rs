@@ -24,13 +24,17 @@ impl Target {
             Ok(metadata) if !metadata.is_file() => return Ok(target(None)),
             _ => {}
         }
+
         let mut name = path.as_os_str().to_owned();
         name.push(".part");
         let part = PathBuf::from(name);
+
         let failed =
             || format!("{option} {}: cannot be written: does its folder exist?", path.display());
+        // The rename at the end needs a folder that can be written, not only a file.
         drop(File::create(&part).with_context(failed)?);
         std::fs::remove_file(&part).with_context(failed)?;
+
         Ok(target(Some(part)))
     }
 
@@ -68,11 +72,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("report.html");
         std::fs::write(&path, "before").unwrap();
+
         let target = Target::check("--html", &path).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "before");
+
         target.write("after").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "after");
         assert_eq!(folder.path().read_dir().unwrap().count(), 1, "no partial file remains");
+
         Target::check("--html", Path::new("/dev/null")).unwrap().write("x").unwrap();
     }
 

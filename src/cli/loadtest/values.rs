@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use crate::loadtest::plan::RATE_MAX;
+use crate::loads::plan::RATE_MAX;
 
 const TIME_MAX: Duration = Duration::from_hours(24);
 /// Longest injected delay. A test ends only when its last turns have finished.

@@ -22,8 +22,8 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ),
             (
                 "Solve an input of your own without a model, and keep every step:",
-                "prime-agents run bubble-sort --input my.json --set agents.executor.implementation=reference --trace \
-                 steps.jsonl",
+                "prime-agents run bubble-sort --input my.json --set \
+                 agents.executor.implementation=reference --trace steps.jsonl",
             ),
         ],
     ),
@@ -102,7 +102,8 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("Write the whole benchmark:", "prime-agents bench generate --all --out benchmark"),
             (
                 "Write ten easy instances with traces to standard output:",
-                "prime-agents bench generate --task n-queens --difficulty easy --instances 10 --traces --out -",
+                "prime-agents bench generate --task n-queens --difficulty easy --instances 10 \
+                 --traces --out -",
             ),
         ],
     ),
@@ -159,7 +160,8 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         "prime-agents-study",
         &[(
             "Run a study and make its page:",
-            "prime-agents study run studies/smoke.toml\nprime-agents study report data/studies/smoke.jsonl",
+            "prime-agents study run studies/smoke.toml\n\
+             prime-agents study report data/studies/smoke.jsonl",
         )],
     ),
     (
@@ -182,7 +184,8 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         "prime-agents-study-plan",
         &[(
             "Estimate time and price:",
-            "prime-agents study plan studies/headline.toml --prompt-price 0.1 --completion-price 0.4",
+            "prime-agents study plan studies/headline.toml --prompt-price 0.1 \
+             --completion-price 0.4",
         )],
     ),
     (

@@ -25,10 +25,12 @@ pub fn man(arguments: &ManArguments, command: Command) -> anyhow::Result<ExitCod
     // `prime-agents help run` prints what `run --help` prints: it needs no page.
     let mut command = command.disable_help_subcommand(true);
     command.build();
+
     let Some(folder) = &arguments.dir else {
         print(page(&command)?)?;
         return Ok(ExitCode::SUCCESS);
     };
+
     let failed = || format!("--dir {}: the pages cannot be written", folder.display());
     std::fs::create_dir_all(folder).with_context(failed)?;
     write_pages(&command, folder).with_context(failed)?;
@@ -45,6 +47,7 @@ fn write_pages(command: &Command, folder: &Path) -> std::io::Result<()> {
 fn page(command: &Command) -> std::io::Result<String> {
     let man = Man::new(command.clone()).manual("prime-agents");
     let mut page = Vec::new();
+
     man.render_title(&mut page)?;
     man.render_name_section(&mut page)?;
     man.render_synopsis_section(&mut page)?;
@@ -53,6 +56,7 @@ fn page(command: &Command) -> std::io::Result<String> {
     if command.has_subcommands() {
         man.render_subcommands_section(&mut page)?;
     }
+
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     page.extend_from_slice(sections::of(name).as_bytes());
     man.render_version_section(&mut page)?;

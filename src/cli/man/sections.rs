@@ -6,8 +6,8 @@ const EXIT_STATUS: &[(&str, &str)] = &[
     ("0", "Success. For run, runs watch and runs submit --wait: the answer is verified."),
     (
         "1",
-        "The command worked, but the result is negative: an unverified answer, an unhealthy check, a line that cannot be \
-         judged; or the daemon refused or did not answer.",
+        "The command worked, but the result is negative: an unverified answer, an unhealthy check, \
+         a line that cannot be judged; or the daemon refused or did not answer.",
     ),
     ("2", "Wrong arguments or configuration, or a file that cannot be read or written."),
     ("74", "Standard output cannot be written; for serve: the disk of the journal failed."),
@@ -17,7 +17,8 @@ const EXIT_STATUS: &[(&str, &str)] = &[
 const ENVIRONMENT: &[(&str, &str)] = &[
     (
         "PRIME__SECTION__KEY",
-        "Sets section.key of the configuration, over the files and under --set: PRIME__RUN__FANOUT=4 sets run.fanout.",
+        "Sets section.key of the configuration, over the files and under --set: \
+         PRIME__RUN__FANOUT=4 sets run.fanout.",
     ),
     ("PRIME_API_KEY", "The key that runs sends to the daemon."),
     (
@@ -51,6 +52,7 @@ pub fn of(name: &str) -> String {
             );
         }
     }
+
     for (title, entries) in
         [("EXIT STATUS", EXIT_STATUS), ("ENVIRONMENT", ENVIRONMENT), ("FILES", FILES)]
     {
@@ -59,6 +61,7 @@ pub fn of(name: &str) -> String {
             text += &format!(".TP\n\\fB{}\\fR\n{}\n", escaped(term), escaped(meaning));
         }
     }
+
     text
 }
 
@@ -114,6 +117,7 @@ mod tests {
         }
         let mut pages = BTreeSet::new();
         add(&Arguments::command(), "prime-agents", &mut pages);
+
         let with_examples: BTreeSet<_> =
             EXAMPLES.iter().map(|(page, _)| (*page).to_owned()).collect();
         assert_eq!(with_examples, pages);

@@ -48,8 +48,8 @@ struct End {
 impl End {
     const PREFIX: &'static [u8] = br#"{"event":"finished""#;
 
-    /// Where a finished run's record says something else. Events give a run that has no answer
-    /// none.
+    /// What a finished run's record says that contradicts this end, if anything. A run without an
+    /// answer has none in its last event either.
     fn contradiction(&self, status: Status, record: &RunResult) -> Option<String> {
         let text =
             |value: Option<&Value>| value.map_or_else(|| "none".to_owned(), Value::to_string);
@@ -57,12 +57,14 @@ impl End {
             let (ours, theirs) = (text(self.answer.as_ref()), text(record.answer.as_ref()));
             return Some(format!("the record's answer is {theirs}, that of its last event {ours}"));
         }
+
         if self.verified != record.verified {
             return Some(format!(
                 "`verified` is {} in the record, but {} in its last event",
                 record.verified, self.verified
             ));
         }
+
         let recorded = record.outcome.as_deref().unwrap_or("none");
         let outcome = self.outcome.as_deref().unwrap_or(recorded);
         if outcome != recorded {
@@ -70,6 +72,7 @@ impl End {
                 "the record's outcome is {recorded}, that of its last event {outcome}"
             ));
         }
+
         let ended = Status::of_ended(outcome, self.verified);
         if ended == status {
             return None;
@@ -93,24 +96,30 @@ fn whole(line: &[u8]) -> Option<&[u8]> {
 fn chain(id: &str, trace: &mut impl BufRead, last: Option<u64>) -> Result<(Head, End), ChainError> {
     let mut line = Vec::new();
     trace.read_until(b'\n', &mut line)?;
+
+    // Compared as bytes, because the hash covers the spec exactly as it was recorded.
     let before = format!(r#"{{"seq":0,"event":"accepted","run":"{id}","spec":"#);
     let spec =
         whole(&line).and_then(|line| line.strip_prefix(before.as_bytes())?.strip_suffix(b"}"));
     let spec = spec.and_then(|spec| std::str::from_utf8(spec).ok());
     let spec = spec
         .ok_or_else(|| ChainError::Damaged { line: 1, expected: "the spec of this run".into() })?;
+
     let mut head = Head::genesis(spec);
     let mut end = End::default();
     while last.is_none_or(|last| head.seq < last) {
         line.clear();
+        // The trace may end early; the caller compares the count of events.
         if trace.read_until(b'\n', &mut line)? == 0 {
             break;
         }
+
         let seq = head.seq + 1;
         let rest = whole(&line)
             .and_then(|line| line.strip_prefix(format!(r#"{{"seq":{seq},"#).as_bytes()));
         let damaged = || ChainError::Damaged { line: seq + 1, expected: format!("event {seq}") };
         let event = [b"{", rest.ok_or_else(damaged)?].concat();
+
         head = Head { seq, hash: ChainHash::then(head.hash, &event) };
         if event.starts_with(End::PREFIX) {
             let read = serde_json::from_slice(&event);
@@ -120,16 +129,20 @@ fn chain(id: &str, trace: &mut impl BufRead, last: Option<u64>) -> Result<(Head,
             })?;
         }
     }
+
     Ok((head, end))
 }
 
 pub fn verify_chain(arguments: &VerifyChainArguments) -> anyhow::Result<ExitCode> {
     let VerifyChainArguments { id, common } = arguments;
     let client = common.client()?;
+
     // The record is read first, so that the trace has at least its events.
     let record = show::read(&client.get(&format!("/v1/runs/{id}"), &[])?.json::<Value>()?)?;
+
     // An open run may have further events by now. A finished run must have exactly its record's.
     let last = (!record.status.is_over()).then_some(record.events);
+
     let (url, from) = trace::open(&client, id, TraceContent::EVENTS)?;
     let (computed, reason) = match chain(id, &mut BufReader::with_capacity(64 << 10, from), last) {
         Ok((head, _)) if head.seq != record.events => (
@@ -153,6 +166,7 @@ pub fn verify_chain(arguments: &VerifyChainArguments) -> anyhow::Result<ExitCode
         }
         Err(damaged @ ChainError::Damaged { .. }) => (None, Some(damaged.to_string())),
     };
+
     let text = match (common.output, &reason) {
         (Output::Json, _) => {
             let report = json!({
@@ -177,6 +191,7 @@ pub fn verify_chain(arguments: &VerifyChainArguments) -> anyhow::Result<ExitCode
             format!("{id}: the record does NOT agree with its events: {reason}\n")
         }
     };
+
     print(text)?;
     Ok(ExitCode::from(u8::from(reason.is_some())))
 }
@@ -213,6 +228,7 @@ mod tests {
             let head = chain_of(TRACE, Some(last)).unwrap();
             assert_eq!((head.seq, head.hash.to_string().as_str()), (last, expected));
         }
+
         assert_eq!(chain_of(TRACE, None).unwrap().hash.to_string(), AFTER[3]);
         for changed in [TRACE.replace(r#""x""#, r#""y""#), TRACE.replace(r#""a""#, r#""b""#)] {
             assert_ne!(chain_of(&changed, None).unwrap().hash.to_string(), AFTER[3], "{changed}");
@@ -229,6 +245,7 @@ mod tests {
                 .map(|(_, line)| line)
                 .collect()
         };
+
         let rows: [(String, &str); 6] = [
             (String::new(), "line 1"),
             (TRACE.replace("run_1", "run_2"), "line 1"),
@@ -237,6 +254,7 @@ mod tests {
             (without_event(2), "line 3 of the trace is not event 2"),
             (TRACE.trim_end().to_owned(), "line 4 of the trace is not event 3"),
         ];
+
         for (text, expected) in rows {
             let error = chain_of(&text, None).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");

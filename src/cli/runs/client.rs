@@ -18,11 +18,11 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout of the response headers and of each read. The daemon sends a keep-alive every 10 seconds
 /// on a stream of events.
 const READ_TIMEOUT: Duration = Duration::from_secs(35);
-/// The same for long operations.
+/// Read timeout of long operations.
 const LONG_READ_TIMEOUT: Duration = Duration::from_hours(1);
 /// Maximum size of a response held in memory: a page of 1,000 records with large answers.
 const RESPONSE_BYTES_MAX: u64 = 1 << 30;
-/// How much of an error's body is read.
+/// Bytes read of an error's body.
 const ERROR_BYTES_MAX: u64 = 1 << 16;
 
 /// Why a request failed.
@@ -32,17 +32,20 @@ pub enum ClientError {
     #[error("{message} (status {status}, {code})")]
     Refused { status: u16, code: String, message: String, retry_after: Option<Duration> },
     #[error(
-        "{url} does not answer: {reason}: start a daemon there with `prime-agents serve`, or say with --url where it is"
+        "{url} does not answer: {reason}: start a daemon there with `prime-agents serve`, or say \
+         with --url where it is"
     )]
     Silent { url: String, reason: String },
     #[error(
-        "{url} answered with status {status}, but not as a daemon of prime-agents does: is --url right?"
+        "{url} answered with status {status}, but not as a daemon of prime-agents does: is --url \
+         right?"
     )]
     Foreign { url: String, status: u16 },
     #[error("{url}: the answer broke off: {reason}: ask again")]
     BrokenOff { url: String, reason: String },
     #[error(
-        "{url}: the answer cannot be read by this version: {reason}: take the client of the daemon's version"
+        "{url}: the answer cannot be read by this version: {reason}: take the client of the \
+         daemon's version"
     )]
     Unreadable { url: String, reason: String },
     /// A well-formed response that makes no sense.
@@ -86,7 +89,7 @@ pub struct Client {
     http: HttpClient,
     /// At least one.
     bases: Vec<String>,
-    /// Who answered last.
+    /// Index of the daemon to ask first: the one that answered last.
     current: AtomicUsize,
     authorization: Option<HeaderValue>,
 }
@@ -99,7 +102,7 @@ pub struct Post<'a> {
     pub body: Option<&'a Value>,
     /// It may rewrite the whole journal before the response.
     pub is_long: bool,
-    /// Executed twice, it does what it does once.
+    /// Executing it twice has the same effect as once.
     pub is_idempotent: bool,
 }
 
@@ -135,8 +138,8 @@ impl Client {
         self.bases.len()
     }
 
-    /// An idempotency key of its own for a request that may have to be repeated at another daemon;
-    /// `None` if there is none.
+    /// A new idempotency key for a request that may have to be repeated at another daemon; `None`
+    /// if there is no other daemon.
     pub fn own_key(&self) -> Option<String> {
         (self.daemons() > 1).then(|| format!("submit-{:032x}", rand::random::<u128>()))
     }
@@ -213,17 +216,20 @@ impl Client {
                 Ok(answer) => return Ok(answer),
                 Err(failed) => failed,
             };
+
+            // A request that may have been executed is repeated only if that does no harm.
             if asked == self.bases.len() || !(is_unexecuted || is_idempotent && failed.may_pass()) {
                 return Err(failed);
             }
+
             asked += 1;
             self.turn_to_next();
         }
     }
 }
 
-/// Asks one daemon. With an error comes whether the request was surely not executed, although
-/// another daemon may do so.
+/// Asks one daemon. An error comes with whether the daemon has certainly not executed the request,
+/// so that another one may.
 fn send_to(
     base: &str,
     path: &str,
@@ -232,11 +238,14 @@ fn send_to(
     let url = format!("{base}{path}");
     let silent = |reason| ClientError::Silent { url: base.to_owned(), reason };
     let request = request(&url).map_err(|reason| (silent(reason), false))?;
+
     let response = request.send().map_err(|error| (silent(failure(&error)), error.is_connect()))?;
     let status = response.status();
     if status.is_success() {
         return Ok(Answer { url, response });
     }
+
+    // A daemon answers 503 before it executes anything.
     Err((refusal(url, response), status == StatusCode::SERVICE_UNAVAILABLE))
 }
 
@@ -264,10 +273,12 @@ fn refusal(url: String, response: Response) -> ClientError {
     let retry_after =
         response.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
     let retry_after = retry_after.and_then(|seconds| seconds.parse().ok()).map(Duration::from_secs);
+
     let body = serde_json::from_reader(response.take(ERROR_BYTES_MAX));
     let Ok(Refusal { error: RefusalDetail { mut message, code } }) = body else {
         return ClientError::Foreign { url, status: status.as_u16() };
     };
+
     if status == StatusCode::UNAUTHORIZED {
         message += &format!(
             ": this command takes the key from the environment variable {}",
@@ -277,6 +288,7 @@ fn refusal(url: String, response: Response) -> ClientError {
     if let Some(wait) = retry_after {
         message += &format!("; try again in {} s", wait.as_secs());
     }
+
     ClientError::Refused { status: status.as_u16(), code, message, retry_after }
 }
 
@@ -292,16 +304,19 @@ impl Answer {
     /// [`ClientError::BrokenOff`] or [`ClientError::Unreadable`].
     pub fn json<T: DeserializeOwned>(self) -> Result<T, ClientError> {
         let (url, reader) = self.into_reader();
+
         let mut body = Vec::new();
         let read = reader.take(RESPONSE_BYTES_MAX + 1).read_to_end(&mut body);
         read.map_err(|error| ClientError::BrokenOff {
             url: url.clone(),
             reason: error.to_string(),
         })?;
+
         if body.len() as u64 > RESPONSE_BYTES_MAX {
             let reason = format!("it has more than {RESPONSE_BYTES_MAX} bytes");
             return Err(ClientError::Unreadable { url, reason });
         }
+
         serde_json::from_slice(&body)
             .map_err(|error| ClientError::Unreadable { url, reason: error.to_string() })
     }

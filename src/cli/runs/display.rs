@@ -139,9 +139,12 @@ fn described(event: &Numbered<'_>) -> String {
     for (name, value) in fields.iter().filter(|(name, _)| !HIDDEN.contains(&name.as_str())) {
         text += &format!(" {name}={value}");
     }
+
+    // Hidden above, because a step that cannot be applied is the exception.
     if fields.get("applicable") == Some(&Value::Bool(false)) {
         text += " applicable=false";
     }
+
     text
 }
 
@@ -174,6 +177,7 @@ impl Counts {
             self.round = step.round;
             self.steps = 0;
         }
+
         match step.decision.as_str() {
             "proceed" => self.steps = self.steps.max(step.depth + 1),
             "retry" => self.retries += 1,
@@ -233,6 +237,7 @@ mod tests {
                 r#"7 of_tomorrow x={"y":null}"#,
             ),
         ];
+
         for (name, line, expected) in rows {
             assert_eq!(described(&Numbered { seq: 7, name, line }), expected);
         }
@@ -248,13 +253,16 @@ mod tests {
             (1, 2, "retry"),
             (1, 2, "backtrack"),
         ];
+
         for (round, depth, decision) in rows {
             counts.add(&Step { round, depth, decision: decision.to_owned() });
         }
+
         assert_eq!(
             (counts.steps, counts.text().as_str()),
             (2, "· round 1 · 1 retry · 1 backtrack")
         );
+
         counts.add(&Step { round: 2, depth: 0, decision: "proceed".to_owned() });
         assert_eq!(
             (counts.steps, counts.text().as_str()),

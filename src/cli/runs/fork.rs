@@ -27,10 +27,12 @@ pub fn fork(arguments: &ForkArguments) -> anyhow::Result<ExitCode> {
     let path = format!("/v1/runs/{id}/fork");
     let mut query = vec![("seq", seq.to_string())];
     query.extend(seed.map(|seed| ("seed", seed.to_string())));
+
     let record = common
         .client()?
         .post(&Post { path: &path, query: &query, is_long: true, ..Post::default() })?
         .json()?;
+
     submit::print_accepted(&record, common.output)?;
     Ok(ExitCode::SUCCESS)
 }

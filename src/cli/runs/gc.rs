@@ -27,9 +27,11 @@ pub fn gc(arguments: &GcArguments) -> anyhow::Result<ExitCode> {
     let mut wanted = Map::new();
     wanted.extend(older_than_days.map(|days| ("older_than_days".to_owned(), days.into())));
     wanted.extend(bytes_max.map(|bytes| ("bytes_max".to_owned(), bytes.into())));
+
     let body = Value::Object(wanted);
     let post = Post { path: "/v1/gc", body: Some(&body), is_long: true, ..Post::default() };
     let removed: Value = common.client()?.post(&post)?.json()?;
+
     let text = match common.output {
         Output::Json => serde_json::to_string_pretty(&removed)? + "\n",
         Output::Text => {
@@ -43,6 +45,7 @@ pub fn gc(arguments: &GcArguments) -> anyhow::Result<ExitCode> {
             )
         }
     };
+
     print(text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -27,7 +27,12 @@ pub struct ListArguments {
     #[arg(long)]
     needs_review: bool,
     /// Runs per page, 1 to 1000
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100,
+        value_parser = clap::value_parser!(u32).range(1..=1_000)
+    )]
     limit: u32,
     /// Start after this run, the last one of the previous page
     #[arg(long, value_name = "ID", value_parser = run_id)]
@@ -69,12 +74,15 @@ impl ListArguments {
             page.runs.iter().try_for_each(&mut see)?;
             for id in &page.unreadable {
                 note!(
-                    "{id} is left out: its row in the journal is damaged, or this version of the daemon cannot read it"
+                    "{id} is left out: its row in the journal is damaged, or this version of the \
+                     daemon cannot read it"
                 );
             }
+
             if !self.all || page.next.is_none() {
                 return Ok(page.next);
             }
+            // Asking again would never end.
             if page.next == after {
                 let reason = format!(
                     "the daemon returned the same page twice, after {}",
@@ -115,6 +123,7 @@ pub fn list(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
         Output::Json => {
             let mut json = Json { out: std::io::stdout().lock(), separator: r#"{"runs":["# };
             let next = arguments.each(&client, |run| json.see(run))?;
+            // The opening is written with the first run, so that an empty list needs it now.
             let begin = if json.separator == "," { "" } else { json.separator };
             written(writeln!(json.out, "{begin}\n],\"next\":{}}}", Value::from(next)))?;
         }
@@ -128,12 +137,14 @@ pub fn list(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
                 }
                 Ok(())
             })?;
+
             let runs = count(rows.len() as u64, "run");
             let table = Table::new(
                 ["id", "status", "task", "instance", "steps", "events", "created"],
                 rows,
             );
             print(format_args!("{table}{runs}\n{}", waiting.concat()))?;
+
             if let Some(next) = next {
                 note!("there may be more: --after {next} lists the next page, --all lists all");
             }

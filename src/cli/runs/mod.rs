@@ -96,7 +96,7 @@ fn sensitive(mut header: HeaderValue) -> HeaderValue {
     header
 }
 
-/// Checks that an id is safe within a path. Whether the run exists, the daemon says.
+/// Checks that an id is safe within a path; that the run exists is checked by the daemon.
 fn run_id(text: &str) -> Result<String, String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     if (1..=ID_BYTES_MAX).contains(&text.len()) && text.bytes().all(is_plain) {
@@ -124,7 +124,8 @@ pub fn runs(arguments: &RunsArguments) -> anyhow::Result<ExitCode> {
     as_refusal(result)
 }
 
-/// The result of a client's command: that the daemon refused or did not answer is no usage error.
+/// Reports a daemon that refuses or does not answer here, with exit code 1: other errors end the
+/// command as errors of usage.
 pub fn as_refusal(result: anyhow::Result<ExitCode>) -> anyhow::Result<ExitCode> {
     match result {
         Err(error) if error.is::<ClientError>() => {

@@ -19,7 +19,12 @@ pub struct ReviewsArguments {
     #[arg(value_parser = run_id)]
     id: String,
     /// Steps per page, 1 to 1000
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100,
+        value_parser = clap::value_parser!(u32).range(1..=1_000)
+    )]
     limit: u32,
     /// Start after this event, the last one of the previous page
     #[arg(long, value_name = "SEQ", default_value_t = 0)]
@@ -90,6 +95,7 @@ pub fn reviews(arguments: &ReviewsArguments) -> anyhow::Result<ExitCode> {
     let ReviewsArguments { id, limit, after, common } = arguments;
     let query = [("limit", limit.to_string()), ("after", after.to_string())];
     let page: Value = common.client()?.get(&format!("/v1/runs/{id}/reviews"), &query)?.json()?;
+
     let text = match common.output {
         Output::Json => serde_json::to_string_pretty(&page)? + "\n",
         Output::Text => {
@@ -103,6 +109,7 @@ pub fn reviews(arguments: &ReviewsArguments) -> anyhow::Result<ExitCode> {
             format!("{table}{}\n", count(steps.len() as u64, "step"))
         }
     };
+
     print(text)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -115,6 +122,7 @@ pub fn review(arguments: &ReviewArguments) -> anyhow::Result<ExitCode> {
         .client()?
         .post(&Post { path: &path, body: Some(&body), ..Post::default() })?
         .json()?;
+
     let text = match common.output {
         Output::Json => serde_json::to_string_pretty(&step)? + "\n",
         Output::Text => {
@@ -122,6 +130,7 @@ pub fn review(arguments: &ReviewArguments) -> anyhow::Result<ExitCode> {
             format!("event {} ({}): {}\n", step.seq, step.action, newest_review(&step))
         }
     };
+
     print(text)?;
     Ok(ExitCode::SUCCESS)
 }

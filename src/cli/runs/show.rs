@@ -26,6 +26,7 @@ fn text(record: &RunRecord) -> String {
     let mut line = |name: &str, value: &str| {
         writeln!(text, "{name:>10}  {value}").expect("invariant: writing to a string succeeds");
     };
+
     line("id", &record.id);
     line("status", record.status.name());
     if let Some(missing) = &record.waiting_for {
@@ -34,6 +35,7 @@ fn text(record: &RunRecord) -> String {
     line("created", &record.created_at);
     line("updated", &record.updated_at);
     line("events", &format!("{}, chain {}", record.events, record.chain));
+
     if !record.engines.is_empty() {
         line("engines", &record.engines.keys().map(String::as_str).collect::<Vec<_>>().join(", "));
     }
@@ -46,6 +48,7 @@ fn text(record: &RunRecord) -> String {
     if let Some(origin) = &record.forked_from {
         line("forked", &format!("from {} at event {}", origin.run, origin.seq));
     }
+
     text + &record.result.text()
 }
 

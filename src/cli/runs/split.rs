@@ -64,6 +64,7 @@ impl Report {
             }
             None => "agents.split is off\n".to_owned(),
         };
+
         let header = [
             "side",
             "agents",
@@ -75,6 +76,7 @@ impl Report {
             "tokens",
             "wall ms",
         ];
+
         text += &Table::new(header, self.arms.iter().map(row)).to_string();
         if !self.is_complete {
             text += "only the newest runs were counted\n";
@@ -87,6 +89,7 @@ pub fn split(arguments: &SplitArguments) -> anyhow::Result<ExitCode> {
     let SplitArguments { since, common } = arguments;
     let query: Vec<_> = since.iter().map(|since| ("since", since.clone())).collect();
     let report: Value = common.client()?.get("/v1/split", &query)?.json()?;
+
     let text = match common.output {
         Output::Json => serde_json::to_string_pretty(&report)? + "\n",
         Output::Text => {
@@ -99,6 +102,7 @@ pub fn split(arguments: &SplitArguments) -> anyhow::Result<ExitCode> {
             report.text()
         }
     };
+
     print(text)?;
     Ok(ExitCode::SUCCESS)
 }

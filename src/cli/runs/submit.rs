@@ -24,7 +24,12 @@ const API_KEY: (&str, usize) = ("prime_", 64);
 #[derive(Args)]
 pub struct SubmitArguments {
     /// Task, such as tower-of-hanoi
-    #[arg(value_parser = TaskParser, hide_possible_values = true, required_unless_present = "problem", conflicts_with = "problem")]
+    #[arg(
+        value_parser = TaskParser,
+        hide_possible_values = true,
+        required_unless_present = "problem",
+        conflicts_with = "problem"
+    )]
     task: Option<String>,
     /// Difficulty of the instance [default: easy]
     #[arg(long, value_name = "LEVEL", value_parser = difficulty())]
@@ -38,10 +43,20 @@ pub struct SubmitArguments {
     base_seed: Option<u64>,
     /// An input of the task or a line of the benchmark (JSON, or a file with it), instead of
     /// difficulty and index
-    #[arg(long, value_name = "FILE|JSON", value_hint = ValueHint::FilePath, conflicts_with_all = ["difficulty", "index", "base_seed"])]
+    #[arg(
+        long,
+        value_name = "FILE|JSON",
+        value_hint = ValueHint::FilePath,
+        conflicts_with_all = ["difficulty", "index", "base_seed"]
+    )]
     input: Option<PathBuf>,
     /// A problem of your own (JSON, or a file with it), instead of a task
-    #[arg(long, value_name = "FILE|JSON", value_hint = ValueHint::FilePath, conflicts_with_all = ["difficulty", "index", "base_seed", "input"])]
+    #[arg(
+        long,
+        value_name = "FILE|JSON",
+        value_hint = ValueHint::FilePath,
+        conflicts_with_all = ["difficulty", "index", "base_seed", "input"]
+    )]
     problem: Option<PathBuf>,
     #[command(flatten)]
     options: RunOptions,
@@ -131,17 +146,20 @@ impl RunOptions {
     fn fields(&self) -> Map<String, Value> {
         let object =
             |fields: Map<String, Value>| (!fields.is_empty()).then_some(Value::Object(fields));
+
         let budget = given([
             ("steps", self.budget_steps.map(Value::from)),
             ("tokens", self.budget_tokens.map(Value::from)),
             ("completion_tokens", self.budget_completion_tokens.map(Value::from)),
             ("wall_ms", self.budget_wall_ms.map(Value::from)),
         ]);
+
         let agents = given([
             ("executor", self.executor.clone().map(Value::from)),
             ("verifier", self.verifier.clone().map(Value::from)),
             ("coordinator", self.coordinator.clone().map(Value::from)),
         ]);
+
         given([
             ("preset", self.preset.clone().map(Value::from)),
             ("strategy", self.strategy.map(|name| json!(name))),
@@ -164,6 +182,7 @@ impl SubmitArguments {
         let file = |option, path: &Option<PathBuf>| {
             path.as_deref().map(|path| json_or_file::<Value>(option, path)).transpose()
         };
+
         let mut request = given([
             ("task", self.task.clone().map(Value::from)),
             ("difficulty", self.difficulty.map(|difficulty| difficulty.to_string().into())),
@@ -172,6 +191,7 @@ impl SubmitArguments {
             ("input", file("--input", &self.input)?),
             ("problem", file("--problem", &self.problem)?),
         ]);
+
         request.append(&mut self.options.fields());
         if self.force {
             request.insert("force".to_owned(), true.into());
@@ -185,9 +205,11 @@ impl SubmitArguments {
         let (prefix, digits) = API_KEY;
         if key.strip_prefix(prefix).is_some_and(|rest| rest.len() == digits) {
             bail!(
-                "--key: this looks like your API key: put that into {KEY_VARIABLE}, and choose another idempotency key"
+                "--key: this looks like your API key: put that into {KEY_VARIABLE}, and choose \
+                 another idempotency key"
             );
         }
+
         if !(1..=KEY_BYTES_MAX).contains(&key.len())
             || !key.bytes().all(|byte| byte.is_ascii_graphic())
         {
@@ -221,23 +243,31 @@ pub fn submit(arguments: &SubmitArguments) -> anyhow::Result<ExitCode> {
     let key = arguments.checked_key()?;
     let request = arguments.request()?;
     let client = common.client()?;
+
+    // Several daemons may get the request; a key makes it one run in their shared
+    // journal.
     let own = if key.is_none() { client.own_key() } else { None };
     let header = key.or(own.as_deref()).map(|key| ("Idempotency-Key", key));
     let is_idempotent = header.is_some();
+
     let post =
         Post { path: "/v1/runs", header, body: Some(&request), is_idempotent, ..Post::default() };
     let answer = client.post(&post)?;
+
     if key.is_some() && answer.is_replayed() {
         note!("this idempotency key was used before: this is its run");
     }
     let record: Value = answer.json()?;
+
     if !arguments.wait {
         print_accepted(&record, common.output)?;
         return Ok(ExitCode::SUCCESS);
     }
+
     let id = id_of(&record)?;
     note!("{id} is accepted; it continues if this command ends");
     let watched = Watched::new(&client, id, &arguments.patience, Display::of_wait());
+
     let Some((record, _)) = watched.follow(true)? else { return Ok(ExitCode::FAILURE) };
     show::print(&record, common.output)?;
     Ok(exit_code(&record))

@@ -76,12 +76,14 @@ fn copy_to_file(url: String, from: &mut impl Read, path: &Path) -> anyhow::Resul
     let mut name = path.as_os_str().to_owned();
     name.push(".part");
     let part = PathBuf::from(name);
+
     let copied = copy(from, &mut File::create(&part).with_context(failed)?);
     let result = match copied {
         Ok(()) => std::fs::rename(&part, path).with_context(failed),
         Err(CopyError::Read(error)) => Err(broken_off(url, &error)),
         Err(CopyError::Write(error)) => Err(error).with_context(failed),
     };
+
     if result.is_err() {
         // The rest is useless; a failure to remove it changes nothing.
         drop(std::fs::remove_file(&part));
@@ -93,10 +95,12 @@ pub fn trace(arguments: &TraceArguments) -> anyhow::Result<ExitCode> {
     let TraceArguments { id, out, no_states, prompts, common } = arguments;
     let content = TraceContent { states: !no_states, prompts: *prompts };
     let (url, mut from) = open(&common.client()?, id, content)?;
+
     // Devices and pipes are written in place.
     let place = out
         .as_deref()
         .map(|path| (path, path.metadata().map_or(true, |metadata| metadata.is_file())));
+
     match place {
         Some((path, true)) => copy_to_file(url, &mut from, path)?,
         place => {

@@ -86,6 +86,8 @@ impl<'a> Watched<'a> {
                 Err(error) if is_known && error.may_pass() => error,
                 Err(error) => return Err(error.into()),
             };
+
+            // One note for each outage, not one for each attempt.
             let is_new = !self.reconnect.is_failing();
             let Some(pause) = self.reconnect.delay(Instant::now(), error.retry_after()) else {
                 return Err(error.into());
@@ -93,6 +95,7 @@ impl<'a> Watched<'a> {
             if is_new {
                 self.display.note(&format!("{error}; retrying"));
             }
+
             wait(pause);
         }
     }
@@ -125,7 +128,7 @@ impl<'a> Watched<'a> {
                     };
                     return Ok(Ended::Run(record.map_err(unreadable)?));
                 }
-                // An event of a later version.
+                // A kind of event that a later version may send.
                 Ok(Some(Message::Event { id: None, .. })) => {}
                 Ok(None) => return early("the stream ended before the run".to_owned()),
                 Err(error) => return early(error.to_string()),
@@ -139,15 +142,18 @@ impl<'a> Watched<'a> {
         event: &Numbered<'_>,
         is_last_at_hand: bool,
     ) -> anyhow::Result<std::io::Result<()>> {
+        // A new connection may repeat what the last one has sent.
         if event.seq <= self.last {
             return Ok(Ok(()));
         }
+
         if event.seq != self.last + 1 {
             let (id, last, seq) = (self.id, self.last, event.seq);
             let reason =
                 format!("event {seq} of {id} follows event {last}: the daemon skipped events");
             return Err(ClientError::Senseless(reason).into());
         }
+
         self.last = event.seq;
         let shown = self.display.event(event);
         Ok(shown.and_then(|()| if is_last_at_hand { self.display.flush() } else { Ok(()) }))
@@ -167,6 +173,7 @@ pub fn exit_code(record: &Value) -> ExitCode {
 
 pub fn watch(arguments: &WatchArguments) -> anyhow::Result<ExitCode> {
     let WatchArguments { id, patience, common } = arguments;
+
     let client = common.client()?;
     let watched = Watched::new(&client, id, patience, Display::of_watch(common.output));
     let Some((record, was_shown)) = watched.follow(false)? else { return Ok(ExitCode::FAILURE) };

@@ -43,14 +43,17 @@ fn systems(records: &[Record]) -> Vec<String> {
 fn studies(left: &Path, right: &Path) -> anyhow::Result<(Records, Choice)> {
     let (mut records, other) = (renamed(left, "left")?, renamed(right, "right")?);
     let (lefts, rights) = (systems(&records), systems(&other));
+
     let same = lefts.iter().filter_map(|name| {
         let counterpart = name.replacen("left", "right", 1);
         rights.contains(&counterpart).then(|| (name.clone(), counterpart))
     });
     let mut pairs: Vec<(String, String)> = same.collect();
+    // Studies with one system each are compared even if the names differ.
     if let ([], [left], [right]) = (&pairs[..], &lefts[..], &rights[..]) {
         pairs.push((left.clone(), right.clone()));
     }
+
     anyhow::ensure!(
         !pairs.is_empty(),
         "{} and {} have no system of the same name: {}; {}",
@@ -59,6 +62,7 @@ fn studies(left: &Path, right: &Path) -> anyhow::Result<(Records, Choice)> {
         lefts.join(", "),
         rights.join(", ")
     );
+
     records.extend(other);
     Ok((Records::from(records), Choice { pairs, ..Choice::default() }))
 }
@@ -75,8 +79,10 @@ pub fn compare(arguments: &CompareArguments) -> anyhow::Result<ExitCode> {
         let pairs = vec![(arguments.left.clone(), arguments.right.clone())];
         (read_records(&arguments.records)?, Choice { pairs, ..Choice::default() })
     };
+
     let choice = Choice { show: vec!["T45".to_owned(), "T43".to_owned()], ..choice };
     let report = Report::new(&records.records, records.torn_bytes, &choice)?;
+
     let is_pair = |id: &str| id == "comparison" || id.starts_with("tasks-");
     let tables = report
         .tables
@@ -84,6 +90,7 @@ pub fn compare(arguments: &CompareArguments) -> anyhow::Result<ExitCode> {
         .filter(|table| is_pair(&table.id))
         .map(prime_study::tables::Table::markdown);
     let remarks = report.remarks.iter().map(|remark| format!("- {remark}\n"));
+
     print(tables.collect::<Vec<_>>().join("\n") + &remarks.collect::<String>())?;
     Ok(ExitCode::SUCCESS)
 }

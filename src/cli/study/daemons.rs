@@ -14,7 +14,7 @@ use prime_study::definition::{Source, Study, System};
 use prime_study::records::Provenance;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Of a whole response.
+/// Limit on the time until a response is complete.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 #[derive(Args)]
@@ -75,6 +75,7 @@ pub fn fields(study: &Study, system: &System) -> anyhow::Result<Map<String, Valu
     if let Source::Run { preset: Some(preset) } = &system.source {
         fields.insert("preset".to_owned(), json!(preset));
     }
+
     let limits = [
         ("wall_ms", study.budget.wall_ms),
         ("tokens", study.budget.tokens),
@@ -83,16 +84,19 @@ pub fn fields(study: &Study, system: &System) -> anyhow::Result<Map<String, Valu
     let limits = limits
         .into_iter()
         .filter_map(|(name, limit)| Some(format!("run.budget.{name}={}", limit?)));
+
     for set in limits.chain(study.sets.iter().cloned()).chain(system.sets.iter().cloned()) {
         let (key, text) = set.split_once('=').context("an option without a value")?;
         let Some((_, field)) = FIELDS.into_iter().find(|(known, _)| *known == key) else {
             bail!(
-                "system `{}`: a daemon's request cannot set `{key}`: put it into the daemon's configuration or a preset \
-                 there, or run the study without --url",
+                "system `{}`: a daemon's request cannot set `{key}`: put it into the daemon's \
+                 configuration or a preset there, or run the study without --url",
                 system.name
             );
         };
+        // As with `--set`, what is not JSON is a string.
         let value = serde_json::from_str(text).unwrap_or_else(|_| json!(text));
+
         match field.split_once('.') {
             None => fields.insert(field.to_owned(), value),
             Some((section, name)) => {
@@ -104,8 +108,8 @@ pub fn fields(study: &Study, system: &System) -> anyhow::Result<Map<String, Valu
     Ok(fields)
 }
 
-/// A system whose runs the daemons carry out. What its records say of verifier, configuration and
-/// models, the daemon says.
+/// A system whose runs daemons carry out. Verifier, configuration and models of its records are
+/// those that the daemon reports.
 ///
 /// # Errors
 /// As [`fields`].
@@ -120,6 +124,7 @@ pub fn contestant(
         verifier: "none".to_owned(),
         ..Provenance::default()
     };
+
     let fields = fields(study, system)?;
     Ok(Contestant {
         system: StudySystem::Daemon(DaemonSystem { daemons: Arc::clone(daemons), fields }),
@@ -145,11 +150,13 @@ mod tests {
     #[test]
     fn systems_become_requests() {
         let study = study(
-            "verifier = \"none\"\npreset = \"fast\"\nset = { \"run.fanout\" = 8, \"run.temperature\" = 0.0 }",
+            "verifier = \"none\"\npreset = \"fast\"\n\
+             set = { \"run.fanout\" = 8, \"run.temperature\" = 0.0 }",
         );
         let fields = fields(&study, &study.systems[0]).unwrap();
         let expected = json!({
-            "preset": "fast", "budget": {"wall_ms": 5}, "agents": {"verifier": "none"}, "fanout": 8, "temperature": 0.0,
+            "preset": "fast", "budget": {"wall_ms": 5}, "agents": {"verifier": "none"},
+            "fanout": 8, "temperature": 0.0,
         });
         assert_eq!(Value::Object(fields), expected);
     }

@@ -73,6 +73,7 @@ pub fn list(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
         entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
     paths.sort();
+
     let row = |path: &PathBuf| {
         let (name, size, description) = match load(path) {
             Ok(study) => (study.name.clone(), size(&study), study.description),
@@ -80,6 +81,7 @@ pub fn list(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
         };
         [path.display().to_string(), name, size, description]
     };
+
     print(Table::new(["file", "study", "runs", "description"], paths.iter().map(row)))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -122,8 +124,13 @@ fn value(study: &Study) -> Value {
     let systems: Vec<Value> = study
         .systems
         .iter()
-        .map(|system| json!({ "name": system.name, "source": source(&system.source), "sets": system.sets }))
+        .map(|system| {
+            json!({
+                "name": system.name, "source": source(&system.source), "sets": system.sets,
+            })
+        })
         .collect();
+
     json!({
         "study": study.name,
         "description": study.description,
@@ -152,10 +159,12 @@ pub fn show(arguments: &ShowArguments) -> anyhow::Result<ExitCode> {
             };
             let tasks: Vec<&str> = study.ask.tasks.iter().map(|task| task.spec().slug).collect();
             let kinds: Vec<&str> = study.kinds.iter().map(|kind| kind.name()).collect();
+
             let table = Table::new(
                 ["system", "answers by", "over the configuration"],
                 study.systems.iter().map(row),
             );
+
             print(format!(
                 "{}: {}\n{}\ntasks: {}\nverifiers may see: {}\n\n{table}",
                 study.name,

@@ -15,7 +15,12 @@ pub struct Narrowing {
     #[arg(long = "system", value_name = "NAME")]
     systems: Vec<String>,
     /// This task of the study only; repeatable
-    #[arg(long = "task", value_name = "TASK", value_parser = TaskParser, hide_possible_values = true)]
+    #[arg(
+        long = "task",
+        value_name = "TASK",
+        value_parser = TaskParser,
+        hide_possible_values = true
+    )]
     tasks: Vec<String>,
     /// This level of the study only; repeatable
     #[arg(long = "difficulty", value_name = "LEVEL", value_parser = difficulty())]
@@ -35,6 +40,7 @@ impl Narrowing {
         for name in &self.systems {
             ensure!(names.contains(name), "--system {name}: the study has {}", names.join(", "));
         }
+
         let slugs: Vec<&str> = study.ask.tasks.iter().map(|task| task.spec().slug).collect();
         for task in &self.tasks {
             ensure!(
@@ -43,6 +49,7 @@ impl Narrowing {
                 slugs.join(", ")
             );
         }
+
         let levels: Vec<&str> = study.ask.difficulties.iter().map(|level| level.name()).collect();
         for level in &self.difficulties {
             ensure!(
@@ -51,9 +58,11 @@ impl Narrowing {
                 levels.join(", ")
             );
         }
+
         study
             .systems
             .retain(|system| self.systems.is_empty() || self.systems.contains(&system.name));
+
         let ask = &mut study.ask;
         ask.tasks.retain(|task| {
             self.tasks.is_empty() || self.tasks.iter().any(|slug| slug == task.spec().slug)
@@ -62,6 +71,7 @@ impl Narrowing {
             .retain(|level| self.difficulties.is_empty() || self.difficulties.contains(level));
         ask.instances =
             self.instances.map_or(ask.instances, |instances| instances.min(ask.instances));
+
         Ok(())
     }
 }

@@ -32,10 +32,20 @@ pub struct PlanArguments {
     records: RecordsFile,
     /// Runs of each system that are tried first; 0 estimates from the records alone. They are not
     /// recorded
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = RangedU64ValueParser::<usize>::new().range(0..=1_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 3,
+        value_parser = RangedU64ValueParser::<usize>::new().range(0..=1_000)
+    )]
     trial: usize,
     /// Runs at a time
-    #[arg(long, value_name = "N", default_value_t = CONCURRENT, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = CONCURRENT,
+        value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000)
+    )]
     concurrent: usize,
     /// Price of a million prompt tokens
     #[arg(long, value_name = "PRICE", default_value_t = 0.0)]
@@ -59,8 +69,8 @@ struct Shown<'p> {
     total: Option<Cost>,
 }
 
-/// The first runs of each system that can be tried, so many each, spread over the study's first
-/// cells.
+/// The first unfinished runs of each system that can be tried here, `each` of them, in the study's
+/// order.
 fn tried(study: &Study, finished: &BTreeSet<Key>, each: usize) -> Vec<AskedRun> {
     let mut counts = vec![0; study.systems.len()];
     let mut runs = Vec::new();
@@ -80,20 +90,24 @@ fn tried(study: &Study, finished: &BTreeSet<Key>, each: usize) -> Vec<AskedRun> 
 pub fn plan(arguments: &PlanArguments) -> anyhow::Result<ExitCode> {
     let mut study = load(&arguments.file)?;
     arguments.narrowing.apply(&mut study)?;
+
     let path = arguments.records.path(&study.name);
     let mut known = if path.exists() { read_records(&[path])?.records } else { Vec::new() };
     let finished: BTreeSet<Key> =
         known.iter().filter(|record| record.is_measured()).map(Record::key).collect();
+
     let runs = tried(&study, &finished, arguments.trial);
     if !runs.is_empty() {
         known.extend(trial(arguments, &study, &runs)?);
     }
+
     let prices = Prices {
         prompt_million: arguments.prompt_price,
         completion_million: arguments.completion_price,
     };
     let plan = plan_of(&study, &finished, &known, arguments.concurrent, prices);
     let shown = Shown { plan: &plan, to_do: plan.to_do(), total: plan.total() };
+
     match arguments.output {
         Output::Json => print(serde_json::to_string_pretty(&shown)? + "\n")?,
         Output::Text => print(table(&plan))?,
@@ -111,10 +125,12 @@ fn trial(
         .iter()
         .map(|system| settings(study, system, &arguments.configuration))
         .collect::<anyhow::Result<_>>()?;
+
     check_shared(study, &all)?;
     if let Some(settings) = all.first() {
         start_log(settings);
     }
+
     let needed: BTreeSet<usize> = runs.iter().map(|run| run.system).collect();
     with_engines(&all, turns_of(arguments.concurrent, &all), async |resources| {
         let mut places = PoolPlaces::default();
@@ -125,6 +141,7 @@ fn trial(
                 .transpose()
         });
         let contestants: Vec<_> = contestants.collect::<anyhow::Result<_>>()?;
+
         let mut records = Vec::new();
         run_study(study, &contestants, runs, arguments.concurrent, |record| {
             records.push(record);
@@ -147,6 +164,7 @@ fn table(plan: &Plan) -> Table {
         "time",
         "price",
     ];
+
     let cost = |cost: Option<Cost>| match cost {
         None => ["unknown"; 5].map(str::to_owned),
         Some(cost) => [
@@ -157,11 +175,13 @@ fn table(plan: &Plan) -> Table {
             format!("{:.2}", cost.price),
         ],
     };
+
     let row = |name: String, counts: [String; 3], estimate: Option<Cost>| {
         let [runs, finished, trial] = counts;
         let [proposals, prompt, completion, time, price] = cost(estimate);
         [name, runs, finished, trial, proposals, prompt, completion, time, price]
     };
+
     let mut rows: Vec<_> = plan
         .systems
         .iter()
@@ -174,6 +194,7 @@ fn table(plan: &Plan) -> Table {
             row(system.system.clone(), counts, system.estimate)
         })
         .collect();
+
     let sum = |of: fn(&prime_study::plan::SystemPlan) -> u64| {
         plan.systems.iter().map(of).sum::<u64>().to_string()
     };
@@ -182,6 +203,7 @@ fn table(plan: &Plan) -> Table {
         sum(|system| system.finished),
         sum(|system| system.trial_runs as u64),
     ];
+
     rows.push(row("all".to_owned(), counts, plan.total()));
     Table::new(header, rows)
 }

@@ -42,6 +42,7 @@ fn choice(arguments: &ReportArguments) -> anyhow::Result<Choice> {
         Some(path) => load(path)?.choice,
         None => Choice::default(),
     };
+
     if !arguments.pairs.is_empty() {
         let pair = |text: &String| {
             let (left, right) =
@@ -50,12 +51,15 @@ fn choice(arguments: &ReportArguments) -> anyhow::Result<Choice> {
         };
         choice.pairs = arguments.pairs.iter().map(pair).collect::<anyhow::Result<_>>()?;
     }
+
     if !arguments.show.is_empty() {
         check_items(&arguments.show)?;
         choice.show.clone_from(&arguments.show);
     }
+
     choice.trainings =
         arguments.trainings.iter().map(|path| read_training(path)).collect::<Result<_, _>>()?;
+
     Ok(choice)
 }
 
@@ -81,6 +85,7 @@ pub fn report(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
     if arguments.pairs.is_empty() {
         keep_pairs_of(&records.records, &mut choice.pairs);
     }
+
     let written = write_report(&records, &choice, &arguments.out)?;
     print(format!(
         "{}: {} figures and {} tables of {} runs\n",

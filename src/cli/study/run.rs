@@ -1,5 +1,5 @@
-//! `study run`: makes the runs of a study that have no record yet. Killed at any time, it goes on
-//! where it was.
+//! `study run`: makes the runs of a study that have no record yet. Killed at any time, it continues
+//! from its records when it is started again.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -35,7 +35,12 @@ pub struct RunArguments {
     #[command(flatten)]
     daemons: DaemonArguments,
     /// Runs at a time; with 1, latencies are those of a run that has the machine for itself
-    #[arg(long, value_name = "N", default_value_t = CONCURRENT, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = CONCURRENT,
+        value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000)
+    )]
     concurrent: usize,
     #[command(flatten)]
     configuration: Configuration,
@@ -46,7 +51,7 @@ pub struct RunArguments {
 struct Tally {
     made: usize,
     not_measured: usize,
-    /// Why, of the first that was not measured.
+    /// Reason of the first run that was not measured.
     reason: Option<String>,
 }
 
@@ -63,22 +68,25 @@ impl Tally {
 pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let mut study = load(&arguments.file)?;
     arguments.narrowing.apply(&mut study)?;
+
     let daemons = arguments.daemons.is_given().then(|| arguments.daemons.daemons()).transpose()?;
     let is_remote =
         |system: &System| daemons.is_some() && matches!(system.source, Source::Run { .. });
     let of = |system: &System| {
         if is_remote(system) {
-            // Refused before anything runs; the daemons have the configuration.
+            // Checked before anything runs. The daemons' own configuration holds for the rest.
             fields(&study, system)?;
             return Ok(arguments.configuration.load()?);
         }
         settings(&study, system, &arguments.configuration)
     };
+
     let all: Vec<Settings> = study.systems.iter().map(of).collect::<anyhow::Result<_>>()?;
     check_shared(&study, &all)?;
     if let Some(settings) = all.first() {
         start_log(settings);
     }
+
     let path = arguments.records.path(&study.name);
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).with_context(|| format!("{}", folder.display()))?;
@@ -91,11 +99,13 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
             log.torn_bytes()
         );
     }
+
     take_answers(&study, &all, &mut log)?;
     let is_answered =
         |run: &AskedRun| matches!(study.systems[run.system].source, Source::Answers(_));
     let is_due = |run: &AskedRun| !is_answered(run) && !log.is_measured(&run.key(&study));
     let due: Vec<AskedRun> = study.runs().filter(is_due).collect();
+
     note!(
         "{}: {} of {} runs to do; records in {}",
         study.name,
@@ -103,9 +113,11 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         study.runs_count(),
         path.display()
     );
+
     if due.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
+
     let needed: BTreeSet<usize> = due.iter().map(|run| run.system).collect();
     let used: Vec<&Settings> = needed
         .iter()
@@ -113,14 +125,17 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         .map(|place| &all[*place])
         .collect();
     let turns = turns_of(arguments.concurrent, used.iter().copied());
+
     let (tally, finished) = with_engines(used, turns, async |resources| {
         let mut session =
             Session::with_parts(1, "study", u32::try_from(due.len()).unwrap_or(u32::MAX), "run")?;
         let (mut contestants, mut places) = (Vec::new(), PoolPlaces::default());
+
         let version = match &daemons {
             Some(daemons) => daemons.versions().await.map_err(anyhow::Error::msg)?,
             None => String::new(),
         };
+
         for (place, system) in study.systems.iter().enumerate() {
             contestants.push(match &daemons {
                 _ if !needed.contains(&place) => None,
@@ -130,8 +145,10 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
                 _ => Some(start(&study, system, &all[place], resources, &mut places)?),
             });
         }
-        // Those of prompts are open only now.
+
+        // `start` opens the pools of one-shot systems, so they can be checked only now.
         resources.pools.check().await.map_err(anyhow::Error::msg)?;
+
         let (mut tally, on_part) = (Tally::default(), session.on_part());
         let work = run_study(&study, &contestants, &due, arguments.concurrent, |record| {
             on_part();
@@ -141,11 +158,13 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         session.next(work).await?;
         anyhow::Ok((tally, session.finish()))
     })?;
+
     log.sync()?;
     note!("{} runs recorded", tally.made);
     if let Some(reason) = tally.reason {
         note!(
-            "{} of them were not measured, and are due at the next `study run`; the first: {reason}",
+            "{} of them were not measured, and are due at the next `study run`; \
+             the first: {reason}",
             tally.not_measured
         );
     }

@@ -27,6 +27,7 @@ pub fn settings(
     let mut configuration = configuration.clone();
     let kinds: Vec<String> = study.kinds.iter().map(|kind| format!("\"{kind}\"")).collect();
     configuration.sets.push(format!("agents.verifier.kinds=[{}]", kinds.join(", ")));
+
     let limits = [
         ("wall_ms", study.budget.wall_ms),
         ("tokens", study.budget.tokens),
@@ -35,8 +36,10 @@ pub fn settings(
     for (key, limit) in limits {
         configuration.sets.extend(limit.map(|limit| format!("run.budget.{key}={limit}")));
     }
+
     configuration.sets.extend(study.sets.iter().cloned());
     if let Source::Run { preset: Some(name) } = &system.source {
+        // Loaded with the options so far, only to read its preset.
         let configured = configuration.load()?;
         let preset = configured.presets.get(name).with_context(|| {
             let known: Vec<&str> = configured.presets.keys().map(String::as_str).collect();
@@ -48,6 +51,7 @@ pub fn settings(
         })?;
         configuration.sets.extend(preset_sets(preset)?);
     }
+
     if !matches!(system.source, Source::Run { .. }) {
         // No agent works, so no engine is needed.
         let agents =
@@ -56,6 +60,8 @@ pub fn settings(
             .sets
             .extend(agents.map(|(role, name)| format!("agents.{role}.implementation={name}")));
     }
+
+    // Last, so that the system's own options win.
     configuration.sets.extend(system.sets.iter().cloned());
     configuration.load().with_context(|| format!("system `{}`", system.name))
 }
@@ -86,16 +92,16 @@ pub fn check_shared(study: &Study, all: &[Settings]) -> anyhow::Result<()> {
     for (place, settings) in (1..).zip(others) {
         ensure!(
             settings.engines == first.engines && settings.pools == first.pools,
-            "system `{}` changes `engines` or `pools`, which all systems of a study share: give each model an engine \
-             or pool of its own name in the configuration, and let the system choose it (`agents.executor.engine`, \
-             `pool`)",
+            "system `{}` changes `engines` or `pools`, which all systems of a study share: give \
+             each model an engine or pool of its own name in the configuration, and let the \
+             system choose it (`agents.executor.engine`, `pool`)",
             study.systems[place].name
         );
     }
     Ok(())
 }
 
-/// What the records of a system say of it.
+/// Provenance of a system's records.
 fn provenance(
     settings: &Settings,
     verifier: &str,
@@ -104,7 +110,7 @@ fn provenance(
 ) -> Provenance {
     Provenance {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        // Whoever builds a release says it (config/Dockerfile).
+        // Set by the build of a release (config/Dockerfile).
         commit: option_env!("PRIME_COMMIT").filter(|commit| !commit.is_empty()).map(str::to_owned),
         config_hash: settings.hash(),
         model_digest: model,
@@ -119,7 +125,7 @@ fn machine() -> String {
     format!("{}, {} cores", host.processor, host.cores)
 }
 
-/// Of a system whose outputs were made elsewhere.
+/// Provenance of a system whose outputs were made elsewhere.
 pub fn provenance_of_answers(settings: &Settings) -> Provenance {
     provenance(settings, "none", Kinds::NONE, None)
 }
@@ -165,6 +171,7 @@ pub fn start(
                 .with_context(|| format!("system `{}`", system.name))?;
             let (basis, names, planned) =
                 (agents.basis(), configured_names(settings), settings.clone());
+
             let hidden: Vec<&str> = basis
                 .kinds()
                 .iter()
@@ -173,15 +180,17 @@ pub fn start(
                 .collect();
             ensure!(
                 hidden.is_empty(),
-                "system `{}`: its verifier `{}` sees {}, which `study.kinds` does not allow: add it there, or choose \
-                 another verifier",
+                "system `{}`: its verifier `{}` sees {}, which `study.kinds` does not allow: add \
+                 it there, or choose another verifier",
                 system.name,
                 names.verifier,
                 hidden.join(", ")
             );
+
             let plan = Box::new(move |problem: &dyn Problem| run_plan(&planned, basis, problem));
             let running = RunningSystem { agents, plan, sampling: run_sampling(settings) };
             let model = model_digests(resources);
+
             Ok(Contestant {
                 system: StudySystem::Run(Box::new(RunSystem::start(
                     running,
@@ -209,10 +218,13 @@ fn start_one_shot(
             Style::Structured(components.map_err(anyhow::Error::msg)?)
         }
     };
+
     let model = resources.pools.get(&one_shot.pool, settings, &resources.environment);
     let model = model.map_err(|error| anyhow::anyhow!("system `{}`: {error}", system.name))?;
+
     let served = settings.pools.get(&one_shot.pool).and_then(|pool| pool.upstreams.first());
     let sampling = run_sampling(settings);
+
     Ok(Contestant {
         system: StudySystem::OneShot(OneShotSystem {
             model,

@@ -25,10 +25,12 @@ fn measured<V: Verifier + 'static>(
     let task = tasks::find("tower-of-hanoi").unwrap();
     let instances =
         Instances { difficulty: Difficulty::Easy, count: COUNT, base_seed: 7, concurrent: 8 };
+
     let system = system(executor, verifier, plan);
     let runs = actix::System::new()
         .block_on(evaluate(system, &runtime_plan(), task, instances, &|_| ()))
         .unwrap();
+
     let approach = Approach {
         name: "test".into(),
         strategy: "test".into(),
@@ -37,6 +39,7 @@ fn measured<V: Verifier + 'static>(
         verifier: "test".into(),
         is_baseline: false,
     };
+
     StrategyRow::new(approach, Some(task.spec().slug), &runs)
 }
 
@@ -85,6 +88,7 @@ fn without_errors_every_strategy_solves_everything_at_a_known_cost() {
             "{strategy:?} {row:?}"
         );
         assert_eq!((row.prompt_tokens, row.completion_tokens), (0.0, 0.0));
+
         // Both votes of each step agree: a lead of two. 0.01 / (0.81 + 0.01) for each step is above
         // one in all.
         let votes = row.step_votes.map(|votes| (votes.margin_min, votes.undecided));
@@ -117,6 +121,7 @@ fn the_bound_on_errors_is_a_mean_over_runs() {
     // Two agreeing votes of an executor that is right nearly always: q² / (p² + q²) a step.
     let ahead = Ahead { k: 2, samples_max: 16, characters_max: 200, step_accuracy: 0.999 };
     let plan = RunPlan { strategy: Strategy::Ahead(ahead), fanout: 2, ..plan() };
+
     let row = measured(scripted(0.0), all, &plan);
     let a_step = 1e-6 / (0.999 * 0.999 + 1e-6);
     let bound = row.step_votes.and_then(|votes| votes.error_bound).unwrap();

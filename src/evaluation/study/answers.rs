@@ -18,17 +18,18 @@ pub enum AnswersError {
     #[error("{}, line {line}: {reason}", path.display())]
     Line { path: PathBuf, line: usize, reason: String },
     #[error(
-        "{}, line {line}: {id} was not asked (or more often than `ask.repeats`); remove the line, or ask for more in \
-         the study", path.display()
+        "{}, line {line}: {id} was not asked (or more often than `ask.repeats`); remove the line, \
+         or ask for more in the study", path.display()
     )]
     NotAsked { path: PathBuf, line: usize, id: String },
 }
 
 /// Judges a file of outputs of one system, as `bench check` does. Further lines of an instance are
-/// repeats. Runs that have no line are not recorded: whoever wants them adds them to the file.
+/// repeats. Runs without a line are not recorded; to count them, add them to the file.
 ///
 /// # Errors
-/// If the file cannot be read, a line is no output, or is for an instance that was not asked.
+/// If the file cannot be read, or a line is not an output or is for an instance that the study does
+/// not ask for.
 pub fn records_of_answers(
     path: &Path,
     study: &Study,
@@ -37,14 +38,19 @@ pub fn records_of_answers(
 ) -> Result<Vec<Record>, AnswersError> {
     let text = fs::read_to_string(path)
         .map_err(|reason| AnswersError::File { path: path.to_owned(), reason })?;
+
     let asked: BTreeMap<Key, AskedRun> =
         study.runs().filter(|run| run.system == system).map(|run| (run.key(study), run)).collect();
+    // Outputs name no base seed; the study's first one is meant.
     let base_seed = study.ask.base_seeds.first().copied().unwrap_or_default();
     let mut repeats: BTreeMap<String, u32> = BTreeMap::new();
+
     let mut records = Vec::new();
+
     for (line, text) in (1..).zip(text.lines()).filter(|(_, text)| !text.trim().is_empty()) {
         let failed = |reason| AnswersError::Line { path: path.to_owned(), line, reason };
         let submission = read_submission(text, base_seed).map_err(failed)?;
+
         let id = submission.id.to_string();
         let repeat = repeats.entry(id.clone()).or_default();
         let key = Key {
@@ -55,18 +61,23 @@ pub fn records_of_answers(
             base_seed,
             repeat: *repeat,
         };
+
         *repeat += 1;
+
         let Some(run) = asked.get(&key) else {
             return Err(AnswersError::NotAsked { path: path.to_owned(), line, id });
         };
+
         let mut record = run.record(study, provenance, jiff::Timestamp::now().to_string());
         let judgement = judge(&submission, Kinds::ALL);
         record.set_problem(submission.id.problem().as_ref());
         record.status = Status::Measured;
+        // An answer-only output has no steps.
         record.steps = judgement.steps.unwrap_or_default();
         if let Body::Structured { answer: Some(answer), .. } = &submission.body {
             record.answer = Some(answer.to_string());
         }
+
         record.set_judgement(&judgement);
         records.push(record);
     }

@@ -20,15 +20,15 @@ use super::judged;
 use super::run_trace::{RunTrace, TraceEvent};
 use prime_http_client::root_cause;
 
-/// How long a daemon may be away that has accepted a run, before the run is given to another.
+/// How long a daemon that has accepted a run may be unreachable before another one gets the run.
 const ABSENCE_MAX: Duration = Duration::from_secs(20);
-/// The first and the longest pause between questions after a run.
+/// The first and the longest pause between polls of a run.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
-/// The longest pause before all daemons are asked again.
+/// The longest pause before all daemons are tried again.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
-/// How often a run is given to daemons.
+/// Rounds over all daemons in which a run is submitted.
 const ATTEMPTS_MAX: u32 = 1_000;
-/// How much of an error's message is kept.
+/// Characters of an error message that are kept.
 const MESSAGE_MAX: usize = 400;
 
 /// Daemons that share the runs.
@@ -38,14 +38,14 @@ pub struct Daemons {
     authorization: Option<HeaderValue>,
     /// How long runs wait while no daemon answers, before they count as not measured.
     patience: Duration,
-    /// When a daemon last did what it was asked. Once all are away for longer, each of the
-    /// remaining runs asks them once.
+    /// When a daemon last answered with success. Once all have been silent for longer than
+    /// `patience`, each remaining run tries them only once.
     answered: Mutex<Instant>,
     /// The daemon that gets the next run.
     next: AtomicUsize,
 }
 
-/// A system, as a request says it.
+/// A system that daemons know by the fields of a request.
 pub struct DaemonSystem {
     pub daemons: Arc<Daemons>,
     /// Fields of every request.
@@ -96,7 +96,7 @@ impl DaemonRecord {
 }
 
 impl Daemons {
-    /// Daemons by their URLs, without slashes at the ends.
+    /// Daemons by their URLs, which have no trailing slash.
     pub fn new(
         http: Client,
         urls: Vec<String>,
@@ -134,14 +134,17 @@ impl Daemons {
             let failed = |reason: String| {
                 format!("--url {url}: {reason}; start a daemon there with `prime-agents serve`")
             };
+
             let sent = self.http.get(format!("{url}/openapi.json")).send().await;
             let response = sent.map_err(|error| failed(root_cause(&error)))?;
             let document: Value = json(response)
                 .await
                 .map_err(|_| failed("it answers, but not as a daemon".to_owned()))?;
+
             let Some(version) = document["info"]["version"].as_str() else {
                 return Err(failed("it answers, but not as a daemon".to_owned()));
             };
+
             if !versions.iter().any(|known| known == version) {
                 versions.push(version.to_owned());
             }
@@ -155,18 +158,22 @@ impl Daemons {
             .send()
             .await
             .map_err(|error| NotDone::Later(root_cause(&error)))?;
+
         let status = response.status();
         if status.is_success() {
             *self.answered() = Instant::now();
             return Ok(response);
         }
+
         let may_pass = matches!(status.as_u16(), 408 | 429 | 502..=504)
             || response.headers().contains_key(RETRY_AFTER);
+
         let text = response.text().await.unwrap_or_default();
         let message = serde_json::from_str::<Value>(&text)
             .ok()
             .and_then(|body| body["error"]["message"].as_str().map(str::to_owned));
         let message: String = message.unwrap_or(text).chars().take(MESSAGE_MAX).collect();
+
         let reason = format!("{message} (status {})", status.as_u16());
         Err(match status {
             _ if may_pass => NotDone::Later(reason),
@@ -188,18 +195,24 @@ impl Daemons {
             .post(&runs)
             .header(CONTENT_TYPE, "application/json")
             .header("Idempotency-Key", key);
+
         let mut record: DaemonRecord =
             json(self.send(post.body(request.to_string())).await?).await?;
+
         let run = format!("{runs}/{}", record.id);
         let mut pause = PAUSES.0;
+
         let (mut away, absence_max): (Option<Instant>, _) = (None, ABSENCE_MAX.min(self.patience));
+
         while !record.is_over() {
             sleep(pause).await;
             pause = (2 * pause).min(PAUSES.1);
+
             let asked = match self.send(self.http.get(&run)).await {
                 Ok(response) => json(response).await,
                 Err(error) => Err(error),
             };
+
             match asked {
                 Ok(newer) => (record, away) = (newer, None),
                 Err(NotDone::Later(reason))
@@ -208,20 +221,24 @@ impl Daemons {
                     return Err(NotDone::Later(reason));
                 }
                 Err(NotDone::Later(_)) => {}
+                // It has lost its journal: submitting the run again starts it anew.
                 Err(NotDone::Lost(reason)) => return Err(NotDone::Later(reason)),
                 Err(refused) => return Err(refused),
             }
         }
+
         let response = self.send(self.http.get(format!("{run}/trace?states=false"))).await?;
         let text = response.text().await.map_err(|error| NotDone::Later(root_cause(&error)))?;
+
         let trace = RunTrace::default();
         for line in text.lines() {
             let event = serde_json::from_str::<TraceEvent>(line);
-            // The first line says what the trace is of.
+            // The first line is not an event: it describes the run.
             if let Ok(event) = event {
                 trace.read_line(&event);
             }
         }
+
         Ok((record, trace))
     }
 }
@@ -230,6 +247,7 @@ impl Daemons {
 async fn json<T: DeserializeOwned>(response: Response) -> Result<T, NotDone> {
     let status = response.status();
     let bytes = response.bytes().await.map_err(|error| NotDone::Later(root_cause(&error)))?;
+
     serde_json::from_slice(&bytes).map_err(|error| match status {
         StatusCode::OK | StatusCode::ACCEPTED | StatusCode::CREATED => {
             NotDone::Refused(format!("the answer cannot be read by this version: {error}"))
@@ -241,11 +259,12 @@ async fn json<T: DeserializeOwned>(response: Response) -> Result<T, NotDone> {
 impl DaemonSystem {
     fn request(&self, run: &AskedRun, study: &Study) -> Value {
         let mut request = self.fields.clone();
+
         request.insert("task".to_owned(), run.task.spec().slug.into());
         request.insert("difficulty".to_owned(), run.difficulty.name().into());
         request.insert("index".to_owned(), run.index.into());
         request.insert("base_seed".to_owned(), run.base_seed.into());
-        // Requests have seeds of 63 bits.
+        // Seeds in requests have 63 bits.
         request.insert("seed".to_owned(), (run.sampling_seed(study) >> 1).into());
         Value::Object(request)
     }
@@ -254,13 +273,21 @@ impl DaemonSystem {
         let problem = run.instance().problem();
         record.set_problem(problem.as_ref());
         record.reference_steps = problem.reference().steps;
+
         let request = self.request(run, study);
-        // A request that is sent again must not start a second run; another session's must.
+        // Sending a request again must not start a second run, but another session's must start
+        // one.
         let text = format!("{}{request}{}", record.started_at, record.system);
         let key = format!("study-{:016x}", prime_bench::fnv1a(text.bytes()));
+
+        // Each attempt begins with the same daemon, which knows the run by its key if it was
+        // accepted there.
         let Daemons { urls, next, .. } = self.daemons.as_ref();
         let first = next.fetch_add(1, Ordering::Relaxed);
+
         let (mut pause, mut reason) = (PAUSES.1, String::new());
+        // Limited: while other runs succeed, `patience` never ends for one that is put off each
+        // time.
         for _ in 0..ATTEMPTS_MAX {
             for offset in 0..urls.len() {
                 let url = &urls[(first + offset) % urls.len()];
@@ -274,9 +301,11 @@ impl DaemonSystem {
                     Err(NotDone::Later(message)) => reason = format!("{url}: {message}"),
                 }
             }
+
             if self.daemons.answered().elapsed() > self.daemons.patience {
                 break;
             }
+
             sleep(pause).await;
             pause = (2 * pause).min(PAUSE_MAX);
         }
@@ -297,12 +326,14 @@ fn recorded(
     record.checked_kinds = daemon.checked_kinds.join(",");
     record.config_hash = daemon.config_hash;
     record.machine = format!("daemon at {url}");
+
     let digests = daemon
         .engines
         .iter()
         .filter_map(|(engine, digest)| Some(format!("{engine} {}", digest.as_ref()?)));
     let digests: Vec<String> = digests.collect();
     record.model_digest = (!digests.is_empty()).then(|| digests.join(", "));
+
     record.wall_ms = daemon.wall_ms as f64;
     record.steps = daemon.steps;
     record.proposals = daemon.proposals;
@@ -311,14 +342,18 @@ fn recorded(
     record.backtracks = daemon.backtracks;
     record.pops = daemon.pops;
     record.rounds = daemon.rounds;
+
     record.trajectories = daemon.trajectories;
     record.prompt_tokens = daemon.tokens.prompt;
     record.completion_tokens = daemon.tokens.completion;
+
     let failed = daemon.outcome.as_deref() == Some(Ending::AgentFailed(String::new()).name());
     record.failure = daemon
         .failure
         .or_else(|| daemon.answer.is_none().then(|| daemon.outcome.unwrap_or(daemon.status)));
+
     let allowed = |kind: &String| study.kinds.iter().any(|allowed| allowed.name() == kind);
+    // The study's figures would not be comparable, so the run is not judged.
     if let Some(kind) = daemon.checked_kinds.iter().find(|kind| !allowed(kind)) {
         record.failure =
             Some(format!("{url}: the verifier saw {kind}, which `study.kinds` does not allow"));
@@ -327,6 +362,7 @@ fn recorded(
     if failed {
         return record;
     }
+
     record.verified = daemon.verified;
     record.agreement = daemon.answer.is_some().then_some(daemon.agreement);
     record.votes = daemon.votes.first().map(|ballot| ballot.votes);

@@ -35,11 +35,13 @@ pub struct Contestant {
     pub provenance: Provenance,
 }
 
-/// Makes runs, so many at a time, and hands each over as it ends; `contestants` has the systems of
-/// the runs at their places. A run whose agents failed for good is handed over as not measured.
+/// Executes runs, at most `concurrent` at a time, and passes each record to `on_record` as its run
+/// ends. The runs' system numbers are indexes into `contestants`. A run whose agents failed
+/// permanently is recorded as not measured.
 ///
 /// # Errors
-/// The first of `on_record`; no other run is started then. When the runtime ends before the runs.
+/// The first error of `on_record`, after which no other run is started; [`RuntimeEnded`] if the
+/// runtime ends before the runs.
 pub async fn run_study<E>(
     study: &Study,
     contestants: &[Option<Contestant>],
@@ -57,6 +59,7 @@ where
             let Contestant { system, provenance } =
                 contestant.expect("invariant: every system that has runs is in the list");
             let record = run.record(study, provenance, jiff::Timestamp::now().to_string());
+
             match system {
                 StudySystem::Run(system) => system.run(&run, study, record).await,
                 StudySystem::OneShot(system) => Ok(system.answer(&run, study, record).await),
@@ -64,6 +67,8 @@ where
             }
         }
     };
+
+    // A slow run must not hold up the records of the others.
     let mut records = stream::iter(runs.iter().map(one)).buffer_unordered(concurrent.max(1));
     while let Some(record) = records.next().await {
         on_record(record?)?;
@@ -74,10 +79,12 @@ where
 /// Completes the record of a run that ended with or without an answer: the benchmark judges it.
 fn judged(run: &AskedRun, answer: Option<Value>, trace: &RunTrace, mut record: Record) -> Record {
     record.status = Status::Measured;
+
     record.answer = answer.as_ref().map(ToString::to_string);
     let lines = trace.lines_for(answer.as_ref());
     let actions: Option<ActionList> = lines.map(|lines| lines.iter().map(|line| &**line).collect());
     let body = Body::Structured { actions, answer };
+
     record.set_judgement(&judge(&Submission { id: run.instance(), body }, Kinds::ALL));
     record
 }

@@ -19,10 +19,11 @@ pub struct OneShotSystem {
     pub style: Style,
     pub temperature: f32,
     pub top_p: f32,
-    /// Of the answer.
+    /// Most tokens of the answer.
     pub max_tokens: u32,
-    /// As many as its servers take at a time, in all systems of the pool: a run's time does not
-    /// include the others', and none waits in the pool's queue until it is given up.
+    /// One permit for each request that the pool's servers take at once, shared by all systems of
+    /// the pool: a run's time then excludes the wait for others, and no request times out in the
+    /// pool's queue.
     pub places: Arc<Semaphore>,
 }
 
@@ -30,6 +31,7 @@ impl OneShotSystem {
     pub(super) async fn answer(&self, run: &AskedRun, study: &Study, mut record: Record) -> Record {
         let problem = run.instance().problem();
         record.set_problem(problem.as_ref());
+
         let request = CompletionRequest {
             sampling: Sampling {
                 temperature: self.temperature,
@@ -39,13 +41,19 @@ impl OneShotSystem {
             max_tokens: self.max_tokens,
             ..CompletionRequest::raw(run.task.spec().slug, whole(problem.as_ref(), self.style))
         };
+
         let place = self.places.acquire().await.expect("invariant: nobody closes it");
+
         let started = Instant::now();
         let completion = self.model.complete(request).await;
+
         record.wall_ms = started.elapsed().as_secs_f64() * 1e3;
+        // Judging needs no server.
         drop(place);
+
         record.executor_ms = Some(record.wall_ms);
         record.reference_steps = problem.reference().steps;
+
         let completion = match completion {
             Ok(completion) => completion,
             Err(error) => {
@@ -53,6 +61,7 @@ impl OneShotSystem {
                 return record;
             }
         };
+
         record.status = Status::Measured;
         record.proposals = 1;
         (record.rounds, record.trajectories) = (1, 1);
@@ -60,10 +69,12 @@ impl OneShotSystem {
         record.completion_tokens = completion.usage.completion;
         record.failure =
             completion.is_truncated.then(|| format!("cut after {} tokens", self.max_tokens));
+
         let submission = Submission { id: run.instance(), body: Body::Text(completion.text) };
         let judgement = judge(&submission, Kinds::ALL);
         record.set_judgement(&judgement);
         record.steps = judgement.steps.unwrap_or_default();
+
         record
     }
 }

@@ -13,14 +13,14 @@ use crate::evaluation::comparison::System;
 use crate::evaluation::running_system::{RunningSystem, RuntimeEnded};
 use prime_runtime::RuntimePlan;
 
-/// Concurrent turns of a cell. The runs at a time limit them, so that no run queues before the
-/// engine on the clock of its budget.
+/// Concurrent turns of a cell: more than are ever needed. The number of concurrent runs is the
+/// limit, so that no run spends its wall-clock budget in a queue before the engine.
 const TURNS_IN_FLIGHT: u32 = 4_096;
 
 /// A running system.
 pub struct RunSystem {
     running: RunningSystem,
-    /// Proposals of a run; follows from the reference's steps without it.
+    /// Budget of proposals of a run; `None` derives it from the reference's steps.
     steps_max: Option<u64>,
 }
 
@@ -37,9 +37,12 @@ impl RunSystem {
         record: Record,
     ) -> Result<Record, RuntimeEnded> {
         let problem = run.instance().problem();
+
         let mut plan = self.running.plan(problem.as_ref());
+
         plan.budget.steps = self.steps_max.unwrap_or(plan.budget.steps);
         let trace = Arc::new(RunTrace::default());
+
         let (outcome, seconds) =
             self.running.run(&problem, plan, run.sampling_seed(study), trace.clone()).await?;
         Ok(recorded(
@@ -61,6 +64,7 @@ fn recorded(
     mut record: Record,
 ) -> Record {
     record.set_problem(problem);
+
     record.steps = outcome.steps;
     record.proposals = outcome.proposals;
     record.retries = outcome.retries;
@@ -71,16 +75,20 @@ fn recorded(
     record.trajectories = outcome.trajectories;
     record.prompt_tokens = outcome.usage.prompt;
     record.completion_tokens = outcome.usage.completion;
+
     set_times(&mut record, trace.times());
+
     record.failure = match &outcome.ending {
         Ending::Agreed => None,
         Ending::AgentFailed(reason) => Some(reason.clone()),
         ending => outcome.answer.is_none().then(|| ending.name().to_owned()),
     };
+    // The run does not count as measured, but its reference's steps show how far it had to go.
     if matches!(outcome.ending, Ending::AgentFailed(_)) {
         record.reference_steps = problem.reference().steps;
         return record;
     }
+
     record.verified = outcome.verified;
     record.agreement = outcome.answer.is_some().then_some(outcome.agreement);
     record.votes = outcome.votes.first().map(|ballot| ballot.votes);
@@ -91,6 +99,7 @@ fn set_times(record: &mut Record, times: Times) {
     record.executor_ms = Some(times.executor_ms);
     record.verifier_ms = Some(times.verifier_ms);
     record.coordinator_ms = Some(times.coordinator_ms);
+
     let work = times.executor_ms + times.verifier_ms + times.coordinator_ms;
     let all = work + times.between_ms;
     record.coordination_share = (all > 0.0).then(|| times.between_ms / all);

@@ -16,7 +16,7 @@ pub struct Times {
     pub executor_ms: f64,
     pub verifier_ms: f64,
     pub coordinator_ms: f64,
-    /// On the way between agents, mailboxes included.
+    /// Between agents, time in mailboxes included.
     pub between_ms: f64,
 }
 
@@ -44,10 +44,11 @@ struct Trajectory {
 }
 
 impl Trajectory {
-    /// A judged proposal at a depth. Returns whether it is the first retry of its step.
+    /// Adds a judged proposal at a depth. Returns whether it is the first retry of its step.
     fn step(&mut self, depth: usize, line: &str, decision: Decision) -> bool {
         // Popped states took their lines with them.
         self.lines.truncate(depth);
+
         match decision {
             Decision::Proceed => {
                 self.lines.push(line.into());
@@ -70,7 +71,7 @@ struct Seen {
     times: Times,
 }
 
-/// What this needs of a line of a daemon's trace.
+/// The fields of a line of a daemon's trace that are used here.
 #[derive(Deserialize)]
 pub struct TraceEvent {
     event: String,
@@ -94,7 +95,7 @@ impl RunTrace {
         read(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes a line of a recorded trace; lines of other events say nothing here.
+    /// Reads a line of a recorded trace; ignores other events.
     pub fn read_line(&self, line: &TraceEvent) {
         let key = (line.round, line.trajectory);
         self.seen(|seen| match (line.event.as_str(), &line.action, line.decision) {
@@ -110,7 +111,7 @@ impl RunTrace {
         });
     }
 
-    /// Steps that were retried once or more, of all trajectories.
+    /// Steps that were retried at least once, over all trajectories.
     pub fn steps_retried(&self) -> u64 {
         self.seen(|seen| seen.steps_retried)
     }
@@ -124,12 +125,14 @@ impl RunTrace {
     pub fn lines_for(&self, answer: Option<&Value>) -> Option<Vec<Box<str>>> {
         self.seen(|seen| {
             let trajectories = seen.trajectories.values();
+
             let found = match answer {
                 Some(answer) => {
                     trajectories.rev().find(|trajectory| trajectory.answer.as_ref() == Some(answer))
                 }
                 None => trajectories.max_by_key(|trajectory| trajectory.lines.len()),
             };
+
             found.map(|trajectory| trajectory.lines.clone()).filter(|lines| !lines.is_empty())
         })
     }
@@ -149,6 +152,7 @@ impl Observer for RunTrace {
                 if let Some(timing) = timing {
                     seen.times.add(timing);
                 }
+
                 let trajectory = seen.trajectories.entry((*round, *trajectory)).or_default();
                 let is_first_retry = trajectory.step(*depth, &proposal.line, *decision);
                 seen.steps_retried += u64::from(is_first_retry);

@@ -54,8 +54,10 @@ fn every_run_is_recorded_once_and_judged() {
             None,
         )))
     });
+
     let keys: BTreeSet<Key> = records.iter().map(Record::key).collect();
     assert_eq!((records.len(), keys.len()), (8, 8));
+
     for record in &records {
         assert!(record.right && record.verified, "{record:?}");
         assert_eq!(record.status, Status::Measured);
@@ -94,6 +96,7 @@ fn wrong_steps_are_found_where_nobody_checks() {
             None,
         )))
     });
+
     let wrong: Vec<&Record> = records.iter().filter(|record| !record.right).collect();
     assert!(!wrong.is_empty(), "half of all steps are wrong");
     for record in wrong {
@@ -129,7 +132,8 @@ impl Model for Rote {
 
 fn one_shot(answer: Result<&'static str, &'static str>) -> Vec<Record> {
     let study = study(
-        "[[system]]\nname = \"baseline\"\nprompt = \"baseline\"\npool = \"mine\"\nmax_tokens = 77\n",
+        "[[system]]\nname = \"baseline\"\nprompt = \"baseline\"\npool = \"mine\"\n\
+         max_tokens = 77\n",
     );
     records(&study, || {
         StudySystem::OneShot(OneShotSystem {
@@ -174,11 +178,14 @@ fn outputs_made_elsewhere_are_judged() {
     let line = |index: u32, answer: &str| {
         format!("{{\"id\":\"tower-of-hanoi/easy/{index:03}\",\"output\":\"{answer}\"}}\n")
     };
+
     std::fs::write(&path, line(0, "none") + &line(0, "none") + &line(3, "none")).unwrap();
+
     let records = records_of_answers(&path, &study, 0, &provenance()).unwrap();
     let keys: Vec<_> =
         records.iter().map(|record| (record.index, record.repeat, record.right)).collect();
     assert_eq!(keys, [(0, 0, false), (0, 1, false), (3, 0, false)]);
+
     for (text, expected) in [
         (line(4, "none"), "line 1: tower-of-hanoi/easy/004 was not asked"),
         (line(0, "a").repeat(3), "line 3: tower-of-hanoi/easy/000 was not asked (or more often"),

@@ -114,6 +114,7 @@ async fn tasks_are_added_up() {
             Verdicts::of(&RulesVerifier::new(Kinds::NONE), LogProbability::Verdict, &steps).await,
         );
     }
+
     let row = VerifierRow::new("none", None, &all);
     assert_eq!(counts(&row)[0], (0, 20));
     assert_eq!(counts(&row)[2], (20, 20));

@@ -26,18 +26,22 @@ fn without_errors_every_strategy_is_right() {
     let escalation = ["small=scripted", "large=reference"]
         .map(|set| ["--set".to_owned(), format!("agents.executor.escalation.{set}")]);
     let escalation: Vec<&str> = escalation.iter().flatten().map(String::as_str).collect();
+
     let figures = strategies(
         "0",
         &[&escalation[..], &["--verifier", "strict", "--verifier", "none", "--by-task"]].concat(),
     );
+
     assert_eq!((&figures["tasks"], &figures["instances"]), (&json!(["tower-of-hanoi"]), &json!(3)));
     assert!(figures["notes"].to_string().contains("not a model"), "{figures}");
     let rows = rows(&figures);
+
     // The baseline, five strategies with two verifiers, but for the variants; each for the task and
     // for all.
     assert_eq!(rows.len(), 2 * (1 + 5 * 2 + 4));
     assert!(rows.iter().any(|row| row["executor"] == "escalation"));
     assert_eq!((&rows[0]["is_baseline"], &rows[0]["verifier"]), (&json!(true), &json!("none")));
+
     for row in rows {
         assert_eq!((&row["accuracy"]["count"], &row["failed"]), (&json!(3), &json!(0)), "{row}");
         let verified = if row["verifier"] == "strict" { 3 } else { 0 };
@@ -96,6 +100,7 @@ fn verifiers_are_compared_on_the_same_steps() {
             (row[share]["count"].as_u64().unwrap(), row[share]["of"].as_u64().unwrap())
         })
     };
+
     assert_eq!(counts(of("reference")), [(0, 3), (0, 3), (0, 3)]);
     assert_eq!(
         counts(of("strict")),
@@ -112,6 +117,7 @@ fn overhead_has_a_sequential_and_a_concurrent_row_for_each_kind() {
     let printed =
         done(&["bench", "overhead", "--turns", "20", "--side-by-side", "4", "--output", "json"])
             .json(0);
+
     let rows = printed.as_array().expect("rows");
     for (role, kind) in [
         ("executor", "scripted"),
@@ -128,6 +134,7 @@ fn overhead_has_a_sequential_and_a_concurrent_row_for_each_kind() {
             [1, 4],
             "{kind}"
         );
+
         for row in of {
             assert_eq!(row["turns"], 20);
             let figure = |name: &str| row[name].as_f64().unwrap();
@@ -135,6 +142,7 @@ fn overhead_has_a_sequential_and_a_concurrent_row_for_each_kind() {
             assert!(figure("turns_per_second") > 0.0 && row["failure"].is_null(), "{row}");
         }
     }
+
     // There may be no Python: then the row says why there are no figures.
     let programs = rows.iter().filter(|row| row["kind"].as_str().unwrap().starts_with("process"));
     for row in programs {

@@ -19,6 +19,7 @@ fn right(task: &str, instances: &str) -> Vec<Value> {
         "--out",
         "-",
     ];
+
     let printed = done(&arguments);
     assert_eq!(printed.code, 0, "{}", printed.stderr);
     printed.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -34,11 +35,14 @@ fn judged(text: &str, more: &[&str]) -> (Value, Vec<Value>) {
     let details = folder.path().join("details.jsonl");
     let arguments =
         ["bench", "check", shown(&path), "--output", "json", "--details", shown(&details)];
+
     let checked = done(&[&arguments[..], more].concat());
     let report: Value =
         serde_json::from_str(&checked.stdout).unwrap_or_else(|_| panic!("{}", checked.stderr));
+
     let findings = report["findings"].as_array().unwrap().len();
     assert_eq!(checked.code, i32::from(findings > 0), "{}", checked.stderr);
+
     let details = std::fs::read_to_string(details).unwrap();
     (report, details.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
 }
@@ -63,25 +67,34 @@ fn generated_traces_are_right_in_every_respect() {
 
 #[test]
 fn each_fault_is_found_at_its_step_with_its_type() {
-    // One instance an output; each gets the fault of its place.
+    // One instance per output, each with another fault.
     let outputs = right("bubble-sort", "9");
     let actions = |place: usize| outputs[place]["actions"].as_array().unwrap().clone();
-    let put = |place: usize, actions: Vec<Value>| json!({"id": outputs[place]["id"], "actions": actions, "answer": outputs[place]["answer"]});
+    let put = |place: usize, actions: Vec<Value>| {
+        json!({
+            "id": outputs[place]["id"], "actions": actions, "answer": outputs[place]["answer"],
+        })
+    };
     let changed = |place: usize, at: usize, line: &str| {
         let mut actions = actions(place);
         actions[at] = line.into();
         put(place, actions)
     };
+
     let mut early = actions(1);
     let cut = early.len() - 4;
     early.truncate(cut);
+
     let mut late = actions(2);
     late.push("done".into());
     let end = late.len() - 1;
+
     let mut repeated = actions(3);
     repeated.insert(1, repeated[0].clone());
+
     let mut wrong_answer = outputs[8].clone();
     wrong_answer["answer"]["swaps"] = (outputs[8]["answer"]["swaps"].as_u64().unwrap() + 1).into();
+
     let cases = [
         (changed(0, 2, "compare 1 2"), 2, "format"),
         (put(1, early), cut, "termination"),
@@ -93,8 +106,10 @@ fn each_fault_is_found_at_its_step_with_its_type() {
         (changed(7, 0, "swap 2 6"), 0, "invariant"),
         (wrong_answer.clone(), outputs[8]["actions"].as_array().unwrap().len(), "carryover"),
     ];
+
     let text = lines(&cases.iter().map(|(output, ..)| output.clone()).collect::<Vec<_>>());
     let (report, verdicts) = judged(&text, &[]);
+
     for ((output, step, error), verdict) in cases.iter().zip(&verdicts) {
         assert_eq!(verdict["id"], output["id"]);
         let first = &verdict["first_error"];
@@ -104,12 +119,14 @@ fn each_fault_is_found_at_its_step_with_its_type() {
             "{verdict}"
         );
     }
+
     assert_eq!(
         report["overall"]["stages"]["semantic"],
         0.0 + 1.0 / 9.0,
         "only the last trace is right"
     );
     assert_eq!(report["overall"]["correct"], 8, "and only its answer is wrong");
+
     // The share of right states: all but the last four, of the second output.
     let steps = outputs[1]["steps"].as_f64().unwrap();
     let partial = verdicts[1]["partial_credit"].as_f64().unwrap();
@@ -125,6 +142,7 @@ fn free_text_is_read_and_stages_fail_in_order() {
     };
     let said = |place: usize, text: String| json!({"id": outputs[place]["id"], "output": text});
     let answer = |place: usize| outputs[place]["answer"].to_string();
+
     let text = lines(&[
         said(
             0,
@@ -135,11 +153,13 @@ fn free_text_is_read_and_stages_fail_in_order() {
         said(3, format!("<actions>\nfirst compare\n</actions><answer>{}</answer>", answer(3))),
         said(4, "<answer>{\"sorted\": [1, 2]}</answer>".to_owned()),
     ]);
+
     let (report, verdicts) = judged(&text, &[]);
     let stages = |verdict: &Value| {
         ["format", "syntax", "semantic", "result"]
             .map(|stage| verdict[stage].as_str().unwrap().to_owned())
     };
+
     let wanted = [
         ["passed", "passed", "passed", "passed"],
         ["passed", "passed", "not-judged", "passed"],
@@ -147,14 +167,17 @@ fn free_text_is_read_and_stages_fail_in_order() {
         ["passed", "failed", "failed", "passed"],
         ["passed", "failed", "not-judged", "failed"],
     ];
+
     for (verdict, wanted) in verdicts.iter().zip(wanted) {
         assert_eq!(stages(verdict), wanted.map(str::to_owned), "{verdict}");
     }
+
     let rate = |stage: &str| report["overall"]["stages"][stage].as_f64().unwrap();
     assert_eq!(
         [rate("format"), rate("syntax"), rate("semantic"), rate("result")],
         [0.8, 0.4, 0.4, 0.4]
     );
+
     let faithful: Vec<_> =
         verdicts.iter().map(|verdict| verdict["faithful"].as_bool().unwrap()).collect();
     assert_eq!(faithful, [true, true, false, true, false]);
@@ -177,11 +200,14 @@ fn invalid_lines_are_named_and_the_rest_is_judged() {
         good[1].to_string(),
     ]
     .join("\n");
+
     let mut bytes = text.into_bytes();
     bytes.extend_from_slice(b"\n{\"id\":\"bubble-sort/easy/006\",\"output\":\"\xff\"}\n");
+
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("outputs.jsonl");
     std::fs::write(&path, bytes).unwrap();
+
     let checked = done(&["bench", "check", shown(&path), "--output", "json"]);
     let report = checked.json(1);
     let findings: Vec<(u64, &str)> = report["findings"]
@@ -190,6 +216,7 @@ fn invalid_lines_are_named_and_the_rest_is_judged() {
         .iter()
         .map(|finding| (finding["line"].as_u64().unwrap(), finding["problem"].as_str().unwrap()))
         .collect();
+
     let wanted = [
         (2, "not a JSON object"),
         (4, "unknown task"),
@@ -199,6 +226,7 @@ fn invalid_lines_are_named_and_the_rest_is_judged() {
         (8, "judged before"),
         (10, "not UTF-8"),
     ];
+
     assert_eq!(findings.len(), wanted.len(), "{findings:?}");
     for ((line, problem), (wanted_line, part)) in findings.iter().zip(wanted) {
         assert!(
@@ -206,6 +234,7 @@ fn invalid_lines_are_named_and_the_rest_is_judged() {
             "{line} {problem}: {wanted_line} {part}"
         );
     }
+
     assert_eq!(report["overall"]["submissions"], 2);
     assert!(checked.stderr.contains("line 2: "), "{}", checked.stderr);
     done(&["bench", "check", "/nowhere.jsonl"]).refused(&["/nowhere.jsonl"]);
@@ -220,6 +249,7 @@ fn lines_of_another_base_seed_are_not_judged() {
         (&json!(0), Some(3))
     );
     assert_eq!(report["accuracy_of_tasks"].to_string(), "0.0", "of no tasks");
+
     let problem = report["findings"][0]["problem"].as_str().unwrap();
     assert!(
         problem.contains("base seed 42, not 43") && problem.contains("--base-seed 42"),
@@ -232,12 +262,15 @@ fn a_trace_beyond_the_limit_is_cut_off_there() {
     let mut output = right("bubble-sort", "1").remove(0);
     let steps = output["steps"].as_u64().unwrap();
     let n = output["input"]["a"].as_array().unwrap().len() as u64;
+
     let actions = output["actions"].as_array_mut().unwrap();
     let last = actions.pop().unwrap();
     actions.extend((0..200_000).map(|_| Value::from("cmp 0 1")));
     actions.push(last);
+
     let (_, verdicts) = judged(&lines(&[output]), &["--kinds", "format,terminal"]);
     let verdict = &verdicts[0];
+
     // A trace of n values has at most n² lines; what comes after is not looked at.
     let first = &verdict["first_error"];
     assert_eq!(

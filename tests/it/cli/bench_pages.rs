@@ -8,6 +8,7 @@ fn the_list_names_all_tasks_of_the_paper() {
     let tasks = list.as_array().expect("a list");
     assert_eq!(tasks.len(), 86);
     assert!(tasks.iter().enumerate().all(|(id, task)| task["id"] == id));
+
     // The paper's categories with their numbers of tasks.
     let categories = [
         ("comparison-sorting", 15),
@@ -23,6 +24,7 @@ fn the_list_names_all_tasks_of_the_paper() {
         ("data-structures", 6),
         ("system-simulation", 8),
     ];
+
     for (category, count) in categories {
         assert_eq!(
             tasks.iter().filter(|task| task["category"] == category).count(),
@@ -33,6 +35,7 @@ fn the_list_names_all_tasks_of_the_paper() {
             done(&["bench", "list", "--category", category, "--output", "json"]).json(0);
         assert_eq!(of_category.as_array().map(Vec::len), Some(count), "{category}");
     }
+
     assert_eq!(tasks[0]["paper"]["steps"], 1_000_000);
     assert_eq!(tasks[0]["constraints"][0]["name"], "format");
     assert!(done(&["bench", "list"]).stdout.contains("86 tasks"));
@@ -52,6 +55,7 @@ fn a_page_shows_the_worked_example() {
     ] {
         assert!(page.stdout.contains(part), "{part}: {}", page.stdout);
     }
+
     let json = done(&["bench", "show", "bubble-sort", "--output", "json"]).json(0);
     assert_eq!(json["page"]["example"]["steps"], 15);
     assert!(json["grammar"].as_str().is_some_and(|grammar| grammar.starts_with("action ::=")));
@@ -72,12 +76,14 @@ fn prompts_come_in_every_style() {
             && structured.contains("EXAMPLES:")
             && structured.contains("<actions>")
     );
+
     let bare = prompt("structured", &["--without", "constraints,examples,format,verification"]);
     assert!(
         !bare.contains("CONSTRAINTS:")
             && !bare.contains("EXAMPLES:")
             && !bare.contains("<actions>")
     );
+
     assert!(prompt("sorting", &[]).contains("INPUT: array=["));
     assert!(prompt("compact", &["--step", "3"]).starts_with("bubble-sort "));
     let verifier = prompt("verifier", &["--step", "1", "--action", "pass"]);

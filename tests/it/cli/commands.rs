@@ -15,6 +15,7 @@ fn the_doctor_says_what_was_found_and_what_to_do() {
     let report =
         done(&["doctor", "--set", "engines.tiny.model=/nowhere/model.gguf", "--set", &bind]);
     assert_eq!(report.code, 1, "{}", report.stdout);
+
     let line = |part: &str| {
         report
             .stdout
@@ -22,12 +23,14 @@ fn the_doctor_says_what_was_found_and_what_to_do() {
             .find(|line| line.contains(part))
             .unwrap_or_else(|| panic!("{part}: {}", report.stdout))
     };
+
     assert!(line("cpu:").contains("cores"));
     assert!(
         line("engine tiny").starts_with("FAIL")
             && line("engine tiny").contains("/nowhere/model.gguf")
     );
     assert!(line("port:").starts_with("FAIL") && line("port:").contains("server.bind"));
+
     drop(taken);
     let report =
         done(&["doctor", "--set", "engines.tiny.model=/nowhere/model.gguf", "--set", &bind]);
@@ -63,6 +66,7 @@ fn the_doctor_says_what_an_engine_would_take_without_loading_it() {
         let line = report.stdout.lines().find(|line| line.contains(part)).map(str::to_owned);
         line.unwrap_or_else(|| panic!("{part}: {}", report.stdout))
     };
+
     let account = line("memory for tiny");
     assert!(account.starts_with("ok"), "{account}");
     // Two layers of 64 keys and 64 values, 16 bits: 512 bytes a token. The weights are 115 392
@@ -95,6 +99,7 @@ fn the_configuration_shown_is_the_configuration_meant() {
     let shown_first = done(&[&["config", "show"][..], &changed, &REFERENCE].concat());
     assert_eq!(shown_first.code, 0, "{}", shown_first.stderr);
     assert!(shown_first.stdout.contains("fanout = 3"));
+
     let (_folder, path) = file("shown.toml", &shown_first.stdout);
     let shown_again = done(&["config", "show", "--config", shown(&path)]);
     assert_eq!(shown_again.stdout, shown_first.stdout);

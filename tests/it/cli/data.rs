@@ -14,6 +14,7 @@ fn each_kind_has_a_card_and_a_file_for_each_task() {
         let written = done(&[&["data", kind, "--out", shown(&out)], &SMALL[..]].concat());
         assert_eq!(written.code, 0, "{}", written.stderr);
         assert!(written.stderr.contains(": 1 file, "), "{}", written.stderr);
+
         let card = fs::read_to_string(out.join("README.md")).unwrap();
         assert!(
             card.contains(&format!("pretty_name: PRIME-Bench {kind}\n"))
@@ -43,6 +44,7 @@ fn what_cannot_be_made_is_refused() {
     let refused = |arguments: &[&str], parts: &[&str]| {
         done(&[&["data"], arguments, &["--out", out]].concat()).refused(parts);
     };
+
     refused(&["sft", "--base-seed", "42"], &["--base-seed 42", "benchmark"]);
     refused(&["sft", "--style", "terse"], &["terse", "compact"]);
     refused(&["grpo", "--style", "compact"], &["compact", "structured"]);
@@ -60,6 +62,7 @@ fn what_cannot_be_made_is_refused() {
         &["sft", "--style", "baseline", "--lines-max", "1", "--task", "bubble-sort"],
         &["nothing to train on"],
     );
+
     done(&["data", "sft", "--out", "/proc/nowhere", "--task", "n-queens"])
         .refused(&["/proc/nowhere"]);
     done(&["data", "sft", "--out", "sft.parquet"]).refused(&["sft.parquet", "folder"]);

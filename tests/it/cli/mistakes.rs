@@ -59,13 +59,16 @@ fn servers_that_do_not_answer_are_named_before_a_run() {
         ];
         let sets: Vec<&str> =
             sets.into_iter().chain([upstreams.as_str()]).flat_map(|set| ["--set", set]).collect();
+
         let server = format!("{address} m: {reason}");
         for command in [&["run", "sudoku"][..], &["bench", "steps", "--task", "sudoku"]] {
             done(&[command, &sets].concat()).refused(&["pool `gpu`: no server answers", &server]);
         }
+
         let tried = done(&[&["agents", "try", "executor", "openai"], &sets[..]].concat());
         assert_eq!(tried.code, 1, "{}", tried.stderr);
         assert!(tried.stderr.contains(&server), "{}", tried.stderr);
+
         let doctor = done(&[&["doctor", "--no-load"], &sets[..]].concat());
         assert_eq!(doctor.code, 1, "{}", doctor.stderr);
         assert!(doctor.stdout.contains(&format!("FAIL  pool gpu, {server}")), "{}", doctor.stdout);
@@ -80,6 +83,7 @@ fn wrong_inputs() {
         "JSON",
         "line 1",
     ]);
+
     let missing = folder.path().join("missing.json");
     run(&[&["bubble-sort", "--input", shown(&missing)], &REFERENCE])
         .refused(&[shown(&missing), "cannot be read"]);
@@ -124,6 +128,7 @@ fn settings_that_are_out_of_range_or_misspelt() {
             "from 1 to 256",
         ]);
     }
+
     run(&[&["n-queens", "--set", "run.fan_out=2"], &REFERENCE])
         .refused(&["run.fan_out", "did you mean `run.fanout`?"]);
     run(&[&["n-queens", "--set", "fanout"], &REFERENCE]).refused(&["fanout", "--set run.fanout=4"]);
@@ -142,6 +147,7 @@ fn settings_that_are_out_of_range_or_misspelt() {
         "run.fanuot",
         "did you mean `run.fanout`?",
     ]);
+
     let missing = folder.path().join("missing.toml");
     run(&[&["n-queens", "--config", shown(&missing)], &REFERENCE])
         .refused(&[shown(&missing), "--config"]);

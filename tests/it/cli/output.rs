@@ -88,6 +88,7 @@ fn help_names_no_argument_without_a_description() {
             assert!(!is_bare || !next.trim().is_empty(), "{arguments:?}: {line}");
         }
     };
+
     for command in ["run", "serve", "bench", "runs", "doctor", "health", "mcp", "data"] {
         described(&[command]);
     }
@@ -131,8 +132,10 @@ fn an_interrupted_generation_says_what_it_leaves() {
     let mut child = prime(&[&["bench", "generate", "--out", shown(&out)], &tasks[..]].concat())
         .spawn()
         .unwrap();
+
     // The traces of the second task take much longer.
     until_written(&mut child, &out.join("bubble-sort.jsonl"));
+
     let (code, _, notes) = interrupted(child);
     assert_eq!(code, Some(130), "{notes}");
     assert!(
@@ -161,18 +164,22 @@ fn an_interrupted_check_reports_what_it_has_judged() {
     let mut child = prime(&["bench", "check", "-"]).stdin(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     let mut notes = BufReader::new(child.stderr.take().unwrap()).lines();
+
     // Repeated ids are findings, which show that the first lines are judged.
     (0..1024).for_each(|index| input.write_all(line(index).as_bytes()).unwrap());
     assert!(notes.next().unwrap().unwrap().contains("was judged before"));
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+
     // Its end is noticed between two lines.
     while input.write_all(line(0).as_bytes()).is_ok() {}
     let last = notes.map(Result::unwrap).last().unwrap();
     let ended = child.wait_with_output().unwrap();
+
     assert_eq!(
         (ended.status.code(), last.as_str()),
         (Some(130), "interrupted: 200 outputs judged")
     );
+
     let report = String::from_utf8(ended.stdout).unwrap();
     assert!(
         report.contains("bubble-sort") && report.contains("Accuracy: 0.0 % of the outputs"),
@@ -188,21 +195,26 @@ fn an_interrupted_measurement_prints_what_is_complete() {
     let mut arguments = vec!["bench", "solve", "--instances", "20", "--output", "json"];
     arguments.extend(REFERENCE.into_iter().chain(levels));
     arguments.extend(slugs.flat_map(|slug| ["--task", slug]));
+
     let mut child = prime(&arguments).spawn().unwrap();
     let mut notes = BufReader::new(child.stderr.take().unwrap()).lines();
     let first = notes.next().expect("a note on the first measurement").unwrap();
     assert!(first.contains("bubble-sort easy single pass"), "{first}");
+
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let last = notes.map(Result::unwrap).last().expect("a note on the interrupt");
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(130));
+
     let rows: Vec<Value> = serde_json::from_slice(&ended.stdout).expect("whole JSON");
+
     let done = last
         .strip_prefix("interrupted after ")
         .and_then(|text| text.strip_suffix(" of 516 measurements"));
     let done: usize =
         done.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{last:?}"));
     assert!(done > 0 && rows.len() < 516, "{} rows", rows.len());
+
     // What is complete, and perhaps the runs of the one under way.
     let (complete, under_way) = rows.split_at(done);
     assert!(

@@ -72,6 +72,7 @@ fn errors_are_drawn_caught_and_labelled() {
         &SCRIPTED,
         &["--set", "run.seed=5"],
     ];
+
     let result = run(&arguments).json(0);
     check_fields(&result);
     assert_eq!(result["instance"], "bubble-sort/easy/003");
@@ -91,6 +92,7 @@ fn an_answer_that_nobody_checked_is_not_verified() {
     assert_eq!((&result["verified"], &result["correct"]), (&json!(false), &json!(true)));
     assert_eq!((&result["verifier"], &result["checked_kinds"]), (&json!("none"), &json!([])));
     assert_eq!(result.get("verification"), None);
+
     let text =
         crate::binary::done(&[&["run", "long-division"][..], &REFERENCE, &none].concat()).stdout;
     assert!(text.contains("not verified (none: nothing)"), "{text}");
@@ -102,6 +104,7 @@ fn a_verifier_that_checks_transitions_is_labelled() {
     let result = run(&[&["n-queens"], &REFERENCE, &kinds]).json(0);
     assert_eq!(result["checked_kinds"], json!(["format", "transition"]));
     assert!(label_of(&result, "transitions").is_some(), "{result}");
+
     let result = run(&[&["n-queens"], &REFERENCE]).json(0);
     assert!(label_of(&result, "transitions").is_none(), "{result}");
 }
@@ -123,12 +126,14 @@ fn verification(arguments: &[&[&str]]) -> (Value, Value) {
 #[test]
 fn a_verified_result_says_what_its_verifier_looked_at_and_misses() {
     let steps = run(&[&["n-queens"], &REFERENCE]).json(0)["steps"].clone();
+
     let (rules, missed) = verification(&[&["n-queens"], &REFERENCE]);
     let kinds = json!(["format", "invariant", "terminal"]);
     assert_eq!(
         rules,
         json!({"verifier": "rules", "methods": ["rules"], "kinds": kinds, "steps": steps})
     );
+
     let count = |misses: &Value, name: &str| misses[name].as_u64().expect("a count");
     assert!(
         count(&missed, "found") <= count(&missed, "tried") && count(&missed, "tried") > 0,
@@ -170,12 +175,15 @@ fn a_likelihood_is_not_called_transition_and_was_not_measured() {
         "agents.verifier.verdict=likelihood",
         &pool,
     ];
+
     let mut arguments: Vec<&str> = sets.iter().flat_map(|set| ["--set", *set]).collect();
     let (_folder, path) = file("input.json", r#"{"n": 1, "from": 0, "to": 2}"#);
     arguments.extend(["--input", shown(&path)]);
+
     let (model, misses) = verification(&[&["tower-of-hanoi"], &REFERENCE, &arguments]);
     assert_eq!((&model["methods"], &model["kinds"]), (&json!(["likelihood"]), &json!(["format"])));
     assert_eq!((&model["steps"], misses), (&json!(1), Value::Null));
+
     let text =
         crate::binary::done(&[&["run", "tower-of-hanoi"][..], &REFERENCE, &arguments].concat())
             .stdout;
@@ -198,7 +206,9 @@ fn another_base_seed_gives_another_instance_and_its_name_says_so() {
 #[test]
 fn an_input_of_ones_own_is_an_input_object_or_an_instance_line() {
     let input = json!({"a": [3, 1, 2]});
-    let line = json!({"id": "x", "task": "bubble-sort", "difficulty": "easy", "input": input, "answer": null});
+    let line = json!({
+        "id": "x", "task": "bubble-sort", "difficulty": "easy", "input": input, "answer": null,
+    });
     for value in [input, line] {
         let (_folder, path) = file("input.json", &value.to_string());
         for given in [shown(&path), &value.to_string()] {
@@ -215,6 +225,7 @@ fn a_trace_has_every_proposal_and_the_end() {
     let arguments =
         ["bubble-sort", "--trace", shown(&path), "--set", "agents.executor.error_rate=0.2"];
     let result = run(&[&arguments, &SCRIPTED]).json(0);
+
     let text = std::fs::read_to_string(&path).unwrap();
     let lines: Vec<Value> =
         text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
@@ -225,7 +236,9 @@ fn a_trace_has_every_proposal_and_the_end() {
     assert_eq!(count("step"), result["proposals"]);
     assert_eq!(decided("backtrack"), result["backtracks"]);
     assert_eq!(count("voted"), result["rounds"]);
-    let end = json!({"event": "finished", "outcome": "agreed", "verified": true, "answer": result["answer"]});
+    let end = json!({
+        "event": "finished", "outcome": "agreed", "verified": true, "answer": result["answer"],
+    });
     assert_eq!(lines.last().unwrap(), &end);
     assert_eq!(lines[0], json!({"event": "started"}));
     assert!(lines[1]["action"].is_string() && lines[1]["score"].is_number(), "{}", lines[1]);

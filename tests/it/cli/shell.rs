@@ -39,19 +39,22 @@ fn completions_name_every_command() {
 fn completed_by_bash(lines: &[&[&str]]) -> Vec<Vec<String>> {
     let (_folder, script) = file("completions.bash", &done(&["completions", "bash"]).stdout);
     let mut program = format!(
-        "set -u\nsource {}\ncomplete_words() {{\n  COMP_WORDS=(\"$@\")\n  COMP_CWORD=$(($# - 1))\n  COMPREPLY=()\n  \
-         _prime__agents prime-agents \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD - 1]}}\"\n  \
-         echo \"${{COMPREPLY[@]}}\"\n}}\n",
+        "set -u\nsource {}\ncomplete_words() {{\n  COMP_WORDS=(\"$@\")\n  COMP_CWORD=$(($# - \
+         1))\n  COMPREPLY=()\n  _prime__agents prime-agents \"${{COMP_WORDS[COMP_CWORD]}}\" \
+         \"${{COMP_WORDS[COMP_CWORD - 1]}}\"\n  echo \"${{COMPREPLY[@]}}\"\n}}\n",
         shown(&script)
     );
+
     for words in lines {
         let quoted: Vec<_> = words.iter().map(|word| format!("'{word}'")).collect();
         program += &format!("complete_words prime-agents {}\n", quoted.join(" "));
     }
+
     let run = Command::new("bash").args(["--norc", "-c", &program]).output().expect("bash");
     let (stdout, stderr) =
         (String::from_utf8(run.stdout).unwrap(), String::from_utf8(run.stderr).unwrap());
     assert!(run.status.success() && stderr.is_empty(), "{stderr}");
+
     stdout
         .lines()
         .map(|line| line.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect())
@@ -75,6 +78,7 @@ fn bash_completes_commands_at_every_level_and_the_values_of_options() {
         (&["bench", "check", "x.jsonl", "--kinds", "inv"], &["invariant"]),
         (&["bench", "strategies", "--strategy", "gr"], &["greedy"]),
     ];
+
     let found = completed_by_bash(&cases.map(|(words, _)| words));
     for ((words, expected), found) in cases.iter().zip(&found) {
         assert_eq!(found, expected, "{words:?}");
@@ -91,6 +95,7 @@ fn every_command_has_a_page_of_the_manual() {
     let page = |name: &str| {
         std::fs::read_to_string(pages.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     };
+
     for command in COMMANDS {
         let page = page(&format!("prime-agents-{command}.1"));
         for section in
@@ -99,15 +104,18 @@ fn every_command_has_a_page_of_the_manual() {
             assert!(page.contains(section), "{command}: {section}");
         }
     }
+
     let nested = page("prime-agents-bench-check.1");
     assert!(
         nested.contains(".SH EXAMPLES") && nested.contains("\\[u2026]"),
         "nested commands too: {nested}"
     );
+
     for entry in std::fs::read_dir(&pages).unwrap() {
         let path = entry.unwrap().path();
         assert!(std::fs::read(&path).unwrap().is_ascii(), "{}", path.display());
     }
+
     let main = page("prime-agents.1");
     for part in [
         "serve",
@@ -143,6 +151,7 @@ fn health_reports_that_nobody_answers() {
             answer.stderr
         );
     }
+
     done(&["health", "--url", "https://localhost:1"])
         .refused(&["--url https://localhost:1", "http://HOST:PORT"]);
     done(&["health", "--set", "server.bind=127.0.0.1:0"]).refused(&["server.bind", "--url"]);

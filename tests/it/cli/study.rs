@@ -51,11 +51,13 @@ fn a_study_is_run_widened_reported_and_compared() {
     let records = folder.path().join("pair.jsonl");
     let first = run(&path, &records);
     assert!(first.code == 0 && first.stderr.contains("12 of 12 runs to do"), "{}", first.stderr);
+
     std::fs::write(&path, study(5)).expect("written");
     let second = run(&path, &records);
     assert!(second.stderr.contains("8 of 20 runs to do"), "{}", second.stderr);
     let third = run(&path, &records);
     assert!(third.stderr.contains("0 of 20 runs to do"), "{}", third.stderr);
+
     let all = keys(&records);
     assert_eq!((all.len(), all.iter().collect::<BTreeSet<_>>().len()), (20, 20));
 
@@ -81,6 +83,7 @@ fn a_study_is_run_widened_reported_and_compared() {
         "{}",
         compared.stderr
     );
+
     // A study is as good as itself.
     let same = done(&["study", "compare", shown(&records), shown(&records)]);
     assert!(
@@ -100,6 +103,7 @@ fn a_part_of_a_study_is_reported_without_its_pairs() {
         ["study", "run", shown(&path), "--records", shown(&records), "--system", "checked"];
     let part = done(&[&arguments[..], &SCRIPTED].concat());
     assert_eq!(part.code, 0, "{}", part.stderr);
+
     let report = ["study", "report", shown(&records), "--out", shown(&out)];
     let whole = done(&[&report[..], &["--study", shown(&path)]].concat());
     assert!(
@@ -108,6 +112,7 @@ fn a_part_of_a_study_is_reported_without_its_pairs() {
         whole.stderr
     );
     assert!(whole.code == 0 && out.join("report.html").is_file(), "{}", whole.stderr);
+
     done(&[&report[..], &["--pair", "unchecked=checked"]].concat())
         .refused(&["no system `unchecked`", "`checked`"]);
 }
@@ -116,6 +121,7 @@ fn a_part_of_a_study_is_reported_without_its_pairs() {
 fn a_killed_study_goes_on_without_repeating_or_losing_a_run() {
     let (folder, path) = file("pair.toml", &study(60));
     let records = folder.path().join("pair.jsonl");
+
     // Killed after the first records, several times.
     for _ in 0..3 {
         let arguments = [
@@ -130,6 +136,7 @@ fn a_killed_study_goes_on_without_repeating_or_losing_a_run() {
         child.kill().expect("killed");
         child.wait().expect("ended");
     }
+
     let last = run(&path, &records);
     assert_eq!(last.code, 0, "{}", last.stderr);
     let all = keys(&records);
@@ -146,6 +153,7 @@ fn mistakes_are_named() {
     let (folder, path) = file("pair.toml", &study(3).replace("tower-of-hanoi", "hanoi"));
     done(&["study", "check", shown(&path)])
         .refused(&["pair.toml: ask.tasks: unknown task \"hanoi\"", "tower-of-hanoi"]);
+
     std::fs::write(&path, study(3)).expect("written");
     let records = folder.path().join("pair.jsonl");
     let refused =
@@ -158,6 +166,7 @@ fn mistakes_are_named() {
     refused(&["report", shown(&records)], &["no records"]);
     refused(&["report", shown(&records), "--show", "T999"], &["no table or figure `T999`"]);
     refused(&["compare", "a", "b"], &["two files of records"]);
+
     // The verifier would see what the study does not allow.
     let seen = study(3) + "verifier = \"reference\"\n";
     std::fs::write(&path, seen).expect("written");
@@ -177,10 +186,12 @@ fn shipped_studies_are_good() {
             && listed.stdout.contains("smoke")
             && !listed.stdout.contains("cannot be used")
     );
+
     let runs = |file: &str| {
         done(&["study", "show", shown(&root.join(file)), "--output", "json"]).json(0)["runs"]
             .clone()
     };
+
     let engines = Settings::default().engines;
     let is_known =
         |slug: &str| engines.values().any(|engine| engine.has_learnt(slug) == Some(true));
@@ -191,6 +202,7 @@ fn shipped_studies_are_good() {
         "the headline is of all tasks that the shipped models know"
     );
     assert_eq!(runs("studies/cells.toml"), known * 3 * 12 * 3, "so are the cells");
+
     let schema = done(&["study", "schema"]).json(0);
     assert!(schema["properties"]["system"].is_object());
 }
@@ -211,6 +223,7 @@ fn a_plan_estimates_from_a_trial() {
         "json",
     ];
     let plan = done(&[&arguments[..], &SCRIPTED].concat()).json(0);
+
     assert_eq!(
         (plan["to_do"].as_u64(), plan["systems"][0]["trial_runs"].as_u64()),
         (Some(40), Some(2))

@@ -71,12 +71,15 @@ fn a_servers_texts_are_judged_for_each_prompt() {
     let daemon = server();
     let (folder, path) = file("prompts.toml", &PROMPTS.replace("INSTANCES", "12"));
     let out = folder.path().join("prompts.jsonl");
+
     let ran =
         done(&["study", "run", shown(&path), "--records", shown(&out), "--set", &pool(&daemon)]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
+
     let (records, right) = (records(&out), right(12));
     assert_eq!(records.len(), 24);
     assert!(right.contains(&true) && right.contains(&false), "{right:?}");
+
     for record in &records {
         assert_eq!(record["status"], "measured", "{record}");
         assert_eq!(record["format"], "passed", "an answer can be extracted: {record}");
@@ -102,10 +105,12 @@ fn a_server_that_dies_leaves_runs_that_are_not_measured_and_due_again() {
         let sets = patience.iter().flat_map(|set| ["--set", *set]);
         base.into_iter().chain(sets).map(str::to_owned).collect::<Vec<_>>()
     };
+
     let first = arguments(&pool(&daemon));
     let first: Vec<&str> = first.iter().map(String::as_str).collect();
     let mut child =
         prime(&[&first[..], &["--concurrent", "4"]].concat()).spawn().expect("the binary starts");
+
     while !std::fs::read_to_string(&out).is_ok_and(|text| text.lines().count() > 2) {
         assert!(
             child.try_wait().expect("a child").is_none(),
@@ -113,10 +118,12 @@ fn a_server_that_dies_leaves_runs_that_are_not_measured_and_due_again() {
         );
         std::thread::yield_now();
     }
+
     drop(daemon.kill());
     let ended = child.wait_with_output().expect("ended");
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert!(said.contains("were not measured, and are due at the next"), "{said}");
+
     let so_far = records(&out);
     let measured = so_far.iter().filter(|record| record["status"] == "measured").count();
     assert!(
@@ -124,15 +131,18 @@ fn a_server_that_dies_leaves_runs_that_are_not_measured_and_due_again() {
         "{measured} of {}",
         so_far.len()
     );
+
     for lost in so_far.iter().filter(|record| record["status"] == "not_measured") {
         assert!(lost["failure"].is_string() && lost["format"] == "not_judged", "{lost}");
     }
-    // Another server of the same model: what is left is made up for, and nothing twice.
+
+    // With another server of the same model the rest is measured, and nothing twice.
     let daemon = server();
     let again = arguments(&pool(&daemon));
     let again = done(&again.iter().map(String::as_str).collect::<Vec<_>>());
     let due = format!("{} of 400 runs to do", 400 - measured);
     assert!(again.code == 0 && again.stderr.contains(&due), "{}", again.stderr);
+
     let all = records(&out);
     assert_eq!(all.iter().filter(|record| record["status"] == "measured").count(), 400);
 }
@@ -158,11 +168,14 @@ fn daemons_share_the_runs_of_a_study() {
     let urls = daemons.each_ref().map(|daemon| daemon.url(""));
     let (folder, path) = file("runs.toml", RUNS);
     let out = folder.path().join("runs.jsonl");
+
     let run = ["study", "run", shown(&path), "--records", shown(&out)];
     let ran = done(&[&run[..], &["--url", &urls[0], "--url", &urls[1]]].concat());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
+
     let records = records(&out);
     assert_eq!(records.len(), 12);
+
     for record in &records {
         assert!(
             record["status"] == "measured" && record["right"] == true && record["verified"] == true,
@@ -182,12 +195,14 @@ fn daemons_share_the_runs_of_a_study() {
         );
         assert_eq!(record["version"], env!("CARGO_PKG_VERSION"));
     }
+
     for url in &urls {
         assert!(
             records.iter().any(|record| record["machine"] == format!("daemon at {url}")),
             "{url} did nothing"
         );
     }
+
     // The first part of the study is there already.
     let again = done(
         &[&run[..], &["--url", &urls[0], "--instances", "1", "--task", "bubble-sort"]].concat(),
@@ -206,6 +221,7 @@ fn killed_in_the_middle(
     let run =
         ["study", "run", shown(study), "--records", shown(out), "--url", &url, "--concurrent", "4"];
     let mut child = prime(&[&run[..], more].concat()).spawn().expect("the binary starts");
+
     while !std::fs::read_to_string(out).is_ok_and(|text| text.lines().count() > 2) {
         assert!(
             child.try_wait().expect("a child").is_none(),
@@ -213,6 +229,7 @@ fn killed_in_the_middle(
         );
         std::thread::yield_now();
     }
+
     (child, daemon.kill())
 }
 
@@ -225,9 +242,11 @@ fn runs_of_a_daemon_that_dies_are_not_measured_and_never_wrong() {
     let ended = child.wait_with_output().expect("ended");
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert!(said.contains("were not measured, and are due at the next"), "{said}");
+
     let so_far = records(&out);
     let (measured, lost): (Vec<_>, Vec<_>) =
         so_far.iter().partition(|record| record["status"] == "measured");
+
     assert!(
         measured.len() > 2 && !lost.is_empty() && so_far.len() == 400,
         "{} of {}",
@@ -243,12 +262,14 @@ fn runs_of_a_daemon_that_dies_are_not_measured_and_never_wrong() {
         lost.iter()
             .all(|record| record["failure"].as_str().is_some_and(|why| why.starts_with("http://")))
     );
-    // What is left is made up for elsewhere, and nothing twice.
+
+    // Another daemon measures the rest, and nothing twice.
     let daemon = Daemon::start(&[]);
     let again =
         done(&["study", "run", shown(&path), "--records", shown(&out), "--url", &daemon.url("")]);
     let due = format!("{} of 400 runs to do", lost.len());
     assert!(again.code == 0 && again.stderr.contains(&due), "{}", again.stderr);
+
     let all = records(&out);
     assert_eq!(all.iter().filter(|record| record["status"] == "measured").count(), 400);
 }
@@ -260,14 +281,17 @@ fn runs_wait_for_a_daemon_that_is_killed_and_started_again() {
     let daemon = Daemon::start(&[]);
     let bind = format!("server.bind={}", daemon.address);
     let (child, home) = killed_in_the_middle(&path, &out, daemon, &[]);
+
     let _daemon = Daemon::start_in(&home, &[&bind]);
     let ended = child.wait_with_output().expect("ended");
     assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+
     let records = records(&out);
     let keys: BTreeSet<_> = records
         .iter()
         .map(|it| format!("{} {} {}", it["system"], it["task"], it["index"]))
         .collect();
+
     assert_eq!((records.len(), keys.len()), (400, 400));
     assert!(records.iter().all(|record| record["status"] == "measured" && record["right"] == true));
 }
@@ -285,6 +309,7 @@ fn daemons_that_cannot_do_it_are_named() {
         "`run.stuck_after`",
         "without --url",
     ]);
+
     run(&["--url", "ftp://x"]).refused(&["--url ftp://x", "http://HOST:PORT"]);
     let address = daemon.url("");
     drop(daemon);

@@ -32,6 +32,7 @@ fn a_million_steps_take_seconds_and_little_memory() {
         "--set",
         "run.fanout=1",
     ];
+
     let started = Instant::now();
     let mut child = prime(&[&arguments[..], &REFERENCE].concat()).spawn().unwrap();
     let mut peak_kib = 0;
@@ -42,6 +43,7 @@ fn a_million_steps_take_seconds_and_little_memory() {
         peak_kib = status_of(&child, "VmHWM", 10).unwrap_or(peak_kib);
         std::thread::yield_now();
     }
+
     let result = Done::from(child.wait_with_output().unwrap()).json(0);
     assert_eq!(
         (&result["steps"], &result["verified"], &result["correct"]),
@@ -64,10 +66,12 @@ fn an_interrupt_ends_a_run_cleanly_with_what_is_known() {
         "--trace",
         shown(&trace),
     ];
+
     let limits = ["--set", "run.budget.steps=1000000000000"];
     let child = prime(&[&arguments[..], &limits, &REFERENCE].concat()).spawn().unwrap();
     let interrupt = 1 << (Signal::INT.as_raw() - 1);
     let started = Instant::now();
+
     // Under way: steps are written, and the signal has a handler.
     while std::fs::metadata(&trace).is_ok_and(|file| file.len() == 0)
         || !trace.exists()
@@ -76,16 +80,19 @@ fn an_interrupt_ends_a_run_cleanly_with_what_is_known() {
         assert!(started.elapsed() < PATIENCE, "not under way in time");
         std::thread::yield_now();
     }
+
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let result = Done::from(child.wait_with_output().unwrap()).json(1);
     assert_eq!((&result["outcome"], &result["verified"]), (&json!("cancelled"), &json!(false)));
     assert!(result["proposals"].as_u64().unwrap() > 0);
+
     let text = std::fs::read_to_string(&trace).unwrap();
     assert_eq!(
         text.lines().filter(|line| line.contains(r#""event":"step""#)).count() as u64,
         result["proposals"]
     );
     assert!(text.ends_with("\"verified\":false}\n"), "the trace is whole");
+
     let steps = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let committed = steps
         .filter(|step| step["decision"] == "proceed")
@@ -106,6 +113,7 @@ fn a_model_of_random_weights_ends_within_its_budget() {
     let path = folder.path().join("tiny.gguf");
     TinyModel::default().write(&path).unwrap();
     let model = format!("engines.tiny.model={}", path.display());
+
     let arguments = ["run", "dfa-simulation", "--output", "json", "--set", &model];
     let limits = [
         "run.budget.steps=200",
@@ -114,8 +122,10 @@ fn a_model_of_random_weights_ends_within_its_budget() {
         "engines.tiny.isolation=process",
     ];
     let sets: Vec<_> = limits.into_iter().flat_map(|limit| ["--set", limit]).collect();
+
     let done = Done::from(prime(&[&arguments[..], &sets].concat()).output().unwrap());
     assert!(done.code == 0 || done.code == 1, "{}", done.stderr);
+
     let result = done.json(done.code);
     assert_eq!(result["verified"] == json!(true), done.code == 0);
     assert!(result["failure"].is_null(), "{result}");

@@ -19,7 +19,9 @@ fn the_same_seed_gives_the_same_text_alone_and_in_company() {
     let on_cpu =
         EngineSpec { device: Device::Cpu.into(), ..spec(&fixture.model, Isolation::Thread) };
     let engine = Engine::start(on_cpu).expect("started");
+
     let alone = one(&engine, request("the answer is ", 7)).expect("generated");
+
     let requests = (0..8).map(|n| {
         request(if n % 2 == 0 { "the answer is " } else { "a longer prompt: 1 2 3 " }, 7 + n / 2)
     });
@@ -27,12 +29,14 @@ fn the_same_seed_gives_the_same_text_alone_and_in_company() {
         .into_iter()
         .collect::<Result<_, _>>()
         .expect("all generated");
+
     // The shape of a batch changes the low bits of the logits, which with so few tokens changes no
     // choice.
     assert_eq!(together[0].tokens, alone.tokens);
     assert_ne!(together[2].tokens, alone.tokens, "another seed");
     assert_ne!(together[1].tokens, alone.tokens, "another prompt");
     assert_eq!(alone.prompt_tokens, 15, "14 bytes and the begin-of-text token");
+
     let status = engine.status();
     assert!(status.ready && status.worker_pid.is_none() && status.in_flight == 0, "{status:?}");
     assert!(status.model.contains("tiny random") && !status.device.is_empty(), "{status:?}");
@@ -45,6 +49,7 @@ fn an_answer_is_counted_before_it_arrives() {
     for isolation in [Isolation::Thread, Isolation::Process] {
         let engine = Arc::new(Engine::start(spec(&fixture.model, isolation)).expect("started"));
         let mut generated = 0;
+
         for seed in 0..20 {
             let (sender, answers) = unbounded();
             let asked = Arc::clone(&engine);
@@ -54,6 +59,7 @@ fn an_answer_is_counted_before_it_arrives() {
                 drop(asked);
                 drop(sender.send((result, counts)));
             });
+
             let (result, counts) = answers.recv_timeout(PATIENCE).expect("an answer in time");
             generated += result.expect("generated").tokens.len() as u64;
             assert_eq!(
@@ -90,6 +96,7 @@ fn a_grammar_constrains_every_way_of_sampling() {
         top_p: if seed % 4 == 1 { 0.3 } else { 1.0 },
         seed,
     });
+
     let requests: Vec<Request> = samplings
         .map(|sampling| Request {
             grammar: Some(Arc::clone(&grammar)),
@@ -97,6 +104,7 @@ fn a_grammar_constrains_every_way_of_sampling() {
             ..request("say: ", 0)
         })
         .collect();
+
     let mut texts = std::collections::BTreeSet::new();
     for generation in ask(&engine, requests) {
         let generation = generation.expect("generated");
@@ -122,6 +130,7 @@ fn logprobs_are_those_of_a_teacher_forced_pass() {
         grammar: Some("root ::= [a-z]+".into()),
         ..request("what comes next? ", seed)
     });
+
     for generation in ask(&engine, free.chain(tempered).collect()) {
         let generation = generation.expect("generated");
         let exact = teacher_forced(&fixture.model, "what comes next? ", &generation.tokens)
@@ -131,6 +140,7 @@ fn logprobs_are_those_of_a_teacher_forced_pass() {
             assert!((f64::from(*got) - exact).abs() < 2e-2, "{got} instead of {exact}");
         }
     }
+
     let without = one(&engine, Request { logprobs: false, ..request("x", 0) }).expect("generated");
     assert!(without.logprobs.is_empty() && !without.tokens.is_empty());
 }
@@ -141,6 +151,7 @@ fn lengths_are_limited_and_impossible_ones_refused() {
     let engine = Engine::start(spec(&fixture.model, Isolation::Thread)).expect("started");
     let endless = Request { grammar: Some("root ::= [a-z]*  [A-Z]".into()), ..request("x", 0) };
     let greedy = Sampling::GREEDY;
+
     for max_tokens in [1, 2, 9] {
         let generation = one(&engine, Request { max_tokens, sampling: greedy, ..endless.clone() })
             .expect("generated");
@@ -148,16 +159,19 @@ fn lengths_are_limited_and_impossible_ones_refused() {
             assert_eq!(generation.tokens.len(), max_tokens as usize);
         }
     }
+
     assert_eq!(
         one(&engine, request(&"y".repeat(2047), 0)),
         Err(EngineError::PromptTooLong { tokens: 2048, limit: 2048 })
     );
+
     let long = Request { max_tokens: 100, ..request(&"y".repeat(2040), 0) };
     let fits = one(&engine, long).expect("the whole pool for one turn");
     assert!(
         fits.prompt_tokens == 2041 && fits.tokens.len() <= 7,
         "the prompt leaves room for seven tokens"
     );
+
     assert!(matches!(
         one(&engine, Request { max_tokens: 0, ..request("x", 0) }),
         Err(EngineError::BadRequest { .. })
@@ -177,16 +191,19 @@ fn wrong_grammars_fail_alone() {
         "root ::= (((",
         "\0root",
     ];
+
     let mut requests = vec![request("x", 1)];
     requests.extend(
         wrong.iter().map(|text| Request { grammar: Some((*text).into()), ..request("x", 1) }),
     );
     requests.push(request("x", 1));
+
     let answers = ask(&engine, requests);
     assert!(answers[0].is_ok() && answers[answers.len() - 1].is_ok());
     for (text, answer) in wrong.iter().zip(&answers[1..]).skip(1) {
         assert!(matches!(answer, Err(EngineError::Grammar { .. })), "{text:?}: {answer:?}");
     }
+
     // The empty rule is valid: the text ends at once.
     assert_eq!(answers[1].as_ref().map(|g| g.text.as_str()), Ok(""));
 }
@@ -201,11 +218,13 @@ fn more_requests_than_sequences_and_cells_are_all_answered() {
         ..spec(&fixture.model, Isolation::Process)
     };
     let engine = Engine::start(small).expect("started");
+
     let requests = (0..60).map(|n| request(&"z".repeat(1 + 7 * (n % 40)), n as u64)).collect();
     for (index, answer) in ask(&engine, requests).into_iter().enumerate() {
         let generation = answer.expect("generated");
         assert_eq!(generation.prompt_tokens as usize, 2 + 7 * (index % 40));
     }
+
     assert_eq!(engine.status().in_flight, 0);
     assert_eq!(engine.status().restarts, 0);
 }
@@ -226,10 +245,12 @@ async fn generate_waits_without_blocking_and_shutdown_answers() {
     let engine = Engine::start(spec(&fixture.model, Isolation::Process)).expect("started");
     let (a, b) = futures::join!(engine.generate(request("a", 1)), engine.generate(request("b", 1)));
     assert!(a.is_ok() && b.is_ok());
+
     let pending = submit_all(
         &engine,
         (0..40).map(|seed| Request { max_tokens: 200, ..request("x", seed) }).collect(),
     );
+
     engine.shutdown();
     let answers = collect(&pending, 40);
     assert!(answers.contains(&Err(EngineError::Shutdown)), "{answers:?}");
@@ -247,8 +268,10 @@ fn a_split_pool_gives_each_sequence_its_part() {
     };
     let engine = Engine::start(split).expect("started");
     assert_eq!(engine.status().turn_tokens_max, 256, "8 parts of 1024 are rounded up to 256");
+
     let requests = (0..30).map(|n| request(&"s".repeat(1 + 11 * (n % 20)), n as u64)).collect();
     assert!(ask(&engine, requests).iter().all(Result::is_ok));
+
     assert_eq!(
         one(&engine, request(&"s".repeat(255), 0)),
         Err(EngineError::PromptTooLong { tokens: 256, limit: 256 })

@@ -31,6 +31,7 @@ fn automata_permit_what_llama_cpp_permits() {
     let words = byte_vocabulary();
     let actions =
         tasks::all().map(|task| format!("root ::= action\n{}", pattern::gbnf(task.spec().actions)));
+
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     for grammar in GRAMMARS.into_iter().map(str::to_owned).chain(actions) {
         let mut automaton = Automaton::new(&grammar, &words).expect("a grammar");
@@ -38,6 +39,7 @@ fn automata_permit_what_llama_cpp_permits() {
             sampler.start(&grammar).expect("llama.cpp accepts it");
             let mut state = automaton.start();
             let mut text = Vec::new();
+
             for step in 0..TOKENS_MAX {
                 let ours: Vec<u32> = automaton.permitted(&state).iter().collect();
                 let theirs = sampler.permitted();
@@ -51,6 +53,7 @@ fn automata_permit_what_llama_cpp_permits() {
                     ours.iter().all(|token| theirs.contains(token)),
                     "{grammar}\nstep {step}: {ours:?}"
                 );
+
                 let letters: Vec<u32> = ours.into_iter().filter(|token| *token != END).collect();
                 // Mostly ASCII, and a character of several bytes now and then.
                 let ascii = &letters[..letters.partition_point(|token| *token < 128)];
@@ -59,6 +62,7 @@ fn automata_permit_what_llama_cpp_permits() {
                 else {
                     break;
                 };
+
                 text.extend_from_slice(words.piece(*token));
                 state = automaton.after(&state, *token).expect("permitted");
                 sampler.accept(*token);

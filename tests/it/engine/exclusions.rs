@@ -27,6 +27,7 @@ fn a_greedy_model_writes_every_line_once_and_then_says_that_none_is_left() {
                     ..request("the next step: ", 0)
                 };
                 let generation = one(&engine, greedy).expect("generated");
+
                 if generation.finish == Finish::Exhausted {
                     assert!(
                         generation.text.is_empty()
@@ -35,8 +36,10 @@ fn a_greedy_model_writes_every_line_once_and_then_says_that_none_is_left() {
                     );
                     break;
                 }
+
                 assert_eq!(generation.finish, Finish::EndOfText, "{:?}", generation.text);
                 assert_eq!(generation.logprobs.len(), generation.tokens.len());
+
                 let line: Box<str> = last_line(&generation.text).into();
                 assert!(!excluded.contains(&line), "{isolation:?}: {line:?} again");
                 excluded.push(line);
@@ -77,6 +80,7 @@ fn the_shipped_model_writes_another_line_where_its_own_was_rejected() {
         let machine = task.generate(Difficulty::Easy, 3).start();
         let forms = task.spec().actions;
         let grammar = format!("root ::= ([^\\n]* \"\\n\")? action\n{}", pattern::gbnf(forms));
+
         let mut excluded: Vec<Box<str>> = Vec::new();
         for _ in 0..12 {
             let greedy = Request {
@@ -87,9 +91,11 @@ fn the_shipped_model_writes_another_line_where_its_own_was_rejected() {
                 max_tokens: 128,
                 ..request("", 0)
             };
+
             let generation = one(&engine, greedy).expect("generated");
             let line: Box<str> = last_line(&generation.text).into();
             assert!(!excluded.contains(&line), "{}: {line:?} again", task.spec().slug);
+
             // Far from what it knows it may ramble until its tokens are spent.
             if generation.finish == Finish::Length {
                 break;
@@ -98,6 +104,7 @@ fn the_shipped_model_writes_another_line_where_its_own_was_rejected() {
             assert!(pattern::parse(forms, &line).is_some(), "{}: {line:?}", task.spec().slug);
             excluded.push(line);
         }
+
         assert!(excluded.len() > 1, "{}: {excluded:?}", task.spec().slug);
     }
     engine.shutdown();

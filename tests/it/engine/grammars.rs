@@ -19,6 +19,7 @@ fn a_random_model_under_a_grammar_writes_action_lines() {
                 ..request("x", seed)
             })
             .collect();
+
         for answer in ask(&engine, requests) {
             let generation = answer.expect("generated");
             // A line of unlimited length may not end by chance.
@@ -26,6 +27,7 @@ fn a_random_model_under_a_grammar_writes_action_lines() {
             {
                 continue;
             }
+
             assert_eq!(
                 generation.finish,
                 Finish::EndOfText,
@@ -33,6 +35,7 @@ fn a_random_model_under_a_grammar_writes_action_lines() {
                 task.spec().slug,
                 generation.text
             );
+
             // No state may be able to hold a number of sixteen digits: the parser refuses that
             // line.
             let is_huge = generation.text.split(' ').any(|word| word.len() >= 16);

@@ -16,16 +16,19 @@ fn a_worker_starts_with_the_first_request_and_again_after_its_rest() {
             status.idle && !status.ready && status.model.is_empty(),
             "{isolation:?}: {status:?}"
         );
+
         let first = one(&engine, request("on and on ", 3)).expect("generated");
         let rested = wait_for(&engine, |status| status.idle);
         assert!(
             !rested.ready && rested.worker_pid.is_none() && rested.restarts == 0,
             "{isolation:?}: {rested:?}"
         );
+
         assert_eq!(
             one(&engine, request("on and on ", 3)).expect("generated again").tokens,
             first.tokens
         );
+
         engine.shutdown();
         assert!(!engine.status().idle);
     }
@@ -40,6 +43,7 @@ fn a_model_that_cannot_be_loaded_is_named_to_each_request() {
         ..spec(&fixture.model, Isolation::Process)
     });
     let engine = engine.expect("nothing is loaded yet");
+
     for seed in 0..2 {
         let refused = one(&engine, request("x", seed)).expect_err("no model");
         assert!(!matches!(refused, EngineError::Shutdown), "{refused}");

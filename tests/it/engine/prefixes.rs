@@ -58,9 +58,11 @@ fn a_prefix_common_to_many_turns_is_computed_once() {
         let prompts: Vec<String> = (0..TURNS).map(|turn| format!("{head} {turn}")).collect();
         let requests = prompts.iter().map(|prompt| request(prompt, 7)).collect();
         let results = ask(&engine, requests);
+
         for (prompt, result) in prompts.iter().zip(&results) {
             assert_right(&fixture, prompt, result.as_ref().expect("generated"), &format!("{kv:?}"));
         }
+
         let counts = counts(&engine);
         let computed = computed(&counts);
         // Once the begin token, the head and a space, and the last token of each turn.
@@ -69,6 +71,7 @@ fn a_prefix_common_to_many_turns_is_computed_once() {
             (303 * TURNS as u64, 302 + TURNS as u64),
             "{kv:?}: {counts:?}"
         );
+
         // A turn of another run finds it, too, until it is evicted.
         one(&engine, request(&format!("{head} of another run"), 7)).expect("generated");
         let later = self::counts(&engine);
@@ -96,12 +99,14 @@ fn a_retry_computes_one_token_of_its_prompt() {
         let prompt = head(200, 2);
         let greedy = Request { sampling: Sampling::GREEDY, ..request(&prompt, 0) };
         let first = one(&engine, greedy.clone()).expect("generated");
+
         let before = counts(&engine);
         // A rejected answer is rolled back, and another is generated.
         for seed in 0..5 {
             let again = one(&engine, request(&prompt, seed)).expect("generated");
             assert_right(&fixture, &prompt, &again, &format!("{kv:?}, retry {seed}"));
         }
+
         let again = one(&engine, greedy).expect("generated");
         let fresh = one(
             &started(&fixture, kv),
@@ -118,6 +123,7 @@ fn a_retry_computes_one_token_of_its_prompt() {
                 "{kv:?}: off by {difference} after rollbacks"
             );
         }
+
         let after = counts(&engine);
         assert_eq!(computed(&after) - computed(&before), 6, "{kv:?}: {after:?}");
     }
@@ -144,6 +150,7 @@ fn a_history_that_grows_and_shrinks_is_computed_step_by_step() {
                     "{kv:?}, step {step}: {computed} tokens of the prompt were computed again"
                 );
             }
+
             histories.push(format!("{history}{}\n", line.text));
             if step == 3 {
                 // A pop of two steps.
@@ -169,11 +176,13 @@ fn forced_tokens_are_appended_in_one_decode_and_have_log_probabilities() {
         max_tokens: 60,
         ..request("x", 0)
     };
+
     let generation = one(&engine, greedy.clone()).expect("generated");
     let text = &generation.text;
     assert!(text.starts_with("move the disk from ") && text.len() == 33, "{text:?}");
     assert_eq!((generation.tokens.len(), generation.finish), (34, Finish::EndOfText));
     assert_right(&fixture, "x", &generation, "forced");
+
     let counts = counts(&engine);
     // Two letters are sampled, everything else including the end is forced; one decode before each
     // choice and one for the log-probability of the end.
@@ -182,17 +191,21 @@ fn forced_tokens_are_appended_in_one_decode_and_have_log_probabilities() {
         (34, 32, 3),
         "{counts:?}"
     );
+
     // Without log-probabilities the end needs no decode.
     let plain = one(&engine, Request { logprobs: false, ..greedy.clone() }).expect("generated");
     assert_eq!((&plain.text, plain.tokens), (text, generation.tokens));
     assert_eq!(self::counts(&engine).decodes, 5);
+
     // A grammar with only one text needs no decode at all.
     let only =
         Request { grammar: Some("root ::= \"yes\"".into()), logprobs: false, ..greedy.clone() };
     assert_eq!(one(&engine, only.clone()).expect("generated").text, "yes");
     assert_eq!(self::counts(&engine).decodes, 5);
+
     let cut = one(&engine, Request { max_tokens: 2, ..only }).expect("generated");
     assert_eq!((cut.text.as_str(), cut.finish), ("ye", Finish::Length));
+
     // A text that is cut within forced tokens has the log-probabilities of its tokens.
     let cut = one(&engine, Request { max_tokens: 7, ..greedy }).expect("generated");
     assert_eq!((cut.text.as_str(), cut.finish), ("move th", Finish::Length));
@@ -207,9 +220,11 @@ fn a_group_of_many_turns_delays_another_group_by_one_round() {
     let many =
         (0..60_u64).map(|turn| Request { group: 1, ..request(&format!("turn {turn}"), turn) });
     let few = (0..2).map(|turn| Request { group: 2, ..request(&format!("other {turn}"), turn) });
+
     let answers = submit_all(&engine, many.chain(few).collect());
     let order: Vec<usize> = answers.iter().map(|(index, _)| index).collect();
     let last = order.iter().rposition(|index| *index >= 60).expect("answered");
+
     // The worker has four turns when the others arrive; of those that wait, every second one is the
     // other group's.
     assert!(last <= 12, "the other group's last turn was the {last}th to end");
@@ -223,11 +238,13 @@ fn a_long_prompt_does_not_hold_up_short_turns() {
         .expect("started");
     let warm = one(&engine, Request { max_tokens: 1, ..request("x", 0) }).expect("generated");
     assert_eq!(warm.tokens.len(), 1);
+
     let long = Request { max_tokens: 1, ..request(&head(2000, 4), 0) };
     let short = (1..4).map(|seed| Request {
         grammar: Some(letters()),
         ..request(&format!("short {seed}"), seed)
     });
+
     let answers = submit_all(&engine, std::iter::once(long).chain(short).collect());
     let order: Vec<usize> = answers.iter().map(|(index, _)| index).collect();
     // The short turns generate 24 tokens each, while the long one needs 125 slices.
@@ -241,6 +258,7 @@ async fn a_cancelled_turn_is_not_computed_to_its_end() {
     let engine = Engine::start(EngineSpec { context_tokens: 4096, ..spec }).expect("started");
     let endless: Arc<str> = "root ::= many many many many\nmany ::= [a-z]{1000}".into();
     let endless = Request { grammar: Some(endless), max_tokens: 4000, ..request("x", 0) };
+
     {
         let mut first = Box::pin(engine.generate(endless.clone()));
         let mut second = Box::pin(engine.generate(endless));
@@ -252,6 +270,7 @@ async fn a_cancelled_turn_is_not_computed_to_its_end() {
         };
         tokio::task::spawn_blocking(started).await.expect("started");
     }
+
     let counts = counts(&engine);
     assert_eq!((counts.cancelled, counts.generated_tokens), (2, 0), "{counts:?}");
     assert!(counts.decodes < 3000, "{counts:?}");
@@ -268,6 +287,7 @@ fn answers_stay_right_under_random_sharing_and_eviction() {
         let context_tokens = if kv == KvPool::Shared { 500 } else { 6 * 256 };
         let spec = EngineSpec { kv, context_tokens, sequences_max: 4, kept_max: 2, ..spec };
         let engine = Engine::start(spec).expect("started");
+
         let heads: Vec<String> = (0..4).map(|at| head(20 + 30 * at, 10 + at as u64)).collect();
         let mut prompts = Vec::new();
         for _ in 0..80 {
@@ -275,6 +295,7 @@ fn answers_stay_right_under_random_sharing_and_eviction() {
             let cut = rng.random_range(1..=head.len());
             prompts.push(format!("{}{}", &head[..cut], rng.random_range(0..20)));
         }
+
         let requests: Vec<Request> = prompts
             .iter()
             .zip(0..)
@@ -288,6 +309,7 @@ fn answers_stay_right_under_random_sharing_and_eviction() {
                 }
             })
             .collect();
+
         let results = collect(&submit_all(&engine, requests), prompts.len());
         for (prompt, result) in prompts.iter().zip(&results) {
             assert_right(
@@ -297,6 +319,7 @@ fn answers_stay_right_under_random_sharing_and_eviction() {
                 &format!("{kv:?}, {prompt:?}"),
             );
         }
+
         let counts = counts(&engine);
         assert!(
             counts.shared_tokens > 0 && counts.evictions + counts.rollbacks > 0,

@@ -1,5 +1,5 @@
-//! Derivations that look values up: the engine stops at the end of a query, and goes on behind the
-//! value without computing again what stands before it.
+//! Derivations that look values up: the engine stops at the end of a query, and continues after the
+//! value without computing again what precedes it.
 
 use std::sync::{Arc, Mutex};
 
@@ -24,8 +24,8 @@ const TOLERANCE: f64 = 0.05;
 /// A random model that a grammar forces to ask for cells that exist, and then for the action.
 struct Asking {
     model: EngineModel,
-    /// What stands behind a query in the grammar.
-    behind_query: &'static str,
+    /// What follows a query in the grammar.
+    after_query: &'static str,
     completed: Mutex<Vec<(String, Completion)>>,
 }
 
@@ -33,7 +33,7 @@ struct Asking {
 impl Model for Asking {
     async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
         let grammar = if request.prompt.matches('?').count() < READS {
-            format!("root ::= \"0\" [0-5] [0-9] \"?{}\" [^\\n]* \"\\ndone\"", self.behind_query)
+            format!("root ::= \"0\" [0-5] [0-9] \"?{}\" [^\\n]* \"\\ndone\"", self.after_query)
         } else {
             "root ::= [a-z] [a-z] \"\\ndone\"".to_owned()
         };
@@ -73,16 +73,17 @@ fn a_model_reads_values_and_goes_on_with_the_same_prefix() {
     let fixture = fixture();
     let trajectory = trajectory();
     let cells = trajectory.machine.state()["a"].as_array().expect("an array").clone();
-    for (kv, behind_query) in
+    for (kv, after_query) in
         [(KvPool::Shared, ""), (KvPool::Split, ""), (KvPool::Shared, "=9999 not read")]
     {
         let spec = EngineSpec { kv, ..spec(&fixture.model, Isolation::Process) };
         let engine = Engine::start(spec).expect("started");
         let asking = Arc::new(Asking {
             model: EngineModel::new(engine.clone(), false),
-            behind_query,
+            after_query,
             completed: Mutex::default(),
         });
+
         let before = counts(&engine);
         let proposal = proposed(asking.clone(), &trajectory, 5);
         let counts = counts(&engine);
@@ -123,6 +124,7 @@ fn a_model_reads_values_and_goes_on_with_the_same_prefix() {
         let prompt = prime_lessons::compact(trajectory.machine.as_ref()).len() as u64 + 1;
         let read = READS as u64 * VALUE_TOKENS;
         assert_eq!(proposal.usage.prompt, prompt + read, "values are part of the prompt");
+
         let computed = (counts.prompt_tokens - counts.shared_tokens)
             - (before.prompt_tokens - before.shared_tokens);
         // The last token of a query is computed with its value.

@@ -32,11 +32,14 @@ fn a_killed_worker_is_replaced_and_no_turn_is_lost() {
     let long = |seed| Request { max_tokens: 200, ..request("on and on ", seed) };
     let expected = one(&engine, long(3)).expect("generated");
     let answers = submit_all(&engine, (0..20).map(long).collect());
+
     // The first answer shows that the others are being computed.
     signal(&wait_for(&engine, |status| status.in_flight < 20), Signal::KILL);
+
     let answers = collect(&answers, 20);
     assert!(answers.iter().all(Result::is_ok), "{answers:?}");
     assert_eq!(answers[3].as_ref().map(|g| &g.tokens[..8]), Ok(&expected.tokens[..8]));
+
     let status = wait_for(&engine, |status| status.ready);
     assert_eq!(status.restarts, 1);
 }
@@ -59,15 +62,18 @@ fn a_stopped_worker_is_killed_at_the_deadline() {
     let engine = Engine::start(spec).expect("started");
     let before = engine.status();
     signal(&before, Signal::STOP);
+
     // The large ones, which are refused in the end, fill the socket: a worker that does not read
     // must not block the pump, which watches the deadline.
     let large = (0..4).map(|seed| request(&"w ".repeat(150_000), seed));
     let answers = ask(&engine, large.chain((0..4).map(|seed| request("w", seed))).collect());
+
     assert!(
         answers[..4].iter().all(|a| matches!(a, Err(EngineError::PromptTooLong { .. }))),
         "{answers:?}"
     );
     assert!(answers[4..].iter().all(Result::is_ok), "{answers:?}");
+
     let after = wait_for(&engine, |status| status.ready);
     assert_eq!(after.restarts, 1);
     assert_ne!(after.worker_pid, before.worker_pid);
@@ -81,6 +87,7 @@ fn a_turn_that_kills_workers_is_answered_and_takes_no_other_with_it() {
         .expect("started");
     let mut requests: Vec<Request> = (0..10).map(|seed| request("harmless", seed)).collect();
     requests.insert(4, request("poison", 0));
+
     let answers = ask(&engine, requests);
     for (index, answer) in answers.iter().enumerate() {
         match answer {
@@ -93,6 +100,7 @@ fn a_turn_that_kills_workers_is_answered_and_takes_no_other_with_it() {
             other => assert!(index != 4 && other.is_ok(), "{index}: {other:?}"),
         }
     }
+
     assert_eq!(wait_for(&engine, |status| status.ready).restarts, 4);
 }
 
@@ -114,6 +122,7 @@ fn a_lost_engine_comes_back_and_only_the_turn_that_killed_it_fails() {
     let fault = Some(Fault::AbortOn("poison".to_owned()));
     let spec = EngineSpec { fault, restarts_max: 1, ..spec(&fixture.model, Isolation::Process) };
     let engine = Engine::start(spec).expect("started");
+
     let answers = submit_all(&engine, vec![request("poison", 0), request("harmless", 0)]);
     let lost = wait_for(&engine, |status| status.failure.is_some());
     assert!(
@@ -121,12 +130,14 @@ fn a_lost_engine_comes_back_and_only_the_turn_that_killed_it_fails() {
             && !lost.ready,
         "{lost:?}"
     );
+
     engine.restart();
     let answers = collect(&answers, 2);
     assert!(
         matches!(&answers[0], Err(EngineError::WorkerDied { .. })) && answers[1].is_ok(),
         "{answers:?}"
     );
+
     assert!(one(&engine, request("later", 0)).is_ok());
     assert_eq!(engine.status().failure, None);
 }
@@ -137,6 +148,7 @@ fn no_turn_fails_by_kills_that_it_did_not_cause() {
     let engine = Engine::start(spec(&fixture.model, Isolation::Process)).expect("started");
     let long = |seed| Request { max_tokens: 200, ..request("on and on ", seed) };
     let answers = submit_all(&engine, (0..10).map(long).collect());
+
     // More than `restarts_max`: in the end the engine is lost.
     let mut before = None;
     for _ in 0..6 {
@@ -145,6 +157,7 @@ fn no_turn_fails_by_kills_that_it_did_not_cause() {
         signal(&status, Signal::KILL);
     }
     wait_for(&engine, |status| matches!(status.failure, Some(EngineError::Lost { .. })));
+
     engine.restart();
     let answers = collect(&answers, 10);
     assert!(answers.iter().all(Result::is_ok), "{answers:?}");
@@ -157,6 +170,7 @@ fn a_stopped_worker_is_replaced_though_its_turns_are_cancelled() {
     let fixture = fixture();
     let spec = EngineSpec { deadline_ms: 1500, ..spec(&fixture.model, Isolation::Process) };
     let engine = Engine::start(spec).expect("started");
+
     signal(&engine.status(), Signal::STOP);
     let started = Instant::now();
     while engine.status().restarts == 0 {
@@ -167,6 +181,7 @@ fn a_stopped_worker_is_replaced_though_its_turns_are_cancelled() {
         );
         wait_for(&engine, |status| status.in_flight == 0);
     }
+
     assert!(one(&engine, request("later", 0)).is_ok());
 }
 
@@ -180,6 +195,7 @@ fn a_file_that_is_not_a_model_is_refused_by_kind() {
     std::fs::write(&cut, &whole[..whole.len() / 2]).expect("written");
     let text = folder.join("text.gguf");
     std::fs::write(&text, "not a model").expect("written");
+
     for isolation in [Isolation::Thread, Isolation::Process] {
         assert!(matches!(
             start(&folder.join("none.gguf"), isolation),
@@ -188,11 +204,13 @@ fn a_file_that_is_not_a_model_is_refused_by_kind() {
         assert!(matches!(start(&text, isolation), Err(EngineError::ModelForeign { .. })));
         assert!(matches!(start(&cut, isolation), Err(EngineError::ModelTruncated { .. })));
     }
+
     let other = folder.join("other.gguf");
     let at = whole.windows(5).position(|window| window == b"llama").expect("the architecture");
     let mut renamed = whole;
     renamed[at..at + 5].copy_from_slice(b"lamma");
     std::fs::write(&other, renamed).expect("written");
+
     let error = start(&other, Isolation::Process);
     assert!(
         matches!(&error, Err(EngineError::ModelRejected { detail, .. }) if detail.contains("lamma")),
@@ -208,6 +226,7 @@ fn devices_are_listed_and_missing_ones_named() {
         listed.iter().any(|device| device.name == "CPU" && device.memory_total_bytes > 0),
         "{listed:?}"
     );
+
     for device in ["CUDA7", "GPU-00000000-1111-2222-3333-444444444444", "pci:ffff:ff:1f.7"] {
         let device: Device = device.parse().expect("a device");
         let spec = EngineSpec { device: device.into(), ..spec(&fixture.model, Isolation::Process) };
@@ -244,10 +263,12 @@ fn a_worker_inherits_only_the_environment_that_it_needs() {
     let environment = String::from_utf8_lossy(&environment);
     let names: Vec<&str> =
         environment.split('\0').filter_map(|pair| pair.split('=').next()).collect();
+
     assert!(
         std::env::vars().any(|(name, _)| name == "CARGO_MANIFEST_DIR"),
         "the parent has more variables than it passes on"
     );
+
     let known = [
         "PATH",
         "LD_LIBRARY_PATH",
@@ -260,6 +281,7 @@ fn a_worker_inherits_only_the_environment_that_it_needs() {
     ];
     let cuda_or_openmp =
         |name: &str| ["CUDA_", "OMP_", "GOMP_"].iter().any(|prefix| name.starts_with(prefix));
+
     assert!(names.iter().all(|name| known.contains(name) || cuda_or_openmp(name)), "{names:?}");
     assert!(environment.contains("CUDA_VISIBLE_DEVICES=\0"), "a worker on the CPU sees no GPU");
     assert!(
@@ -290,6 +312,7 @@ fn a_worker_dies_with_its_parent() {
         .stdout(Stdio::piped())
         .spawn()
         .expect("parent started");
+
     let output = BufReader::new(parent.stdout.take().expect("a pipe"));
     let pid = output
         .lines()
@@ -298,10 +321,13 @@ fn a_worker_dies_with_its_parent() {
             line.split_once("worker ").and_then(|(_, pid)| pid.trim().parse::<i32>().ok())
         })
         .expect("the worker's process id");
+
     let worker = Pid::from_raw(pid).expect("a process id");
     assert!(test_kill_process(worker).is_ok(), "the worker lives");
+
     parent.kill().expect("parent killed");
     parent.wait().expect("parent waited for");
+
     let started = Instant::now();
     // A zombie (state Z), which its new parent has not waited for yet, is dead, too.
     while std::fs::read_to_string(format!("/proc/{pid}/stat"))
@@ -334,6 +360,7 @@ fn mutated(whole: &[u8], header: usize, rng: &mut ChaCha8Rng) -> Vec<u8> {
     let end = if rng.random_bool(0.8) { header } else { whole.len() };
     let at = rng.random_range(0..end);
     let run = rng.random_range(1..=16).min(bytes.len() - at);
+
     match rng.random_range(0..8) {
         0..=2 => bytes[at] ^= 1 << rng.random_range(0..8),
         3 => bytes.truncate(at),
@@ -358,8 +385,10 @@ fn damaged_model_files_never_take_the_parent_down() {
         .rposition(|window| window == b"ffn_down.")
         .expect("the last tensor's entry")
         + 60;
+
     let mut rng = ChaCha8Rng::seed_from_u64(11);
     let (mut loaded, mut named) = (0, 0);
+
     for mutation in 0..mutations() {
         let bytes = mutated(&whole, header, &mut rng);
         let path = fixture.model.with_file_name("mutated.gguf");
@@ -385,6 +414,7 @@ fn damaged_model_files_never_take_the_parent_down() {
             Err(other) => panic!("mutation {mutation}: {other}"),
         }
     }
+
     let all = mutations();
     assert!(
         named * 10 > all * 3 && loaded * 10 > all,
@@ -395,6 +425,7 @@ fn damaged_model_files_never_take_the_parent_down() {
         deaths * 20 < all,
         "{deaths} of {all} files took their worker down instead of being refused"
     );
+
     assert!(one(&healthy, request("still here", 1)).is_ok());
     assert_eq!(healthy.status().restarts, 0);
 }
@@ -404,12 +435,15 @@ fn a_worker_that_is_silent_for_many_decodes_is_killed_before_the_deadline() {
     let fixture = fixture();
     let spec = EngineSpec { deadline_ms: 600_000, ..spec(&fixture.model, Isolation::Process) };
     let engine = Engine::start(spec).expect("started");
+
     // Enough decodes for a percentile.
     let lines: Arc<str> = "root ::= [a-z]{1000}".into();
     let long = Request { grammar: Some(lines), max_tokens: 500, ..request("x", 0) };
     one(&engine, long.clone()).expect("generated");
+
     let status = wait_for(&engine, |status| status.counts.decode_p99_us > 0);
     signal(&status, Signal::STOP);
+
     // `one` waits for less than the deadline of ten minutes.
     let answer = one(&engine, long);
     assert!(answer.is_ok(), "{answer:?}");

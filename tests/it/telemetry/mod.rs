@@ -19,7 +19,7 @@ use protobuf::{Span, attribute, spans};
 
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
-/// Takes one request, hands its path and body on, and answers that all is well.
+/// Takes one request, passes on its path and body, and answers that all is well.
 fn take(stream: &TcpStream, taken: &Sender<(String, Vec<u8>)>) {
     let mut reader = BufReader::new(stream);
     let mut head = Vec::new();
@@ -33,12 +33,15 @@ fn take(stream: &TcpStream, taken: &Sender<(String, Vec<u8>)>) {
         }
         head.push(line.trim().to_ascii_lowercase());
     }
+
     let length =
         head.iter().find_map(|line| line.strip_prefix("content-length:")).expect("a length");
     let mut body = vec![0; length.trim().parse().unwrap()];
     reader.read_exact(&mut body).unwrap();
+
     taken.send((head[0].clone(), body)).unwrap();
-    let answer = "HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    let answer = "HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 0\r\n\
+         Connection: close\r\n\r\n";
     let mut stream = stream;
     stream.write_all(answer.as_bytes()).unwrap();
 }
@@ -57,7 +60,7 @@ fn settings(sets: &[&str]) -> Settings {
     Settings::load(&[], std::iter::empty(), &sets).unwrap()
 }
 
-/// Carries out a run that is traced.
+/// Executes a run that is traced.
 fn traced(telemetry: &Telemetry, parent: Option<&str>) -> Outcome {
     let settings = settings(&[
         "agents.executor.implementation=scripted",
@@ -65,6 +68,7 @@ fn traced(telemetry: &Telemetry, parent: Option<&str>) -> Outcome {
         "runtime.cells=1",
         "run.fanout=2",
     ]);
+
     let id =
         InstanceId::new(tasks::find("n-queens").unwrap(), Difficulty::Easy, 0, BASE_SEED).unwrap();
     let run = TracedRun {
@@ -73,6 +77,7 @@ fn traced(telemetry: &Telemetry, parent: Option<&str>) -> Outcome {
         parent: parent.map(|header| header.parse::<TraceParent>().unwrap()),
         started: "2026-02-03T04:05:06Z".parse().unwrap(),
     };
+
     actix::System::new().block_on(async {
         let sampling = run_sampling(&settings);
         let app = App::start(settings).unwrap();
@@ -84,13 +89,15 @@ fn traced(telemetry: &Telemetry, parent: Option<&str>) -> Outcome {
     })
 }
 
-/// What a collector got of a run with this `traceparent` by the time that telemetry was shut down.
+/// Outcome of a run with this `traceparent`, and the spans that a collector got until telemetry was
+/// shut down.
 fn collected(parent: Option<&str>) -> (Outcome, Vec<Span>) {
     let (address, requests) = collector();
     let telemetry =
         Telemetry::start(&format!("http://{address}/")).unwrap().expect("an endpoint is given");
     let outcome = traced(&telemetry, parent);
     telemetry.shutdown();
+
     let mut all = Vec::new();
     for (head, body) in requests.try_iter() {
         assert_eq!(head, "post /v1/traces http/1.1");
@@ -107,11 +114,13 @@ fn a_run_is_a_span_below_its_callers_and_each_step_one_below_it() {
     let (roots, steps): (Vec<_>, Vec<_>) =
         spans.iter().partition(|span| span.name == "invoke_workflow prime");
     assert_eq!((roots.len(), steps.len() as u64), (1, outcome.proposals));
+
     let root = roots[0];
     let (trace, parent) =
         (0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c_u128, 0xb7ad_6b71_6920_3331_u64);
     assert_eq!(root.parent_id, parent.to_be_bytes());
     assert!(spans.iter().all(|span| span.trace_id == trace.to_be_bytes()));
+
     let rows = [
         ("gen_ai.operation.name", "invoke_workflow"),
         ("gen_ai.workflow.name", "prime"),
@@ -123,6 +132,7 @@ fn a_run_is_a_span_below_its_callers_and_each_step_one_below_it() {
     for (name, value) in rows {
         assert_eq!(attribute(&root.attributes, name), value, "{name}");
     }
+
     assert_eq!(root.start, 1_770_091_506_000_000_000);
     assert_eq!(
         root.events.iter().filter(|event| event.name == "prime.vote").count(),
@@ -139,27 +149,32 @@ fn a_run_is_a_span_below_its_callers_and_each_step_one_below_it() {
         assert_eq!(attribute(&step.attributes, "gen_ai.agent.name"), "executor");
         assert_eq!(attribute(&step.attributes, "gen_ai.usage.output_tokens"), "0");
         assert_eq!(step.events.len(), 1, "{step:?}");
+
         let verdict = &step.events[0];
         assert_eq!(verdict.name, "gen_ai.evaluation.result");
         assert_eq!(
             attribute(&verdict.attributes, "gen_ai.evaluation.name"),
             "prime.violation_score"
         );
+
         let score: f64 =
             attribute(&verdict.attributes, "gen_ai.evaluation.score.value").parse().unwrap();
         let label = attribute(&verdict.attributes, "gen_ai.evaluation.score.label");
         assert_eq!(label, if score == 0.0 { "pass" } else { "fail" });
+
         let decision = attribute(&step.attributes, "prime.decision");
         assert_eq!(
             decision == "proceed",
             score == 0.0,
             "nothing is tolerated in a clean run: {step:?}"
         );
+
         if score > 0.0 {
             assert!(!attribute(&verdict.attributes, "prime.violations").is_empty());
             failed += 1;
         }
     }
+
     assert_eq!(failed, outcome.backtracks + outcome.retries);
     assert!(failed > 0, "there were errors to find");
 }

@@ -1,4 +1,4 @@
-//! As much of protobuf and of OpenTelemetry's messages as the tests read.
+//! The parts of protobuf and of OpenTelemetry's messages that the tests read.
 
 /// A field of a message: its number, and what it holds.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +34,7 @@ fn fields(mut message: &[u8]) -> Vec<(u64, Field<'_>)> {
             5 => 4,
             kind => panic!("wire type {kind}"),
         };
+
         let (value, rest) = message.split_at(length);
         message = rest;
         fields.push((tag >> 3, Field::Bytes(value)));
@@ -68,7 +69,7 @@ fn value(any: &[u8]) -> String {
     }
 }
 
-/// Attributes, which have this field's number.
+/// The attributes in the fields of this number.
 fn attributes(message: &[u8], number: u64) -> Vec<(String, String)> {
     all(message, number).iter().map(|pair| (text(pair, 1), value(&all(pair, 2).concat()))).collect()
 }
@@ -97,7 +98,7 @@ pub fn attribute<'a>(attributes: &'a [(String, String)], name: &str) -> &'a str 
     &found.unwrap_or_else(|| panic!("{name} is missing in {attributes:?}")).1
 }
 
-/// The spans of an `ExportTraceServiceRequest`, and the name of the service that it is from.
+/// The name of the service that sent an `ExportTraceServiceRequest`, and its spans.
 pub fn spans(request: &[u8]) -> (String, Vec<Span>) {
     let mut service = String::new();
     let mut spans = Vec::new();
@@ -107,6 +108,7 @@ pub fn spans(request: &[u8]) -> (String, Vec<Span>) {
         let time = |span: &[u8], number| {
             u64::from_le_bytes(all(span, number).concat().try_into().unwrap())
         };
+
         for span in all(resource_spans, 2).iter().flat_map(|scope| all(scope, 2)) {
             let event =
                 |event: &&[u8]| Event { name: text(event, 2), attributes: attributes(event, 3) };

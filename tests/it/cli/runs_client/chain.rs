@@ -12,11 +12,14 @@ fn the_chain_of_a_run_agrees_with_its_record() {
     let daemon = Daemon::start(&[SCRIPTED]);
     let id = submitted(&daemon, &["tower-of-hanoi", "--fanout", "2"]);
     let record = daemon.finished(&format!("/v1/runs/{id}"));
+
     let report = runs(&daemon, &["verify-chain", &id, "--output", "json"]).json(0);
     assert_eq!((&report["agrees"], &report["events"]), (&json!(true), &record["events"]));
     assert_eq!((&report["recorded"], &report["computed"]), (&record["chain"], &record["chain"]));
+
     let open = long(&daemon);
     daemon.until(&format!("/v1/runs/{open}"), |record| record["events"].as_u64() > Some(100));
+
     let of_open = runs(&daemon, &["verify-chain", &open]);
     assert!(
         of_open.code == 0 && of_open.stdout.contains("events agree"),
@@ -49,8 +52,10 @@ fn a_changed_lost_or_added_event_is_found() {
     let end = format!(r#"{{"event":"finished",{}"#, &end[1..]);
     let events = [r#"{"event":"started"}"#, r#"{"event":"step","action":"a"}"#, &end];
     let (whole, chain) = trace_of(&events);
+
     record["events"] = json!(3);
     record["chain"] = json!(chain);
+
     let rows = [
         (whole.clone(), 0, "3 events agree"),
         (whole.replace(r#""a""#, r#""b""#), 1, "the record says"),
@@ -63,6 +68,7 @@ fn a_changed_lost_or_added_event_is_found() {
         (whole.replace(r#""seq":2"#, r#""seq":5"#), 1, "line 3 of the trace is not event 2"),
         (whole.replace("run_1", "run_2"), 1, "line 1 of the trace"),
     ];
+
     for (trace, code, part) in rows {
         let (url, server) = server_of(vec![("200 OK", record.to_string()), ("200 OK", trace)]);
         let verified = done(&["runs", "verify-chain", "run_1", "--url", &url]);
@@ -70,6 +76,7 @@ fn a_changed_lost_or_added_event_is_found() {
         assert!(verified.stdout.contains(part), "{part:?} is missing in {}", verified.stdout);
         server.join().unwrap();
     }
+
     let changed = |field: &str, value| {
         let mut record = record.clone();
         record[field] = value;

@@ -20,6 +20,7 @@ fn keys_come_from_the_environment_alone() {
         refused.failed(&["PRIME_API_KEY", "status 401"]);
         assert!(key.is_empty() || !refused.stderr.contains(key), "the key is not repeated");
     }
+
     runs(&daemon, &["watch", "run_1"]).failed(&["PRIME_API_KEY", "status 401"]);
     with_key("a c\n").refused(&["PRIME_API_KEY", "visible ASCII"]);
     runs(&daemon, &["list", "--api-key", "abc"]).refused(&["--api-key"]);
@@ -30,6 +31,7 @@ fn runs_that_are_not_there_and_mistakes() {
     let daemon = Daemon::start(&[]);
     let id = submitted(&daemon, &["n-queens"]);
     let prefix = &id[..id.len() - 1];
+
     for arguments in [
         &["show"][..],
         &["watch"],
@@ -48,6 +50,7 @@ fn runs_that_are_not_there_and_mistakes() {
         runs(&daemon, &[arguments, &["../gc"]].concat()).refused(&["../gc", "whole id"]);
         runs(&daemon, arguments).refused(&["<ID>"]);
     }
+
     runs(&daemon, &["submit", "n-quens"]).failed(&[
         "n-quens",
         "did you mean `n-queens`?",
@@ -56,6 +59,7 @@ fn runs_that_are_not_there_and_mistakes() {
     runs(&daemon, &["submit", "n-queens", "--fanout", "257"]).failed(&["fanout", "256"]);
     runs(&daemon, &["submit", "n-queens", "--temperature", "nan"]).refused(&["--temperature"]);
     runs(&daemon, &["submit"]).refused(&["<TASK>"]);
+
     let (_folder, path) = file("broken.json", "{");
     runs(&daemon, &["submit", "n-queens", "--input", shown(&path)]).refused(&[
         "--input",
@@ -64,10 +68,12 @@ fn runs_that_are_not_there_and_mistakes() {
     ]);
     runs(&daemon, &["submit", "n-queens", "--input", "/nowhere.json"])
         .refused(&["/nowhere.json", "cannot be read"]);
+
     done(&["runs", "list", "--url", "https://localhost"])
         .refused(&["--url https://localhost", "http://HOST:PORT"]);
     done(&["runs", "list", "--set", "server.bind=127.0.0.1:0"]).refused(&["server.bind", "--url"]);
     done(&["runs"]).refused(&["submit", "verify-chain"]);
+
     assert!(is_over(&daemon.finished(&format!("/v1/runs/{id}"))), "and the daemon goes on");
 }
 
@@ -92,6 +98,7 @@ fn a_daemon_that_is_gone_or_none_is_named() {
             ]);
         }
     }
+
     let redirect = "302 Found\r\nLocation: http://127.0.0.1:1/";
     for head in ["404 Not Found", "500 Internal Server Error", redirect] {
         let (url, server) = server_of(vec![(head, "<html>".to_owned())]);
@@ -99,6 +106,7 @@ fn a_daemon_that_is_gone_or_none_is_named() {
         asked.failed(&[&url, &head[..3], "is --url right?"]);
         server.join().unwrap();
     }
+
     for body in ["<html>", "", r#"{"runs": [], "#] {
         let (url, server) = server_of(vec![("200 OK", body.to_owned())]);
         done(&["runs", "list", "--output", "json", "--url", &url])

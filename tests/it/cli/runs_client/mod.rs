@@ -38,7 +38,7 @@ impl Done {
     }
 }
 
-/// Hands in a run; gives its id.
+/// Submits a run; returns its id.
 fn submitted(daemon: &Daemon, arguments: &[&str]) -> String {
     let done = runs(daemon, &[&["submit"], arguments].concat());
     assert_eq!((done.code, done.stderr.as_str()), (0, ""));
@@ -59,7 +59,8 @@ fn json_lines(text: &str) -> Vec<Value> {
 /// Answers of a server: status with headers, and body.
 type Answers = Vec<(&'static str, String)>;
 
-/// A server that gives each of its connections the next of these answers, and the URL where it is.
+/// Starts a server that gives each connection the next of these answers; returns its URL and a
+/// thread that ends with the requests.
 fn server_of(answers: Answers) -> (String, JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

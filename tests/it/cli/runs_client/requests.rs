@@ -13,9 +13,11 @@ fn a_run_is_handed_in_waited_for_and_shown() {
         &daemon,
         &["n-queens", "--difficulty", "medium", "--index", "3", "--fanout", "2", "--seed", "9"],
     );
+
     let record = daemon.finished(&format!("/v1/runs/{id}"));
     assert_eq!((&record["instance"], &record["seed"]), (&json!("n-queens/medium/003"), &json!(9)));
     assert_eq!(runs(&daemon, &["show", &id, "--output", "json"]).json(0), record);
+
     let text = runs(&daemon, &["show", &id]);
     assert_eq!(text.code, 0);
     for part in
@@ -69,11 +71,13 @@ fn the_same_idempotency_key_is_the_same_run() {
     let again = runs(&daemon, &["submit", "n-queens", "--key", "once"]);
     assert_eq!((again.code, again.stdout.trim_end()), (0, first.as_str()));
     assert!(again.stderr.contains("used before"), "{}", again.stderr);
+
     runs(&daemon, &["submit", "bubble-sort", "--key", "once"])
         .failed(&["another request", "status 422"]);
     for key in ["", "a b", "é", &"x".repeat(256)] {
         runs(&daemon, &["submit", "n-queens", "--key", key]).refused(&["--key", "1 to 255"]);
     }
+
     let secret = format!("prime_{}", "0".repeat(64));
     let mixed_up = runs(&daemon, &["submit", "n-queens", "--key", &secret]);
     mixed_up.refused(&["PRIME_API_KEY"]);
@@ -89,6 +93,7 @@ fn runs_are_listed_page_by_page_and_removed() {
     for id in &ids {
         daemon.finished(&format!("/v1/runs/{id}"));
     }
+
     let open = long(&daemon);
     let list = |arguments: &[&str]| {
         runs(&daemon, &[&["list", "--output", "json"], arguments].concat()).json(0)
@@ -102,6 +107,7 @@ fn runs_are_listed_page_by_page_and_removed() {
             .collect()
     };
     let newest_first: Vec<_> = ids.iter().rev().cloned().collect();
+
     let page = list(&["--task", "dfa-simulation", "--limit", "2"]);
     assert_eq!(
         (ids_of(&page), &page["next"]),
@@ -109,13 +115,16 @@ fn runs_are_listed_page_by_page_and_removed() {
     );
     let page = list(&["--task", "dfa-simulation", "--limit", "2", "--after", &newest_first[1]]);
     assert_eq!(ids_of(&page), newest_first[2..4]);
+
     for limit in ["1", "2", "5", "1000"] {
         let all = list(&["--task", "dfa-simulation", "--limit", limit, "--all"]);
         assert_eq!((ids_of(&all), &all["next"]), (newest_first.clone(), &Value::Null), "{limit}");
     }
+
     daemon.until("/v1/runs?status=running", |list| list["runs"][0]["id"].is_string());
     assert_eq!(ids_of(&list(&["--status", "running"])), std::slice::from_ref(&open));
     assert_eq!(list(&["--status", "failed"]), json!({"runs": [], "next": null}));
+
     let table = runs(&daemon, &["list", "--limit", "3"]);
     assert!(table.stdout.contains(&open) && table.stdout.contains("3 runs"), "{}", table.stdout);
     assert!(
@@ -158,6 +167,7 @@ fn a_run_is_cancelled_and_forked() {
         (&child["forked_from"], &child["seed"]),
         (&json!({"run": id, "seq": 500}), &json!(99))
     );
+
     let events = cancelled["events"].as_u64().unwrap();
     runs(&daemon, &["fork", &id, "--seq", &(events + 1).to_string()]).failed(&["status 409"]);
     runs(&daemon, &["fork", &id]).refused(&["--seq"]);
@@ -168,6 +178,7 @@ fn a_trace_is_written_whole_or_not_at_all() {
     let daemon = Daemon::start(&[SCRIPTED]);
     let id = submitted(&daemon, &["tower-of-hanoi", "--fanout", "1"]);
     let record = daemon.finished(&format!("/v1/runs/{id}"));
+
     let printed = runs(&daemon, &["trace", &id]);
     assert_eq!((printed.code, printed.stderr.as_str()), (0, ""));
     let lines = json_lines(&printed.stdout);
@@ -176,6 +187,7 @@ fn a_trace_is_written_whole_or_not_at_all() {
         lines.iter().any(|line| line["event"] == "step" && line["state"].is_object()),
         "with states"
     );
+
     let bare = runs(&daemon, &["trace", &id, "--no-states"]).stdout;
     assert!(json_lines(&bare).iter().all(|line| line["state"].is_null()));
 
@@ -186,6 +198,7 @@ fn a_trace_is_written_whole_or_not_at_all() {
     assert!(std::fs::read_to_string(&path).unwrap() == printed.stdout);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
     assert_eq!(runs(&daemon, &["trace", &id, "--out", "/dev/null"]).code, 0);
+
     let nowhere = folder.path().join("missing/trace.jsonl");
     runs(&daemon, &["trace", &id, "--out", shown(&nowhere)]).refused(&[
         "--out",

@@ -9,7 +9,7 @@ use super::{Answers, SCRIPTED, command, json_lines, runs, server_of, submitted};
 use crate::binary::done;
 use crate::daemon::Daemon;
 
-/// A command whose output is read while it goes on, ended when dropped.
+/// A command whose output is read while it runs; killed when dropped.
 struct Watch {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -30,7 +30,7 @@ impl Watch {
         Self { child, stdout, lines: Vec::new() }
     }
 
-    /// Reads so many lines; gives whether they came.
+    /// Reads `count` lines; returns whether all of them came.
     fn read(&mut self, count: usize) -> bool {
         for _ in 0..count {
             let mut line = String::new();
@@ -42,7 +42,7 @@ impl Watch {
         true
     }
 
-    /// The rest; gives the exit code, all lines, and standard error.
+    /// Reads the rest; returns the exit code, all lines, and standard error.
     fn end(mut self) -> (Option<i32>, Vec<String>, String) {
         while self.read(1) {}
         let mut stderr = String::new();
@@ -57,12 +57,14 @@ fn a_watch_shows_every_event_and_ends_with_the_run() {
     let id = submitted(&daemon, &["tower-of-hanoi", "--fanout", "1", "--seed", "1"]);
     let (code, lines, stderr) = Watch::start(&daemon, &[&id, "--output", "json"]).end();
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
+
     let mut lines = json_lines(&lines.concat());
     let result = lines.pop().unwrap();
     assert_eq!(
         result,
         json!({"event": "result", "record": daemon.get(&format!("/v1/runs/{id}")).body})
     );
+
     let trace = json_lines(&runs(&daemon, &["trace", &id, "--no-states"]).stdout);
     assert_eq!(lines, trace[1..]);
 
@@ -86,22 +88,28 @@ fn a_watch_goes_on_across_a_kill_and_misses_nothing() {
     let daemon = Daemon::start(&[]);
     // Too little for the whole run, which therefore cannot be over when the daemon is killed.
     daemon.limit_journal(Some(256 << 10));
+
     let request =
         json!({"task": "tower-of-hanoi", "input": {"n": 16, "from": 0, "to": 2}, "fanout": 1});
     let id = daemon.submit(&request).body["id"].as_str().unwrap().to_owned();
+
     let mut watch = Watch::start(&daemon, &[&id, "--output", "json"]);
     assert!(watch.read(100));
+
     let bind = format!("server.bind={}", daemon.address);
     let daemon = Daemon::start_in(&daemon.kill(), &[&bind]);
+
     let (code, mut lines, stderr) = watch.end();
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stderr.contains("retrying"), "{stderr}");
+
     let result: Value = serde_json::from_str(&lines.pop().unwrap()).unwrap();
     let record = &result["record"];
     assert_eq!(
         (&record["status"], &record["resumed"], &record["steps"]),
         (&json!("verified"), &json!(1), &json!(65_535))
     );
+
     assert_eq!(json!(lines.len()), record["events"]);
     let trace = daemon.text(&format!("/v1/runs/{id}/trace?states=false"));
     let (_, events) = trace.split_once('\n').unwrap();
@@ -125,16 +133,18 @@ fn a_watch_bears_a_daemon_that_comes_back_slowly() {
         (
             "200 OK",
             format!(
-                ": alive\n\nid: 1\nevent: started\ndata: {{}}\n\nid: 2\nevent: step\ndata: {{\"event\":\"step\"}}\n\n\
-                 event: result\ndata: {record}\n\n"
+                ": alive\n\nid: 1\nevent: started\ndata: {{}}\n\nid: 2\nevent: step\n\
+                 data: {{\"event\":\"step\"}}\n\nevent: result\ndata: {record}\n\n"
             ),
         ),
     ]);
+
     let watched = done(&["runs", "watch", "run_1", "--url", &url]);
     assert_eq!(watched.code, 0, "{}", watched.stderr);
     let (shown, result) = watched.stdout.split_once("result ").unwrap();
     assert_eq!(shown, "1 started\n2 step\n", "nothing twice");
     assert!(result.contains(&id), "{result}");
+
     let requests = server.join().unwrap();
     let last = |request: &String| {
         let line = request
@@ -144,6 +154,7 @@ fn a_watch_bears_a_daemon_that_comes_back_slowly() {
             .to_owned();
         line.split_once(": ").unwrap().1.to_owned()
     };
+
     assert_eq!(requests.iter().map(last).collect::<Vec<_>>(), ["0", "1", "1", "1", "1"]);
 }
 

@@ -34,8 +34,10 @@ impl Fault {
         if self.failures <= 0.0 {
             return false;
         }
+
         let address = std::ptr::from_ref(trajectory).addr();
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        // The retry of a turn that failed takes the address out again, and succeeds.
         !failed.remove(&address) && rand::random_bool(self.failures) && failed.insert(address)
     }
 
@@ -43,6 +45,7 @@ impl Fault {
         if !self.delay.is_zero() {
             self.timer.sleep(self.delay).await;
         }
+
         if self.fails(trajectory) {
             let agent = format!("{} `null`", self.role);
             return Err(AgentError::new(agent, Failure::ServerError, "injected failure"));
@@ -101,10 +104,13 @@ mod tests {
     async fn a_turn_fails_once() {
         let limits =
             Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
+
         let trajectories = [0, 1].map(|_| Trajectory::new(null_problem(9).start(), &limits));
         let timer = PreciseTimer::start().unwrap();
         let always = Fault::new(Role::Verifier, Duration::ZERO, 1.0, timer.clone());
+
         let never = Fault::new(Role::Verifier, Duration::ZERO, 0.0, timer);
+
         for _ in 0..3 {
             for is_first in [true, false] {
                 for trajectory in &trajectories {

@@ -23,9 +23,11 @@ pub fn is_over(outcome: &Outcome) -> bool {
 /// for the turn.
 pub fn stage_kinds(is_open_loop: bool) -> Vec<StageKind> {
     let rest = if is_open_loop { "wait and supervise" } else { "supervise" };
+
     let timed = Stage::ALL
         .into_iter()
         .map(|stage| StageKind { name: stage.name(), is_work: stage.is_work() });
+
     timed.chain([StageKind { name: rest, is_work: false }]).collect()
 }
 
@@ -57,6 +59,7 @@ impl Observer for Watch {
             Event::Step { usage, timing, .. } => {
                 let tokens = Tokens { prompt: usage.prompt, completion: usage.completion };
                 let nanos = timing.map(stage_nanos);
+
                 self.trajectory.step(tokens, nanos.as_ref().map(<[u64; Stage::COUNT]>::as_slice));
             }
             Event::Started => self.trajectory.run_started(),
@@ -66,6 +69,7 @@ impl Observer for Watch {
                     Ending::AgentFailed(reason) => format!("agent_failed ({reason})"),
                     ending => ending.name().to_owned(),
                 };
+
                 self.trajectory.run_ended((!(self.accepts)(outcome)).then(name));
             }
             _ => {}

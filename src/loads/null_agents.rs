@@ -37,17 +37,21 @@ pub fn agents(
     verifier: impl Fn() -> Arc<dyn Verifier> + Send + Sync + 'static,
     coordinator: impl Fn() -> Arc<dyn Coordinator> + Send + Sync + 'static,
 ) -> std::io::Result<AgentSet> {
+    // The timer has a thread of its own, which a load without faults should not pay for.
     let timer = if Role::ALL.into_iter().any(|role| faults.affect(role)) {
         Some(PreciseTimer::start()?)
     } else {
         None
     };
+
     let fault = |role: Role| {
         let timer = timer.clone().filter(|_| faults.affect(role));
         let (delay, failures) = (faults.delay, faults.failures);
         move || timer.clone().map(|timer| Fault::new(role, delay, failures, timer))
     };
+
     let [executor_fault, verifier_fault, coordinator_fault] = Role::ALL.map(fault);
+
     Ok(AgentSet::of(
         names,
         Basis::rules(kinds()),

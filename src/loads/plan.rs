@@ -42,7 +42,7 @@ pub struct Plan {
 /// Injected faults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Faults {
-    /// Of each turn.
+    /// Added to each turn.
     pub delay: Duration,
     /// Share of the turns that fail once and are then retried, 0 to 1.
     pub failures: f64,
@@ -74,6 +74,7 @@ impl Plan {
     /// As described in a report.
     pub fn load(&self, durable: bool) -> Load {
         let affected = Role::ALL.into_iter().filter(|role| self.faults.affect(*role));
+
         Load {
             rate: self.rate,
             warmup_seconds: self.warmup.as_secs_f64(),
@@ -104,11 +105,14 @@ impl Plan {
     /// If even the shortest runs would not fit.
     pub fn run_steps(&self, trajectories: u32) -> Result<u64, LoadError> {
         let step = self.payload_bytes as u64 + STEP_BYTES;
+
         let all = step * u64::from(trajectories.max(1));
+        // A run has at least two steps.
         if 2 * all > UNAVOIDABLE_BYTES_MAX {
             let payload_bytes = self.payload_bytes;
             return Err(LoadError::TooLarge { trajectories, payload_bytes, bytes: 2 * all });
         }
+
         Ok((LINES_BYTES / all).clamp(2, RUN_STEPS_MAX))
     }
 }
@@ -120,6 +124,7 @@ mod tests {
     #[test]
     fn runs_are_as_long_as_memory_allows() {
         let with = |payload_bytes| Plan { payload_bytes, ..Plan::steps(1) };
+
         // 2^28 bytes over the trajectories, with 16 bytes and the payload per step.
         for (payload, trajectories, steps) in [
             (0, 1, 1_000_000),
@@ -134,6 +139,7 @@ mod tests {
                 "{payload} {trajectories}"
             );
         }
+
         let refused = with(1 << 20).run_steps(100_000).unwrap_err().to_string();
         for part in ["100000 trajectories", "1048576 bytes", "MiB", "lower one"] {
             assert!(refused.contains(part), "{refused}");
@@ -148,10 +154,12 @@ mod tests {
             faulty: vec![Role::Verifier],
         };
         assert!(faults.affect(Role::Verifier) && !faults.affect(Role::Executor));
+
         let plan = Plan { faults, ..Plan::steps(7) };
         let load = plan.load(true);
         assert_eq!((load.delay_us, load.faulty.as_slice()), (200, &["verifier".to_owned()][..]));
         assert_eq!((load.length, load.rate, load.durable), (Length::Steps(7), None, true));
+
         let none = Plan {
             faults: Faults { faulty: vec![Role::Executor], ..Faults::NONE },
             ..Plan::steps(1)

@@ -19,7 +19,7 @@ use prime_loadtest::report::Point;
 use prime_protocol::{Role, Trajectory, Verdict};
 use prime_runtime::RuntimePlan;
 
-/// A worker has up to twice as many turns at once.
+/// Sequences decoded at once; a worker holds up to twice as many requests.
 const SEQUENCES_MAX: u16 = 256;
 
 /// The engines of the load, one for each role.
@@ -50,9 +50,11 @@ impl EngineClient {
             ignore_end: false,
             group: 0,
         };
+
         let failed = |error: prime_engine::EngineError| {
             AgentError::new(format!("{} `echo`", self.role), Failure::Engine, error.to_string())
         };
+
         Ok(self.engine.generate(request).await.map_err(failed)?.text)
     }
 }
@@ -104,10 +106,13 @@ impl EngineLoad {
                 ..EngineSpec::default()
             })
         };
+
+        // All three start before the first error is looked at.
         let [executor, verifier, coordinator] = Role::ALL.map(start);
         let engines = [executor, verifier, coordinator];
         let [executor, verifier, coordinator] =
             engines.map(|engine| engine.map_err(LoadError::Engine));
+
         Ok(Self { engines: [executor?, verifier?, coordinator?] })
     }
 
@@ -118,11 +123,13 @@ impl EngineLoad {
     fn agents(&self, plan: &Plan) -> std::io::Result<AgentSet> {
         // As long as the line would be, so that a payload has the same meaning.
         let prompt: Arc<str> = null_line(plan.payload_bytes).into();
+
         let client = |role: Role| EngineClient {
             engine: self.engines[role as usize].clone(),
             role,
             prompt: Arc::clone(&prompt),
         };
+
         let [executor, verifier, coordinator] = Role::ALL.map(client);
         null_agents::agents(
             Self::names(),

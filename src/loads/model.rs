@@ -46,9 +46,11 @@ impl ModelLoad {
         trajectories: u32,
     ) -> Result<(Point, String), LoadError> {
         let plan = Plan { has_stages: true, ..plan.clone() };
+
         let settings = self.app.settings();
         let next = |run| {
             let problem = self.task.generate(self.difficulty, run);
+
             // One trajectory of the protocol per trajectory of the load, without a vote.
             let plan = RunPlan {
                 strategy: Strategy::Iterative,
@@ -56,21 +58,28 @@ impl ModelLoad {
                 max_rounds: 1,
                 ..self.app.plan(problem.as_ref())
             };
+
             let sampling =
                 RunSampling { seed: settings.run.seed.wrapping_add(run), ..run_sampling(settings) };
+
             (problem, plan, sampling)
         };
+
         let launch = InProcess::new(self.app.runtime(), is_over, next);
         let measured = measure(&plan.measurement(trajectories), &launch).await?;
+
         let coordination_share = measured.coordination_share();
         let Tokens { prompt, completion } = measured.tokens();
         let point = Point { coordination_share, ..measured.point(None)? };
         let per_step = |tokens: u64| tokens as f64 / point.steps as f64;
+
         let remark = format!(
-            "With {trajectories} trajectories the models read {:.1} tokens per step and wrote {:.1}, on average.",
+            "With {trajectories} trajectories the models read {:.1} tokens per step and wrote \
+             {:.1}, on average.",
             per_step(prompt),
             per_step(completion)
         );
+
         Ok((point, remark))
     }
 }

@@ -11,7 +11,8 @@ pub enum LoadError {
     #[error(transparent)]
     Measurement(#[from] MeasurementError),
     #[error(
-        "{trajectories} trajectories with a payload of {payload_bytes} bytes need at least {} MiB: lower one of them",
+        "{trajectories} trajectories with a payload of {payload_bytes} bytes need at least {} MiB: \
+         lower one of them",
         bytes >> 20
     )]
     TooLarge { trajectories: u32, payload_bytes: usize, bytes: u64 },
@@ -24,7 +25,8 @@ pub enum LoadError {
     #[error(transparent)]
     Run(#[from] RunError),
     #[error(
-        "--journal {0}: the file exists, and a load test needs a journal of its own: name a new file"
+        "--journal {0}: the file exists, and a load test needs a journal of its own: name \
+         a new file"
     )]
     JournalExists(String),
     #[error("a part of the load could not be started")]

@@ -36,8 +36,8 @@ const FOLLOWED: u32 = 0;
 /// f_type of tmpfs and ramfs, from statfs.
 const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
 
-/// When the steps of the followed run were decided that are not known to be durable yet; `None`
-/// outside of the measurement.
+/// Decision times, in the session's clock, of the followed run's steps that are not known to be
+/// durable yet; `None` for steps outside the measurement.
 type Decided = Arc<Mutex<VecDeque<Option<u64>>>>;
 
 /// The observer of each trajectory's current run.
@@ -58,6 +58,7 @@ impl Observer for Recorded {
             let at = session.is(Phase::Measuring).then(|| session.now());
             decided.lock().unwrap_or_else(PoisonError::into_inner).push_back(at);
         }
+
         self.watch.observe(event);
         self.recorder.observe(event);
     }
@@ -97,7 +98,7 @@ impl Observer for Recorded {
 struct TrajectoryRuns {
     /// Durable steps of runs that are complete.
     before: u64,
-    /// Over, but perhaps not durable up to their last step.
+    /// Runs that are over, but whose last steps may not be durable yet.
     ending: Vec<Arc<LiveRun>>,
     current: Option<Arc<LiveRun>>,
 }
@@ -106,6 +107,7 @@ impl TrajectoryRuns {
     /// Replaces the current run by the next.
     fn replace(&mut self, run: Option<Arc<LiveRun>>) {
         self.ending.extend(std::mem::replace(&mut self.current, run));
+
         let before = &mut self.before;
         self.ending.retain(|run| {
             let committed = run.stream.committed();
@@ -169,28 +171,35 @@ impl DurableLoad {
         if let Some(path) = journal.filter(|path| path.exists()) {
             return Err(LoadError::JournalExists(path.display().to_string()));
         }
+
         let folder = if journal.is_none() {
             Some(tempfile::Builder::new().prefix("prime-agents-load-").tempdir()?)
         } else {
             None
         };
+
         let path = match (journal, &folder) {
             (Some(path), _) => path.to_owned(),
             (None, folder) => folder
                 .as_ref()
                 .map_or_else(Default::default, |folder| folder.path().join("load.db")),
         };
+
+        // Admission control is not what is measured.
         settings.runtime.in_flight_max = u32::MAX;
         // A finished run frees its place slightly after the next one is submitted.
         settings.server.queue_max = trajectories_max.saturating_mul(2).saturating_add(1);
+
         // The journal records the agents of the runs, so the null agents go by the configured
         // names.
         let names = configured_names(&settings);
         let config_hash = settings.hash();
+
         let app = App::with_agents(settings, agents(plan, names.clone())?);
         let store = Arc::new(SqliteJournal::open(&path, SqliteOptions::default())?);
         let metrics = Arc::new(Metrics::new(jiff::Timestamp::now()));
         let runs = Runs::start(Arc::new(app), store, now_ms, metrics, None)?;
+
         let (watches, followed) =
             (Arc::new(Watches::default()), Arc::new(Mutex::new(Decided::default())));
         let (of, decided) = (Arc::clone(&watches), Arc::clone(&followed));
@@ -199,14 +208,17 @@ impl DurableLoad {
             let watches = of.0.lock().unwrap_or_else(PoisonError::into_inner);
             let watch = trajectory.and_then(|trajectory| watches.get(trajectory as usize)?.clone());
             let Some(watch) = watch else { return recorder };
+
             let followed = || Arc::clone(&decided.lock().unwrap_or_else(PoisonError::into_inner));
             let decided = (watch.trajectory().number() == FOLLOWED).then(followed);
             Arc::new(Recorded { watch, recorder, decided })
         }));
+
         let parent =
             path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let is_in_memory = is_in_memory(parent);
         let seed = AtomicU64::new(0);
+
         Ok(Self {
             runs,
             names,
@@ -222,8 +234,8 @@ impl DurableLoad {
     /// What a reader must know about the journal, if anything.
     pub fn remark(&self) -> Option<String> {
         self.is_in_memory.then(|| {
-            "The journal was on an in-memory file system, where durability costs nothing: name a file on a disk with \
-             --journal."
+            "The journal was on an in-memory file system, where durability costs nothing: name a \
+             file on a disk with --journal."
                 .to_owned()
         })
     }
@@ -232,15 +244,18 @@ impl DurableLoad {
     pub async fn measure(&self, plan: &Plan, trajectories: u32) -> Result<Point, LoadError> {
         let steps = plan.run_steps(trajectories)?;
         let runs = (0..trajectories).map(|_| Mutex::default()).collect();
+
         *self.watches.0.lock().unwrap_or_else(PoisonError::into_inner) =
             vec![None; trajectories as usize];
         let (commit, followers) = (Arc::new(Mutex::new(empty())), Mutex::default());
         let launch = DurableLaunch { load: self, steps, runs, commit, followers };
         let measured = measure(&plan.measurement(trajectories), &launch).await?;
+
         // The next load must not overlap the end of this one.
         launch.wait(|committed, _| committed.is_over).await;
         launch.released().await;
         launch.followed().await;
+
         let commit = launch.commit.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(measured.point(Some(&commit))?)
     }
@@ -272,12 +287,14 @@ impl DurableLaunch<'_> {
             forked_from: None,
             traceparent: None,
         };
+
         NewRun { owner: OWNER.to_owned(), key: None, spec, problem }
     }
 
     /// Waits until enough of every current run is durable.
     async fn wait(&self, is_enough: impl Fn(&Committed, &LiveRun) -> bool) {
         for runs in &self.runs {
+            // The lock is not held across the wait: the launch replaces the current run.
             let run = runs.lock().unwrap_or_else(PoisonError::into_inner).current.clone();
             if let Some(run) = run {
                 // A stream never ends before its run.
@@ -286,7 +303,7 @@ impl DurableLaunch<'_> {
         }
     }
 
-    /// Yields until this thread's tasks have released the runs, whose end they have been told.
+    /// Yields until the service has released the runs, whose end is committed already.
     async fn released(&self) {
         for runs in &self.runs {
             let run = runs.lock().unwrap_or_else(PoisonError::into_inner).current.clone();
@@ -300,15 +317,20 @@ impl DurableLaunch<'_> {
     fn follow(&self, run: &LiveRun, decided: Decided, session: Arc<Session>) {
         let mut committed = run.stream.watch();
         let commit = Arc::clone(&self.commit);
+
         let follower = actix::spawn(async move {
+            // A new watch shows the current value first, so nothing that is durable already is
+            // missed.
             let mut durable = 0;
             loop {
                 let (seen, is_over) = {
                     let committed = committed.borrow_and_update();
                     (committed.progress.proposals, committed.is_over)
                 };
+
                 record(&commit, &decided, seen - durable, session.now());
                 durable = seen;
+
                 if is_over || committed.changed().await.is_err() {
                     return;
                 }
@@ -322,7 +344,7 @@ impl DurableLaunch<'_> {
         let followers =
             std::mem::take(&mut *self.followers.lock().unwrap_or_else(PoisonError::into_inner));
         for follower in followers {
-            // Nothing cancels it, and a panic has been reported.
+            // Nothing cancels a follower, and a panic in it has been reported.
             drop(follower.await);
         }
     }
@@ -331,7 +353,9 @@ impl DurableLaunch<'_> {
 /// Records that the next `count` decided steps are durable.
 fn record(commit: &Mutex<Histogram<u64>>, decided: &Decided, count: u64, now: u64) {
     let mut commit = commit.lock().unwrap_or_else(PoisonError::into_inner);
+
     let mut decided = decided.lock().unwrap_or_else(PoisonError::into_inner);
+
     for _ in 0..count {
         if let Some(Some(at)) = decided.pop_front() {
             commit.saturating_record(now.saturating_sub(at).max(1));
@@ -345,20 +369,26 @@ impl Launch for DurableLaunch<'_> {
     async fn launch(&self, trajectory: &Arc<Trajectory>) -> Result<(), LoadError> {
         let number = trajectory.number();
         let index = number as usize;
+
+        // The wrapper that was given to `observe_with` looks both up while the run is being
+        // accepted.
         let watch = Arc::new(Watch::new(Arc::clone(trajectory), is_solved));
         self.load.watches.0.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(watch);
+
         let decided = Decided::default();
         if number == FOLLOWED {
             *self.load.followed.lock().unwrap_or_else(PoisonError::into_inner) =
                 Arc::clone(&decided);
         }
+
         let accepted = self.load.runs.accept(self.new_run(number)).await?;
         let run = self.load.runs.live(&accepted.record.id);
+
         match &run {
             Some(run) if number == FOLLOWED => {
                 self.follow(run, decided, Arc::clone(trajectory.session()))
             }
-            // Over already, with all of its steps.
+            // The run is over already, with all of its steps.
             None => {
                 self.runs[index].lock().unwrap_or_else(PoisonError::into_inner).before +=
                     self.steps;
@@ -366,7 +396,9 @@ impl Launch for DurableLaunch<'_> {
             }
             Some(_) => {}
         }
+
         self.runs[index].lock().unwrap_or_else(PoisonError::into_inner).replace(run);
+
         Ok(())
     }
 
@@ -389,6 +421,7 @@ impl Launch for DurableLaunch<'_> {
         let durable = |runs: &Mutex<TrajectoryRuns>| {
             runs.lock().unwrap_or_else(PoisonError::into_inner).durable()
         };
+
         Some(self.runs.iter().map(durable).sum())
     }
 }

@@ -72,17 +72,22 @@ pub(super) async fn with_agents(
         Arc::new(agents),
     );
     start_cells(&runtime, runtime_cells).await;
+
     let problem = null_problem(steps);
     let next = |run| (Arc::clone(&problem), RunPlan::single(steps + 1), greedy(run));
     let measurement = plan.measurement(trajectories);
+
     let measured = measure_load(&measurement, &InProcess::new(&runtime, is_solved, next)).await;
+
     // Frees the cells' memory before the next load is measured.
     runtime.close();
+
     Ok(measured?.point(None)?)
 }
 
 /// Executes a run on each cell, so that no agent is created and nothing allocated for the first
 /// time later.
+
 async fn start_cells(runtime: &Runtime, cells: usize) {
     let submission = |seed| Submission {
         problem: null_problem(1),
@@ -91,8 +96,10 @@ async fn start_cells(runtime: &Runtime, cells: usize) {
         observer: Arc::new(Silent),
         suspended: None,
     };
+
     let mut handles: Vec<_> =
         (0..cells as u64).map(|seed| runtime.submit(submission(seed))).collect();
+
     // Ignores failures: the load's own runs report them.
     join_all(handles.iter_mut().map(RunHandle::outcome)).await;
 }
@@ -145,6 +152,7 @@ mod tests {
 
     fn with_a_stall(rate: Option<f64>) -> Point {
         let load_plan = Plan { rate, ..Plan::steps(1_000) };
+
         let stalling =
             || Stalling { executor: NullExecutor::with_payload(0), turns: AtomicU64::new(0) };
         let agents = null_agents::agents(
@@ -154,6 +162,7 @@ mod tests {
             || Arc::new(null_agents::verifier()),
             || Arc::new(null_agents::coordinator()),
         );
+
         let load = async { with_agents(&load_plan, 1, &plan(), agents?).await };
         actix::System::new().block_on(load).expect("a point")
     }
@@ -166,6 +175,7 @@ mod tests {
             closed.latency.p99_us * 10.0 < closed.latency.max_us,
             "one step of a thousand waited: {closed:?}"
         );
+
         // 200 of the thousand steps were due meanwhile, the first of them at the start of the
         // stall. A slow machine only adds to these latencies.
         let open = with_a_stall(Some(1_000.0));
@@ -179,6 +189,7 @@ mod tests {
         let load = RingLoad { trajectories: 100, steps: 5 };
         let point = actix::System::new().block_on(ring(load, &plan())).expect("a point");
         assert_eq!((point.trajectories, point.steps), (100, 500));
+
         let bytes = point.bytes_per_trajectory.expect("tests use the counting allocator");
         assert!(bytes > 0.0, "{bytes}");
     }
@@ -193,7 +204,9 @@ mod tests {
             || Arc::new(null_agents::verifier()),
             || panic!("no coordinator today"),
         );
+
         let load = async { with_agents(&load_plan, 2, &plan(), agents?).await };
+
         let error = actix::System::new().block_on(load).expect_err("the agents fail").to_string();
         for part in ["trajectory", "agent_failed", "no coordinator today"] {
             assert!(error.contains(part), "{error}");

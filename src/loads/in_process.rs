@@ -37,6 +37,7 @@ impl Launch for InProcess<'_> {
     async fn launch(&self, trajectory: &Arc<Trajectory>) -> Result<(), LoadError> {
         let (problem, plan, sampling) = (self.next)(self.runs.fetch_add(1, Ordering::Relaxed));
         let observer = Arc::new(Watch::new(Arc::clone(trajectory), self.accepts));
+
         // The observer sees its end.
         drop(self.runtime.submit(Submission {
             problem,
@@ -45,6 +46,7 @@ impl Launch for InProcess<'_> {
             observer,
             suspended: None,
         }));
+
         Ok(())
     }
 
