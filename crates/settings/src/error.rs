@@ -2,12 +2,16 @@
 
 use std::path::PathBuf;
 
-/// `origin` is where the value was set: `FILE:LINE`, an environment variable or a `--set` argument.
+/// A mistake in the configuration. `origin` is where the value was set: `FILE:LINE`, an environment
+/// variable or a `--set` argument.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingsError {
     /// A file given by `--config` cannot be read.
-    #[error("cannot read the config file {}: {cause}; check the path given to --config", path.display())]
+    #[error(
+        "cannot read the config file {}: {cause}; check the path given to --config",
+        path.display()
+    )]
     Unreadable {
         /// As given.
         path: PathBuf,
@@ -15,23 +19,26 @@ pub enum SettingsError {
         cause: std::io::Error,
     },
     /// A file given by `--config` is too long for a configuration.
-    #[error("the config file {} is longer than {mib_max} MiB; check the path given to --config", path.display())]
+    #[error(
+        "the config file {} is longer than {mib_max} MiB; check the path given to --config",
+        path.display()
+    )]
     TooLong {
         /// As given.
         path: PathBuf,
         /// The limit.
         mib_max: u64,
     },
-    /// A variable of the environment for the configuration is not UTF-8.
+    /// An environment variable for the configuration is not UTF-8.
     #[error("environment variable {name}: its name or value is not UTF-8; set it again")]
     NotUtf8 {
         /// With replacement characters.
         name: String,
     },
-    /// A variable of the environment that looks as if it should be part of the configuration, and
-    /// is not.
+    /// An environment variable that looks like part of the configuration but is not.
     #[error(
-        "environment variable {name} has no effect: parts are separated by two underscores; did you mean {meant}?"
+        "environment variable {name} has no effect: parts are separated by two underscores; did \
+         you mean {meant}?"
     )]
     SingleUnderscore {
         /// As set.
@@ -110,7 +117,10 @@ pub enum SettingsError {
         expected: String,
     },
     /// A name that is not on its list.
-    #[error("{origin}: `{key}` names `{found}`, which is not known{}", suggestion(nearest.as_deref(), known))]
+    #[error(
+        "{origin}: `{key}` names `{found}`, which is not known{}",
+        suggestion(nearest.as_deref(), known)
+    )]
     UnknownName {
         /// Dotted.
         key: String,

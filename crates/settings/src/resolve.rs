@@ -35,7 +35,7 @@ pub trait RoleOptions: Clone + Serialize {
     fn program_options(&self) -> &Program;
     /// Names of the agents of the same role that an agent with members is composed of.
     fn member_names(&self) -> Vec<&str>;
-    /// Names of the prompt templates that an implementation which asks a model would take.
+    /// Names of the prompt templates that this implementation uses, if it asks a model.
     fn prompt_names(&self, implementation: Self::Implementation) -> Vec<&str>;
     /// The name of the system prompt's template; empty = none.
     fn system_name(&self) -> &str;
@@ -45,7 +45,10 @@ pub trait RoleOptions: Clone + Serialize {
 }
 
 macro_rules! role_options {
-    ($($options:ident, $implementation:ident, $role:ident, $field:ident, $all:ident, $members:expr;)*) => { $(
+    ($(
+        $options:ident, $implementation:ident, $role:ident, $field:ident, $all:ident,
+            $members:expr;
+    )*) => { $(
         impl RoleOptions for $options {
             type Implementation = $implementation;
             const ROLE: Role = Role::$role;
@@ -283,7 +286,7 @@ impl Settings {
         engines.into_iter().collect()
     }
 
-    /// Leaves of several engines of a role's section the one that is asked about this task, so that
+    /// Reduces the engines of each role's section to the one that is asked about this task, so that
     /// no other is started.
     pub fn narrow_engines(&mut self, task: &str) {
         let agents = &mut self.agents;
@@ -420,8 +423,8 @@ impl Settings {
         }
         if agent.program().is_some_and(|program| program.command.is_empty()) {
             let message = format!(
-                "`{name}` is a program, but `program.command` is empty; set it to the program and its arguments, such as \
-                 [\"python3\", \"agents/examples/{}.py\"]",
+                "`{name}` is a program, but `program.command` is empty; set it to the program and \
+                 its arguments, such as [\"python3\", \"agents/examples/{}.py\"]",
                 A::ROLE
             );
             return Err(SettingsError::Conflict { origin: place.to_owned(), message });
@@ -429,8 +432,8 @@ impl Settings {
         if let Some(pool) = agent.pool() {
             if self.pools.is_empty() {
                 let message = format!(
-                    "`{name}` uses the server pool `{pool}`, but no pool is configured: add [[pools.NAME.upstreams]] with url \
-                     and model, and set `pool` to NAME"
+                    "`{name}` uses the server pool `{pool}`, but no pool is configured: add \
+                     [[pools.NAME.upstreams]] with url and model, and set `pool` to NAME"
                 );
                 return Err(SettingsError::Conflict { origin: place.to_owned(), message });
             }
@@ -444,7 +447,8 @@ impl Settings {
             };
             if servers.upstreams.is_empty() {
                 let message = format!(
-                    "`pools.{pool}` has no servers; add them as `[[pools.{pool}.upstreams]]` with url and model"
+                    "`pools.{pool}` has no servers; add them as `[[pools.{pool}.upstreams]]` with \
+                     url and model"
                 );
                 return Err(SettingsError::Conflict { origin: place.to_owned(), message });
             }
