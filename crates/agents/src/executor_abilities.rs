@@ -1,4 +1,4 @@
-//! What an executor can be asked, as its options say.
+//! What an executor can be asked to do, judging by its options.
 
 use prime_settings::{ExecutorAgent, ExecutorImplementation, RoleOptions as _, Settings};
 

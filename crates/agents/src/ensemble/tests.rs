@@ -177,6 +177,6 @@ fn member_names_are_unique() {
         (vec![member("a"), member("b"), member("a")], "two members called `a`"),
     ] {
         let error = EnsembleVerifier::new(members, Score::ZERO).err().expect(part);
-        assert!(error.contains(part), "{error}");
+        assert!(error.to_string().contains(part), "{error}");
     }
 }
