@@ -88,7 +88,7 @@ impl EnsembleVerifier {
             return None;
         }
 
-        // The first member's failure stands for all; one transient failure makes a retry worthwhile.
+        // The first failure stands for all; a single transient one makes a retry worthwhile.
         let reasons: Vec<_> =
             failed().map(|(error, member)| format!("{}: {}", member.name, error.reason)).collect();
         let failure = failed().next().map_or(Failure::Unsupported, |(error, _)| error.failure);

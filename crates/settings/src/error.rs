@@ -64,7 +64,8 @@ pub enum SettingsError {
     },
     /// An argument of `--set` is not `key=value`.
     #[error(
-        "`--set {argument}` is not of the form section.key=value; an example is `--set run.fanout=4`"
+        "`--set {argument}` is not of the form section.key=value; an example is `--set \
+         run.fanout=4`"
     )]
     NotAssignment {
         /// As given.

@@ -44,7 +44,6 @@ fn excluding_the_reference_action_bars_that_line_alone() {
     let mut checked = 0;
     for task in tasks::all() {
         let spec = task.spec();
-
         let mut machine = task.generate(Difficulty::Easy, 3).start();
         let line = machine.reference().expect("a first step");
 
@@ -69,7 +68,6 @@ fn excluding_the_reference_action_bars_that_line_alone() {
         }
 
         others.retain(|other| *other != line && whole.takes(other));
-
         for other in &others {
             for text in [other.clone(), format!("so\n{other}"), format!("{line}\n{other}")] {
                 assert!(less.takes(&text), "{}: {text:?} without {line:?}", spec.slug);
@@ -77,7 +75,6 @@ fn excluding_the_reference_action_bars_that_line_alone() {
         }
 
         checked += usize::from(!others.is_empty());
-
         // Along the line, only its own next byte or its end is barred.
         for derivation in ["", "so\n"] {
             let mut at = less.exclusions.start(&less.automaton);

@@ -23,8 +23,8 @@ impl From<Completion> for ReadCompletion {
 }
 
 impl LlmExecutor {
-    /// Completes a request and inserts the values that the text asks for, at most `reads_max`; after
-    /// the last one the grammar permits no query.
+    /// Completes a request and inserts the values that the text asks for, at most `reads_max` of
+    /// them; after the last one the grammar permits no query.
     pub(super) async fn complete_reading(
         &self,
         request: CompletionRequest,

@@ -212,7 +212,8 @@ mod tests {
 
     #[test]
     fn a_users_template_may_import_and_override_built_in_ones() {
-        let uses = "{% from \"benchmark/parts.j2\" import actions -%}\n{{ actions(task) }}{{ variables.tone }}{{ state }}";
+        let uses = "{% from \"benchmark/parts.j2\" import actions -%}\n\
+                    {{ actions(task) }}{{ variables.tone }}{{ state }}";
         assert_eq!(check(uses, Role::Executor), Ok(()));
         assert_eq!(check("{% include \"executor/step.j2\" %}", Role::Executor), Ok(()));
 

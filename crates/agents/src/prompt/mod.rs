@@ -17,7 +17,9 @@ pub use templates::{Prompt, TemplateError, Templates};
 pub use variables::{History, PromptContext, names};
 
 macro_rules! built_in {
-    ($($name:literal),+ $(,)?) => { [$(($name, include_str!(concat!("../../../../agents/", $name)))),+] };
+    ($($name:literal),+ $(,)?) => {
+        [$(($name, include_str!(concat!("../../../../agents/", $name)))),+]
+    };
 }
 
 /// The built-in templates besides the benchmark's own, which are in `prime_bench::prompts`.

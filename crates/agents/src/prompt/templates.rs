@@ -12,10 +12,13 @@ use prime_protocol::Role;
 
 /// A template that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("template `{template}`{}: {detail}", line.map_or_else(String::new, |line| format!(", line {line}")))]
+#[error(
+    "template `{template}`{}: {detail}",
+    line.map_or_else(String::new, |line| format!(", line {line}"))
+)]
 pub struct TemplateError {
     pub template: String,
-    /// From 1, where it is known.
+    /// The line, from 1, where it is known.
     pub line: Option<usize>,
     /// What is wrong and what to do.
     pub detail: String,

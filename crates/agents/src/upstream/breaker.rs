@@ -89,10 +89,13 @@ impl Breaker {
         if !is_trial && self.state != State::Closed {
             return None;
         }
+
         self.consecutive_failures = self.consecutive_failures.saturating_add(1);
+        // A failed trial opens it again at once: the server has not recovered.
         if !is_trial && (self.failures_max == 0 || self.consecutive_failures < self.failures_max) {
             return None;
         }
+
         let until = now + self.cooldown;
         self.state = State::Open(until);
         Some(until)
@@ -121,12 +124,14 @@ mod tests {
         breaker.failed(false, now);
         breaker.failed(false, now);
         breaker.succeeded(false);
+
         assert_eq!(
             [breaker.failed(false, now), breaker.failed(false, now)],
             [None, None],
             "a success resets the count"
         );
         assert_eq!(breaker.state(now), BreakerState::Closed);
+
         assert_eq!(breaker.failed(false, now), Some(now + COOLDOWN));
         assert_eq!(
             (breaker.state(now), breaker.admission(now + BEFORE)),
@@ -134,7 +139,9 @@ mod tests {
         );
 
         assert_eq!(breaker.admission(now + COOLDOWN), Admission::Trial);
+
         breaker.begin_trial();
+
         assert_eq!(
             breaker.admission(now + COOLDOWN * 9),
             Admission::Rejected,
@@ -146,8 +153,10 @@ mod tests {
             Some(now + COOLDOWN * 2),
             "one failure is enough"
         );
+
         breaker.begin_trial();
         breaker.succeeded(true);
+
         assert_eq!(breaker.admission(now), Admission::Allowed);
     }
 
