@@ -66,6 +66,7 @@ impl EscalatingExecutor {
         let mut usage = Usage::default();
         let mut agreed: Option<Proposal> = None;
         let mut disagrees = false;
+        // All answers are counted even after a disagreement: their tokens have been spent.
         for answer in join_all((0..self.samples).map(sample)).await {
             match answer {
                 Ok(proposal) => {

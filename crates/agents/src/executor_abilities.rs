@@ -33,6 +33,7 @@ pub fn reads_prose(settings: &Settings, name: &str) -> bool {
         ExecutorImplementation::Escalation => {
             agent.members().into_iter().all(|member| reads_prose(settings, member))
         }
+        // What they read is not known; nothing speaks against it.
         ExecutorImplementation::Process | ExecutorImplementation::Replay => true,
     }
 }

@@ -109,6 +109,7 @@ impl<M> TappedModel<M> {
 #[async_trait]
 impl<M: Model> Model for TappedModel<M> {
     async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
+        // The model consumes the request, which the tap sees together with the result.
         let seen = request.clone();
         let result = self.model.complete(request).await;
         (self.tap)(&seen, &result);

@@ -43,7 +43,7 @@ struct Step {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the trace: {detail}")]
 pub struct RecordingError {
-    /// From 1.
+    /// The line's number, from 1.
     pub line: usize,
     pub detail: String,
 }
@@ -62,9 +62,9 @@ fn hash_lines(lines: u64, next: &str) -> u64 {
 /// The proposals of a recorded run.
 #[derive(Debug, Default)]
 pub struct Recording {
-    /// By trajectory, in order.
+    /// The proposals of each trajectory, in order.
     proposals: HashMap<TurnId, Vec<Proposal>>,
-    /// In the order of their first proposals.
+    /// The trajectories in the order of their first proposals.
     trajectories: Vec<TurnId>,
     /// The trajectories that reached a position, in order, with the index of the proposal made
     /// there.
@@ -128,6 +128,7 @@ impl Recording {
         self.positions.entry((*lines, step.depth, *tries)).or_default().push((id, proposals.len()));
         *tries += 1;
 
+        // As the run did: only a committed step leads to another state.
         if step.applicable && step.decision == Decision::Proceed {
             let next = hash_lines(*lines, &step.action);
             walk.0.push((next, 0));

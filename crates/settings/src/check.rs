@@ -99,6 +99,7 @@ impl Checker<'_> {
                 _ => !text.is_empty(),
             },
             (Some("boolean"), ValueKind::Boolean(_)) => true,
+            // Numbers are compared as 128-bit integers, so that the bounds of `u64` hold exactly.
             (Some("integer"), kind) => {
                 let Some(number) = integer(kind) else {
                     return Err(wrong_type(value, key, schema));
@@ -254,6 +255,7 @@ fn integer(kind: &ValueKind) -> Option<i128> {
 fn float(kind: &ValueKind) -> Option<f64> {
     match kind {
         ValueKind::Float(number) => Some(*number),
+        // TOML's `1` is as good as `1.0` for a number.
         kind => integer(kind).map(|number| number as f64),
     }
 }

@@ -100,6 +100,7 @@ fn io(path: &Path, cause: &std::io::Error) -> SettingsError {
 
 /// Reads a file up to the maximum size.
 fn read(path: &Path) -> Result<String, SettingsError> {
+    // Checked before it is read: a folder of definitions may contain anything.
     let bytes = std::fs::metadata(path).map_err(|cause| io(path, &cause))?.len();
     if bytes > FILE_BYTES_MAX {
         let message = format!("has {bytes} bytes, but may have at most {FILE_BYTES_MAX}");
@@ -149,6 +150,7 @@ impl Definitions {
             let (Some(role), Some(name)) = (role, stem_of(Path::new(file), "toml")) else {
                 continue;
             };
+            // Messages name the path in the repository, where the text can be read.
             let place = format!("agents/{role}/{file}");
             let source = Source { text: text.to_owned(), place, origin: BUILT_IN.to_owned() };
             sources.entry(role).or_default().insert(name.to_owned(), source);
@@ -229,7 +231,7 @@ fn check_name(role: Role, name: &str, path: &Path) -> Result<(), SettingsError> 
         );
     }
 
-    // A name is looked up among the definitions first, so the file would hide the implementation.
+    // Names of definitions and implementations are looked up in one namespace.
     if implementation(role, name).is_some() {
         return refuse(format!("`{name}` is the name of an implementation; rename the file"));
     }
@@ -265,6 +267,7 @@ fn defined<A: DeserializeOwned>(
         let mut base = base.clone();
         // A definition describes itself; the section's description is about another agent.
         base.0.remove("description");
+        // A description is required by the type, but not from the author of a definition.
         let empty =
             Layer(Map::from_iter([("description".to_owned(), Value::new(None, String::new()))]));
 

@@ -190,6 +190,7 @@ impl Engine {
     /// The model's name, if it looks like that of a built-in model but is not. Found here, because
     /// a run that asks another engine would never open the model.
     pub(super) fn misspelt_model(&self) -> Option<&str> {
+        // Built-in names have no extension, model files nearly always do.
         let named = self.model.file_name()?.to_str()?;
         let is_name = named.starts_with("prime-") && self.model.extension().is_none();
         (is_name && BuiltInModel::find(&self.model).is_none()).then_some(named)
@@ -211,6 +212,7 @@ impl Engine {
             return Ok(ModelSource::BuiltIn(known.name));
         }
 
+        // A build finds the `models/` of its checkout in whatever folder it is run.
         let above = executable
             .filter(|_| self.model.is_relative())
             .into_iter()

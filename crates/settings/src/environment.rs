@@ -18,13 +18,14 @@ pub(super) fn key(name: &str) -> Option<&str> {
 /// Reads the variables for [`Settings::load`]. Pass `std::env::vars_os()`.
 ///
 /// # Errors
-/// For a variable of the configuration that is not UTF-8, and for one with a single underscore
-/// between its parts, which would be ignored.
+/// A variable of the configuration is not UTF-8, or has a single underscore between its parts and
+/// would be ignored.
 pub fn read_environment(
     variables: impl Iterator<Item = (OsString, OsString)>,
 ) -> Result<impl Iterator<Item = (String, String)>, SettingsError> {
     let mut read = Vec::new();
     for (name, value) in variables {
+        // Taken before the name is consumed; variables of other programs may hold any bytes.
         let shown = name.to_string_lossy().into_owned();
         let is_ours = key(&shown).is_some();
         match (name.into_string(), value.into_string()) {

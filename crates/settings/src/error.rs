@@ -13,7 +13,7 @@ pub enum SettingsError {
         path.display()
     )]
     Unreadable {
-        /// As given.
+        /// The path as given.
         path: PathBuf,
         /// What the system said.
         cause: std::io::Error,
@@ -24,7 +24,7 @@ pub enum SettingsError {
         path.display()
     )]
     TooLong {
-        /// As given.
+        /// The path as given.
         path: PathBuf,
         /// The limit.
         mib_max: u64,
@@ -32,7 +32,7 @@ pub enum SettingsError {
     /// An environment variable for the configuration is not UTF-8.
     #[error("environment variable {name}: its name or value is not UTF-8; set it again")]
     NotUtf8 {
-        /// With replacement characters.
+        /// Its name, with replacement characters.
         name: String,
     },
     /// An environment variable that looks like part of the configuration but is not.
@@ -41,9 +41,9 @@ pub enum SettingsError {
          you mean {meant}?"
     )]
     SingleUnderscore {
-        /// As set.
+        /// The name as set.
         name: String,
-        /// With two underscores.
+        /// The name with two underscores.
         meant: String,
     },
     /// A role definition cannot be used.
@@ -68,13 +68,13 @@ pub enum SettingsError {
          run.fanout=4`"
     )]
     NotAssignment {
-        /// As given.
+        /// The argument as given.
         argument: String,
     },
     /// A key that does not exist.
     #[error("{origin}: unknown key `{key}`{}", suggestion(nearest.as_deref(), known))]
     UnknownKey {
-        /// Dotted.
+        /// The dotted key.
         key: String,
         /// Where it is set.
         origin: String,
@@ -86,7 +86,7 @@ pub enum SettingsError {
     /// A key that was renamed.
     #[error("{origin}: `{key}` was renamed; use `{new}` instead")]
     RenamedKey {
-        /// Dotted.
+        /// The dotted key.
         key: String,
         /// Where it is set.
         origin: String,
@@ -96,7 +96,7 @@ pub enum SettingsError {
     /// A value of the wrong type.
     #[error("{origin}: `{key}` is {found}, but must be {expected}")]
     WrongType {
-        /// Dotted.
+        /// The dotted key.
         key: String,
         /// Where it is set.
         origin: String,
@@ -108,7 +108,7 @@ pub enum SettingsError {
     /// A value of the right type that is not allowed.
     #[error("{origin}: `{key}` is {found}, but must be {expected}")]
     OutOfRange {
-        /// Dotted.
+        /// The dotted key.
         key: String,
         /// Where it is set.
         origin: String,
@@ -123,7 +123,7 @@ pub enum SettingsError {
         suggestion(nearest.as_deref(), known)
     )]
     UnknownName {
-        /// Dotted.
+        /// The dotted key.
         key: String,
         /// Where it is set.
         origin: String,
@@ -137,7 +137,7 @@ pub enum SettingsError {
     /// A key without a default is not set.
     #[error("{origin}: `{key}` is missing; add `{example}`")]
     Missing {
-        /// Dotted.
+        /// The dotted key.
         key: String,
         /// Where its table is.
         origin: String,

@@ -133,6 +133,7 @@ impl Settings {
             };
 
             let Ok(header) = gguf::read(&path) else { continue };
+            // A file from a later version may name tasks that this one does not know.
             let tasks = header.strings.get(TASKS_KEY).into_iter().flatten();
             engine.tasks = tasks.filter(|task| tasks::find(task).is_ok()).cloned().collect();
         }
@@ -166,6 +167,7 @@ impl Settings {
             return Err(conflict(&["run", "tau_hard"], message));
         }
 
+        // As many proposals at once as the largest `run.fanout`.
         let beam = &run.beam;
         if beam.width * beam.actions > 256 {
             let message = format!(
@@ -217,6 +219,7 @@ impl Settings {
                 return Err(conflict(&["engines", name, "batch_tokens"], message));
             }
 
+            // Otherwise `prime-sort` would be a missing file, which only the engine's start reports.
             if let Some(named) = engine.misspelt_model() {
                 let origin = origin_of(origins, &["engines", name, "model"]);
                 let known = BUILT_IN_MODELS.iter().map(|model| model.name.to_owned());
@@ -272,6 +275,7 @@ impl Settings {
         self.check_role::<VerifierAgent>(origins)?;
         self.check_role::<CoordinatorAgent>(origins)?;
 
+        // The key's format is `words`, because empty means off: the schema cannot check the name.
         let split = &self.agents.split;
         let others = self.agent_names(split.role);
         if !split.other.is_empty() && !others.contains(&split.other) {
@@ -310,6 +314,7 @@ impl Settings {
         let digest =
             Sha256::digest(serde_json::to_vec(&decisive).expect("invariant: settings serialise"));
 
+        // 64 bits tell configurations apart and still fit a line of output.
         let short = digest.iter().take(8).fold(0_u64, |all, byte| all << 8 | u64::from(*byte));
         format!("{short:016x}")
     }
@@ -340,6 +345,7 @@ fn engine_template(layers: &[Layer]) -> Layer {
     else {
         return Layer::default();
     };
+    // An engine must say which model it is: inheriting one would hide the omission.
     template.remove("model");
 
     let names = layers

@@ -62,6 +62,7 @@ fn section(page: &mut String, schema: &Value, defaults: &Value, at: &str) {
         let (title, inner, default) = if is_list_of_tables(below) {
             (format!("[{path}]"), &below["items"], &Value::Null)
         } else if below["additionalProperties"].is_object() {
+            // Only engines have a shipped entry, `tiny`, whose values are the defaults of all.
             (format!("{path}.<name>"), &below["additionalProperties"], &defaults[key]["tiny"])
         } else {
             (path.clone(), below, &defaults[key])

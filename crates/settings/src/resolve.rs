@@ -183,7 +183,7 @@ impl ExecutorAgent {
     fn prompts(&self, implementation: ExecutorImplementation) -> Vec<&str> {
         let own = match implementation {
             _ if !self.prompt.is_empty() => &self.prompt,
-            // A model behind a server was hardly trained on our own prompt.
+            // A model on a server was hardly trained on our own prompt.
             ExecutorImplementation::Openai => "step",
             _ => "compact",
         };
@@ -192,7 +192,7 @@ impl ExecutorAgent {
 }
 
 impl VerifierAgent {
-    /// By default the prompt for its verdict format.
+    /// Its own prompt, by default the one for its verdict format.
     fn prompts(&self, _: VerifierImplementation) -> Vec<&str> {
         let own = match self.verdict {
             _ if !self.prompt.is_empty() => &self.prompt,
@@ -247,12 +247,14 @@ impl Settings {
     /// section. `None` if there is no such agent.
     #[must_use]
     pub fn agent<A: RoleOptions>(&self, name: &str) -> Option<Agent<A>> {
+        // A definition cannot have the name of an implementation, so the order does not matter.
         if let Some(defined) = A::defined(&self.definitions).get(name) {
             let options = defined.options.clone();
             let implementation = A::Implementation::find(options.implementation_name())?;
             return Some(Agent { implementation, options });
         }
 
+        // The section may name another implementation; its options serve any that reads them.
         let implementation = A::Implementation::find(name)?;
         let mut options = A::section(self).clone();
         options.set_implementation(name);
@@ -273,6 +275,7 @@ impl Settings {
     /// `agents.split`.
     #[must_use]
     pub fn engines_needed(&self) -> Vec<String> {
+        // A set, so that an engine that several agents share is started once.
         let mut engines = BTreeSet::new();
         self.visit_preconfigured::<ExecutorAgent>(&mut |agent| {
             engines.extend(agent.engines().iter().cloned())
@@ -372,6 +375,7 @@ impl Settings {
             };
 
             let known = implementation.info();
+            // An option that the implementation ignores is a mistake, not a default for later.
             let always = ["description", "implementation"];
             let unused = defined.given.iter().find(|key| {
                 !always.contains(&key.as_str()) && !known.options.contains(&key.as_str())

@@ -47,6 +47,7 @@ impl Settings {
         allow_partial(&mut section);
         section["required"] = serde_json::json!(["implementation"]);
 
+        // Unlike a section, a definition cannot name another definition.
         let names: Vec<_> = implementations(role).iter().map(|known| known.name).collect();
         section["properties"]["implementation"]["enum"] = serde_json::json!(names);
 
@@ -65,6 +66,7 @@ fn allow_partial(schema: &mut Value) {
             ("properties", Value::Object(properties)) => {
                 properties.values_mut().for_each(allow_partial)
             }
+            // `items` is left out: a table in a list is not merged with anything.
             ("additionalProperties", other) => allow_partial(other),
             ("anyOf" | "oneOf" | "allOf", Value::Array(all)) => {
                 all.iter_mut().for_each(allow_partial)
@@ -99,6 +101,7 @@ pub(super) fn choices(schema: &Value) -> Option<Vec<String>> {
         return Some(texts(values));
     }
 
+    // An enum whose variants have documentation.
     let variants = schema.get("oneOf")?.as_array()?;
     Some(
         variants

@@ -34,7 +34,7 @@ fn engine_request(request: CompletionRequest, is_chat: bool) -> Request {
         (false, Some(system)) => (format!("{system}\n{}", request.prompt), Format::Raw),
     };
 
-    // Without a grammar the engine cannot exclude anything.
+    // The engine excludes lines by means of the grammar: without one, nothing can be excluded.
     let crate::Sampling { temperature, top_p, seed } = request.sampling;
     Request {
         prompt,

@@ -69,6 +69,7 @@ fn checked<T: 'static, A: ?Sized + 'static>(
     make: impl Fn() -> Result<T, TemplateError> + Send + Sync + 'static,
     share: fn(T) -> Arc<A>,
 ) -> Result<Factory<A>, TemplateError> {
+    // Templates are checked now, so that an actor's start cannot fail.
     make()?;
     Ok(Arc::new(move || share(make().expect("invariant: the first one could be built"))))
 }
@@ -169,6 +170,7 @@ pub fn verifier(
         system: system(Role::Verifier, &options.system),
         kinds: options.kinds.iter().copied().collect(),
         history: history(options.history, options.history_steps),
+        // The same step must get the same verdict.
         temperature: 0.0,
         variables: BTreeMap::new(),
     };

@@ -68,6 +68,7 @@ fn rendered(
 /// An unusable completion, quoted in part.
 fn malformed(agent: &str, problem: &str, text: &str) -> AgentError {
     const SHOWN: usize = 120;
+    // A runaway completion would fill the log.
     let mut shown: String = text.chars().take(SHOWN).collect();
     if shown.len() < text.len() {
         shown.push('…');

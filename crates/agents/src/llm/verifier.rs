@@ -173,6 +173,7 @@ impl LlmVerifier {
         let options = &self.options;
         let (grammar, max_tokens) = match options.format {
             VerdictFormat::Token { .. } => (Some(Arc::clone(&self.token)), 1),
+            // Forced to the proposed line, so that its probability can be read off.
             VerdictFormat::Likelihood { max_tokens, .. } => {
                 (Some(ending_in(line).into()), max_tokens)
             }
@@ -256,6 +257,7 @@ impl LlmVerifier {
         line: &str,
         confidence_min: f32,
     ) -> Result<Verdict, AgentError> {
+        // The proposed line was not reached: that says nothing about the step.
         if completion.is_truncated {
             let reason = "the answer was truncated before the proposed line: raise `max_tokens`";
             return Err(AgentError::new(&self.agent, Failure::TooLong, reason));
@@ -268,6 +270,7 @@ impl LlmVerifier {
             ..Verdict::default()
         };
 
+        // Only a server that ignores the grammar can have written another line.
         let own = prompt::last_line(&completion.text);
         if own != line {
             return Ok(wrong(

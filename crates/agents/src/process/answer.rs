@@ -85,6 +85,7 @@ fn check_error(
     match (error, retry) {
         (Some(_), _) if has_more => Err(malformed(line, "it has both an `error` and an answer")),
         (Some(error), retry) => {
+            // A program that says nothing about a retry may do better the next time.
             let failure =
                 if retry == Some(false) { Failure::Unsupported } else { Failure::ServerError };
             Err(ProcessFault::new(failure, format!("it said: {error}")))
@@ -105,6 +106,7 @@ fn usage(line: &[u8], spent: Option<UsageFields>) -> Result<Usage, ProcessFault>
 fn logprob(line: &[u8], value: Option<f64>) -> Result<Option<f32>, ProcessFault> {
     match value {
         Some(value) if value > 0.0 => Err(malformed(line, "`logprob` is above 0")),
+        // A value below the range of single precision becomes its lowest, not infinity.
         #[expect(
             clippy::cast_possible_truncation,
             reason = "single precision is intended; the bounds hold"

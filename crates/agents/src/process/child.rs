@@ -80,6 +80,7 @@ impl ChildProcess {
         let mark = stragglers::new_mark();
         let mut child = Command::new(&launch.command[0])
             .args(&launch.command[1..])
+            // A program sees no secret that is not passed to it.
             .env_clear()
             .envs(launch.environment.iter().map(|(name, value)| (name, value)))
             .env(stragglers::VARIABLE, &mark)
@@ -195,7 +196,7 @@ impl ChildProcess {
         // Its end of input lets a well-behaved process exit on its own.
         drop(self.stdin.take());
 
-        // Before it is killed, or its own exit status would be lost.
+        // Awaited before it is killed, or its own exit status would be lost.
         let status = if fault.has_exited { self.wait_for_exit().await } else { None };
         if let Some(status) = status {
             fault.reason = describe(status);

@@ -70,7 +70,7 @@ impl Slot {
     }
 
     async fn serve(&mut self) {
-        // Before the first turn, which then need not wait for it.
+        // Started before the first turn, which then need not wait for it.
         let mut started = self.start().await;
         while let Some(job) = self.next(&mut started).await {
             // Cancelled while queued.

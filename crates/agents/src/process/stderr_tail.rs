@@ -36,6 +36,7 @@ impl LineSplitter {
             match byte {
                 b'\n' => self.end_line(),
                 _ if self.line.len() < LINE_BYTES_MAX => self.line.push(*byte),
+                // Read all the same: a full pipe would block the program.
                 _ => {}
             }
         }

@@ -33,9 +33,11 @@ const BUILT_IN: [(&str, &str); 5] = built_in![
 
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut templates = Environment::new();
+    // A misspelt variable must be an error, not an empty text.
     templates.set_undefined_behavior(UndefinedBehavior::Strict);
+    // Models are trained on prompts that end with a newline.
     templates.set_keep_trailing_newline(true);
-    // For line numbers in errors; costs nothing until one occurs.
+    // Gives errors line numbers; costs nothing until one occurs.
     templates.set_debug(true);
 
     for (name, text) in BUILT_IN.into_iter().chain(TEMPLATES_OF_BENCHMARK) {

@@ -33,9 +33,9 @@ pub struct PromptContext<'a> {
     pub action: &'a str,
     /// The constraints to check, for verifiers.
     pub rules: &'a [Rule],
-    /// For coordinators.
+    /// The verdict on the proposed line, for coordinators.
     pub verdict: Option<&'a Verdict>,
-    /// For coordinators.
+    /// The run's thresholds, for coordinators.
     pub thresholds: Option<Thresholds>,
 }
 

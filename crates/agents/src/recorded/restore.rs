@@ -208,7 +208,7 @@ pub(super) fn missing_program(
     environment: &Environment,
 ) -> Option<String> {
     let program = command?.first()?;
-    // As `execvp` finds it.
+    // The same search as that of `execvp`.
     let is_there = if program.contains('/') {
         Path::new(program).is_file()
     } else {

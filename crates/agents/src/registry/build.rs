@@ -64,6 +64,7 @@ impl FactoryBuilder<'_> {
             return Ok(self.tapped(model.map_err(|error| self.unusable(error.to_string()))?));
         }
 
+        // The agent chooses among its engines by the task of each request.
         let mut models: Vec<(Learnt, Arc<dyn Model>)> = Vec::new();
         for name in agent.engines() {
             let model = Arc::new(EngineModel::new(self.engine(name)?, is_chat));
@@ -123,6 +124,7 @@ impl Constructed for ExecutorAgent {
                 let agent = ProcessExecutor::start(builder.name, &options.program);
                 let agent = agent.map_err(|error| builder.unusable(error.to_string()))?;
                 builder.resources.programs.add(agent.pool());
+                // Clones share the processes, so a replaced actor starts no new ones.
                 Ok(Arc::new(move || Arc::new(agent.clone())))
             }
             ExecutorImplementation::Reference => Ok(Arc::new(|| Arc::new(ReferenceExecutor))),

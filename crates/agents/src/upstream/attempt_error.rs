@@ -40,7 +40,7 @@ impl AttemptError {
         Self { is_retryable: false, ..Self::transient(failure, reason) }
     }
 
-    /// From a status other than success; `message` is the server's, already sanitised.
+    /// The error for a status other than success; `message` is the server's, already sanitised.
     pub fn from_status(status: StatusCode, message: &str, retry_after: Option<Duration>) -> Self {
         let code = status.as_u16();
         let (failure, is_retryable, advice) = match code {

@@ -17,7 +17,7 @@ pub(super) struct Backend {
     pub model: String,
     pub concurrent_max: u32,
     pub weight: f64,
-    /// For load balancing; depends on URL and model.
+    /// A hash of URL and model, for load balancing.
     pub hash: u64,
     key: Option<Key>,
 }
@@ -52,6 +52,8 @@ impl Backend {
         let host = base.host_str().unwrap_or_default();
         let port = base.port_or_known_default().unwrap_or_default();
         let name = format!("{host}:{port} {}", upstream.model);
+        // Not the standard hasher: affinities must stay where their prefixes are cached, also in
+        // the next process and with another compiler.
         let identity = Sha256::digest(format!("{base} {}", upstream.model));
 
         let key = match &upstream.api_key_env {
@@ -106,6 +108,7 @@ impl Key {
 
         let header = HeaderValue::from_str(&format!("Bearer {text}"));
         let mut header = header.map_err(|_| bad("has characters that a header cannot contain"))?;
+        // `Debug` then hides the value.
         header.set_sensitive(true);
         Ok(Self { text, header })
     }

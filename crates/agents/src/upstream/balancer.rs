@@ -9,9 +9,9 @@ const AFFINITY_SLACK: f64 = 0.25;
 pub(super) struct Candidate {
     pub index: usize,
     pub in_flight: u32,
-    /// At least 1.
+    /// Maximum concurrent requests, at least 1.
     pub concurrent_max: u32,
-    /// Above 0.
+    /// The configured weight, above 0.
     pub weight: f64,
     /// Depends on the backend's URL and model.
     pub hash: u64,

@@ -73,6 +73,7 @@ impl Breaker {
 
     /// The trial request was cancelled: the next one is the trial.
     pub fn abandon_trial(&mut self, now: Instant) {
+        // Its cooldown is over already.
         self.state = State::Open(now);
     }
 

@@ -74,6 +74,7 @@ impl HttpClient {
         let sanitized = |text: &str| sanitized(text, backend.secret());
         if !response.status().is_success() {
             let (status, retry_after) = (response.status(), retry_after(response.headers()));
+            // The key is removed from whatever the server echoes.
             let message = error_message(&head(response).await);
             return Err(AttemptError::from_status(status, &sanitized(&message), retry_after));
         }
@@ -184,6 +185,7 @@ fn cause(error: &reqwest::Error) -> String {
 /// A body of at most `bytes_max` bytes.
 async fn whole(mut response: Response, bytes_max: usize) -> Result<Vec<u8>, BodyError> {
     let fits = |length: usize| length <= bytes_max;
+    // Refused before anything is downloaded, where the server says how much it is.
     if response.content_length().is_some_and(|length| !usize::try_from(length).is_ok_and(fits)) {
         return Err(BodyError::TooLong);
     }

@@ -87,6 +87,7 @@ impl OpenAiModel {
                 if other.completion_url == backend.completion_url {
                     return Err(PoolError::Duplicate { name: backend.name.to_string() });
                 }
+                // Several servers behind one gateway differ by their path only.
                 backend.name = backend.qualified_name();
             }
             backends.push(backend);

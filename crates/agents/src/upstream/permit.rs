@@ -47,6 +47,7 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
+        // A trial that was cancelled has proved nothing: another request becomes the trial.
         self.pool.release(self.index, self.is_trial && !self.has_outcome);
     }
 }

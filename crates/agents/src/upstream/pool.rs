@@ -26,7 +26,7 @@ pub(super) struct Pool {
 }
 
 struct Inner {
-    /// In the order of `backends`.
+    /// One state for each of `backends`, in their order.
     states: Vec<BackendState>,
     /// Requests that wait. None could be served at the last check; what changes that (a permit
     /// returned, a probe, a timer) calls [`Pool::dispatch`].

@@ -80,6 +80,7 @@ impl RequestFormat {
             };
         }
 
+        // The user's fields come last and win; a null removes ours instead of being sent.
         for (name, value) in &self.extra {
             body.insert(name.clone(), value.clone());
         }

@@ -58,6 +58,7 @@ impl RetryingClient {
     /// # Errors
     /// The last attempt's error, with the backend's name.
     pub async fn complete(&self, request: &CompletionRequest) -> Result<Completion, AgentError> {
+        // Seeded by the turn, so that a test can repeat its delays.
         let mut rng = TaskRng::new(request.sampling.seed);
         let mut hint = RoutingHint { affinity: request.affinity, avoid: None };
         let mut queue_time_left = self.policy.queue_timeout;
@@ -77,6 +78,7 @@ impl RetryingClient {
                 Ok(permit) => permit,
                 Err(exhausted) => return Err(give_up(failed, exhausted, attempt)),
             };
+            // One budget for all attempts: a request does not wait `queue_timeout_ms` each time.
             queue_time_left = queue_time_left.saturating_sub(queued.elapsed());
             permit.sending(attempt > 0);
             let backend = permit.backend();
@@ -88,6 +90,8 @@ impl RetryingClient {
                     return Ok(completion);
                 }
                 Err(error) => {
+                    // Before the permit is returned, so that the breaker knows it when the next
+                    // waiter is served.
                     permit.failed(&error);
                     let name = Arc::clone(&permit.backend().name);
 

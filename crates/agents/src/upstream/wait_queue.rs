@@ -87,6 +87,7 @@ impl<T> WaitQueue<T> {
             let waiter =
                 self.queues.get_mut(&avoid).and_then(|queue| queue.remove(&ticket.arrival));
             served.extend(waiter.map(|waiter| (waiter.value, permit)));
+            // Removes the queue if it is empty now.
             self.remove(ticket);
         }
     }
