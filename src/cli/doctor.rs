@@ -157,7 +157,7 @@ fn pools(settings: &Settings) -> anyhow::Result<Vec<Finding>> {
                     )
                 }));
             }
-            Err(error) => findings.push(finding(what, Err(error))),
+            Err(error) => findings.push(finding(what, Err(error.to_string()))),
         }
     }
     Ok(findings)

@@ -61,7 +61,7 @@ pub fn kind() -> impl TypedValueParser<Value = Kind> {
 
 /// The index of an instance. Its range depends on the base seed, and is checked with it.
 pub fn index(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| "give a whole number, such as 0 or 199".to_owned())
+    text.parse().map_err(|_| "give an integer, such as 0 or 199".to_owned())
 }
 
 /// Reads the JSON of an option: the option's value itself if it is an object or an array, else a

@@ -27,6 +27,15 @@ pub struct EnsembleVerifier {
     review_above: Score,
 }
 
+/// Members that cannot form an ensemble.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EnsembleError {
+    #[error("the ensemble has no members: name at least one verifier")]
+    Empty,
+    #[error("the ensemble has two members called `{name}`: give them different names")]
+    Duplicate { name: String },
+}
+
 /// The upper median; `None` for an empty list.
 fn median(mut scores: Vec<Score>) -> Option<Score> {
     scores.sort_unstable();
@@ -39,18 +48,18 @@ impl EnsembleVerifier {
     ///
     /// # Errors
     /// There are no members, or two have the same name.
-    pub fn new(members: Vec<EnsembleMember>, review_above: Score) -> Result<Self, String> {
+    pub fn new(members: Vec<EnsembleMember>, review_above: Score) -> Result<Self, EnsembleError> {
         if members.is_empty() {
-            return Err("the ensemble has no members: name at least one verifier".to_owned());
+            return Err(EnsembleError::Empty);
         }
+
+        // Opinions are told apart by the member's name.
         for (index, member) in members.iter().enumerate() {
             if members[..index].iter().any(|other| other.name == member.name) {
-                return Err(format!(
-                    "the ensemble has two members called `{}`: give them different names",
-                    member.name
-                ));
+                return Err(EnsembleError::Duplicate { name: member.name.clone() });
             }
         }
+
         Ok(Self { members, review_above })
     }
 
@@ -67,6 +76,7 @@ impl EnsembleVerifier {
                 .filter_map(|(answer, member)| Some((answer.as_ref().err()?, member)))
         };
         let answered = answers.len() - failed().count();
+
         let is_read = answers
             .iter()
             .zip(&self.members)
@@ -77,10 +87,13 @@ impl EnsembleVerifier {
         if 2 * answered >= answers.len() && !is_unread {
             return None;
         }
+
+        // The first failure stands for all; a single transient one makes a retry worthwhile.
         let reasons: Vec<_> =
             failed().map(|(error, member)| format!("{}: {}", member.name, error.reason)).collect();
         let failure = failed().next().map_or(Failure::Unsupported, |(error, _)| error.failure);
         let is_transient = failed().any(|(error, _)| error.is_transient);
+
         let reason =
             format!("{answered} of {} verifiers answered ({})", answers.len(), reasons.join("; "));
         Some(AgentError { is_transient, ..AgentError::new("verifier `ensemble`", failure, reason) })
@@ -95,7 +108,7 @@ impl AsyncVerifier for EnsembleVerifier {
         )
     }
 
-    /// True if at least half of the members do: that many votes count a constraint as violated.
+    /// True if at least half of the members do: as many as it takes to call a constraint violated.
     fn reads_words(&self) -> bool {
         2 * self.members.iter().filter(|member| member.verifier.reads_words()).count()
             >= self.members.len()
@@ -108,15 +121,19 @@ impl AsyncVerifier for EnsembleVerifier {
         if let Some(error) = self.quorum_error(&answers, trajectory) {
             return Err(error);
         }
+
         let opinions = answers.iter().zip(&self.members).map(|(answer, member)| Opinion {
             verifier: member.name.clone(),
             score: answer.as_ref().ok().map(|verdict| verdict.score),
         });
         let opinions: Vec<_> = opinions.collect();
+
+        // Members that failed abstain from here on.
         let verdicts: Vec<&Verdict> = answers.iter().flatten().collect();
         let scores: Vec<Score> = verdicts.iter().map(|verdict| verdict.score).collect();
         let lowest = scores.iter().min().copied().unwrap_or_default();
         let highest = scores.iter().max().copied().unwrap_or_default();
+
         let mut violations = Vec::new();
         for name in verdicts.iter().flat_map(|verdict| &verdict.violations) {
             let votes = verdicts.iter().filter(|verdict| verdict.violations.contains(name)).count();
@@ -124,15 +141,19 @@ impl AsyncVerifier for EnsembleVerifier {
                 violations.push(name.clone());
             }
         }
+
         let score = median(scores).unwrap_or_default();
         let mut usage = Usage::default();
         verdicts.iter().for_each(|verdict| usage.add(verdict.usage));
+
+        // Not a set, so that the reasons stay in the order of the members.
         let mut reasons: Vec<&str> = Vec::new();
         for reason in verdicts.iter().filter_map(|verdict| verdict.feedback.as_deref()) {
             if !reasons.contains(&reason) {
                 reasons.push(reason);
             }
         }
+
         Ok(Verdict {
             score,
             violations,

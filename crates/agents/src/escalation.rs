@@ -30,8 +30,13 @@ pub struct EscalatingExecutor {
     after_rejections: u32,
 }
 
+/// An [`EscalatingExecutor`] that would draw no sample from its small executor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`samples` of the small executor is 0: set it to at least 1")]
+pub struct NoSamples;
+
 impl EscalatingExecutor {
-    /// `samples` is at least 1; with `after_rejections` 0 the small executor is never asked.
+    /// `samples` is at least 1; if `after_rejections` is 0, the small executor is never asked.
     ///
     /// # Errors
     /// `samples` is 0.
@@ -40,14 +45,14 @@ impl EscalatingExecutor {
         large: NamedExecutor,
         samples: u32,
         after_rejections: u32,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, NoSamples> {
         if samples == 0 {
-            return Err("`samples` of the small executor is 0: set it to at least 1".to_owned());
+            return Err(NoSamples);
         }
         Ok(Self { small, large, samples, after_rejections })
     }
 
-    /// The small executor's proposal, if its samples agree; and what they spent.
+    /// The small executor's proposal, if its samples agree, and the tokens that they spent.
     async fn sample_small(
         &self,
         trajectory: &Trajectory,
@@ -57,9 +62,11 @@ impl EscalatingExecutor {
             let seed = sample_seed(sampling.seed, number);
             self.small.executor.propose(trajectory, Sampling { seed, ..sampling })
         };
+
         let mut usage = Usage::default();
         let mut agreed: Option<Proposal> = None;
         let mut disagrees = false;
+        // All answers are counted even after a disagreement: their tokens have been spent.
         for answer in join_all((0..self.samples).map(sample)).await {
             match answer {
                 Ok(proposal) => {
@@ -71,6 +78,8 @@ impl EscalatingExecutor {
                 Err(error) => return Err(error),
             }
         }
+
+        // A line that was rejected here, or an exhausted grammar, is what the large one is for.
         let is_new =
             |proposal: &Proposal| !proposal.is_exhausted && !trajectory.excludes(&proposal.line);
         let agreed = agreed.filter(|proposal| !disagrees && is_new(proposal));
@@ -97,6 +106,7 @@ impl AsyncExecutor for EscalatingExecutor {
             }
             spent = usage;
         }
+
         let proposal = self.large.executor.propose(trajectory, sampling).await?;
         spent.add(proposal.usage);
         Ok(Proposal { usage: spent, source: Some(Arc::clone(&self.large.name)), ..proposal })

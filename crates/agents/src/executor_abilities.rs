@@ -1,4 +1,4 @@
-//! What an executor can be asked, as its options say.
+//! What an executor can be asked to do, judging by its options.
 
 use prime_settings::{ExecutorAgent, ExecutorImplementation, RoleOptions as _, Settings};
 
@@ -33,6 +33,7 @@ pub fn reads_prose(settings: &Settings, name: &str) -> bool {
         ExecutorImplementation::Escalation => {
             agent.members().into_iter().all(|member| reads_prose(settings, member))
         }
+        // What they read is not known; nothing speaks against it.
         ExecutorImplementation::Process | ExecutorImplementation::Replay => true,
     }
 }

@@ -2,4 +2,5 @@
 
 use std::sync::Arc;
 
+/// Makes agents of one kind that share their expensive parts.
 pub type Factory<A> = Arc<dyn Fn() -> Arc<A> + Send + Sync>;

@@ -27,8 +27,8 @@ pub use prime_roles::{
     null_problem,
 };
 
-pub use ensemble::{EnsembleMember, EnsembleVerifier};
-pub use escalation::{EscalatingExecutor, NamedExecutor};
+pub use ensemble::{EnsembleError, EnsembleMember, EnsembleVerifier};
+pub use escalation::{EscalatingExecutor, NamedExecutor, NoSamples};
 pub use recorded::{
     AgentMissing, RecordedAgent, RecordedAgents, RecordedPrompts, engine_need, file_digest,
     needs_met,

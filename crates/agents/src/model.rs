@@ -1,5 +1,5 @@
-//! A language model as agents see it: a prompt in, a completion out. Behind it is a local engine or
-//! a server.
+//! A language model as agents see it: a prompt in, a completion out, from a local engine or a
+//! server.
 
 use std::sync::Arc;
 
@@ -8,9 +8,10 @@ use async_trait::async_trait;
 use super::{AgentError, Sampling};
 use prime_protocol::Usage;
 
+/// What a model is asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompletionRequest {
-    /// The slug of the step's task: of several models, the one that knows it is asked.
+    /// The slug of the step's task, by which one of several models is chosen.
     pub task: &'static str,
     /// The system prompt: the instructions that stay the same from turn to turn.
     pub system: Option<String>,
@@ -18,12 +19,13 @@ pub struct CompletionRequest {
     pub prompt: String,
     /// A GBNF grammar that constrains the completion; ignored by a model that does not support one.
     pub grammar: Option<Arc<str>>,
-    /// Lines that the completion must not end with, oldest first. Only an engine's model heeds
-    /// them, with a grammar; others learn of them from the prompt.
+    /// Lines that the completion must not end with, oldest first. Only a model in a local engine
+    /// obeys them, and only with a grammar; others learn of them from the prompt.
     pub excluded: Vec<Box<str>>,
-    /// Beginnings that the completion's last line must not have; for the same models.
+    /// Prefixes that the completion's last line must not have; obeyed by the same models.
     pub excluded_prefixes: Vec<Box<str>>,
-    /// Where the completion stops, with this character as its last one; for the same models.
+    /// The character at which the completion stops, and which is its last one; obeyed by the same
+    /// models.
     pub stop: Option<char>,
     pub sampling: Sampling,
     /// Maximum tokens of the completion, at least 1.
@@ -54,6 +56,7 @@ impl CompletionRequest {
     }
 }
 
+/// What a model wrote.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Completion {
     pub text: String,
@@ -62,11 +65,12 @@ pub struct Completion {
     pub tokens: Vec<u32>,
     /// ln p of each token, if requested and known.
     pub logprobs: Vec<f32>,
-    /// Ended by `max_tokens`.
+    /// Whether it was ended by `max_tokens`.
     pub is_truncated: bool,
-    /// Every text of the grammar ends with an excluded line: there is nothing left to write.
+    /// Whether every text of the grammar ends with an excluded line, so that there was nothing left
+    /// to write.
     pub is_exhausted: bool,
-    /// Ended by `stop`.
+    /// Whether it was ended by `stop`.
     pub is_stopped: bool,
     /// Which of several servers answered.
     pub source: Option<Arc<str>>,
@@ -105,6 +109,7 @@ impl<M> TappedModel<M> {
 #[async_trait]
 impl<M: Model> Model for TappedModel<M> {
     async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
+        // The model consumes the request, which the tap sees together with the result.
         let seen = request.clone();
         let result = self.model.complete(request).await;
         (self.tap)(&seen, &result);

@@ -3,16 +3,34 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::upstream::{OpenAiModel, Probed, UpstreamStatus};
+use super::upstream::{OpenAiModel, PoolError, Probed, UpstreamStatus};
 use prime_settings::{Settings, UpstreamPool};
 
 /// Looks up an environment variable.
 pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
+/// A pool that cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("there is no pool `{name}` (section `pools`)")]
+    Unknown { name: String },
+    #[error("pool `{name}`: {cause}")]
+    Unusable { name: String, cause: PoolError },
+}
+
+/// An open pool none of whose servers answers a probe.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("pool `{name}`: no server answers: {reasons}")]
+pub struct NoServerAnswers {
+    pub name: String,
+    /// What is wrong with each server.
+    pub reasons: String,
+}
+
 /// Open pools with the options that they were opened with.
 type OpenPools = BTreeMap<String, (UpstreamPool, Arc<OpenAiModel>)>;
 
-/// Clones share the pools.
+/// The open pools of a process. Clones share them.
 #[derive(Clone, Default)]
 pub struct Pools(Arc<Mutex<OpenPools>>);
 
@@ -27,19 +45,21 @@ impl Pools {
         name: &str,
         settings: &Settings,
         environment: &Environment,
-    ) -> Result<Arc<OpenAiModel>, String> {
-        let options = settings
-            .pools
-            .get(name)
-            .ok_or_else(|| format!("there is no pool `{name}` (section `pools`)"))?;
+    ) -> Result<Arc<OpenAiModel>, OpenError> {
+        let options =
+            settings.pools.get(name).ok_or_else(|| OpenError::Unknown { name: name.to_owned() })?;
+
+        // Held while a pool is opened, so that two agents never open the same one twice.
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, model)) = open.get(name)
             && known == options
         {
             return Ok(Arc::clone(model));
         }
+
         let model = OpenAiModel::new(options, |variable| environment(variable));
-        let model = Arc::new(model.map_err(|error| format!("pool `{name}`: {error}"))?);
+        let model = model.map_err(|cause| OpenError::Unusable { name: name.to_owned(), cause })?;
+        let model = Arc::new(model);
         open.insert(name.to_owned(), (options.clone(), Arc::clone(&model)));
         Ok(model)
     }
@@ -47,22 +67,25 @@ impl Pools {
     /// Checks that each open pool has a server that answers.
     ///
     /// # Errors
-    /// The first pool without one, with what is wrong with its servers.
-    pub async fn check(&self) -> Result<(), String> {
+    /// The first pool without one.
+    pub async fn check(&self) -> Result<(), NoServerAnswers> {
+        // Copied out of the lock, which must not be held across an await.
         let open: Vec<_> = {
             let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             open.iter().map(|(name, (_, model))| (name.clone(), Arc::clone(model))).collect()
         };
+
         for (name, model) in open {
             let probed = model.probe().await;
             if probed.iter().any(|server| server.answer.is_ok()) {
                 continue;
             }
+
             let reason = |server: &Probed| {
                 Some(format!("{}: {}", server.server, server.answer.as_ref().err()?))
             };
             let reasons: Vec<_> = probed.iter().filter_map(reason).collect();
-            return Err(format!("pool `{name}`: no server answers: {}", reasons.join("; ")));
+            return Err(NoServerAnswers { name, reasons: reasons.join("; ") });
         }
         Ok(())
     }

@@ -1,25 +1,28 @@
-//! The programs of a process, so that they can be ended with it: their agents live on in threads
-//! that nobody waits for.
+//! The programs that a process has started, so that they can be ended with it: their agents live on
+//! in threads that nobody waits for.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::process::ProcessPool;
 
-/// Clones share the list.
+/// The programs of agents that still exist. Clones share the list.
 #[derive(Clone, Default)]
 pub struct Programs(Arc<Mutex<Vec<Weak<ProcessPool>>>>);
 
 impl Programs {
     pub(super) fn add(&self, pool: &Arc<ProcessPool>) {
         let mut pools = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // A daemon that reloads builds agents again and again: forget those that are gone.
         pools.retain(|pool| pool.strong_count() > 0);
         pools.push(Arc::downgrade(pool));
     }
 
-    /// Ends all of them and waits for that; turns fail from now on.
+    /// Ends all programs and waits for their threads; turns fail from now on.
     pub fn end(&self) {
         let pools = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let pools: Vec<_> = pools.iter().filter_map(Weak::upgrade).collect();
+
+        // All are told to stop before the first is awaited, so that they end at the same time.
         let ending: Vec<_> = pools.iter().filter_map(|pool| pool.stop()).collect();
         for driver in ending {
             // A panic of the thread was reported when it occurred.

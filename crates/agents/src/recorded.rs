@@ -30,7 +30,8 @@ pub use needs::{engine_need, needs_met};
 pub use prompts::RecordedPrompts;
 pub use restore::AgentMissing;
 
-/// The form of [`RecordedAgents`]. A process that knows only earlier ones leaves the run waiting.
+/// The version of the form of [`RecordedAgents`]. A process that knows only earlier ones leaves the
+/// run waiting.
 const VERSION: u32 = 1;
 
 /// The three agents of a run, resolved.
@@ -40,10 +41,10 @@ pub struct RecordedAgents {
     pub executor: RecordedRole,
     pub verifier: RecordedRole,
     pub coordinator: RecordedRole,
-    /// What the verifier looks at.
+    /// What the verifier's verdicts rest on.
     pub basis: Basis,
     pub thresholds: RecordedThresholds,
-    /// The texts of the prompt templates by `role/file`, with those that they import.
+    /// The texts of the prompt templates, and of those that they import, by `role/file`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub templates: BTreeMap<String, String>,
     /// The SHA-256 of each engine's model file; null where it was not known.
@@ -80,7 +81,7 @@ pub struct RecordedThresholds {
     pub retries_max: u32,
 }
 
-/// What of a pool determines its answers.
+/// The properties of a pool that determine its answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordedPool {
     pub api: Api,
@@ -115,6 +116,7 @@ impl RecordedAgent {
     pub fn of<O: RoleOptions>(agent: &Agent<O>) -> Self {
         let implementation = agent.implementation.info();
         let all = serde_json::to_value(&agent.options).expect("invariant: options serialise");
+
         let value = |key: &&str| all.get(*key).map(|value| ((*key).to_owned(), value.clone()));
         Self {
             implementation: implementation.name.to_owned(),
@@ -122,7 +124,7 @@ impl RecordedAgent {
         }
     }
 
-    /// The file that it replays, if it does.
+    /// The file that it replays, if it is one that replays a recording.
     fn recording(&self) -> Option<&str> {
         let path = self.options.get("recording").and_then(Value::as_str);
         path.filter(|path| !path.is_empty())
@@ -139,11 +141,13 @@ pub fn file_digest(path: &Path) -> io::Result<String> {
     Ok(format!("{:x}", hash.finalize()))
 }
 
-/// The texts of these templates and of all that they name. A template that computes the name of
-/// another one does not have it recorded.
+/// The texts of the wanted templates and of all whose names occur in them. A template whose name
+/// another one computes is missed.
 fn with_imports(all: &Templates, wanted: impl Iterator<Item = String>) -> BTreeMap<String, String> {
     let mut texts = BTreeMap::new();
     let mut wanted: Vec<_> = wanted.collect();
+
+    // Templates may import each other in a circle: each text is visited once.
     while let Some(name) = wanted.pop() {
         let Some(text) = all.source(&name).filter(|_| !texts.contains_key(&name)) else { continue };
         wanted.extend(
@@ -151,12 +155,13 @@ fn with_imports(all: &Templates, wanted: impl Iterator<Item = String>) -> BTreeM
         );
         texts.insert(name, text);
     }
+
     texts
 }
 
 impl RecordedAgents {
-    /// Describes the configured agents, whose verifier looks at `basis`. `None` if their templates
-    /// or recordings cannot be read, in which case they cannot be built either.
+    /// Describes the configured agents, whose verifier's verdicts rest on `basis`. `None` if their
+    /// templates or recordings cannot be read, in which case they cannot be built either.
     pub fn of(settings: &Settings, resources: &Resources, basis: Basis) -> Option<Self> {
         let run = &settings.run;
         let mut recorded = Self {
@@ -175,19 +180,24 @@ impl RecordedAgents {
             pools: BTreeMap::new(),
             recordings: BTreeMap::new(),
         };
+
         let mut wanted = Vec::new();
         recorded.add_resources::<ExecutorAgent>(settings, resources, &mut wanted);
         recorded.add_resources::<VerifierAgent>(settings, resources, &mut wanted);
         recorded.add_resources::<CoordinatorAgent>(settings, resources, &mut wanted);
+
         if !wanted.is_empty() {
             recorded.templates =
                 with_imports(&from_settings::templates(settings).ok()?, wanted.into_iter());
         }
+
+        // Only executors replay.
         for agent in recorded.executor.agents.values() {
             if let Some(path) = agent.recording() {
                 recorded.recordings.insert(path.to_owned(), file_digest(Path::new(path)).ok()?);
             }
         }
+
         Some(recorded)
     }
 
@@ -199,6 +209,7 @@ impl RecordedAgents {
     ) {
         settings.walk_configured::<O>(&mut |_, agent| {
             templates.extend(agent.templates());
+
             for name in agent.engines() {
                 self.engines.insert(name.to_owned(), resources.model_digests.get(name).cloned());
             }

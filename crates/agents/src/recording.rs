@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::{AgentError, AsyncExecutor, Failure, Proposal, Sampling};
 use prime_protocol::{Decision, Trajectory, TurnId, Usage, turn_seed};
 
-/// The part of every trace line that is read.
+/// The common part of the lines of a trace.
 #[derive(Deserialize)]
 struct Line {
     event: String,
@@ -43,16 +43,16 @@ struct Step {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the trace: {detail}")]
 pub struct RecordingError {
-    /// From 1.
+    /// The line's number, from 1.
     pub line: usize,
     pub detail: String,
 }
 
-/// Where a proposal was made: a hash of the committed lines, their number, and the number of
-/// earlier proposals in that state.
+/// The place at which a proposal was made: a hash of the committed lines, their number, and the
+/// number of earlier proposals in that state.
 type Position = (u64, usize, u32);
 
-/// Extends a hash of lines by one more; that of no lines is 0.
+/// Extends a hash of lines by one more line; the hash of no lines is 0.
 fn hash_lines(lines: u64, next: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     (lines, next).hash(&mut hasher);
@@ -62,9 +62,9 @@ fn hash_lines(lines: u64, next: &str) -> u64 {
 /// The proposals of a recorded run.
 #[derive(Debug, Default)]
 pub struct Recording {
-    /// By trajectory, in order.
+    /// The proposals of each trajectory, in order.
     proposals: HashMap<TurnId, Vec<Proposal>>,
-    /// In the order of their first proposals.
+    /// The trajectories in the order of their first proposals.
     trajectories: Vec<TurnId>,
     /// The trajectories that reached a position, in order, with the index of the proposal made
     /// there.
@@ -84,6 +84,7 @@ impl Recording {
     pub fn read(text: &str) -> Result<Self, RecordingError> {
         let mut recording = Self::default();
         let mut walks: HashMap<TurnId, Stack> = HashMap::new();
+
         for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let bad = |detail: String| RecordingError { line: at + 1, detail };
             let Line { event } = serde_json::from_str(line)
@@ -94,6 +95,8 @@ impl Recording {
                 recording.add(step, &mut walks).map_err(bad)?;
             }
         }
+
+        // An executor without proposals would fail its first turn; the file is the mistake.
         if recording.trajectories.is_empty() {
             let line = text.lines().count().max(1);
             return Err(RecordingError {
@@ -110,22 +113,27 @@ impl Recording {
             self.trajectories.push(id);
             Stack(vec![(0, 0)])
         });
+
         if step.depth >= walk.0.len() {
             let (depth, known) = (step.depth, walk.0.len() - 1);
             return Err(format!(
                 "a step at depth {depth}, but its trajectory has {known} committed steps before it"
             ));
         }
+
         // Everything above was popped.
         walk.0.truncate(step.depth + 1);
         let (lines, tries) = &mut walk.0[step.depth];
         let proposals = self.proposals.entry(id).or_default();
         self.positions.entry((*lines, step.depth, *tries)).or_default().push((id, proposals.len()));
         *tries += 1;
+
+        // As the run did: only a committed step leads to another state.
         if step.applicable && step.decision == Decision::Proceed {
             let next = hash_lines(*lines, &step.action);
             walk.0.push((next, 0));
         }
+
         proposals.push(Proposal {
             line: step.action,
             derivation: step.derivation,
@@ -160,6 +168,7 @@ impl RecordingExecutor {
         AgentError::new("executor `recording`", Failure::Unsupported, reason)
     }
 
+    /// Finds the turn with this seed, which identifies its trajectory.
     fn by_seed(
         &self,
         run_seed: u64,
@@ -172,10 +181,11 @@ impl RecordingExecutor {
         let id = recording.trajectories.iter().find(matches).ok_or_else(|| {
             let last = recording.trajectories.iter().map(|id| id.round).max().unwrap_or_default();
             Self::failed(format!(
-                "the trace has no trajectory with this turn's seed: it ends after {last} rounds, or its run has a seed \
-                 other than {run_seed}"
+                "the trace has no trajectory with this turn's seed: it ends after {last} rounds, \
+                 or its run has a seed other than {run_seed}"
             ))
         })?;
+
         let proposals = &recording.proposals[id];
         usize::try_from(made).ok().and_then(|index| proposals.get(index)).ok_or_else(|| {
             Self::failed(format!(
@@ -187,15 +197,17 @@ impl RecordingExecutor {
         })
     }
 
+    /// Finds a turn at the same position.
     fn by_position(&self, trajectory: &Trajectory) -> Result<&Proposal, AgentError> {
         let (depth, tries) = (trajectory.stack.depth(), trajectory.stack.top().proposals);
         let position = (trajectory.stack.lines().fold(0, hash_lines), depth, tries);
         let found = self.recording.positions.get(&position).ok_or_else(|| {
             Self::failed(format!(
-                "the trace ends here: no recorded trajectory made more than {tries} proposals after these {depth} \
-                 committed steps"
+                "the trace ends here: no recorded trajectory made more than {tries} proposals \
+                 after these {depth} committed steps"
             ))
         })?;
+
         // The one with as many proposals in all is most likely the same trajectory.
         let made = |(_, number): &&(TurnId, usize)| *number as u64 == trajectory.counts.proposals;
         let (id, number) = found.iter().find(made).unwrap_or(&found[0]);

@@ -1,4 +1,4 @@
-//! How the program's own HTTP clients are set up: its TLS provider, no proxy, no redirects. Sends
+//! The setup of the program's own HTTP clients: TLS provider, no proxy, no redirects. Sends
 //! nothing.
 
 use reqwest::{ClientBuilder, redirect};
@@ -11,13 +11,16 @@ use reqwest::{ClientBuilder, redirect};
 pub fn builder(tls: bool) -> ClientBuilder {
     // An error means that a provider is already installed.
     drop(rustls::crypto::ring::default_provider().install_default());
+
     let builder = ClientBuilder::new()
         // A proxy from the environment would see prompts and keys; a redirect would send a key
         // elsewhere.
         .no_proxy()
         .redirect(redirect::Policy::none())
+        // The callers retry, and they count.
         .retry(reqwest::retry::never())
         .user_agent(concat!("prime-agents/", env!("CARGO_PKG_VERSION")));
+
     if tls { builder } else { builder.tls_certs_only([]) }
 }
 

@@ -1,5 +1,5 @@
-//! What the program's own HTTP clients share: how they are set up, and a parser of server-sent
-//! events. Sends nothing.
+//! What the program's own HTTP clients share: their setup, and a parser of server-sent events.
+//! Sends nothing.
 
 mod client;
 pub mod sse;

@@ -4,7 +4,7 @@
 
 use std::io::{BufRead as _, BufReader, Error, ErrorKind, Read};
 
-/// Longest line, in bytes: a record with a large answer has tens of megabytes.
+/// Maximum bytes of a line: a record with a large answer has tens of megabytes.
 const LINE_BYTES_MAX: usize = 256 << 20;
 
 /// A block between two empty lines.
@@ -20,6 +20,7 @@ pub enum Message {
     KeepAlive,
 }
 
+/// A stream of server-sent events.
 pub struct Events<R: Read> {
     reader: BufReader<R>,
 }
@@ -39,7 +40,9 @@ impl<R: Read> Events<R> {
     fn line(&mut self) -> Result<Option<String>, Error> {
         let mut line = Vec::new();
         self.reader.by_ref().take(LINE_BYTES_MAX as u64).read_until(b'\n', &mut line)?;
+
         if line.pop() != Some(b'\n') {
+            // Without its newline, a line has either ended with the stream or reached the limit.
             if line.len() + 1 >= LINE_BYTES_MAX {
                 return Err(Error::new(
                     ErrorKind::InvalidData,
@@ -48,6 +51,7 @@ impl<R: Read> Events<R> {
             }
             return Ok(None);
         }
+
         if line.last() == Some(&b'\r') {
             line.pop();
         }
@@ -61,6 +65,7 @@ impl<R: Read> Events<R> {
     pub fn next_message(&mut self) -> Result<Option<Message>, Error> {
         let (mut id, mut name, mut data) = (None, String::new(), None::<String>);
         while let Some(line) = self.line()? {
+            // An empty line ends an event; one without data is not dispatched.
             if line.is_empty() {
                 if let Some(data) = data {
                     return Ok(Some(Message::Event { id, name, data }));
@@ -68,9 +73,12 @@ impl<R: Read> Events<R> {
                 name.clear();
                 continue;
             }
+
             let (field, value) = line.split_once(':').unwrap_or((&line, ""));
             let value = value.strip_prefix(' ').unwrap_or(value);
+
             match field {
+                // A line that begins with a colon. Within an event it says nothing.
                 "" if id.is_none() && name.is_empty() && data.is_none() => {
                     return Ok(Some(Message::KeepAlive));
                 }
@@ -102,8 +110,10 @@ mod tests {
 
     #[test]
     fn events_have_ids_names_and_data() {
-        let text = "id: 1\nevent: started\ndata: {}\n\n: alive\n\nid:2\r\nevent:step\r\ndata:{\"a\": 1}\r\n\r\nevent: \
-                    result\ndata: x\ndata: y\n\n";
+        let text = "id: 1\nevent: started\ndata: {}\n\n: alive\n\n\
+                    id:2\r\nevent:step\r\ndata:{\"a\": 1}\r\n\r\n\
+                    event: result\ndata: x\ndata: y\n\n";
+
         let expected = [
             event(Some(1), "started", "{}"),
             Message::KeepAlive,
@@ -119,6 +129,7 @@ mod tests {
         for end in 0..whole.len() {
             assert_eq!(all(&whole[..end]), [], "{end} bytes");
         }
+
         assert_eq!(
             all(&format!("{whole}id: 2\nevent: step\ndata: {{")),
             [event(Some(1), "started", "{}")]

@@ -11,7 +11,7 @@ use super::program::Program;
 use prime_bench::tasks::Kind;
 use prime_protocol::Role;
 
-/// The schema of an agent's name.
+/// The schema of the name of a role's agent.
 pub(super) fn agent_name(role: &str) -> serde_json::Value {
     serde_json::json!({ "type": "string", "format": role })
 }
@@ -82,12 +82,12 @@ pub struct ExecutorAgent {
     /// Otherwise the last line of a free answer is used. A server is constrained if its `dialect`
     /// supports it.
     pub grammar: bool,
-    /// With `grammar`: whether lines that were rejected at a state are taken out of its grammar;
-    /// where its choices are finite and two of them were none, the grammar lists the choices that
-    /// are left. Turn it off only to measure what it is worth.
+    /// With `grammar`: whether lines that were rejected at a state are taken out of its grammar.
+    /// Where the state's choices are finite and two rejected lines were not valid choices, the
+    /// grammar lists the choices that are left. Turn it off only to measure what it is worth.
     pub exclude_rejected: bool,
     /// With `grammar`: whether a proposal at a state where a line was rejected may begin with a
-    /// derivation again, or is the action alone.
+    /// derivation again; otherwise it is the action alone.
     pub derive_after_rejection: bool,
     /// Overrides `run.temperature`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,15 +100,15 @@ pub struct ExecutorAgent {
     /// `scripted`: probability of a wrong proposal.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub error_rate: f64,
-    /// `scripted`: how long it takes for a proposal, in milliseconds; for measurements and for
-    /// watching a run.
+    /// `scripted`: how long a proposal takes, in milliseconds; for measurements and for watching a
+    /// run.
     #[schemars(range(max = 3_600_000))]
     pub latency_ms: u64,
     /// `replay`: the lines to propose, in order; starts over after the last.
     #[schemars(length(max = 1_000_000))]
     pub lines: Vec<String>,
-    /// `replay`: a trace file written by `prime-agents run --trace` or `prime-agents runs trace`
-    /// whose proposals to replay instead of `lines`. Empty = none.
+    /// `replay`: a trace file, written by `prime-agents run --trace` or `prime-agents runs trace`,
+    /// whose proposals are replayed instead of `lines`. Empty = none.
     #[schemars(extend("format" = "words"))]
     pub recording: String,
     /// Options of `escalation`.
@@ -151,10 +151,10 @@ pub struct VerifierAgent {
     /// counts as verified).
     #[schemars(extend("format" = "verifier"))]
     pub implementation: String,
-    /// Kinds of constraints that `rules` checks, that a `program` is said to check, or that a
-    /// model's `report` is asked about. Results name those that were evaluated, and a model
-    /// evaluates none. `transition` alone determines most steps of many tasks, so it is not a
-    /// default.
+    /// Kinds of constraints: those that `rules` checks, that the program of `process` is declared
+    /// to check, or that a model's `report` is asked about. Results name the kinds that were
+    /// evaluated; a model evaluates none. `transition` alone determines most steps of many tasks,
+    /// so it is not among the defaults.
     #[schemars(length(min = 1, max = 4))]
     pub kinds: Vec<Kind>,
     /// `llama`: the name of an entry of `engines`; or a list of them, of which the first that has
@@ -168,8 +168,9 @@ pub struct VerifierAgent {
     /// format) or `likelihood` (prompted like an executor, then constrained to the proposed line
     /// after one free line; for models of executors).
     pub verdict: VerdictName,
-    /// Minimum probability. With `token`, a `1` of lower probability counts as a minor violation;
-    /// with `likelihood`, a token of lower probability makes the step wrong (0 = 0.05). 0 = off.
+    /// Minimum probability of a token. With `token`, a `1` of lower probability counts as a minor
+    /// violation (0 = off); with `likelihood`, a token of lower probability makes the step wrong
+    /// (0 = the default of 0.05).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub confidence_min: f64,
     /// Maximum tokens of a report, or of the output of `likelihood`.
@@ -263,10 +264,11 @@ pub struct AdaptiveOptions {
     /// Target rejection rate: above it the thresholds rise, below it they fall.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub target: f64,
-    /// Change of the thresholds if the rate changes from 0 to 1.
+    /// Change of the thresholds when the rejection rate changes from 0 to 1.
     #[schemars(range(min = 0.0, max = 1_000.0))]
     pub gain: f64,
-    /// Number of prior proposals assumed at the target rate: the more, the slower the change.
+    /// Number of prior proposals assumed at the target rate; the higher it is, the more slowly the
+    /// thresholds change.
     #[schemars(range(max = 1_000_000.0), extend("exclusiveMinimum" = 0.0))]
     pub smoothing: f64,
     /// Lowest threshold; at most `run.tau_soft`.

@@ -64,11 +64,14 @@ impl FromStr for KeyHash {
         if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(KeyHashError);
         }
+
+        // `from_str_radix` would also accept a sign, hence the check of every digit above.
         let mut hash = [0; 32];
         for (byte, digits) in hash.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
             let digits = std::str::from_utf8(digits).map_err(|_| KeyHashError)?;
             *byte = u8::from_str_radix(digits, 16).map_err(|_| KeyHashError)?;
         }
+
         Ok(Self(hash))
     }
 }
@@ -100,10 +103,12 @@ mod tests {
     #[test]
     fn hashes_are_read_and_written_as_64_digits() {
         let text = "00ff10".to_owned() + &"a5".repeat(29);
+
         let hash: KeyHash = text.parse().unwrap();
         assert_eq!((hash.0[0], hash.0[1], hash.0[2], hash.0[31]), (0, 255, 16, 0xa5));
         assert_eq!(hash.to_string(), text);
         assert_eq!(text.to_uppercase().parse(), Ok(hash));
+
         for wrong in
             ["", "00", &"g0".repeat(32), &"+1".repeat(32), &"00".repeat(33), &"é".repeat(32)]
         {

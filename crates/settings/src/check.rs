@@ -30,7 +30,7 @@ pub(super) fn check_agents(
     Checker { root, agents: &|role| Some(agents(role)) }.value(value, root, "")
 }
 
-/// The role if the value is an agent's name.
+/// The role whose agent the value names, if it is an agent's name.
 fn role_of(schema: &Json) -> Option<Role> {
     let format = schema["format"].as_str()?;
     Role::ALL.into_iter().find(|role| role.name() == format)
@@ -46,13 +46,17 @@ impl Checker<'_> {
         if let Some(known) = choices(schema) {
             return choice(value, key, schema, known);
         }
+
         if let Some(known) = role_of(schema).and_then(self.agents) {
             return choice(value, key, schema, known);
         }
+
+        // Where one value or a list of them may stand, `kind_of` names only the first of the types.
         let kind = match &value.kind {
             ValueKind::Array(_) if is_one_or_more(schema) => Some("array"),
             _ => kind_of(schema),
         };
+
         let fits = match (kind, &value.kind) {
             (Some("object"), ValueKind::Table(table)) => {
                 // Sorted, so that the first error does not depend on hashing.
@@ -69,6 +73,7 @@ impl Checker<'_> {
                 {
                     return Err(out_of_range(value, key, schema));
                 }
+
                 return items.iter().try_for_each(|item| {
                     self.value(item, &schema["items"], key)?;
                     complete(item, &schema["items"], key)
@@ -94,6 +99,7 @@ impl Checker<'_> {
                 _ => !text.is_empty(),
             },
             (Some("boolean"), ValueKind::Boolean(_)) => true,
+            // Numbers are compared as 128-bit integers, so that the bounds of `u64` hold exactly.
             (Some("integer"), kind) => {
                 let Some(number) = integer(kind) else {
                     return Err(wrong_type(value, key, schema));
@@ -111,6 +117,7 @@ impl Checker<'_> {
             }
             _ => return Err(wrong_type(value, key, schema)),
         };
+
         if fits { Ok(()) } else { Err(out_of_range(value, key, schema)) }
     }
 
@@ -131,17 +138,22 @@ impl Checker<'_> {
                     .to_owned(),
             });
         }
+
         if let Some(below) = child(schema, name) {
             return self.value(value, below, &key);
         }
+
         if let Some(new) = new_name(schema, name) {
             let new = if at.is_empty() { new.to_owned() } else { format!("{at}.{new}") };
             return Err(SettingsError::RenamedKey { key, origin: origin(value), new });
         }
+
         // In `engines.big.modle`, `big` is the name to put into the suggestions.
         let (section, below) = key.split_once('.').unwrap_or((&key, ""));
         let is_named = child(self.root, section).is_some_and(is_map);
         let chosen = below.split('.').next().filter(|_| is_named).unwrap_or("<name>");
+
+        // The whole list of keys helps only when no known key is similar.
         let all = keys(self.root, chosen);
         let near = nearest(
             &key,
@@ -151,6 +163,7 @@ impl Checker<'_> {
             (None, Some(table)) => table.keys().cloned().collect(),
             _ => Vec::new(),
         };
+
         Err(SettingsError::UnknownKey {
             origin: origin(value),
             nearest: near.map(str::to_owned),
@@ -183,13 +196,13 @@ fn choice(
     }
 }
 
-/// Where a value was set.
+/// Where a value was set, for messages.
 pub(super) fn origin(value: &Value) -> String {
     value.origin().unwrap_or("the settings").to_owned()
 }
 
-/// Whether this is a valid name of an engine or a preset, which an environment variable must be
-/// able to express.
+/// Whether this is a valid name of an engine, a pool or a preset. An environment variable must be
+/// able to express it, so it has no `__`.
 fn is_map_key(name: &str) -> bool {
     let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
     !name.is_empty() && !name.contains("__") && name.bytes().all(allowed)
@@ -206,6 +219,7 @@ fn complete(item: &Value, schema: &Json, key: &str) -> Result<(), SettingsError>
     let ValueKind::Table(table) = &item.kind else { return Ok(()) };
     let mut required = schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str);
     let Some(name) = required.find(|name| !table.contains_key(*name)) else { return Ok(()) };
+
     let expected = expected(&schema["properties"][name]);
     Err(SettingsError::Missing {
         key: format!("{key}.{name}"),
@@ -241,6 +255,7 @@ fn integer(kind: &ValueKind) -> Option<i128> {
 fn float(kind: &ValueKind) -> Option<f64> {
     match kind {
         ValueKind::Float(number) => Some(*number),
+        // TOML's `1` is as good as `1.0` for a number.
         kind => integer(kind).map(|number| number as f64),
     }
 }
@@ -263,8 +278,8 @@ fn found(value: &Value) -> String {
     match &value.kind {
         ValueKind::Nil => "empty".to_owned(),
         ValueKind::String(text) => format!("the text {text:?}"),
-        ValueKind::Boolean(flag) => format!("the truth value {flag}"),
-        ValueKind::Float(number) => format!("the fraction {number:?}"),
+        ValueKind::Boolean(flag) => format!("the boolean {flag}"),
+        ValueKind::Float(number) => format!("the float {number:?}"),
         ValueKind::Table(_) => "a table".to_owned(),
         ValueKind::Array(items) if items.is_empty() => "an empty list".to_owned(),
         ValueKind::Array(items) => format!("a list of {}", items.len()),
@@ -279,7 +294,7 @@ pub(super) fn expected(schema: &Json) -> String {
     }
     match kind_of(schema) {
         Some("integer") => {
-            format!("a whole number from {} to {}", schema["minimum"], schema["maximum"])
+            format!("an integer from {} to {}", schema["minimum"], schema["maximum"])
         }
         Some("number") if schema["exclusiveMinimum"].is_number() => {
             format!("a number above {} and up to {}", schema["exclusiveMinimum"], schema["maximum"])
@@ -294,8 +309,8 @@ pub(super) fn expected(schema: &Json) -> String {
         Some("object") => "a table (`[section]` with keys below)".to_owned(),
         _ => match schema["format"].as_str() {
             Some("device") => {
-                let one = "`cpu`, `CUDA0`, `CUDA1`, …, a full GPU UUID as `nvidia-smi -L` prints it, or a PCI id such as \
-                           `pci:0000:65:00.0`";
+                let one = "`cpu`, `CUDA0`, `CUDA1`, …, a full GPU UUID as `nvidia-smi -L` prints \
+                           it, or a PCI id such as `pci:0000:65:00.0`";
                 if is_one_or_more(schema) {
                     format!("{one}; or a list of GPUs")
                 } else {
@@ -321,7 +336,7 @@ pub(super) fn expected(schema: &Json) -> String {
             Some("socket-address") => {
                 "an IP address and port, such as \"127.0.0.1:7433\"".to_owned()
             }
-            _ => "a text that is not empty".to_owned(),
+            _ => "a non-empty string".to_owned(),
         },
     }
 }

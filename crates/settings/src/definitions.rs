@@ -20,7 +20,7 @@ use super::schema::child;
 use prime_bench::prompts::VERIFIER;
 use prime_protocol::Role;
 
-/// The default folder, which need not exist.
+/// The default of `agents.folder`, which need not exist.
 const DEFAULT_FOLDER: &str = "agents";
 /// The origin of built-in definitions and templates.
 pub const BUILT_IN: &str = "built in";
@@ -100,6 +100,7 @@ fn io(path: &Path, cause: &std::io::Error) -> SettingsError {
 
 /// Reads a file up to the maximum size.
 fn read(path: &Path) -> Result<String, SettingsError> {
+    // Checked before it is read: a folder of definitions may contain anything.
     let bytes = std::fs::metadata(path).map_err(|cause| io(path, &cause))?.len();
     if bytes > FILE_BYTES_MAX {
         let message = format!("has {bytes} bytes, but may have at most {FILE_BYTES_MAX}");
@@ -117,6 +118,7 @@ fn files(folder: &Path) -> Result<Vec<std::path::PathBuf>, SettingsError> {
     };
     let paths: Result<Vec<_>, _> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
     let mut paths = paths.map_err(|cause| io(folder, &cause))?;
+    // A folder's order is the file system's; errors and results must not depend on it.
     paths.sort();
     Ok(paths)
 }
@@ -130,66 +132,83 @@ fn stem_of<'a>(path: &'a Path, extension: &str) -> Option<&'a str> {
 type Sources = BTreeMap<String, Source>;
 
 impl Definitions {
-    /// Loads the built-in definitions and those of `folder`. `sections` is the merged section
-    /// `agents`, from which omitted options are taken; `schema` is that of the configuration.
+    /// Loads the built-in definitions and, if there is a `folder`, those in it. `sections` is the
+    /// merged section `agents`, from which omitted options are taken; `schema` is that of the
+    /// configuration.
     ///
     /// # Errors
     /// The first invalid definition, with file and line.
     pub(super) fn read(
-        folder: &str,
+        folder: Option<&str>,
         sections: &Value,
         schema: &Json,
     ) -> Result<Self, SettingsError> {
         let mut all = Self::default();
-        let folder_path = Path::new(folder);
-        if folder != DEFAULT_FOLDER && !folder_path.is_dir() {
-            let message =
-                "not a folder; set `agents.folder` to the folder of your definitions".to_owned();
-            return Err(SettingsError::Definition { path: folder_path.to_owned(), message });
-        }
         let mut sources: BTreeMap<Role, Sources> = BTreeMap::new();
         for (role, file, text) in DEFINITIONS {
             let role = Role::ALL.into_iter().find(|known| known.name() == role);
             let (Some(role), Some(name)) = (role, stem_of(Path::new(file), "toml")) else {
                 continue;
             };
+            // Messages name the path in the repository, where the text can be read.
             let place = format!("agents/{role}/{file}");
             let source = Source { text: text.to_owned(), place, origin: BUILT_IN.to_owned() };
             sources.entry(role).or_default().insert(name.to_owned(), source);
         }
+
         for (role, file, text) in TEMPLATES {
             let template = Template { text: text.to_owned(), origin: BUILT_IN.to_owned() };
             all.templates.insert(format!("{role}/{file}"), template);
         }
-        for role in Role::ALL {
-            for path in files(&folder_path.join(role.name()))? {
-                if let Some(name) = stem_of(&path, "toml") {
-                    check_name(role, name, &path)?;
-                    let place = path.display().to_string();
-                    let text = read(&path)?;
-                    let is_shipped = sources
-                        .get(&role)
-                        .and_then(|known| known.get(name))
-                        .is_some_and(|s| s.text == text);
-                    let origin = if is_shipped { BUILT_IN.to_owned() } else { place.clone() };
-                    sources
-                        .entry(role)
-                        .or_default()
-                        .insert(name.to_owned(), Source { text, place, origin });
-                } else if let Some(name) = stem_of(&path, "j2") {
-                    let (key, text) = (format!("{role}/{name}.j2"), read(&path)?);
-                    if all.templates.get(&key).is_none_or(|known| known.text != text) {
-                        all.templates
-                            .insert(key, Template { text, origin: path.display().to_string() });
-                    }
-                }
-            }
+
+        if let Some(folder) = folder {
+            all.add_folder(Path::new(folder), &mut sources)?;
         }
+
         let mut take = |role| sources.remove(&role).unwrap_or_default();
         all.executors = defined(Role::Executor, take(Role::Executor), sections, schema)?;
         all.verifiers = defined(Role::Verifier, take(Role::Verifier), sections, schema)?;
         all.coordinators = defined(Role::Coordinator, take(Role::Coordinator), sections, schema)?;
         Ok(all)
+    }
+
+    /// Reads a folder's templates into `self`, and its definitions into `sources`. They override
+    /// those of the same name.
+    fn add_folder(
+        &mut self,
+        folder: &Path,
+        sources: &mut BTreeMap<Role, Sources>,
+    ) -> Result<(), SettingsError> {
+        // Only the default folder may be missing.
+        if folder != Path::new(DEFAULT_FOLDER) && !folder.is_dir() {
+            let message =
+                "not a folder; set `agents.folder` to the folder of your definitions".to_owned();
+            return Err(SettingsError::Definition { path: folder.to_owned(), message });
+        }
+
+        for role in Role::ALL {
+            for path in files(&folder.join(role.name()))? {
+                if let Some(name) = stem_of(&path, "toml") {
+                    check_name(role, name, &path)?;
+                    let place = path.display().to_string();
+                    let text = read(&path)?;
+
+                    // A checkout contains the built-in files; equal copies of them override
+                    // nothing.
+                    let known = sources.entry(role).or_default();
+                    let is_shipped = known.get(name).is_some_and(|source| source.text == text);
+                    let origin = if is_shipped { BUILT_IN.to_owned() } else { place.clone() };
+                    known.insert(name.to_owned(), Source { text, place, origin });
+                } else if let Some(name) = stem_of(&path, "j2") {
+                    let (key, text) = (format!("{role}/{name}.j2"), read(&path)?);
+                    if self.templates.get(&key).is_none_or(|known| known.text != text) {
+                        let origin = path.display().to_string();
+                        self.templates.insert(key, Template { text, origin });
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The names of a role's definitions, sorted.
@@ -211,6 +230,8 @@ fn check_name(role: Role, name: &str, path: &Path) -> Result<(), SettingsError> 
                 .to_owned(),
         );
     }
+
+    // Names of definitions and implementations are looked up in one namespace.
     if implementation(role, name).is_some() {
         return refuse(format!("`{name}` is the name of an implementation; rename the file"));
     }
@@ -226,12 +247,15 @@ fn defined<A: DeserializeOwned>(
 ) -> Result<BTreeMap<String, Defined<A>>, SettingsError> {
     let section_schema = child(schema, "agents").and_then(|agents| child(agents, role.name()));
     let section_schema = section_schema.expect("invariant: each role has a section");
+
     let base = section(sections, role);
     let read = |(name, source): (String, Source)| {
         let layer = Layer::text(&source.text, &source.place)?;
         check(&Value::new(None, layer.0.clone()), section_schema)?;
+
         let mut given: Vec<_> = layer.0.keys().cloned().collect();
         given.sort();
+
         if !given.iter().any(|key| key == "implementation") {
             return Err(SettingsError::Missing {
                 key: "implementation".to_owned(),
@@ -239,17 +263,21 @@ fn defined<A: DeserializeOwned>(
                 example: "implementation = \"NAME\"".to_owned(),
             });
         }
+
         let mut base = base.clone();
-        // Descriptions are not inherited.
+        // A definition describes itself; the section's description is about another agent.
         base.0.remove("description");
+        // A description is required by the type, but not from the author of a definition.
         let empty =
             Layer(Map::from_iter([("description".to_owned(), Value::new(None, String::new()))]));
+
         let merged = Config::builder()
             .add_source(empty)
             .add_source(base)
             .add_source(layer)
             .build()
             .map_err(SettingsError::Merge)?;
+
         let options = merged.try_deserialize().map_err(SettingsError::Merge)?;
         Ok((name, Defined { options, origin: source.origin, given }))
     };

@@ -30,8 +30,8 @@ pub struct Engine {
     /// with every path that was tried.
     pub model: PathBuf,
     /// The tasks that the model has learnt, by slug or category: an agent with several engines asks
-    /// the first that has learnt the task. Empty = those that the model was trained on, which
-    /// built-in models and files that `prime-agents train` has written state; for other files: any.
+    /// the first that has learnt the task. Empty = the tasks that the model's file states, as
+    /// built-in models and files written by `prime-agents train` do; for other files: any task.
     pub tasks: Vec<String>,
     /// Where the model runs: `cpu`, `CUDA<n>` (the n-th GPU in PCI bus order, or in the order of
     /// `CUDA_VISIBLE_DEVICES` if that is set), a GPU's UUID (`GPU-…` or `MIG-…` from
@@ -39,18 +39,19 @@ pub struct Engine {
     /// (`pci:0000:65:00.0`). A list of GPUs splits the model's layers among them:
     /// `device = ["CUDA0", "CUDA1"]`. Several engines may share a device.
     pub device: Devices,
-    /// `process` (a separate worker process: a crash of llama.cpp ends only the worker, which is
-    /// restarted) or `thread` (inside this process; for tests and small tools).
+    /// Where llama.cpp runs: `process` (in a separate worker process: a crash of llama.cpp ends
+    /// only the worker, which is restarted) or `thread` (inside this process; for tests and small
+    /// tools).
     pub isolation: Isolation,
     /// How sequences share the KV cache: `shared` (one pool; a turn may use all of it), `split` (an
     /// equal part each, in steps of 256 tokens, which also limits a turn; faster on a CPU with many
     /// sequences), or `auto`: `split` on a CPU where more than 32 turns can be under way at once
     /// and each part holds the context that the model was trained for, else `shared`.
     pub kv_cache: KvCache,
-    /// Flash attention: `auto` (where the device can), `on`, or `off` (more memory, which grows
-    /// with the context).
+    /// Flash attention: `auto` (where the device supports it), `on`, or `off` (needs more memory,
+    /// growing with the context).
     pub flash_attention: FlashAttention,
-    /// Size of the KV cache of all sequences in tokens.
+    /// Size of the KV cache in tokens, for all sequences together.
     #[schemars(range(min = 64, max = 16_777_216))]
     pub context_tokens: u32,
     /// Maximum concurrent sequences. Further trajectories wait.
@@ -73,8 +74,8 @@ pub struct Engine {
     #[schemars(range(min = 0, max = 1_024))]
     pub threads: u32,
     /// Time in milliseconds without progress after which a busy worker is killed and its turns are
-    /// retried. Once decode times are known the limit drops to 50 times their 99th percentile, but
-    /// at least 5 seconds.
+    /// retried. Once decode times are known, the limit drops to 50 times their 99th percentile, but
+    /// not below 5 seconds.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub deadline_ms: u64,
     /// Timeout in milliseconds for loading the model and decoding one token.
@@ -88,8 +89,8 @@ pub struct Engine {
     /// Sliding window in milliseconds over which restarts are counted.
     #[schemars(range(min = 1, max = 86_400_000))]
     pub restart_window_ms: u64,
-    /// If above 0, the worker starts with the first turn that needs it, and ends when there was
-    /// none for so many milliseconds; 0: it runs as long as the process.
+    /// If above 0, the worker starts with the first turn that needs it and stops after this many
+    /// idle milliseconds; 0 = it runs as long as the process.
     #[schemars(range(min = 0, max = 2_592_000_000_u64))]
     pub idle_stop_ms: u64,
 }
@@ -103,11 +104,11 @@ pub enum KvCache {
     Split,
 }
 
-/// Most turns at once for which one pool is the faster one on a CPU. Measured:
+/// Number of concurrent turns up to which a shared pool is the faster one on a CPU. Measured:
 /// docs/measurements.md, "KV cache by load".
 const SHARED_TURNS_MAX: u32 = 32;
 
-/// What llama.cpp rounds the parts of a split KV cache up to a multiple of, in tokens.
+/// The step in tokens to whose multiple llama.cpp rounds up the parts of a split KV cache.
 const SPLIT_STEP: u64 = 256;
 
 /// The configured model file does not exist.
@@ -150,14 +151,13 @@ impl fmt::Display for ModelSource {
     }
 }
 
-/// Whether an entry of `tasks` means the task.
-fn is_meant(entry: &str, task: &str) -> bool {
+/// Whether an entry of `tasks`, a slug or a category, includes the task.
+fn includes(entry: &str, task: &str) -> bool {
     entry == task || tasks::find(task).is_ok_and(|task| entry == task.spec().category.name())
 }
 
 impl Engine {
-    /// The KV pool for at most so many `turns` under way at once, each of at most `turn_tokens`
-    /// tokens.
+    /// The KV pool for up to `turns` concurrent turns, each of at most `turn_tokens` tokens.
     pub fn kv_pool(&self, turns: u32, turn_tokens: u64) -> KvPool {
         let is_split = match self.kv_cache {
             KvCache::Split => true,
@@ -172,8 +172,7 @@ impl Engine {
         if is_split { KvPool::Split } else { KvPool::Shared }
     }
 
-    /// The part of the KV cache that a sequence has in a split pool, in tokens: llama.cpp rounds it
-    /// up.
+    /// The size in tokens of a sequence's part of a split KV cache, rounded up as llama.cpp does.
     pub fn split_tokens(&self) -> u64 {
         let part = self.context_tokens / (self.sequences_max + self.cached_sequences_max).max(1);
         u64::from(part).next_multiple_of(SPLIT_STEP)
@@ -185,20 +184,21 @@ impl Engine {
             [] => &BuiltInModel::find(&self.model)?.tasks,
             stated => stated,
         };
-        Some(learnt.iter().any(|entry| is_meant(entry, task)))
+        Some(learnt.iter().any(|entry| includes(entry, task)))
     }
 
-    /// The model, if it is called like a built-in one, and is none. A run that asks another engine
-    /// would never open it.
+    /// The model's name, if it looks like that of a built-in model but is not. Found here, because
+    /// a run that asks another engine would never open the model.
     pub(super) fn misspelt_model(&self) -> Option<&str> {
+        // Built-in names have no extension, model files nearly always do.
         let named = self.model.file_name()?.to_str()?;
         let is_name = named.starts_with("prime-") && self.model.extension().is_none();
         (is_name && BuiltInModel::find(&self.model).is_none()).then_some(named)
     }
 
-    /// The first entry of `tasks` that means no task.
+    /// The first entry of `tasks` that is neither a task nor a category.
     pub(super) fn unknown_task(&self) -> Option<&str> {
-        let is_known = |entry: &&String| tasks::all().any(|task| is_meant(entry, task.spec().slug));
+        let is_known = |entry: &&String| tasks::all().any(|task| includes(entry, task.spec().slug));
         self.tasks.iter().find(|entry| !is_known(entry)).map(String::as_str)
     }
 
@@ -211,12 +211,15 @@ impl Engine {
         if let Some(known) = BuiltInModel::find(&self.model) {
             return Ok(ModelSource::BuiltIn(known.name));
         }
+
+        // A build finds the `models/` of its checkout in whatever folder it is run.
         let above = executable
             .filter(|_| self.model.is_relative())
             .into_iter()
             .flat_map(|executable| executable.ancestors().skip(1).take(ANCESTORS_SEARCHED));
         let mut tried = vec![self.model.clone()];
         tried.extend(above.map(|folder| folder.join(&self.model)));
+
         match tried.iter().find(|path| path.is_file()) {
             Some(found) => Ok(ModelSource::File(found.clone())),
             None => Err(ModelMissing { tried }),
@@ -232,33 +235,40 @@ mod tests {
     #[test]
     fn the_kv_pool_is_split_for_many_turns_on_a_cpu_only() {
         let engine = Settings::default().engines["tiny"].clone();
+
         assert_eq!(
             [32, 33, u32::MAX].map(|turns| engine.kv_pool(turns, 512)),
             [KvPool::Shared, KvPool::Split, KvPool::Split]
         );
+
         assert_eq!(
             engine.kv_pool(u32::MAX, 513),
             KvPool::Shared,
             "32,768 tokens are 512 for each of 64 sequences"
         );
+
         let narrow = Engine { sequences_max: 32, ..engine.clone() };
         assert_eq!(narrow.kv_pool(u32::MAX, 1), KvPool::Shared, "no more turns than sequences");
+
         let cached = Engine { cached_sequences_max: 64, ..engine.clone() };
         assert_eq!(
             [256, 257].map(|tokens| cached.kv_pool(64, tokens)),
             [KvPool::Split, KvPool::Shared]
         );
+
         let odd = Engine { context_tokens: 128 * 520, ..cached };
         assert_eq!(
             [768, 769].map(|tokens| odd.kv_pool(64, tokens)),
             [KvPool::Split, KvPool::Shared],
             "520, rounded up"
         );
+
         let gpu = Engine {
             device: "CUDA0".parse::<prime_engine::Device>().unwrap().into(),
             ..engine.clone()
         };
         assert_eq!(gpu.kv_pool(u32::MAX, 1), KvPool::Shared);
+
         let fixed = Engine { kv_cache: KvCache::Split, ..engine };
         assert_eq!(fixed.kv_pool(1, 4096), KvPool::Split);
     }
@@ -268,6 +278,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let model = folder.path().join("models/some-model-of-this-test.gguf");
         let executable = folder.path().join("target/release/deps/prime-agents");
+
         let mut engine = Settings::default().engines["tiny"].clone();
         assert_eq!(engine.find_model(None), Ok(ModelSource::BuiltIn("prime-tiny")), "the default");
         engine.model = PathBuf::from("models/some-model-of-this-test.gguf");
@@ -276,6 +287,7 @@ mod tests {
             .find_model(None)
             .unwrap_err();
         assert!(misspelt.to_string().contains("did you mean `prime-sorts`?"), "{misspelt}");
+
         let missing = engine.find_model(Some(&executable)).unwrap_err();
         assert!(
             missing

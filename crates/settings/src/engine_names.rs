@@ -51,8 +51,8 @@ impl EngineNames {
     }
 }
 
-/// Of several models the one to ask about a task: the first that has learnt it, else the first of
-/// which that is not known, else the first.
+/// The model to ask about a task: the first that has learnt it, else the first for which that is
+/// not known, else the first.
 pub fn first_that_knows<T>(models: &[T], has_learnt: impl Fn(&T) -> Option<bool>) -> Option<&T> {
     let first = |wanted| models.iter().find(|model| has_learnt(model) == wanted);
     first(Some(true)).or_else(|| first(None)).or(models.first())
@@ -70,7 +70,12 @@ impl JsonSchema for EngineNames {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": ["string", "array"], "items": { "type": "string" }, "minItems": 1, "uniqueItems": true })
+        json_schema!({
+            "type": ["string", "array"],
+            "items": { "type": "string" },
+            "minItems": 1,
+            "uniqueItems": true,
+        })
     }
 }
 
@@ -84,6 +89,7 @@ mod tests {
             [("\"tiny\"", "tiny"), ("[\"tiny\",\"automata\"]", "tiny, automata"), ("[]", "")]
         {
             let names: EngineNames = serde_json::from_str(json).unwrap();
+
             assert_eq!(
                 (names.to_string().as_str(), serde_json::to_string(&names).unwrap().as_str()),
                 (shown, json)
@@ -93,6 +99,7 @@ mod tests {
             serde_json::from_str::<EngineNames>("[\"tiny\"]").unwrap(),
             EngineNames::from("tiny")
         );
+
         let error = serde_json::from_str::<EngineNames>("3").unwrap_err().to_string();
         assert!(error.contains("the name of an engine, or a list of names"), "{error}");
     }

@@ -1,12 +1,12 @@
-//! The variables of the environment that belong to the configuration, checked for mistakes that
-//! would go unnoticed.
+//! The environment variables that belong to the configuration, checked for mistakes that would
+//! otherwise go unnoticed.
 
 use std::ffi::OsString;
 
 use super::Settings;
 use super::error::SettingsError;
 
-/// What environment variables for the configuration begin with, in any case.
+/// The prefix of environment variables for the configuration, in any case.
 pub(super) const PREFIX: &str = "PRIME__";
 
 /// The part of a variable's name after `PRIME__`.
@@ -15,16 +15,17 @@ pub(super) fn key(name: &str) -> Option<&str> {
     prefix.eq_ignore_ascii_case(PREFIX).then(|| &name[PREFIX.len()..])
 }
 
-/// The variables for [`Settings::load`]. Pass `std::env::vars_os()`.
+/// Reads the variables for [`Settings::load`]. Pass `std::env::vars_os()`.
 ///
 /// # Errors
-/// For a variable of the configuration that is not UTF-8, and for one with a single underscore
-/// between its parts, which would be ignored.
+/// A variable of the configuration is not UTF-8, or has a single underscore between its parts and
+/// would be ignored.
 pub fn read_environment(
     variables: impl Iterator<Item = (OsString, OsString)>,
 ) -> Result<impl Iterator<Item = (String, String)>, SettingsError> {
     let mut read = Vec::new();
     for (name, value) in variables {
+        // Taken before the name is consumed; variables of other programs may hold any bytes.
         let shown = name.to_string_lossy().into_owned();
         let is_ours = key(&shown).is_some();
         match (name.into_string(), value.into_string()) {
@@ -41,10 +42,11 @@ pub fn read_environment(
     Ok(read.into_iter())
 }
 
-/// `PRIME__RUN__FANOUT` for `PRIME_RUN_FANOUT`: the variable that is probably meant, if the first
-/// word after `PRIME_` is a section of the configuration.
+/// The variable that is probably meant, such as `PRIME__RUN__FANOUT` for `PRIME_RUN_FANOUT`, if the
+/// first word after `PRIME_` is a section of the configuration.
 fn with_double_underscores(name: &str) -> Option<String> {
     let rest = name.strip_prefix("PRIME_").filter(|rest| !rest.starts_with('_'))?;
+    // `PRIME_API_KEY` is not ours: only a section's name tells that the configuration is meant.
     let (section, key) = rest.split_once('_')?;
     let schema = Settings::shared_schema();
     let sections = schema["properties"].as_object()?;
@@ -73,6 +75,7 @@ mod tests {
             let error = read(name, b"4".to_vec()).unwrap_err();
             assert!(error.contains(name) && error.contains(meant), "{error}");
         }
+
         for name in [
             "PRIME_API_KEY",
             "PRIME_CHAOS_KILLS",

@@ -2,41 +2,48 @@
 
 use std::path::PathBuf;
 
-/// `origin` is where the value was set: `FILE:LINE`, an environment variable or a `--set` argument.
+/// A mistake in the configuration. `origin` is where the value was set: `FILE:LINE`, an environment
+/// variable or a `--set` argument.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingsError {
     /// A file given by `--config` cannot be read.
-    #[error("cannot read the config file {}: {cause}; check the path given to --config", path.display())]
+    #[error(
+        "cannot read the config file {}: {cause}; check the path given to --config",
+        path.display()
+    )]
     Unreadable {
-        /// As given.
+        /// The path as given.
         path: PathBuf,
         /// What the system said.
         cause: std::io::Error,
     },
     /// A file given by `--config` is too long for a configuration.
-    #[error("the config file {} is longer than {mib_max} MiB; check the path given to --config", path.display())]
+    #[error(
+        "the config file {} is longer than {mib_max} MiB; check the path given to --config",
+        path.display()
+    )]
     TooLong {
-        /// As given.
+        /// The path as given.
         path: PathBuf,
         /// The limit.
         mib_max: u64,
     },
-    /// A variable of the environment for the configuration is not UTF-8.
+    /// An environment variable for the configuration is not UTF-8.
     #[error("environment variable {name}: its name or value is not UTF-8; set it again")]
     NotUtf8 {
-        /// With replacement characters.
+        /// Its name, with replacement characters.
         name: String,
     },
-    /// A variable of the environment that looks as if it should be part of the configuration, and
-    /// is not.
+    /// An environment variable that looks like part of the configuration but is not.
     #[error(
-        "environment variable {name} has no effect: parts are separated by two underscores; did you mean {meant}?"
+        "environment variable {name} has no effect: parts are separated by two underscores; did \
+         you mean {meant}?"
     )]
     SingleUnderscore {
-        /// As set.
+        /// The name as set.
         name: String,
-        /// With two underscores.
+        /// The name with two underscores.
         meant: String,
     },
     /// A role definition cannot be used.
@@ -57,16 +64,17 @@ pub enum SettingsError {
     },
     /// An argument of `--set` is not `key=value`.
     #[error(
-        "`--set {argument}` is not of the form section.key=value; an example is `--set run.fanout=4`"
+        "`--set {argument}` is not of the form section.key=value; an example is `--set \
+         run.fanout=4`"
     )]
     NotAssignment {
-        /// As given.
+        /// The argument as given.
         argument: String,
     },
     /// A key that does not exist.
     #[error("{origin}: unknown key `{key}`{}", suggestion(nearest.as_deref(), known))]
     UnknownKey {
-        /// Dotted.
+        /// The dotted key.
         key: String,
         /// Where it is set.
         origin: String,
@@ -78,7 +86,7 @@ pub enum SettingsError {
     /// A key that was renamed.
     #[error("{origin}: `{key}` was renamed; use `{new}` instead")]
     RenamedKey {
-        /// Dotted.
+        /// The dotted key.
         key: String,
         /// Where it is set.
         origin: String,
@@ -88,7 +96,7 @@ pub enum SettingsError {
     /// A value of the wrong type.
     #[error("{origin}: `{key}` is {found}, but must be {expected}")]
     WrongType {
-        /// Dotted.
+        /// The dotted key.
         key: String,
         /// Where it is set.
         origin: String,
@@ -100,7 +108,7 @@ pub enum SettingsError {
     /// A value of the right type that is not allowed.
     #[error("{origin}: `{key}` is {found}, but must be {expected}")]
     OutOfRange {
-        /// Dotted.
+        /// The dotted key.
         key: String,
         /// Where it is set.
         origin: String,
@@ -110,9 +118,12 @@ pub enum SettingsError {
         expected: String,
     },
     /// A name that is not on its list.
-    #[error("{origin}: `{key}` names `{found}`, which is not known{}", suggestion(nearest.as_deref(), known))]
+    #[error(
+        "{origin}: `{key}` names `{found}`, which is not known{}",
+        suggestion(nearest.as_deref(), known)
+    )]
     UnknownName {
-        /// Dotted.
+        /// The dotted key.
         key: String,
         /// Where it is set.
         origin: String,
@@ -126,7 +137,7 @@ pub enum SettingsError {
     /// A key without a default is not set.
     #[error("{origin}: `{key}` is missing; add `{example}`")]
     Missing {
-        /// Dotted.
+        /// The dotted key.
         key: String,
         /// Where its table is.
         origin: String,

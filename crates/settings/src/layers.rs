@@ -34,20 +34,24 @@ impl Layer {
     /// A file given by `--config`. Relative model paths are resolved against its folder.
     pub(super) fn file(path: &Path) -> Result<Self, SettingsError> {
         let unreadable = |cause| SettingsError::Unreadable { path: path.to_owned(), cause };
+
         let mut text = String::new();
-        // A device may never end.
+        // A device such as `/dev/zero` never ends.
         let mut file = File::open(path).map_err(unreadable)?.take(FILE_BYTES_MAX + 1);
         file.read_to_string(&mut text).map_err(unreadable)?;
+
         if text.len() as u64 > FILE_BYTES_MAX {
             return Err(SettingsError::TooLong {
                 path: path.to_owned(),
                 mib_max: FILE_BYTES_MAX >> 20,
             });
         }
+
         let mut layer = Self::text(&text, &path.display().to_string())?;
         if let Some(folder) = path.parent() {
             layer.resolve_models(folder);
         }
+
         Ok(layer)
     }
 
@@ -56,10 +60,12 @@ impl Layer {
         let line =
             |offset: usize| 1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count();
         let place = |offset: usize| format!("{name}:{}", line(offset));
+
         let table = DeTable::parse(text).map_err(|error| SettingsError::NotToml {
             origin: place(error.span().map_or(0, |span| span.start)),
             message: error.message().to_owned(),
         })?;
+
         Ok(Self(convert_table(table.get_ref(), &place)))
     }
 
@@ -72,7 +78,10 @@ impl Layer {
                 Some((key, value, format!("environment variable {name}")))
             })
             .collect();
+        // The environment has no order of its own: of two spellings of one key the same one must
+        // win each time.
         mine.sort();
+
         let mut layer = Self::default();
         for (key, value, origin) in mine {
             layer.assign(&key, &value, &origin);
@@ -88,6 +97,7 @@ impl Layer {
         if key.is_empty() || key.split('.').any(str::is_empty) {
             return Err(refuse());
         }
+
         let mut layer = Self::default();
         layer.assign(key, value.trim(), &format!("--set {argument}"));
         Ok(layer)
@@ -98,11 +108,14 @@ impl Layer {
     fn assign(&mut self, key: &str, value: &str, origin: &str) {
         let place = |_| origin.to_owned();
         let line = format!("value = {value}");
+        // A value with a newline could otherwise add keys of its own.
         let parsed = DeTable::parse(&line).ok().filter(|table| table.get_ref().len() == 1);
+
         let value = match parsed.as_ref().and_then(|table| table.get_ref().get("value")) {
             Some(parsed) => convert(parsed, &place),
             None => Value::new(Some(&origin.to_owned()), ValueKind::String(value.to_owned())),
         };
+
         let mut parts: Vec<&str> = key.split('.').collect();
         let last = parts.pop().unwrap_or_default();
         let mut table = &mut self.0;
@@ -110,12 +123,14 @@ impl Layer {
             let below = table.entry(part.to_owned()).or_insert_with(|| {
                 Value::new(Some(&origin.to_owned()), Map::<String, Value>::new())
             });
+            // `PRIME__A=1` beside `PRIME__A__B=2`: the more specific one wins.
             if !matches!(below.kind, ValueKind::Table(_)) {
                 below.kind = ValueKind::Table(Map::new());
             }
             let ValueKind::Table(inner) = &mut below.kind else { return };
             table = inner;
         }
+
         table.insert(last.to_owned(), value);
     }
 
@@ -140,7 +155,7 @@ impl Layer {
     }
 }
 
-/// Values without an origin: those of settings that were changed in code.
+/// Converts values without an origin: those of settings that were changed in code.
 pub(super) fn from_json(value: serde_json::Value) -> Value {
     let kind = match value {
         serde_json::Value::Null => ValueKind::Nil,

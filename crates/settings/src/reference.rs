@@ -33,7 +33,7 @@ Editors complete and check a file whose first line names the schema, which `prim
 /// The text of `docs/configuration.md`.
 #[must_use]
 pub fn reference_markdown() -> String {
-    let defaults = serde_json::to_value(Settings::default())
+    let defaults = serde_json::to_value(Settings::built_in())
         .expect("invariant: every option has a form in JSON");
     let mut page = HEAD.to_owned();
     section(&mut page, &Settings::schema(), &defaults, "");
@@ -45,24 +45,29 @@ fn section(page: &mut String, schema: &Value, defaults: &Value, at: &str) {
     let (tables, options): (Vec<_>, Vec<_>) = properties
         .iter()
         .partition(|(_, below)| below["type"] == "object" || is_list_of_tables(below));
+    // Options before tables: in Markdown, what follows a heading belongs to that heading.
     if !options.is_empty() {
         page.push_str("\n| key | default | values | what it does |\n| --- | --- | --- | --- |\n");
     }
+
     for (key, below) in options {
         let (default, values, text) = (&defaults[key], expected(below), description(below));
         let default = if default.is_null() { "–".to_owned() } else { format!("`{default}`") };
         let row = format!("| `{key}` | {default} | {} | {} |", cell(&values), cell(&text));
         writeln!(page, "{row}").expect("invariant: writing to a string cannot fail");
     }
+
     for (key, below) in tables {
         let path = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
         let (title, inner, default) = if is_list_of_tables(below) {
             (format!("[{path}]"), &below["items"], &Value::Null)
         } else if below["additionalProperties"].is_object() {
+            // Only engines have a shipped entry, `tiny`, whose values are the defaults of all.
             (format!("{path}.<name>"), &below["additionalProperties"], &defaults[key]["tiny"])
         } else {
             (path.clone(), below, &defaults[key])
         };
+
         let text = description(below);
         writeln!(page, "\n## `[{title}]`\n\n{text}")
             .expect("invariant: writing to a string cannot fail");

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::schema::child;
 
-/// Old and new names; a name counts where its new one exists.
+/// Old and new names. An old name is recognised only in tables that have the new one.
 const RENAMED: [(&str, &str); 10] = [
     ("answer_bytes_max", "response_bytes_max"),
     ("asks_when_clean", "ask_on_clean_steps"),

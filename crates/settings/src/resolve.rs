@@ -35,7 +35,7 @@ pub trait RoleOptions: Clone + Serialize {
     fn program_options(&self) -> &Program;
     /// Names of the agents of the same role that an agent with members is composed of.
     fn member_names(&self) -> Vec<&str>;
-    /// Names of the prompt templates that an implementation which asks a model would take.
+    /// Names of the prompt templates that this implementation uses, if it asks a model.
     fn prompt_names(&self, implementation: Self::Implementation) -> Vec<&str>;
     /// The name of the system prompt's template; empty = none.
     fn system_name(&self) -> &str;
@@ -45,7 +45,10 @@ pub trait RoleOptions: Clone + Serialize {
 }
 
 macro_rules! role_options {
-    ($($options:ident, $implementation:ident, $role:ident, $field:ident, $all:ident, $members:expr;)*) => { $(
+    ($(
+        $options:ident, $implementation:ident, $role:ident, $field:ident, $all:ident,
+            $members:expr;
+    )*) => { $(
         impl RoleOptions for $options {
             type Implementation = $implementation;
             const ROLE: Role = Role::$role;
@@ -180,7 +183,7 @@ impl ExecutorAgent {
     fn prompts(&self, implementation: ExecutorImplementation) -> Vec<&str> {
         let own = match implementation {
             _ if !self.prompt.is_empty() => &self.prompt,
-            // A model behind a server was hardly trained on our own prompt.
+            // A model on a server was hardly trained on our own prompt.
             ExecutorImplementation::Openai => "step",
             _ => "compact",
         };
@@ -189,7 +192,7 @@ impl ExecutorAgent {
 }
 
 impl VerifierAgent {
-    /// By default the prompt for its verdict format.
+    /// Its own prompt, by default the one for its verdict format.
     fn prompts(&self, _: VerifierImplementation) -> Vec<&str> {
         let own = match self.verdict {
             _ if !self.prompt.is_empty() => &self.prompt,
@@ -244,12 +247,14 @@ impl Settings {
     /// section. `None` if there is no such agent.
     #[must_use]
     pub fn agent<A: RoleOptions>(&self, name: &str) -> Option<Agent<A>> {
+        // A definition cannot have the name of an implementation, so the order does not matter.
         if let Some(defined) = A::defined(&self.definitions).get(name) {
             let options = defined.options.clone();
             let implementation = A::Implementation::find(options.implementation_name())?;
             return Some(Agent { implementation, options });
         }
 
+        // The section may name another implementation; its options serve any that reads them.
         let implementation = A::Implementation::find(name)?;
         let mut options = A::section(self).clone();
         options.set_implementation(name);
@@ -270,6 +275,7 @@ impl Settings {
     /// `agents.split`.
     #[must_use]
     pub fn engines_needed(&self) -> Vec<String> {
+        // A set, so that an engine that several agents share is started once.
         let mut engines = BTreeSet::new();
         self.visit_preconfigured::<ExecutorAgent>(&mut |agent| {
             engines.extend(agent.engines().iter().cloned())
@@ -283,7 +289,7 @@ impl Settings {
         engines.into_iter().collect()
     }
 
-    /// Leaves of several engines of a role's section the one that is asked about this task, so that
+    /// Reduces the engines of each role's section to the one that is asked about this task, so that
     /// no other is started.
     pub fn narrow_engines(&mut self, task: &str) {
         let agents = &mut self.agents;
@@ -369,6 +375,7 @@ impl Settings {
             };
 
             let known = implementation.info();
+            // An option that the implementation ignores is a mistake, not a default for later.
             let always = ["description", "implementation"];
             let unused = defined.given.iter().find(|key| {
                 !always.contains(&key.as_str()) && !known.options.contains(&key.as_str())
@@ -420,8 +427,8 @@ impl Settings {
         }
         if agent.program().is_some_and(|program| program.command.is_empty()) {
             let message = format!(
-                "`{name}` is a program, but `program.command` is empty; set it to the program and its arguments, such as \
-                 [\"python3\", \"agents/examples/{}.py\"]",
+                "`{name}` is a program, but `program.command` is empty; set it to the program and \
+                 its arguments, such as [\"python3\", \"agents/examples/{}.py\"]",
                 A::ROLE
             );
             return Err(SettingsError::Conflict { origin: place.to_owned(), message });
@@ -429,8 +436,8 @@ impl Settings {
         if let Some(pool) = agent.pool() {
             if self.pools.is_empty() {
                 let message = format!(
-                    "`{name}` uses the server pool `{pool}`, but no pool is configured: add [[pools.NAME.upstreams]] with url \
-                     and model, and set `pool` to NAME"
+                    "`{name}` uses the server pool `{pool}`, but no pool is configured: add \
+                     [[pools.NAME.upstreams]] with url and model, and set `pool` to NAME"
                 );
                 return Err(SettingsError::Conflict { origin: place.to_owned(), message });
             }
@@ -444,7 +451,8 @@ impl Settings {
             };
             if servers.upstreams.is_empty() {
                 let message = format!(
-                    "`pools.{pool}` has no servers; add them as `[[pools.{pool}.upstreams]]` with url and model"
+                    "`pools.{pool}` has no servers; add them as `[[pools.{pool}.upstreams]]` with \
+                     url and model"
                 );
                 return Err(SettingsError::Conflict { origin: place.to_owned(), message });
             }

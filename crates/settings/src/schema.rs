@@ -43,17 +43,21 @@ impl Settings {
         let schema = Self::shared_schema();
         let section = child(schema, "agents").and_then(|agents| child(agents, role.name()));
         let mut section = section.expect("invariant: each role has a section").clone();
+
         allow_partial(&mut section);
         section["required"] = serde_json::json!(["implementation"]);
+
+        // Unlike a section, a definition cannot name another definition.
         let names: Vec<_> = implementations(role).iter().map(|known| known.name).collect();
         section["properties"]["implementation"]["enum"] = serde_json::json!(names);
+
         section["$schema"] = schema["$schema"].clone();
         section["title"] = format!("A definition of the role {role}").into();
         section
     }
 }
 
-/// Makes every key of tables optional, at all depths but within lists.
+/// Makes every key of a table optional, at all depths except within lists.
 fn allow_partial(schema: &mut Value) {
     let Some(schema) = schema.as_object_mut() else { return };
     schema.remove("required");
@@ -62,6 +66,7 @@ fn allow_partial(schema: &mut Value) {
             ("properties", Value::Object(properties)) => {
                 properties.values_mut().for_each(allow_partial)
             }
+            // `items` is left out: a table in a list is not merged with anything.
             ("additionalProperties", other) => allow_partial(other),
             ("anyOf" | "oneOf" | "allOf", Value::Array(all)) => {
                 all.iter_mut().for_each(allow_partial)
@@ -95,6 +100,8 @@ pub(super) fn choices(schema: &Value) -> Option<Vec<String>> {
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         return Some(texts(values));
     }
+
+    // An enum whose variants have documentation.
     let variants = schema.get("oneOf")?.as_array()?;
     Some(
         variants
@@ -112,18 +119,22 @@ pub(super) fn keys(schema: &Value, chosen: &str) -> Vec<String> {
             out.push(path.clone());
             walk(below, &path, chosen, out);
         };
+
         if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
             for (key, below) in properties {
                 visit(key, below);
             }
         }
+
         if is_map(schema) {
             visit(chosen, &schema["additionalProperties"]);
         }
+
         if is_list_of_tables(schema) {
             walk(&schema["items"], at, chosen, out);
         }
     }
+
     let mut out = Vec::new();
     walk(schema, "", chosen, &mut out);
     out

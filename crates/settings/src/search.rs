@@ -96,7 +96,7 @@ pub struct GroupOptions {
     pub midpoint: f64,
 }
 
-/// Section `run.diversity`: how the trajectories of a round differ. Their prompts:
+/// Section `run.diversity`: how the trajectories of a round differ. Their prompts differ by
 /// `agents.executor.prompt_variants`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

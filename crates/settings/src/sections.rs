@@ -67,8 +67,8 @@ pub struct Run {
     /// k, options in `run.ahead`; `fanout` proposals are sampled at a time).
     pub strategy: StrategyName,
     /// How votes are counted: `majority` (answers agree if their text is equal), `tolerance`
-    /// (numbers closer than `tolerance` agree) or `weighted` (a vote weighs 1 / (1 + ΣV) of its
-    /// trajectory). Solutions of a task that accepts any vote together.
+    /// (numbers closer than `tolerance` agree) or `weighted` (a trajectory's vote weighs
+    /// 1 / (1 + ΣV)). Where a task accepts any solution, all its solutions count as one answer.
     pub vote: VoteName,
     /// Difference of two numbers below which they agree for `vote = "tolerance"` (the paper's ε).
     #[schemars(range(max = 1_000_000_000.0), extend("exclusiveMinimum" = 0.0))]
@@ -93,18 +93,19 @@ pub struct Run {
     /// recorded.
     #[schemars(range(min = 0, max = 1_000))]
     pub retries_max: u32,
-    /// Proposals in one state before it is popped from the stack; if its choices are finite,
-    /// rejected ones do not count.
+    /// Maximum proposals in one state before it is popped from the stack; if the state's choices
+    /// are finite, rejected proposals do not count.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub attempts_max: u32,
-    /// Proposals in one state that repeat a rejected line, or are retries, before it is popped.
+    /// Maximum proposals in one state that repeat a rejected line, or are retries, before the state
+    /// is popped.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub repetitions_max: u32,
-    /// Proposals of one trajectory without progress before it ends as stuck. Progress is a step
-    /// deeper than any before, or the proof that a state is a dead end.
+    /// Maximum proposals of one trajectory without progress before it ends as stuck. Progress is a
+    /// step deeper than any before, or the proof that a state is a dead end.
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub stuck_after: u32,
-    /// Pops of one trajectory before it fails.
+    /// Maximum pops of one trajectory before it fails.
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub pops_max: u64,
     /// Violation score V up to which a step is retried, then accepted.
@@ -129,7 +130,8 @@ pub struct Run {
     /// paper's θ_c).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub confidence: f64,
-    /// Stack frames between two full snapshots of the state: memory versus the cost of a pop.
+    /// Stack frames between two full snapshots of the state; fewer make pops cheaper and take more
+    /// memory.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub snapshot_every_frames: u32,
     /// Options of `strategy = "beam"`.
@@ -158,7 +160,8 @@ pub struct Budget {
     #[schemars(range(min = 0, max = 1_000_000_000_000_000_u64))]
     pub tokens: u64,
     /// Maximum completion tokens; 0 = unlimited. Proposals get shares of what is left and do not
-    /// overrun it; models that verify or coordinate can. Proposals are then not started early.
+    /// overrun it; models that verify or coordinate can. With a limit, proposals are not started
+    /// early.
     #[schemars(range(min = 0, max = 1_000_000_000_000_000_u64))]
     pub completion_tokens: u64,
     /// Maximum wall-clock time in milliseconds.
@@ -203,9 +206,9 @@ pub struct Runtime {
     /// Sliding window in milliseconds over which restarts are counted.
     #[schemars(range(min = 1, max = 86_400_000))]
     pub restart_window_ms: u64,
-    /// Time in milliseconds that an agent may block its thread before it is reported and replaced;
-    /// 0 = never. An agent that waits for a model or a process does not block. A run that a blocked
-    /// agent holds up ends at its `wall_ms` with a named failure.
+    /// Time in milliseconds for which an agent may block its thread before it is reported and
+    /// replaced; 0 = forever. An agent that waits for a model or a process does not block. A run
+    /// that a blocked agent holds up ends at its `wall_ms` with a named failure.
     #[schemars(range(min = 0, max = 86_400_000))]
     pub hang_after_ms: u64,
 }
@@ -260,8 +263,8 @@ pub struct Server {
     /// `/readyz`, for which 64 more connections are reserved. Each uses two file descriptors.
     #[schemars(range(min = 2, max = 100_000))]
     pub connections_max: u32,
-    /// The same for the connections of one client address (of IPv6: of one /64). 0 = three quarters
-    /// of `connections_max`. Clients behind a proxy have the proxy's address.
+    /// Like `connections_max`, for one client address (with IPv6: one /64). 0 = three quarters of
+    /// `connections_max`. Clients behind a proxy share the proxy's address.
     #[schemars(range(min = 0, max = 100_000))]
     pub address_connections_max: u32,
     /// Maximum open streams of events of one key (without keys: of all clients together); more are
@@ -271,7 +274,8 @@ pub struct Server {
     /// Time in milliseconds after which an idle connection is closed.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub keep_alive_ms: u64,
-    /// Time in milliseconds that a client has to acknowledge that the daemon closes the connection.
+    /// Time in milliseconds within which a client must acknowledge that the daemon closes the
+    /// connection.
     #[schemars(range(min = 1, max = 600_000))]
     pub disconnect_timeout_ms: u64,
     /// Time in milliseconds after which a client that reads nothing of its response is
@@ -314,9 +318,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// How many runs of an owner may be open.
+    /// Maximum open runs of an owner, the name of a key.
     pub fn open_runs_max_of(&self, owner: &str) -> u32 {
         let own = self.keys.iter().find(|key| key.name == owner).and_then(|key| key.open_runs_max);
+
+        // 0 = the default: with several keys, none may take the whole queue.
         match own.unwrap_or(self.key_open_runs_max) {
             0 if self.keys.len() > 1 => self.queue_max.div_ceil(2),
             0 => self.queue_max,
@@ -338,29 +344,29 @@ pub struct Journal {
     /// set it as `PRIME__JOURNAL__URL` in the environment.
     #[schemars(extend("format" = "postgres-url"))]
     pub url: String,
-    /// Of a node of several on one PostgreSQL: how long its runs stay its own without a heartbeat,
-    /// in milliseconds; it sends ten in this time. The runs of a node that dies go on elsewhere
-    /// after it. The same on all nodes.
+    /// Lease duration in milliseconds, where several nodes share a PostgreSQL: how long a silent
+    /// node keeps its runs. A node sends ten heartbeats in this time; when it has been silent for
+    /// longer, other nodes continue its runs. Must be the same on all nodes.
     #[schemars(range(min = 500, max = 600_000))]
     pub lease_ms: u64,
-    /// Group commit: time in milliseconds that an event waits for others, which are then written
-    /// with one `fsync`.
+    /// Group commit: time in milliseconds that an event waits for others, to be written with them
+    /// in one `fsync`.
     #[schemars(range(min = 0, max = 1_000))]
     pub group_commit_ms: u64,
     /// Days that a finished run is kept; 0 = forever.
     #[schemars(range(min = 0, max = 36_500))]
     pub retention_days: u32,
-    /// Maximum size of the journal in bytes; when exceeded, finished runs are removed, each time
-    /// the one that ended first among those of the key whose finished runs hold the most. 0 = no
-    /// limit. Open runs are never removed.
+    /// Maximum size of the journal in bytes; when exceeded, finished runs are removed one by one:
+    /// each time the one that ended first among the runs of the key whose finished runs take the
+    /// most space. 0 = no limit. Open runs are never removed.
     #[schemars(range(min = 0, max = 1_000_000_000_000_000_u64))]
     pub retention_bytes: u64,
     /// Maximum bytes of the finished runs of one key; when exceeded, the runs of that key that
     /// ended first are removed. 0 = no limit but `retention_bytes`.
     #[schemars(range(min = 0, max = 1_000_000_000_000_000_u64))]
     pub key_bytes_max: u64,
-    /// Days that an `Idempotency-Key` stays taken after its run was removed; a request with it is
-    /// refused with status 410 and not executed again.
+    /// Days for which an `Idempotency-Key` stays taken after its run was removed: a request with it
+    /// is refused with status 410 and not executed again.
     #[schemars(range(min = 0, max = 36_500))]
     pub idempotency_days: u32,
 }

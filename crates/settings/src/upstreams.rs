@@ -11,7 +11,7 @@ pub struct UpstreamPool {
     /// The endpoint: `chat` (`/chat/completions`, for instruction-following models) or
     /// `completions` (`/completions` with the bare prompt, for base models).
     pub api: Api,
-    /// How grammars are passed, which constrain the output to valid actions: `plain` (not at all;
+    /// How the grammar that constrains the output to valid actions is passed: `plain` (not at all;
     /// the model answers freely), `llama_server`, `vllm` (0.12 or later) or `sglang`.
     pub dialect: Dialect,
     /// Timeout in milliseconds of one request, from connecting to the last byte of the response.
@@ -33,19 +33,19 @@ pub struct UpstreamPool {
     /// Upper limit in milliseconds of every delay, including a server's `Retry-After`.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub backoff_max_ms: u64,
-    /// Maximum time in milliseconds that a request waits for a server with capacity, over all its
-    /// attempts.
+    /// Maximum time in milliseconds for which a request waits for a server with capacity, over all
+    /// its attempts.
     #[schemars(range(min = 1, max = 86_400_000))]
     pub queue_timeout_ms: u64,
     /// Consecutive failures that open a server's circuit breaker for `breaker_ms`; 0 = never.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub breaker_failures: u32,
-    /// Time in milliseconds that an open circuit breaker rejects requests. Then one trial request
-    /// decides.
+    /// Time in milliseconds for which an open circuit breaker rejects requests. After it, one trial
+    /// request decides whether the breaker closes.
     #[schemars(range(min = 1, max = 86_400_000))]
     pub breaker_ms: u64,
-    /// Interval in milliseconds of health probes. A server that does not answer, or with a status
-    /// of 500 or above, gets no requests until it recovers. 0 = off.
+    /// Interval in milliseconds of health probes. A server that does not answer, or answers with a
+    /// status of 500 or above, gets no requests until it recovers. 0 = off.
     #[schemars(range(min = 0, max = 86_400_000))]
     pub health_interval_ms: u64,
     /// Path of the health probe: relative to `url`, such as `models`, or with a leading slash
@@ -154,6 +154,7 @@ mod tests {
         let schema =
             SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
         let schema = schema.into_generator().into_root_schema_for::<UpstreamPool>().to_value();
+
         let layer = Layer::text(text, "f.toml").map_err(|error| error.to_string())?;
         check(&Value::new(None, layer.0.clone()), &schema).map_err(|error| error.to_string())?;
         let merged = Config::builder().add_source(layer).build().unwrap();
@@ -174,6 +175,7 @@ mod tests {
             concurrent_max: 4,
             weight: 1.0,
         };
+
         let upstreams = vec![server];
         let expected = UpstreamPool {
             api: Api::Completions,
@@ -182,6 +184,7 @@ mod tests {
             ..UpstreamPool::default()
         };
         assert_eq!(pool, expected);
+
         for key in [None, Some("HOST_KEY".to_owned())] {
             pool.upstreams[0].api_key_env = key;
             assert_eq!(read(&toml::to_string(&pool).unwrap()), Ok(pool.clone()));
@@ -193,11 +196,12 @@ mod tests {
         for (text, expected) in [
             (
                 "api = \"chats\"",
-                "f.toml:1: `api` names `chats`, which is not known; did you mean `chat`? Known: chat, comple",
+                "f.toml:1: `api` names `chats`, which is not known; did you mean `chat`? Known: \
+                 chat, comple",
             ),
             (
                 "timeout_ms = 0",
-                "f.toml:1: `timeout_ms` is 0, but must be a whole number from 1 to 3600000",
+                "f.toml:1: `timeout_ms` is 0, but must be an integer from 1 to 3600000",
             ),
             (
                 "extra = \"[1]\"",
@@ -212,7 +216,7 @@ mod tests {
             (&SERVER.replace("model = \"m\"", ""), "f.toml:1: `upstreams.model` is missing"),
             (
                 &format!("{SERVER}weight = 0.0"),
-                "f.toml:5: `upstreams.weight` is the fraction 0.0, but must be a number above",
+                "f.toml:5: `upstreams.weight` is the float 0.0, but must be a number above",
             ),
         ] {
             let message = read(text).unwrap_err();

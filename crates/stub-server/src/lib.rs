@@ -11,11 +11,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
-/// Most bytes of a request's head, and of its body.
+/// Maximum bytes of a request's head, and of its body.
 const HEAD_BYTES_MAX: usize = 65_536;
 const BODY_BYTES_MAX: usize = 64 << 20;
 
-/// Stops when it is dropped.
+/// A running server. Stops when it is dropped.
 pub struct StubServer {
     /// Such as `http://127.0.0.1:40123/v1`.
     pub url: String,
@@ -31,22 +31,27 @@ impl StubServer {
     /// order.
     ///
     /// # Errors
-    /// When no port or thread is available.
+    /// No port or thread is available.
     pub fn start(answer: impl Fn(&Value) -> String + Send + Sync + 'static) -> io::Result<Self> {
         let listener = StdListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
         let url = format!("http://{}/v1", listener.local_addr()?);
+
         let runtime = Builder::new_current_thread().enable_all().build()?;
+        // A thread of its own, so that callers need no runtime.
         let (stop, stopped) = oneshot::channel::<()>();
         std::thread::Builder::new().name("stub".to_owned()).spawn(move || {
             runtime.block_on(async move {
                 let serving = serve(listener, Arc::new(answer));
                 tokio::select! {
                     _ = stopped => {}
-                    result = serving => if let Err(error) = result { tracing::error!(%error, "the stub server stopped"); },
+                    result = serving => if let Err(error) = result {
+                        tracing::error!(%error, "the stub server stopped");
+                    },
                 }
             });
         })?;
+
         Ok(Self { url, _stop: stop })
     }
 }
@@ -68,7 +73,8 @@ async fn converse(mut stream: TcpStream, answer: &Answer) -> io::Result<()> {
         let body = response(&head, &body, answer)?.to_string();
         let length = body.len();
         let reply = format!(
-            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\
+             Content-Length: {length}\r\n\r\n{body}"
         );
         stream.write_all(reply.as_bytes()).await?;
     }
@@ -81,17 +87,22 @@ fn response(head: &str, body: &[u8], answer: &Answer) -> io::Result<Value> {
     if !path.ends_with("/completions") {
         return Ok(json!({ "object": "list", "data": [] }));
     }
+
     let body: Value = serde_json::from_slice(body)?;
     let text = answer(&body);
+
     // A word counts as a token.
     let words = |text: &str| text.split_whitespace().count();
     let usage =
         json!({ "prompt_tokens": words(&body.to_string()), "completion_tokens": words(&text) });
+
     let choice = if is_chat {
-        json!({ "index": 0, "finish_reason": "stop", "message": { "role": "assistant", "content": text } })
+        let message = json!({ "role": "assistant", "content": text });
+        json!({ "index": 0, "finish_reason": "stop", "message": message })
     } else {
         json!({ "index": 0, "finish_reason": "stop", "text": text })
     };
+
     Ok(json!({ "model": body["model"], "choices": [choice], "usage": usage }))
 }
 
@@ -102,6 +113,7 @@ async fn request(
     bytes: &mut Vec<u8>,
 ) -> io::Result<Option<(String, Vec<u8>)>> {
     let bad = |reason: &str| io::Error::new(io::ErrorKind::InvalidData, reason.to_owned());
+
     let end = loop {
         if let Some(at) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
             break at + 4;
@@ -113,6 +125,7 @@ async fn request(
             return Ok(None);
         }
     };
+
     let head = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();
     let length =
         head.lines().find_map(|line| line.strip_prefix("content-length:")).map_or("0", str::trim);
@@ -120,11 +133,14 @@ async fn request(
     if length > BODY_BYTES_MAX {
         return Err(bad("a body that is too long"));
     }
+
     while bytes.len() < end + length {
         if stream.read_buf(bytes).await? == 0 {
             return Ok(None);
         }
     }
+
+    // What follows the body belongs to the next request.
     let body = bytes[end..end + length].to_vec();
     bytes.drain(..end + length);
     Ok(Some((head, body)))

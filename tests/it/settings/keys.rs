@@ -54,7 +54,7 @@ fn mistakes_in_keys_are_named() {
         (format!("sha256 = \"{ABC}\""), &["`server.keys.name` is missing"]),
         (
             format!("name = \"a\"\nsha256 = \"{ABC}\"\nconcurrent_max = -1"),
-            &["FILE:4: `server.keys.concurrent_max` is -1, but must be a whole number from 0 to \
+            &["FILE:4: `server.keys.concurrent_max` is -1, but must be an integer from 0 to \
                  1000000"],
         ),
         (

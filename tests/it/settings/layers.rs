@@ -94,7 +94,7 @@ fn settings_changed_in_code_are_validated() {
     let message = settings.validate().unwrap_err().to_string();
     assert_eq!(
         message,
-        "the settings: `run.fanout` is 0, but must be a whole number from 1 to 256"
+        "the settings: `run.fanout` is 0, but must be an integer from 1 to 256"
     );
 
     settings.run.fanout = 1;

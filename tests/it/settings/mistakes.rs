@@ -30,7 +30,7 @@ fn unknown_keys_name_their_source_and_the_nearest_right_key() {
         ("agent.executor.engine=x", "agents"),
         ("presets.mine.fan_out=4", "presets.mine.fanout"),
         ("presets.mine.budget.step=4", "presets.mine.budget.steps"),
-        ("run.fanout.value=4", "must be a whole number"),
+        ("run.fanout.value=4", "must be an integer"),
     ] {
         let message = with_sets(&[argument]).unwrap_err();
         assert!(message.starts_with(&format!("--set {argument}: ")), "{message}");
@@ -45,15 +45,15 @@ fn unknown_keys_name_their_source_and_the_nearest_right_key() {
 fn wrong_types_name_key_value_expectation_and_source() {
     assert_eq!(
         with_file("[run]\nfanout = \"eight\"").unwrap_err(),
-        "FILE:2: `run.fanout` is the text \"eight\", but must be a whole number from 1 to 256"
+        "FILE:2: `run.fanout` is the text \"eight\", but must be an integer from 1 to 256"
     );
 
     for (argument, found, expected) in [
-        ("run.fanout=8.0", "the fraction 8.0", "a whole number"),
-        ("run.fanout=1e9", "the fraction 1000000000.0", "a whole number"),
-        ("run.fanout=true", "the truth value true", "a whole number"),
-        ("run.fanout=", "the text \"\"", "a whole number"),
-        ("run.fanout=8\nseed=1", "the text \"8\\nseed=1\"", "a whole number"),
+        ("run.fanout=8.0", "the float 8.0", "an integer"),
+        ("run.fanout=1e9", "the float 1000000000.0", "an integer"),
+        ("run.fanout=true", "the boolean true", "an integer"),
+        ("run.fanout=", "the text \"\"", "an integer"),
+        ("run.fanout=8\nseed=1", "the text \"8\\nseed=1\"", "an integer"),
         ("run=8", "is 8", "a table"),
         ("run.tau_soft=low", "the text \"low\"", "a number from"),
         ("agents.verifier.kinds=format", "the text \"format\"", "a list"),

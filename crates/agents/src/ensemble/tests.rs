@@ -83,6 +83,7 @@ fn the_score_is_the_upper_median() {
     ] {
         let verdict = judge(scores.iter().map(|tenths| says(*tenths, &["c"]))).expect("a verdict");
         assert_eq!(verdict.score, Score::from_tenths(median), "{scores:?}");
+
         let opinions: Vec<_> = verdict.opinions.iter().map(|opinion| opinion.score).collect();
         assert_eq!(
             opinions,
@@ -128,6 +129,7 @@ fn half_of_the_members_are_enough() {
         judge([says(2, &[]), says(2, &[])]).expect("two").usage,
         Usage { prompt: 6, completion: 2 }
     );
+
     let error = judge([says(0, &[]), fails(Failure::Refused), fails(Failure::Timeout)])
         .expect_err("one of three");
     assert_eq!(
@@ -139,6 +141,7 @@ fn half_of_the_members_are_enough() {
         error.reason.contains("1 of 3") && error.reason.contains("v1: gone; v2: gone"),
         "{error}"
     );
+
     let error = judge([fails(Failure::Refused)]).expect_err("none");
     assert!(!error.is_transient);
 }
@@ -148,6 +151,7 @@ fn an_ensemble_checks_the_kinds_that_half_of_its_members_check() {
     let of = |kind| Says { kind, ..says(0, &[]) };
     let three = ensemble([of(Kind::Format), of(Kind::Terminal), of(Kind::Format)]).basis();
     assert_eq!(three.kinds(), Kinds::from_iter([Kind::Format]), "one member in three is outvoted");
+
     let two = ensemble([of(Kind::Format), of(Kind::Terminal)]).basis();
     assert_eq!(two.kinds(), Kinds::from_iter([Kind::Format, Kind::Terminal]));
 }
@@ -160,9 +164,14 @@ fn constraints_in_natural_language_need_a_member_that_reads_them() {
         !ensemble([says(0, &[]), says(0, &[]), reader(Ok((0, Vec::new())))]).reads_words(),
         "it would be outvoted"
     );
-    let words = json!({"statement": "Greet.", "constraints": [{"name": "polite", "severity": "major", "text": "Be polite."}]});
+
+    let words = json!({
+        "statement": "Greet.",
+        "constraints": [{"name": "polite", "severity": "major", "text": "Be polite."}],
+    });
     let problem = Custom::read(&words).expect("a problem").problem();
     let polite = Trajectory::new(problem.start(), &LIMITS);
+
     let deaf = ensemble([says(0, &[]), reader(Err(Failure::Timeout))]);
     assert!(block_on(deaf.judge(&polite, "hello")).is_err(), "nobody has read the words");
     assert!(block_on(deaf.judge(&trajectory(), "x")).is_ok(), "there are none");
@@ -177,6 +186,6 @@ fn member_names_are_unique() {
         (vec![member("a"), member("b"), member("a")], "two members called `a`"),
     ] {
         let error = EnsembleVerifier::new(members, Score::ZERO).err().expect(part);
-        assert!(error.contains(part), "{error}");
+        assert!(error.to_string().contains(part), "{error}");
     }
 }

@@ -50,6 +50,7 @@ fn propose(small: Lined, rejected: &[&str]) -> (Result<Proposal, AgentError>, Ve
     let named = |name: &str, executor: Arc<Lines>| NamedExecutor { name: name.into(), executor };
     let executor =
         EscalatingExecutor::new(named("tiny", Arc::clone(&small)), named("big", large), samples, 2);
+
     let proposal = block_on(executor.expect("samples").propose(&trajectory(rejected), SAMPLING));
     let seeds = small.seeds.lock().expect("no panic with the lock").clone();
     (proposal, seeds)
@@ -94,8 +95,10 @@ fn samples_have_their_own_seeds_derived_from_the_turns() {
 fn a_permanent_failure_of_the_small_executor_is_returned() {
     let proposal = propose(vec![Err(Failure::Timeout)], &[]).0.expect("the large one's");
     assert_eq!(proposal.source.as_deref(), Some("big"));
+
     let error = propose(vec![Err(Failure::Refused)], &[]).0.expect_err("a wrong key");
     assert_eq!(error.failure, Failure::Refused);
+
     let lines = || NamedExecutor {
         name: "x".into(),
         executor: Arc::new(Lines { lines: Vec::new(), seeds: Mutex::default() }),

@@ -1,10 +1,10 @@
-//! Which beginnings the next proposal at a state should avoid. A grammar permits numbers of any
+//! Which prefixes the next proposal at a state should avoid. A grammar permits numbers of any
 //! length, so a model that is sure of `move 8 2 1` and may not write it again writes `move 8 2 17`
-//! next: without more than the excluded lines it would try all of those before another disk.
+//! next: if only rejected lines were excluded, it would try all of these before another disk.
 //!
 //! Rejected lines form a tree by their words. A line is avoided with all its continuations; once
-//! two successors of a node are avoided, the node is; a form of action is avoided after two of its
-//! lines, as long as there is another form.
+//! two successors of a node are avoided, so is the node; a form of action is avoided after two of
+//! its lines, as long as there is another form.
 
 use std::collections::BTreeMap;
 
@@ -27,13 +27,13 @@ impl<'l> Node<'l> {
         at.is_rejected = true;
     }
 
-    /// Rejected lines at this node and below.
+    /// Number of rejected lines at this node and below.
     fn lines(&self) -> usize {
         usize::from(self.is_rejected) + self.successors.values().map(Self::lines).sum::<usize>()
     }
 
-    /// Adds the shortest prefixes to avoid; whether this node is one. `may_be_avoided` is false at
-    /// the root and for the only form of action.
+    /// Adds the shortest prefixes to avoid to `found` and returns whether this node is one of them.
+    /// `may_be_avoided` is false for a form of action, which may be the only one left.
     fn avoid(&self, prefix: &str, may_be_avoided: bool, found: &mut Vec<Box<str>>) -> bool {
         let own = found.len();
         let mut avoided = 0;
@@ -42,7 +42,9 @@ impl<'l> Node<'l> {
                 if prefix.is_empty() { (*word).to_owned() } else { format!("{prefix} {word}") };
             avoided += usize::from(successor.avoid(&longer, true, found));
         }
+
         let is_avoided = self.is_rejected || (may_be_avoided && avoided >= TRIED_MAX);
+        // One shorter prefix replaces those found below this node.
         if is_avoided {
             found.truncate(own);
             found.push(prefix.into());
@@ -58,15 +60,19 @@ pub(super) fn avoided_prefixes<'l>(
 ) -> Vec<Box<str>> {
     let mut root = Node::default();
     rejected.filter(|line| !line.is_empty()).for_each(|line| root.insert(line));
+
     // A form of action is known by its first word; forms that share it count as one.
     let verb = |form: &str| form.split(' ').next().unwrap_or_default().to_owned();
+
     let is_spent = |form: &&str| {
         let lines = root.successors.get(verb(form).as_str()).map_or(0, Node::lines);
-        // Without fields it is a single line.
+        // A form without fields is a single line.
         lines >= TRIED_MAX || (lines > 0 && !form.contains('<'))
     };
+
     let is_other_left = !forms.iter().all(is_spent);
     let mut prefixes = Vec::new();
+
     for (word, node) in &root.successors {
         let is_verb = forms.iter().any(|form| verb(form) == **word);
         if is_other_left && is_verb && node.lines() >= TRIED_MAX {

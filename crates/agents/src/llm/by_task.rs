@@ -15,7 +15,10 @@ pub type Learnt = Box<dyn Fn(&str) -> Option<bool> + Send + Sync>;
 pub struct ModelByTask(Vec<(Learnt, Arc<dyn Model>)>);
 
 impl ModelByTask {
-    /// At least one model.
+    /// Models in order of preference.
+    ///
+    /// # Panics
+    /// The list is empty.
     pub fn new(models: Vec<(Learnt, Arc<dyn Model>)>) -> Self {
         assert!(!models.is_empty(), "an agent has a model");
         Self(models)

@@ -115,6 +115,7 @@ impl AsyncCoordinator for LlmCoordinator {
         if verdict.score == Score::ZERO && !options.ask_on_clean_steps {
             return Ok(Decision::Proceed.into());
         }
+
         let context = PromptContext {
             is_held: true,
             action: line,
@@ -122,6 +123,7 @@ impl AsyncCoordinator for LlmCoordinator {
             thresholds: Some(options.thresholds),
             ..PromptContext::new(trajectory, options.history, &options.variables)
         };
+
         let request = CompletionRequest {
             system: self
                 .system
@@ -141,14 +143,18 @@ impl AsyncCoordinator for LlmCoordinator {
                 rendered(&self.agent, &self.prompt, &context)?,
             )
         };
+
         let completion = self
             .model
             .complete(request)
             .await
             .map_err(|error| AgentError { agent: self.agent.clone(), ..error })?;
+
         let decision = parse(&completion.text).ok_or_else(|| {
             malformed(&self.agent, "it is not Proceed, Retry or Backtrack", &completion.text)
         })?;
+
+        // The model's word is advice: the run's thresholds hold for every coordinator.
         let retries_here = trajectory.stack.top().retries;
         let decision = limited(decision, options.thresholds, verdict.score, retries_here);
         Ok(Ruling { decision, usage: completion.usage })

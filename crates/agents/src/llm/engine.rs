@@ -9,6 +9,7 @@ use prime_engine::{
 };
 use prime_protocol::Usage;
 
+/// A model in a local engine.
 pub struct EngineModel {
     engine: Engine,
     /// Whether to apply the chat template of the model's file; otherwise the model continues the
@@ -24,14 +25,16 @@ impl EngineModel {
     }
 }
 
-/// Translates a request.
+/// Translates a request for the engine.
 fn engine_request(request: CompletionRequest, is_chat: bool) -> Request {
     let (prompt, format) = match (is_chat, request.system) {
         (true, system) => (request.prompt, Format::Chat { system }),
         (false, None) => (request.prompt, Format::Raw),
-        // A completion model gets the system prompt in front.
+        // A completion model knows no roles: the system prompt goes first.
         (false, Some(system)) => (format!("{system}\n{}", request.prompt), Format::Raw),
     };
+
+    // The engine excludes lines by means of the grammar: without one, nothing can be excluded.
     let crate::Sampling { temperature, top_p, seed } = request.sampling;
     Request {
         prompt,
@@ -42,7 +45,7 @@ fn engine_request(request: CompletionRequest, is_chat: bool) -> Request {
         } else {
             Vec::new()
         },
-        // A chat model could not go on behind a value: it answers the whole prompt.
+        // A chat model could not continue after a value: it answers the whole prompt.
         stop: request.stop.filter(|_| request.grammar.is_some() && !is_chat),
         grammar: request.grammar,
         sampling: Sampling { temperature, top_p, seed },
@@ -53,7 +56,7 @@ fn engine_request(request: CompletionRequest, is_chat: bool) -> Request {
     }
 }
 
-/// The engine has already retried where that can help.
+/// Translates an error. The engine has already retried where that can help.
 #[expect(clippy::needless_pass_by_value, reason = "passed to `map_err`")]
 fn agent_error(error: EngineError) -> AgentError {
     let failure = if matches!(error, EngineError::PromptTooLong { .. }) {
@@ -64,13 +67,15 @@ fn agent_error(error: EngineError) -> AgentError {
     AgentError { is_transient: false, ..AgentError::new("model", failure, error.to_string()) }
 }
 
-/// The last lines, as many as an engine takes. A line that is left out may be written again.
+/// The newest of the lines, as many as an engine accepts. A line that is left out may be written
+/// again.
 fn newest(mut lines: Vec<Box<str>>) -> Vec<Box<str>> {
     let mut bytes = 0;
     let fitting = lines.iter().rev().take(EXCLUDED_LINES_MAX).take_while(|line| {
         bytes += line.len();
         bytes <= EXCLUDED_BYTES_MAX
     });
+
     let count = fitting.count();
     lines.split_off(lines.len() - count)
 }
@@ -83,6 +88,7 @@ impl Model for EngineModel {
             .generate(engine_request(request, self.is_chat))
             .await
             .map_err(agent_error)?;
+
         let is_empty = generation.tokens.is_empty();
         Ok(Completion {
             usage: Usage {
@@ -93,7 +99,7 @@ impl Model for EngineModel {
             tokens: generation.tokens,
             logprobs: generation.logprobs,
             is_truncated: generation.finish == Finish::Length,
-            // In the midst of a text only that text is at its end.
+            // In the middle of a text, only this text has reached its end; another might not.
             is_exhausted: generation.finish == Finish::Exhausted && is_empty,
             is_stopped: generation.finish == Finish::Stopped,
             source: None,
@@ -142,6 +148,7 @@ mod tests {
                 (vec!["4".into()], vec!["5".into()])
             );
         }
+
         let free =
             engine_request(CompletionRequest { grammar: None, ..completion_request(None) }, false);
         assert!(
@@ -158,6 +165,7 @@ mod tests {
             error.reason.contains("900 tokens") && error.reason.contains("context_tokens"),
             "{error}"
         );
+
         let error = agent_error(EngineError::BadRequest { detail: "top_p".to_owned() });
         assert_eq!((error.failure, error.is_transient), (Failure::Engine, false));
     }
@@ -167,6 +175,7 @@ mod tests {
         let many: Vec<Box<str>> =
             (0..EXCLUDED_LINES_MAX + 2).map(|place| place.to_string().into()).collect();
         assert_eq!(newest(many.clone()), many[2..]);
+
         let long: Vec<Box<str>> =
             ["a", "b", "c"].map(|text| text.repeat(EXCLUDED_BYTES_MAX / 2).into()).to_vec();
         assert_eq!(newest(long.clone()), long[1..]);

@@ -46,33 +46,41 @@ fn excluding_the_reference_action_bars_that_line_alone() {
         let spec = task.spec();
         let mut machine = task.generate(Difficulty::Easy, 3).start();
         let line = machine.reference().expect("a first step");
+
         let mut less = Less::new(spec, &words, &[&line]);
         let mut whole = Less::new(spec, &words, &[]);
+
         let start = less.exclusions.start(&less.automaton);
         assert!(!less.exclusions.is_exhausted(&mut less.automaton, &start), "{}", spec.slug);
+
         for text in [line.clone(), format!("so\n{line}"), format!("{line}\n{line}")] {
             assert!(whole.takes(&text) && !less.takes(&text), "{}: {text:?}", spec.slug);
         }
+
         // Every other action remains, after the excluded line as a derivation, too.
         let mut others: Vec<String> =
             spec.page.actions.iter().map(|action| action.example.to_owned()).collect();
+
         for _ in 0..12 {
             let Some(next) = machine.reference() else { break };
             machine.replay(&next).expect("legal");
             others.push(next);
         }
+
         others.retain(|other| *other != line && whole.takes(other));
         for other in &others {
             for text in [other.clone(), format!("so\n{other}"), format!("{line}\n{other}")] {
                 assert!(less.takes(&text), "{}: {text:?} without {line:?}", spec.slug);
             }
         }
+
         checked += usize::from(!others.is_empty());
         // Along the line, only its own next byte or its end is barred.
         for derivation in ["", "so\n"] {
             let mut at = less.exclusions.start(&less.automaton);
             let mut free = whole.exclusions.start(&whole.automaton);
             let text = format!("{derivation}{line}");
+
             for next in text.bytes().map(u32::from).chain([END]) {
                 let (left, all) = (less.permitted(&at), whole.permitted(&free));
                 assert!(
@@ -80,6 +88,7 @@ fn excluding_the_reference_action_bars_that_line_alone() {
                     "{}: {text:?}",
                     spec.slug
                 );
+
                 let Some(byte) = u8::try_from(next).ok().filter(|_| left.contains(&next)) else {
                     break;
                 };
@@ -98,8 +107,10 @@ fn a_grammar_without_any_action_left_is_exhausted_at_once() {
     let words = byte_vocabulary();
     let maze = tasks::find("blind-maze").expect("listed");
     let lines = ["go N", "go E", "go S", "go W"];
+
     for count in 0..=lines.len() {
         let mut less = Less::new(maze.spec(), &words, &lines[..count]);
+
         let start = less.exclusions.start(&less.automaton);
         let is_exhausted = less.exclusions.is_exhausted(&mut less.automaton, &start);
         assert_eq!(is_exhausted, count == lines.len(), "without {:?}", &lines[..count]);

@@ -35,15 +35,15 @@ pub struct ExecutorOptions {
     pub grammar: bool,
     /// Whether the grammar leaves out the lines that were rejected at this state.
     pub exclude_rejected: bool,
-    /// Whether a proposal at a state where a line was rejected may begin with a free line again, or
-    /// is the action alone.
+    /// Whether a proposal at a state where a line was rejected may begin with a free line again;
+    /// otherwise it is the action alone.
     pub derive_after_rejection: bool,
     /// Maximum tokens of a completion, at least 1. The last line of a truncated completion is
     /// judged as it is.
     pub max_tokens: u32,
     /// Overrides the run's temperature; 0 is greedy.
     pub temperature: Option<f32>,
-    /// Overrides the run's.
+    /// Overrides the run's `top_p`.
     pub top_p: Option<f32>,
     /// User-defined template variables.
     pub variables: BTreeMap<String, String>,
@@ -79,18 +79,20 @@ impl ExecutorOptions {
     }
 }
 
+/// Proposes steps with a model.
 pub struct LlmExecutor {
     model: Arc<dyn Model>,
     prompts: ExecutorPrompts,
     options: ExecutorOptions,
-    /// By task, and whether a free line may come first. Engines cache grammars by their text.
+    /// Grammars by task and by whether a free line may come first. Engines cache them by their
+    /// text.
     grammars: DashMap<(&'static str, bool), TaskGrammar>,
 }
 
 #[derive(Clone)]
 struct TaskGrammar {
     text: Arc<str>,
-    /// Most values that a derivation under it looks up.
+    /// Maximum values that a derivation under it looks up.
     reads_max: usize,
 }
 
@@ -123,7 +125,7 @@ impl LlmExecutor {
             .map_err(|error| AgentError { agent: self.prompts.agent().to_owned(), ..error })
     }
 
-    /// A completion without the lines that the state's frame avoids, and first without what
+    /// A completion that avoids the lines rejected at this state and, as far as possible, what
     /// resembles them.
     async fn complete_under_grammar(
         &self,
@@ -133,67 +135,83 @@ impl LlmExecutor {
     ) -> Result<ReadCompletion, AgentError> {
         let (machine, top) = (trajectory.machine.as_ref(), trajectory.stack.top());
         let spec = machine.spec();
+
         let may_derive = self.options.derive_after_rejection || top.avoided().next().is_none();
         let grammar = self.grammars.entry((spec.slug, may_derive));
         let TaskGrammar { text, reads_max } =
             grammar.or_insert_with(|| TaskGrammar::new(spec, may_derive)).clone();
+
         let reads_max = if template == COMPACT { reads_max } else { 0 };
         let request = CompletionRequest { grammar: Some(text), ..request };
+
         if !self.options.exclude_rejected {
             return self.complete_reading(request, machine, reads_max).await;
         }
+
         let request =
             CompletionRequest { excluded: top.avoided().map(Into::into).collect(), ..request };
+
         if let Some(left) = listed_choices(trajectory) {
             let grammar = prompt::grammar_of_lines(left.iter().map(String::as_str), may_derive);
             let request = CompletionRequest { grammar: Some(grammar.into()), ..request };
             return self.complete(request).await.map(Into::into);
         }
+
         let excluded_prefixes = avoided_prefixes(spec.actions, top.avoided());
         if excluded_prefixes.is_empty() {
             return self.complete_reading(request, machine, reads_max).await;
         }
+
         let avoiding = CompletionRequest { excluded_prefixes, ..request.clone() };
         let read = self.complete_reading(avoiding, machine, reads_max).await?;
         if !read.completion.is_exhausted {
             return Ok(read);
         }
+
+        // Nothing is left beside what resembles the rejected lines: ask again without the prefixes,
+        // for the tokens that are left. Both answers are paid for.
         let Completion { usage: spent, .. } = read.completion;
         let used = u32::try_from(spent.completion).unwrap_or(u32::MAX);
         let max_tokens = request.max_tokens.saturating_sub(used).max(1);
         let request = CompletionRequest { max_tokens, ..request };
+
         let mut read = self.complete_reading(request, machine, reads_max).await?;
         read.completion.usage.add(spent);
         Ok(read)
     }
 }
 
-/// Rejected lines that are no choice, after which the grammar lists what is left to choose.
+/// Number of rejected lines that are not valid choices, after which the grammar lists the choices
+/// that are left.
 const NO_CHOICES_MAX: usize = 2;
 
 /// The choices left at a state where they are finite and the model has missed them repeatedly. A
-/// grammar of forms permits lines without end that cannot be applied, and a model whose only lines
-/// are such ones would propose them until it is stuck.
+/// task's grammar also permits endlessly many lines that cannot be applied, and a model that knows
+/// no others would propose such lines until it is stuck.
 fn listed_choices(trajectory: &Trajectory) -> Option<Vec<String>> {
     let top = trajectory.stack.top();
+    // Cheaper than computing the choices, and enough to say no at most states.
     top.avoided().nth(NO_CHOICES_MAX - 1)?;
+
     let choices = trajectory.machine.choices()?;
     let missed = top.avoided().filter(|line| choices.iter().all(|choice| choice != line)).count();
+
     let is_left = |choice: &String| top.avoided().all(|line| line != choice);
     let left: Vec<_> = choices.into_iter().filter(is_left).collect();
     (missed >= NO_CHOICES_MAX && !left.is_empty()).then_some(left)
 }
 
-/// How much each repetition of a rejected line raises the temperature, and how far.
+/// How much each repetition of a rejected line raises the temperature, and up to what.
 const TEMPERATURE_STEP: f32 = 0.2;
 const TEMPERATURE_RAISED_MAX: f32 = 1.0;
 
-/// The temperature of the next proposal at a state. Where no grammar bars the rejected lines, a
-/// greedy model would write the same one for ever.
+/// The temperature of the next proposal at a state. Where no grammar excludes the rejected lines, a
+/// greedy model would write the same one forever.
 fn raised(temperature: f32, trajectory: &Trajectory) -> f32 {
     let top = trajectory.stack.top();
     let repetitions =
         if top.excluded.is_empty() { 0 } else { top.repetitions().saturating_sub(top.retries) };
+
     // More repetitions than these change nothing.
     let steps = u8::try_from(repetitions).unwrap_or(u8::MAX);
     temperature.max((temperature + TEMPERATURE_STEP * f32::from(steps)).min(TEMPERATURE_RAISED_MAX))
@@ -207,6 +225,7 @@ impl AsyncExecutor for LlmExecutor {
         sampling: Sampling,
     ) -> Result<Proposal, AgentError> {
         let options = &self.options;
+
         let Asked { system, prompt } = self.prompts.of(trajectory)?;
         let request = CompletionRequest {
             system,
@@ -225,22 +244,28 @@ impl AsyncExecutor for LlmExecutor {
             affinity: affinity(trajectory),
             ..CompletionRequest::raw(trajectory.machine.spec().slug, prompt)
         };
+
         let ReadCompletion { completion, failed } = if options.grammar {
             self.complete_under_grammar(request, self.prompts.template(trajectory), trajectory)
                 .await?
         } else {
             self.complete(request).await?.into()
         };
+
         if completion.is_exhausted {
             let Completion { usage, source, .. } = completion;
             return Ok(Proposal { usage, source, is_exhausted: true, ..Proposal::default() });
         }
+
         let cut_off = completion.is_truncated.then(|| {
             format!(
-                "cut off after {} tokens of completion: max_tokens of the executor, or the context of its model or engine",
+                "cut off after {} tokens of completion: max_tokens of the executor, or the context \
+                 of its model or engine",
                 completion.usage.completion
             )
         });
+
+        // After a query without an answer, the query itself is the line that is judged.
         let line = if failed.is_some() {
             completion.text.rsplit([' ', '\n']).next().unwrap_or_default()
         } else if options.grammar {
@@ -248,9 +273,11 @@ impl AsyncExecutor for LlmExecutor {
         } else {
             prompt::last_line(&completion.text)
         };
+
         // The line of a free answer may be in backquotes.
         let before = completion.text.rfind(line).map_or("", |at| &completion.text[..at]);
         let derivation = before.trim_end_matches('`').trim_end().to_owned();
+
         Ok(Proposal {
             line: line.to_owned(),
             derivation: if line.is_empty() {

@@ -17,8 +17,9 @@ pub struct Asked {
     pub prompt: String,
 }
 
+/// The prompts of an executor that asks a model.
 pub struct ExecutorPrompts {
-    /// At least one; the trajectories of a round take them in turn.
+    /// One or more prompts, which the trajectories of a round take in turn.
     prompts: Vec<Prompt>,
     system: Option<Prompt>,
     history: History,
@@ -72,11 +73,13 @@ impl ExecutorPrompts {
             is_held: self.is_held,
             ..PromptContext::new(trajectory, self.history, &self.variables)
         };
+
         let system = self
             .system
             .as_ref()
             .map(|system| rendered(&self.agent, system, &context))
             .transpose()?;
+
         Ok(Asked { system, prompt: rendered(&self.agent, self.prompt(trajectory), &context)? })
     }
 }

@@ -65,8 +65,10 @@ pub fn started(problem: &dyn Problem) -> Trajectory {
 pub fn advanced(task: &str, steps: usize) -> Trajectory {
     let problem = tasks::find(task).expect("listed").generate(Difficulty::Easy, 3);
     let mut trajectory = started(problem.as_ref());
+
     for _ in 0..steps {
         let line = trajectory.machine.reference().expect("a next step");
+
         trajectory.machine.propose(&line).expect("legal");
         let clean = prime_protocol::Verdict::default();
         trajectory.settle(&line, true, &clean, prime_protocol::Decision::Proceed, &LIMITS);

@@ -54,8 +54,10 @@ fn checked_templates<A: RoleOptions>(
 ) -> Result<Templates, TemplateError> {
     let all = templates(settings)?;
     let known = &settings.definitions.templates;
+
     let is_built_in =
         |name: &String| known.get(name).is_some_and(|template| template.origin == BUILT_IN);
+
     for name in agent.templates().iter().filter(|name| !is_built_in(name)) {
         all.check(name, A::ROLE, &BTreeMap::new(), &[])?;
     }
@@ -67,6 +69,7 @@ fn checked<T: 'static, A: ?Sized + 'static>(
     make: impl Fn() -> Result<T, TemplateError> + Send + Sync + 'static,
     share: fn(T) -> Arc<A>,
 ) -> Result<Factory<A>, TemplateError> {
+    // Templates are checked now, so that an actor's start cannot fail.
     make()?;
     Ok(Arc::new(move || share(make().expect("invariant: the first one could be built"))))
 }
@@ -106,6 +109,7 @@ pub fn executor(
     model: Arc<dyn Model>,
 ) -> Result<Factory<dyn Executor>, TemplateError> {
     let templates = checked_templates(settings, agent)?;
+
     let options = executor_options(name, agent);
     checked(
         move || LlmExecutor::new(Arc::clone(&model), &templates, options.clone()),
@@ -156,7 +160,9 @@ pub fn verifier(
             }
         }
     };
+
     let templates = checked_templates(settings, agent)?;
+
     let options = VerifierOptions {
         name: name.to_owned(),
         format,
@@ -164,9 +170,11 @@ pub fn verifier(
         system: system(Role::Verifier, &options.system),
         kinds: options.kinds.iter().copied().collect(),
         history: history(options.history, options.history_steps),
+        // The same step must get the same verdict.
         temperature: 0.0,
         variables: BTreeMap::new(),
     };
+
     checked(
         move || LlmVerifier::new(Arc::clone(&model), &templates, options.clone()),
         |made| Arc::new(made),
@@ -186,6 +194,7 @@ pub fn coordinator(
 ) -> Result<Factory<dyn Coordinator>, TemplateError> {
     let options = &agent.options;
     let templates = checked_templates(settings, agent)?;
+
     let options = CoordinatorOptions {
         name: name.to_owned(),
         template: template(Role::Coordinator, &options.prompt),
@@ -196,6 +205,7 @@ pub fn coordinator(
         temperature: 0.0,
         variables: BTreeMap::new(),
     };
+
     checked(
         move || LlmCoordinator::new(Arc::clone(&model), &templates, options.clone()),
         |made| Arc::new(made),

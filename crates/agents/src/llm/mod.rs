@@ -32,7 +32,8 @@ use super::prompt::{Prompt, PromptContext, TemplateError};
 use super::{AgentError, Failure};
 use prime_protocol::{Role, Trajectory};
 
-/// Equal for all turns of an instance, because their prompts share a prefix.
+/// The affinity of a request: equal for all turns of an instance, because their prompts share a
+/// prefix.
 fn affinity(trajectory: &Trajectory) -> u64 {
     let problem = trajectory.machine.problem();
     let mut hasher = DefaultHasher::new();
@@ -67,6 +68,7 @@ fn rendered(
 /// An unusable completion, quoted in part.
 fn malformed(agent: &str, problem: &str, text: &str) -> AgentError {
     const SHOWN: usize = 120;
+    // A runaway completion would fill the log.
     let mut shown: String = text.chars().take(SHOWN).collect();
     if shown.len() < text.len() {
         shown.push('…');

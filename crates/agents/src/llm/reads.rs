@@ -1,6 +1,6 @@
 //! Completions that look values up ([`prime_lessons::read`]): the model stops at the end of a
-//! query, the value is appended, and the model goes on behind it. To the engine that is one text
-//! that grows, so what it has computed stays cached.
+//! query, the value is appended, and the model continues after it. To the engine this is one
+//! growing text, so what it has computed stays cached.
 
 use super::executor::LlmExecutor;
 use crate::model::{Completion, CompletionRequest};
@@ -12,7 +12,7 @@ use prime_protocol::Usage;
 /// A completion, with the values that it looked up.
 pub(super) struct ReadCompletion {
     pub(super) completion: Completion,
-    /// It ends with a query that has no answer.
+    /// Why its last query has no answer, if it ends with such a query.
     pub(super) failed: Option<NoSuchAddress>,
 }
 
@@ -23,8 +23,8 @@ impl From<Completion> for ReadCompletion {
 }
 
 impl LlmExecutor {
-    /// Completes a request, and appends the values that the text asks for, at most `reads_max`;
-    /// after the last one the grammar permits no query.
+    /// Completes a request and inserts the values that the text asks for, at most `reads_max` of
+    /// them; after the last one the grammar permits no query.
     pub(super) async fn complete_reading(
         &self,
         request: CompletionRequest,
@@ -34,9 +34,11 @@ impl LlmExecutor {
         if reads_max == 0 {
             return Ok(self.complete(request).await?.into());
         }
+
         let mut whole =
             self.complete(CompletionRequest { stop: Some(QUERY_END), ..request.clone() }).await?;
-        cut_behind_query(&mut whole);
+        cut_after_query(&mut whole);
+
         let mut reads = 0;
         while whole.is_stopped {
             let address = prime_lessons::query(&whole.text).unwrap_or_default();
@@ -46,13 +48,16 @@ impl LlmExecutor {
                     return Ok(ReadCompletion { completion: whole, failed: Some(no_such_address) });
                 }
             }
+
             reads += 1;
             let used = u32::try_from(whole.usage.completion).unwrap_or(u32::MAX);
             let left = request.max_tokens.saturating_sub(used);
+            // As if one completion had run out of tokens in the middle of its line.
             if left == 0 {
                 (whole.is_stopped, whole.is_truncated) = (false, true);
                 break;
             }
+
             let may_read = reads < reads_max;
             let Sampling { seed, .. } = request.sampling;
             let next = CompletionRequest {
@@ -68,9 +73,10 @@ impl LlmExecutor {
                 },
                 ..request.clone()
             };
+
             match self.complete(next).await {
                 Ok(mut part) => {
-                    cut_behind_query(&mut part);
+                    cut_after_query(&mut part);
                     append(&mut whole, part);
                 }
                 // As without reads, a text that fills the context is cut off, and judged as it is.
@@ -80,12 +86,14 @@ impl LlmExecutor {
                 Err(error) => return Err(error),
             }
         }
+
         Ok(whole.into())
     }
 }
 
-/// The last token may reach beyond the query; what it says there was not asked for.
-fn cut_behind_query(completion: &mut Completion) {
+/// Cuts a completion off after its query. The last token may reach beyond the query's end, where
+/// the model guessed the value that it is about to be given.
+fn cut_after_query(completion: &mut Completion) {
     if completion.is_stopped
         && let Some(end) = completion.text.find(QUERY_END)
     {
@@ -93,8 +101,8 @@ fn cut_behind_query(completion: &mut Completion) {
     }
 }
 
-/// Adds what was written behind a value. Its prompt is the whole before it: the values count as
-/// prompt, and what the model wrote only once.
+/// Adds what was written after a value. The prompt of `part` contains the whole text so far: values
+/// count as prompt, and what the model wrote must be counted only once.
 fn append(whole: &mut Completion, part: Completion) {
     let Usage { prompt, completion } = part.usage;
     whole.usage.prompt = prompt.saturating_sub(whole.usage.completion);

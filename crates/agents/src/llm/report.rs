@@ -20,7 +20,7 @@ fn after<'a>(line: &'a str, prefix: &str) -> Result<&'a str, String> {
         .ok_or_else(|| format!("the line {line:?} should begin with {prefix:?}"))
 }
 
-/// `PASS - reason` or `FAIL - reason`.
+/// Parses `PASS - reason` or `FAIL - reason`; returns the reason of a FAIL.
 fn finding(text: &str, constraint: usize) -> Result<Option<&str>, String> {
     let (word, reason) = text.split_once(" - ").unwrap_or((text, ""));
     let reason = reason.trim();
@@ -34,10 +34,13 @@ fn finding(text: &str, constraint: usize) -> Result<Option<&str>, String> {
     }
 }
 
+/// Parses a decimal number from 0 to 1.
 fn score(text: &str) -> Result<Score, String> {
+    // `f64::from_str` would also accept a sign, an exponent, `inf` and `NaN`.
     let is_decimal = text.starts_with(|c: char| c.is_ascii_digit())
         && text.ends_with(|c: char| c.is_ascii_digit())
         && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+
     let value: Option<f64> = if is_decimal { text.parse().ok() } else { None };
     let value =
         value.ok_or_else(|| format!("the violation score {text:?} is not a decimal number"))?;
@@ -55,6 +58,7 @@ fn score(text: &str) -> Result<Score, String> {
 pub fn parse_report(text: &str, constraints: usize) -> Result<Report, String> {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let mut next = |what: &str| lines.next().ok_or_else(|| format!("it ends before {what}"));
+
     let mut failed = Vec::new();
     for index in 0..constraints {
         let number = index + 1;
@@ -63,15 +67,19 @@ pub fn parse_report(text: &str, constraints: usize) -> Result<Report, String> {
             failed.push((index, reason.to_owned()));
         }
     }
+
     let is_valid = match after(next("the line `Overall`")?, "Overall:")? {
         "VALID" => true,
         "INVALID" => false,
         other => return Err(format!("overall it is {other:?}, neither VALID nor INVALID")),
     };
     let score = score(after(next("the line `Violation Score`")?, "Violation Score:")?)?;
+
     if let Some(line) = lines.next() {
         return Err(format!("the line {line:?} comes after its end"));
     }
+
+    // A model that contradicts itself has not understood the step, so neither half is believed.
     match (is_valid, failed.first(), score == Score::ZERO) {
         (true, Some((index, _)), _) => {
             Err(format!("it says VALID, but constraint {} fails", index + 1))
@@ -91,29 +99,35 @@ pub fn report_grammar(constraints: usize) -> String {
     let mut rules = vec![
         if constraints == 0 { "root ::= clean | broken" } else { "root ::= clean1" }.to_owned(),
     ];
+
     for number in 1..=constraints {
         let (clean, broken) = if number == constraints {
             ("clean".to_owned(), "broken".to_owned())
         } else {
             (format!("clean{}", number + 1), format!("broken{}", number + 1))
         };
+
         let head = format!("\"Constraint {number}: \"");
         rules.push(format!(
             "clean{number} ::= {head} ( \"PASS\" reason {clean} | \"FAIL\" reason {broken} )"
         ));
+        // Nothing can have failed before the first constraint.
         if number > 1 {
             rules
                 .push(format!("broken{number} ::= {head} ( \"PASS\" | \"FAIL\" ) reason {broken}"));
         }
     }
+
     rules.push("clean ::= \"Overall: VALID\\nViolation Score: 0.0\"".to_owned());
     rules.push(
         "broken ::= \"Overall: INVALID\\nViolation Score: \" ( \"1.0\" | \"0.\" [0-9]? [1-9] )"
             .to_owned(),
     );
+
     if constraints > 0 {
         rules.push("reason ::= \" - \" [^ \\n] [^\\n]* \"\\n\"".to_owned());
     }
+
     rules.join("\n") + "\n"
 }
 
@@ -121,7 +135,8 @@ pub fn report_grammar(constraints: usize) -> String {
 mod tests {
     use super::*;
 
-    const CLEAN: &str = "Constraint 1: PASS - kept\nConstraint 2: PASS - kept\nOverall: VALID\nViolation Score: 0.0";
+    const CLEAN: &str = "Constraint 1: PASS - kept\nConstraint 2: PASS - kept\n\
+                         Overall: VALID\nViolation Score: 0.0";
 
     fn score(value: f64) -> Score {
         Score::from_value(value).expect("a score")
@@ -130,13 +145,17 @@ mod tests {
     #[test]
     fn a_report_is_parsed_line_by_line() {
         assert_eq!(parse_report(CLEAN, 2), Ok(Report { failed: Vec::new(), score: Score::ZERO }));
+
         let spaced = CLEAN.replace('\n', "  \r\n\n  ");
         assert_eq!(parse_report(&spaced, 2), Ok(Report { failed: Vec::new(), score: Score::ZERO }));
-        let broken = "Constraint 1: FAIL - übel - ja\nConstraint 2: PASS - ok\nOverall: INVALID\nViolation Score: 0.65\n";
+
+        let broken = "Constraint 1: FAIL - übel - ja\nConstraint 2: PASS - ok\n\
+                      Overall: INVALID\nViolation Score: 0.65\n";
         assert_eq!(
             parse_report(broken, 2),
             Ok(Report { failed: vec![(0, "übel - ja".to_owned())], score: score(0.65) })
         );
+
         let none = "Overall: INVALID\nViolation Score: 1";
         assert_eq!(parse_report(none, 0), Ok(Report { failed: Vec::new(), score: score(1.0) }));
     }

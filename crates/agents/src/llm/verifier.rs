@@ -15,7 +15,8 @@ use crate::{AgentError, AsyncVerifier, Basis, Failure, Method, Sampling};
 use prime_bench::tasks::{Kind, Kinds, Problem, Rule};
 use prime_protocol::{Role, Score, Trajectory, Verdict};
 
-/// V of a step that a single token calls wrong, and of one called right with too low a probability.
+/// V of a step that the model calls wrong, and of one that it calls right with too low a
+/// probability.
 const WRONG: Score = Score::from_tenths(10);
 const UNSURE: Score = Score::from_tenths(2);
 
@@ -31,9 +32,9 @@ pub enum VerdictFormat {
         max_tokens: u32,
     },
     /// The model is prompted like an executor and writes one free line; a grammar then constrains
-    /// it to the proposed line, which is wrong if improbable. For models of executors, which need
-    /// no training to judge. A server without grammars answers freely; then its own line must equal
-    /// the proposed one.
+    /// it to the proposed line, which counts as wrong if it is improbable. For models trained as
+    /// executors, which need no further training to judge. A server without grammars answers
+    /// freely; then its own line must equal the proposed one.
     Likelihood {
         /// A token with a lower probability (0 to 1) makes the step wrong.
         confidence_min: f32,
@@ -48,7 +49,7 @@ pub enum VerdictFormat {
     },
 }
 
-/// A grammar of an optional free line followed by this line.
+/// The grammar of an optional free line followed by this line.
 fn ending_in(line: &str) -> String {
     let literal: String = line
         .chars()
@@ -139,6 +140,7 @@ impl LlmVerifier {
             .as_deref()
             .map(|name| templates.prompt(name, Role::Verifier))
             .transpose()?;
+
         let agent = label(Role::Verifier, &options.name);
         Ok(Self {
             model,
@@ -156,7 +158,7 @@ impl LlmVerifier {
         let is_asked = |rule: &Rule| match rule.kind {
             None => true,
             Some(Kind::Format) => false,
-            // A client's check is evaluated.
+            // A client's constraint of a kind has a check, which is evaluated instead.
             Some(kind) => problem.has_reference() && self.options.kinds.contains(kind),
         };
         problem.rules().into_iter().filter(is_asked).collect()
@@ -171,6 +173,7 @@ impl LlmVerifier {
         let options = &self.options;
         let (grammar, max_tokens) = match options.format {
             VerdictFormat::Token { .. } => (Some(Arc::clone(&self.token)), 1),
+            // Forced to the proposed line, so that its probability can be read off.
             VerdictFormat::Likelihood { max_tokens, .. } => {
                 (Some(ending_in(line).into()), max_tokens)
             }
@@ -180,12 +183,14 @@ impl LlmVerifier {
                 (Some(self.grammars.entry(rules.len()).or_insert_with(made).clone()), max_tokens)
             }
         };
+
         let context = PromptContext {
             is_held: grammar.is_some(),
             action: line,
             rules,
             ..PromptContext::new(trajectory, options.history, &options.variables)
         };
+
         let request = CompletionRequest {
             system: self
                 .system
@@ -206,6 +211,7 @@ impl LlmVerifier {
                 rendered(&self.agent, &self.prompt, &context)?,
             )
         };
+
         self.model
             .complete(request)
             .await
@@ -218,18 +224,24 @@ impl LlmVerifier {
         rules: &[Rule],
         max_tokens: u32,
     ) -> Result<Verdict, AgentError> {
-        let Report { failed, score } = parse_report(&completion.text, rules.len()).map_err(|what| {
-            if completion.is_truncated {
-                let reason = format!("the report was truncated after {max_tokens} tokens ({what}): raise `max_tokens`");
-                AgentError::new(&self.agent, Failure::TooLong, reason)
-            } else {
-                malformed(&self.agent, &what, &completion.text)
-            }
-        })?;
+        let Report { failed, score } =
+            parse_report(&completion.text, rules.len()).map_err(|what| {
+                if completion.is_truncated {
+                    let reason = format!(
+                        "the report was truncated after {max_tokens} tokens ({what}): raise \
+                     `max_tokens`"
+                    );
+                    AgentError::new(&self.agent, Failure::TooLong, reason)
+                } else {
+                    malformed(&self.agent, &what, &completion.text)
+                }
+            })?;
+
         let reasons: Vec<_> = failed
             .iter()
             .map(|(index, reason)| format!("{}: {reason}", rules[*index].name))
             .collect();
+
         Ok(Verdict {
             score,
             violations: failed.iter().map(|(index, _)| rules[*index].name.clone()).collect(),
@@ -245,16 +257,20 @@ impl LlmVerifier {
         line: &str,
         confidence_min: f32,
     ) -> Result<Verdict, AgentError> {
+        // The proposed line was not reached: that says nothing about the step.
         if completion.is_truncated {
             let reason = "the answer was truncated before the proposed line: raise `max_tokens`";
             return Err(AgentError::new(&self.agent, Failure::TooLong, reason));
         }
+
         let wrong = |feedback: String, logprob| Verdict {
             score: WRONG,
             feedback: Some(feedback),
             logprob,
             ..Verdict::default()
         };
+
+        // Only a server that ignores the grammar can have written another line.
         let own = prompt::last_line(&completion.text);
         if own != line {
             return Ok(wrong(
@@ -262,6 +278,9 @@ impl LlmVerifier {
                 None,
             ));
         }
+
+        // Its least likely token decides: a wrong step often differs from the right one in a single
+        // token.
         let lowest = completion.logprobs.iter().copied().reduce(f32::min);
         Ok(match lowest {
             Some(lowest) if lowest.exp() < confidence_min => wrong(
@@ -278,6 +297,7 @@ impl LlmVerifier {
         confidence_min: Option<f32>,
     ) -> Result<Verdict, AgentError> {
         let logprob = completion.logprobs.first().copied();
+
         let unnamed = |feedback: String| (Vec::<Cow<'static, str>>::new(), Some(feedback));
         let (score, (violations, feedback)) =
             match (completion.text.trim(), confidence_min, logprob) {
@@ -310,6 +330,7 @@ impl LlmVerifier {
                     ));
                 }
             };
+
         Ok(Verdict { score, violations, feedback, logprob, ..Verdict::default() })
     }
 }
@@ -330,13 +351,18 @@ impl AsyncVerifier for LlmVerifier {
 
     async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError> {
         let problem = trajectory.machine.problem();
+
+        // A client's constraints with a check are evaluated whole; of a benchmark task only the
+        // format, since the model is to judge the rest.
         let evaluated =
             if problem.has_reference() { Kinds::from_iter([Kind::Format]) } else { Kinds::ALL };
         if let Some(verdict) = Verdict::by_rules(trajectory.machine.as_ref(), evaluated) {
             return Ok(verdict);
         }
+
         let rules = self.rules(problem.as_ref());
         let completion = self.complete(trajectory, line, &rules).await?;
+
         let verdict = match self.options.format {
             VerdictFormat::Report { max_tokens, .. } => {
                 self.report_verdict(&completion, &rules, max_tokens)
@@ -348,6 +374,7 @@ impl AsyncVerifier for LlmVerifier {
                 self.likelihood_verdict(&completion, line, confidence_min)
             }
         }?;
+
         Ok(Verdict { usage: completion.usage, ..verdict })
     }
 }

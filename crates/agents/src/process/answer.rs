@@ -85,6 +85,7 @@ fn check_error(
     match (error, retry) {
         (Some(_), _) if has_more => Err(malformed(line, "it has both an `error` and an answer")),
         (Some(error), retry) => {
+            // A program that says nothing about a retry may do better the next time.
             let failure =
                 if retry == Some(false) { Failure::Unsupported } else { Failure::ServerError };
             Err(ProcessFault::new(failure, format!("it said: {error}")))
@@ -105,6 +106,7 @@ fn usage(line: &[u8], spent: Option<UsageFields>) -> Result<Usage, ProcessFault>
 fn logprob(line: &[u8], value: Option<f64>) -> Result<Option<f32>, ProcessFault> {
     match value {
         Some(value) if value > 0.0 => Err(malformed(line, "`logprob` is above 0")),
+        // A value below the range of single precision becomes its lowest, not infinity.
         #[expect(
             clippy::cast_possible_truncation,
             reason = "single precision is intended; the bounds hold"
@@ -117,9 +119,11 @@ pub(super) fn proposal(line: &[u8]) -> Result<Proposal, ProcessFault> {
     let answer: ExecutorAnswer = parse(line)?;
     check_error(line, answer.error, answer.retry, answer.action.is_some())?;
     let Some(action) = answer.action else { return Err(malformed(line, "`action` is missing")) };
+
     if action.contains(['\n', '\r']) {
         return Err(malformed(line, "`action` is more than one line"));
     }
+
     Ok(Proposal {
         line: action,
         derivation: answer.derivation.unwrap_or_default(),
@@ -131,6 +135,7 @@ pub(super) fn proposal(line: &[u8]) -> Result<Proposal, ProcessFault> {
 
 pub(super) fn verdict(line: &[u8]) -> Result<Verdict, ProcessFault> {
     let answer: VerifierAnswer = parse(line)?;
+
     let violations = answer.violations.unwrap_or_default();
     check_error(
         line,
@@ -138,6 +143,7 @@ pub(super) fn verdict(line: &[u8]) -> Result<Verdict, ProcessFault> {
         answer.retry,
         answer.score.is_some() || answer.valid.is_some(),
     )?;
+
     let score = match (answer.score, answer.valid) {
         (Some(value), None) if (0.0..=SCORE_MAX).contains(&value) => Score::from_value(value),
         (Some(_), None) => {
@@ -148,10 +154,12 @@ pub(super) fn verdict(line: &[u8]) -> Result<Verdict, ProcessFault> {
         (None, None) => return Err(malformed(line, "`score` or `valid` is missing")),
         (Some(_), Some(_)) => return Err(malformed(line, "it has both `score` and `valid`")),
     };
+
     let score = score.expect("invariant: the range was just checked");
     if score == Score::ZERO && !violations.is_empty() {
         return Err(malformed(line, "it names `violations` but finds nothing wrong"));
     }
+
     let is_name = |name: &String| {
         !name.is_empty() && name.len() <= NAME_BYTES_MAX && !name.chars().any(char::is_control)
     };
@@ -161,6 +169,7 @@ pub(super) fn verdict(line: &[u8]) -> Result<Verdict, ProcessFault> {
         );
         return Err(malformed(line, why));
     }
+
     Ok(Verdict {
         score,
         violations: violations.into_iter().map(Into::into).collect(),

@@ -48,7 +48,7 @@ struct Hello {
     prime: u32,
 }
 
-/// The part of every answer.
+/// The part that every answer has.
 #[derive(Deserialize)]
 struct Head {
     id: u64,
@@ -58,7 +58,7 @@ pub(super) struct ChildProcess {
     child: Child,
     /// The process group that it leads, with everything it starts.
     group: Option<Pid>,
-    /// In its environment and that of everything it starts.
+    /// The mark in its environment and in that of everything it starts.
     mark: String,
     stdin: Option<ChildStdin>,
     stdout: Lines<ChildStdout>,
@@ -76,9 +76,11 @@ impl ChildProcess {
                 format!("cannot start the program {program:?}: {error}; correct `command`");
             ProcessFault::new(Failure::Refused, reason)
         };
+
         let mark = stragglers::new_mark();
         let mut child = Command::new(&launch.command[0])
             .args(&launch.command[1..])
+            // A program sees no secret that is not passed to it.
             .env_clear()
             .envs(launch.environment.iter().map(|(name, value)| (name, value)))
             .env(stragglers::VARIABLE, &mark)
@@ -89,9 +91,11 @@ impl ChildProcess {
             .kill_on_drop(true)
             .spawn()
             .map_err(|error| refused(&error))?;
+
         let piped = "invariant: all three streams are pipes";
         let stdout = child.stdout.take().expect(piped);
         let stderr = child.stderr.take().expect(piped);
+
         Ok(Self {
             group: child.id().and_then(|id| Pid::from_raw(id.cast_signed())),
             mark,
@@ -116,9 +120,11 @@ impl ChildProcess {
                 return Err(ProcessFault::new(Failure::Malformed, reason));
             }
         };
+
         if prime != PROTOCOL_VERSION {
             let reason = format!(
-                "it speaks version {prime} of the protocol, but version {PROTOCOL_VERSION} is needed"
+                "it speaks version {prime} of the protocol, but version {PROTOCOL_VERSION} is \
+                 needed"
             );
             return Err(ProcessFault::new(Failure::Refused, reason));
         }
@@ -129,6 +135,7 @@ impl ChildProcess {
     pub async fn exchange(&mut self, id: u64, request: &[u8]) -> Result<Vec<u8>, ProcessFault> {
         self.check_silent()?;
         let line = self.ask(request).await?;
+
         match serde_json::from_slice(&line) {
             Ok(Head { id: answered }) if answered == id => Ok(line),
             Ok(Head { id: answered }) => {
@@ -168,6 +175,7 @@ impl ChildProcess {
         let Self { stdin, stdout, line_bytes_max, .. } = self;
         let stdin =
             stdin.as_mut().expect("invariant: the stream is open until the process is terminated");
+
         let write = async {
             stdin.write_all(line).await.map_err(|_| ProcessFault::closed("standard input"))?;
             stdin.flush().await.map_err(|_| ProcessFault::closed("standard input"))
@@ -179,20 +187,26 @@ impl ChildProcess {
                 Ok(Line::Closed) | Err(_) => Err(ProcessFault::closed("standard output")),
             }
         };
+
         tokio::try_join!(write, read).map(|((), line)| line)
     }
 
     /// Terminates the process after a fault; adds its exit status and standard error to the fault.
     pub async fn terminate(&mut self, mut fault: ProcessFault) -> ProcessFault {
+        // Its end of input lets a well-behaved process exit on its own.
         drop(self.stdin.take());
+
+        // Awaited before it is killed, or its own exit status would be lost.
         let status = if fault.has_exited { self.wait_for_exit().await } else { None };
         if let Some(status) = status {
             fault.reason = describe(status);
         }
+
         self.kill().await;
         if fault.has_exited && status.is_none() {
             fault.reason += " without exiting";
         }
+
         let lines = self.stderr_tail.take().await;
         if !lines.is_empty() {
             fault.reason += &format!("; the end of its standard error: {:?}", lines.join("\n"));
@@ -214,13 +228,13 @@ impl ChildProcess {
     /// Kills the process group, and what has left it.
     pub async fn kill(&mut self) {
         if let Some(group) = self.group.take() {
-            // The group may be empty.
+            // An error means that the group is empty already.
             let _ = kill_process_group(group, Signal::KILL);
             let mark = std::mem::take(&mut self.mark);
-            // The thread ends only with its work done.
+            // Awaited, so that nothing is left when this returns.
             let _ = spawn_blocking(move || stragglers::kill(&mark)).await;
         }
-        // The runtime reaps a process that takes longer.
+        // A process that takes longer is reaped by the runtime.
         let _ = timeout(KILL_WAIT, self.child.wait()).await;
     }
 }

@@ -11,7 +11,8 @@ const SHOWN_CHARS: usize = 120;
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
     #[error(
-        "{agent}: no program is configured; set its `command`, such as [\"python3\", \"-B\", \"agent.py\"]"
+        "{agent}: no program is configured; set its `command`, such as [\"python3\", \"-B\", \
+         \"agent.py\"]"
     )]
     NoCommand { agent: String },
     #[error("{agent}: cannot start the thread that drives its processes: {reason}")]
@@ -24,7 +25,7 @@ pub(super) struct ProcessFault {
     pub failure: Failure,
     /// A clause whose subject is the program.
     pub reason: String,
-    /// The program has probably exited: its exit status is added.
+    /// Whether the program has probably exited; then its exit status is added to the reason.
     pub has_exited: bool,
 }
 

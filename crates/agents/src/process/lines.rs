@@ -14,6 +14,7 @@ pub(super) enum Line {
     Closed,
 }
 
+/// A stream as lines.
 pub(super) struct Lines<R> {
     reader: BufReader<R>,
     bytes_max: u64,
@@ -27,7 +28,9 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     /// The next line. Not cancellation safe: what was read so far is lost.
     pub async fn next(&mut self) -> io::Result<Line> {
         let mut line = Vec::new();
+        // One byte more than a line may have: its newline, or the proof that it is too long.
         (&mut self.reader).take(self.bytes_max + 1).read_until(b'\n', &mut line).await?;
+
         if line.pop_if(|last| *last == b'\n').is_some() {
             line.pop_if(|last| *last == b'\r');
             return Ok(Line::Whole(line));

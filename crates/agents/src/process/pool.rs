@@ -22,7 +22,7 @@ use prime_settings::Program;
 /// Environment variables that every program gets.
 const ENVIRONMENT: [&str; 2] = ["PATH", "LANG"];
 
-/// Dropping it terminates the processes and waits for them.
+/// The processes of a program. Dropping it terminates them and waits for them.
 pub struct ProcessPool {
     agent: Arc<str>,
     next_id: AtomicU64,
@@ -57,6 +57,7 @@ impl ProcessPool {
         if program.command.is_empty() {
             return Err(ProcessError::NoCommand { agent: agent.to_string() });
         }
+
         let launch = Arc::new(LaunchSpec {
             agent: Arc::clone(&agent),
             command: program.command.clone(),
@@ -65,6 +66,7 @@ impl ProcessPool {
             hello: format!("{}\n", json!({"prime": PROTOCOL_VERSION, "role": role, "name": name}))
                 .into_bytes(),
         });
+
         let (stop, stopped) = watch::channel(());
         let count = program.processes.max(1) as usize;
         let (senders, slots): (Vec<_>, Vec<_>) = (0..count)
@@ -73,8 +75,10 @@ impl ProcessPool {
                 (sender, Slot::new(Arc::clone(&launch), program, jobs))
             })
             .unzip();
+
         let driver = drive(name, slots, stopped)
             .map_err(|reason| ProcessError::NoThread { agent: agent.to_string(), reason })?;
+
         Ok(Self {
             agent,
             next_id: AtomicU64::new(1),
@@ -85,31 +89,35 @@ impl ProcessPool {
         })
     }
 
-    /// Waits for a process and sends it a request, which is built with its `id` then. Cancelled
-    /// while waiting, it leaves the queue; cancelled later, the process is killed and restarted.
+    /// Waits for a process, builds the request with an id, and returns the answer line. A turn that
+    /// is cancelled while it waits leaves the queue; later, its process is killed and restarted.
     pub async fn ask(
         &self,
         request: impl FnOnce(u64) -> Vec<u8> + Send,
     ) -> Result<Vec<u8>, AgentError> {
+        // Given back by the `SlotPermit`, whose drop also makes the slot idle.
         self.free.acquire().await.expect("invariant: the semaphore is never closed").forget();
+
         let slot = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let permit = SlotPermit {
             pool: self,
             slot: slot.expect("invariant: there are no more permits than idle slots"),
         };
+
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (reply, answered) = oneshot::channel();
         let job = Job { id, request: request(id), reply };
         // Without a receiver the job is dropped, and awaiting the reply fails.
         drop(self.slots[permit.slot].send(job));
+
         let lost = |_| {
             Err(self.error(Failure::Panicked, "the thread that drives its processes has ended"))
         };
         answered.await.unwrap_or_else(lost)
     }
 
-    /// Begins to terminate the processes; the thread ends when that is done. Further turns fail.
-    /// `None` if it was called before.
+    /// Begins to terminate the processes, which ends the thread; further turns fail. `None` if it
+    /// was called before.
     pub fn stop(&self) -> Option<JoinHandle<()>> {
         let (_stop, driver) = self.driver.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         Some(driver)

@@ -102,10 +102,12 @@ enum HiddenFields {
 fn turn_context(trajectory: &Trajectory, hidden: HiddenFields) -> TurnContext<'_> {
     let (machine, top) = (trajectory.machine.as_ref(), trajectory.stack.top());
     let spec = machine.spec();
+
     let mut input = machine.problem().input();
     if let (HiddenFields::Omit, Some(fields)) = (hidden, input.as_object_mut()) {
         fields.retain(|name, _| !spec.hidden.contains(&name.as_str()));
     }
+
     TurnContext {
         task: spec.slug,
         title: spec.title,
@@ -127,8 +129,10 @@ fn turn_context(trajectory: &Trajectory, hidden: HiddenFields) -> TurnContext<'_
 fn constraints(machine: &dyn Machine) -> Vec<Constraint> {
     let mut all = Violations::NONE;
     (0..Violations::CONSTRAINTS_MAX).for_each(|index| all.require(index, false));
+
     let kind_of =
         |name: &str| machine.spec().constraints.iter().find(|c| c.name == name).map(|c| c.kind);
+
     // A fork, because a machine that has rejected a line words its constraints for that line.
     let named = machine.fork().broken(all).into_iter().map(|broken| Constraint {
         kind: kind_of(&broken.name),

@@ -63,18 +63,21 @@ impl Slot {
             _ = stop.changed() => {}
             () = self.serve() => {}
         }
+
         if let Some(running) = self.running.take() {
             running.shut_down().await;
         }
     }
 
     async fn serve(&mut self) {
+        // Started before the first turn, which then need not wait for it.
         let mut started = self.start().await;
         while let Some(job) = self.next(&mut started).await {
             // Cancelled while queued.
             if job.reply.is_closed() {
                 continue;
             }
+
             if started.is_err() {
                 started = self.start().await;
             }
@@ -86,7 +89,7 @@ impl Slot {
         }
     }
 
-    /// The next turn; while idle, a process that exits or writes is replaced.
+    /// Waits for the next turn; a process that exits or writes while idle is replaced.
     async fn next(&mut self, started: &mut Started) -> Option<Job> {
         loop {
             let Some(running) = self.running.as_mut() else { return self.jobs.recv().await };
@@ -95,6 +98,7 @@ impl Slot {
                 fault = running.unsolicited() => fault,
                 job = self.jobs.recv() => return job,
             };
+
             self.terminate(fault).await;
             *started = self.start().await;
         }
@@ -105,6 +109,7 @@ impl Slot {
         let wait = self.restarts.delay(Instant::now()).map_err(|rest| self.exhausted(rest))?;
         sleep(wait).await;
         let result = self.launch().await;
+
         if let Err(fault) = &result {
             tracing::warn!(agent = &*self.launch.agent, "cannot start a process: {}", fault.reason);
         }
@@ -118,10 +123,12 @@ impl Slot {
         let late = |_| {
             let ms = self.start_timeout_ms;
             let reason = format!(
-                "it did not answer the handshake within {ms} ms; raise `start_timeout_ms` if it needs longer"
+                "it did not answer the handshake within {ms} ms; raise `start_timeout_ms` if it \
+                 needs longer"
             );
             Err(ProcessFault::new(Failure::Timeout, reason))
         };
+
         match answered.unwrap_or_else(late) {
             Ok(()) => Ok(()),
             Err(fault) => Err(self.terminate(fault).await),
@@ -133,18 +140,22 @@ impl Slot {
         let running = self.running.as_mut().expect("invariant: a turn needs a running process");
         let exchange =
             timeout(Duration::from_millis(self.timeout_ms), running.exchange(job.id, &job.request));
+
         let answered = tokio::select! {
             biased;
             () = job.reply.closed() => None,
             answered = exchange => Some(answered),
         };
+
         let late = |_| {
             let ms = self.timeout_ms;
             let reason = format!(
-                "it did not answer within {ms} ms and was killed; raise `timeout_ms` if it needs longer"
+                "it did not answer within {ms} ms and was killed; raise `timeout_ms` if it needs \
+                 longer"
             );
             Err(ProcessFault::new(Failure::Timeout, reason))
         };
+
         // A cancelled turn needs no answer.
         match answered.map(|answered| answered.unwrap_or_else(late)) {
             Some(Ok(line)) => {
@@ -155,7 +166,8 @@ impl Slot {
                 let fault = self.terminate(fault).await;
                 drop(job.reply.send(Err(fault.error(&self.launch.agent))));
             }
-            // Its late answer would be taken for another turn's. Not counted as a fault.
+            // Killed, because its late answer would be taken for another turn's. Not counted as a
+            // fault.
             None => {
                 running.kill().await;
                 self.running = None;
@@ -170,6 +182,7 @@ impl Slot {
         let Some(running) = &mut self.running else { return fault };
         let fault = running.terminate(fault).await;
         self.running = None;
+
         tracing::warn!(agent = &*self.launch.agent, "lost a process: {}", fault.reason);
         self.last_fault = Some(fault.clone());
         fault
@@ -180,10 +193,11 @@ impl Slot {
             Some(fault) => (fault.failure, fault.reason.as_str()),
             None => (Failure::Died, "unknown"),
         };
+
         let (window, rest) = (self.window_ms, rest.as_millis());
         let reason = format!(
-            "it failed more than `restarts_max` times within {window} ms and is not restarted for {rest} ms; last \
-             failure: {last}"
+            "it failed more than `restarts_max` times within {window} ms and is not restarted for \
+             {rest} ms; last failure: {last}"
         );
         ProcessFault::new(failure, reason)
     }

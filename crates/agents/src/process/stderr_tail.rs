@@ -9,9 +9,9 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// Lines kept.
+/// Maximum number of lines that are kept.
 const LINES_MAX: usize = 10;
-/// Bytes of a line kept and logged; the rest is dropped.
+/// Maximum bytes of a line that are kept and logged; the rest of the line is dropped.
 const LINE_BYTES_MAX: usize = 400;
 /// How long to wait for the end of a terminated program's stream.
 const EOF_WAIT: Duration = Duration::from_millis(200);
@@ -36,6 +36,7 @@ impl LineSplitter {
             match byte {
                 b'\n' => self.end_line(),
                 _ if self.line.len() < LINE_BYTES_MAX => self.line.push(*byte),
+                // Read all the same: a full pipe would block the program.
                 _ => {}
             }
         }
@@ -47,7 +48,9 @@ impl LineSplitter {
         if text.is_empty() {
             return;
         }
+
         tracing::debug!(agent = &*self.agent, "{text}");
+
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() == LINES_MAX {
             kept.pop_front();

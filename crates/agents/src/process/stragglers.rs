@@ -1,6 +1,6 @@
-//! Finds what a program started that has left its process group: by a variable in its environment,
-//! which children inherit. A program that clears it in a new session escapes; this is not a
-//! sandbox.
+//! Finds the processes that a program has started and that have left its process group, by a
+//! variable in their environment, which children inherit. A program that clears it in a new session
+//! escapes; this is not a sandbox.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 /// The variable that marks a process and all that it starts.
 pub(super) const VARIABLE: &str = "PRIME_AGENT_PROCESS";
-/// Most searches: a process that is found may just have started another one.
+/// Maximum number of searches: a process that is found may just have started another one.
 const ROUNDS_MAX: u32 = 20;
 
 /// A mark that no other process has.
@@ -26,9 +26,10 @@ pub(super) fn kill(mark: &str) {
     }
 }
 
-/// Returns whether there were any.
+/// Kills every process with this variable that it finds; returns whether there were any.
 fn kill_once(entry: &[u8]) -> bool {
     let Ok(processes) = fs::read_dir("/proc") else { return false };
+
     let mut found = false;
     for process in processes.flatten() {
         let pid =
@@ -38,6 +39,7 @@ fn kill_once(entry: &[u8]) -> bool {
         let Some(descriptor) = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
             continue;
         };
+
         // Other users' processes cannot be read, and a zombie has no environment.
         let Ok(environment) = fs::read(process.path().join("environ")) else { continue };
         if environment.split(|byte| *byte == 0).any(|variable| variable == entry) {

@@ -48,10 +48,13 @@ fn render_for(
 ) -> Result<[String; 2], TemplateError> {
     let rules: Vec<Rule> =
         problem.rules().into_iter().filter(|rule| rule.kind != Some(Kind::Format)).collect();
+
     let thresholds =
         Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };
+
     let fresh = Trajectory::new(problem.start(), &LIMITS);
     let (clean, broken) = (Verdict::default(), verdict());
+
     let render = |trajectory: &Trajectory, verdict, history| {
         let action = next_line(trajectory.machine.as_ref());
         prompt.render(&PromptContext {
@@ -63,6 +66,7 @@ fn render_for(
             ..PromptContext::new(trajectory, history, variables)
         })
     };
+
     Ok([
         render(&fresh, &clean, History::None)?,
         render(&with_rejections(problem), &broken, History::Window(1))?,
@@ -75,8 +79,8 @@ fn all_tasks() -> impl Iterator<Item = Arc<dyn Problem>> {
 }
 
 impl Templates {
-    /// Renders a role's template for an instance of every task and for `also` (clients' problems),
-    /// with and without the optional parts of a turn. Takes about 100 ms.
+    /// Renders a role's template for an instance of every task and for the clients' problems in
+    /// `also`, with and without the optional parts of a turn. Takes about 100 ms.
     ///
     /// # Errors
     /// The first expression that cannot be rendered: template, line, variable.
@@ -88,6 +92,7 @@ impl Templates {
         also: &[Arc<dyn Problem>],
     ) -> Result<(), TemplateError> {
         let prompt = self.prompt(name, role)?;
+
         all_tasks()
             .chain(also.iter().map(Arc::clone))
             .try_for_each(|problem| render_for(&prompt, problem.as_ref(), variables).map(drop))
@@ -135,7 +140,7 @@ mod tests {
             .filter(|piece| piece.len() > 24)
     }
 
-    /// What a prompt must not contain: words about the paper, and sentences of the page's note.
+    /// Asserts that a prompt contains no words about the paper and no sentence of the page's note.
     fn assert_is_about_the_task(prompt: &str, page: &Page, name: &str) {
         let mut words = prompt.split(|c: char| !c.is_alphabetic()).map(str::to_lowercase);
         let about = [
@@ -152,6 +157,7 @@ mod tests {
         ];
         let found = words.find(|word| about.contains(&word.as_str()));
         assert_eq!(found, None, "{name}: {prompt}");
+
         let quoted = sentences(page.note).find(|sentence| prompt.contains(sentence));
         assert_eq!(quoted, None, "{name}: {prompt}");
     }
@@ -178,8 +184,10 @@ mod tests {
                 if !style.suits(problem.spec().category) {
                     continue;
                 }
+
                 let prompt = whole(problem.as_ref(), style);
                 assert_is_about_the_task(&prompt, page, &format!("{slug}: {style}"));
+
                 let algorithm =
                     sentences(page.algorithm).find(|sentence| prompt.contains(sentence));
                 assert_eq!(
@@ -204,17 +212,21 @@ mod tests {
 
     #[test]
     fn a_users_template_may_import_and_override_built_in_ones() {
-        let uses = "{% from \"benchmark/parts.j2\" import actions -%}\n{{ actions(task) }}{{ variables.tone }}{{ state }}";
+        let uses = "{% from \"benchmark/parts.j2\" import actions -%}\n\
+                    {{ actions(task) }}{{ variables.tone }}{{ state }}";
         assert_eq!(check(uses, Role::Executor), Ok(()));
         assert_eq!(check("{% include \"executor/step.j2\" %}", Role::Executor), Ok(()));
+
         let other =
             Templates::with([("executor/compact.j2".to_owned(), "{{ task.title }}!".to_owned())]);
         let prompt = other
             .expect("a template")
             .prompt("executor/compact.j2", Role::Executor)
             .expect("it is there");
+
         let problem = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 1);
         let trajectory = Trajectory::new(problem.start(), &LIMITS);
+
         let context =
             |history| prompt.render(&PromptContext::new(&trajectory, history, &BTreeMap::new()));
         assert_eq!(context(History::None), Ok("Bubble Sort!".to_owned()));
@@ -266,6 +278,7 @@ mod tests {
                 assert!(error.contains(part), "{part:?} is missing in {error:?} of {text:?}");
             }
         }
+
         let error = Templates::default()
             .prompt("executor/stpe.j2", Role::Executor)
             .err()

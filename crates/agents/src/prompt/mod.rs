@@ -17,10 +17,12 @@ pub use templates::{Prompt, TemplateError, Templates};
 pub use variables::{History, PromptContext, names};
 
 macro_rules! built_in {
-    ($($name:literal),+ $(,)?) => { [$(($name, include_str!(concat!("../../../../agents/", $name)))),+] };
+    ($($name:literal),+ $(,)?) => {
+        [$(($name, include_str!(concat!("../../../../agents/", $name)))),+]
+    };
 }
 
-/// The benchmark's own are in `prime_bench::prompts`.
+/// The built-in templates besides the benchmark's own, which are in `prime_bench::prompts`.
 const BUILT_IN: [(&str, &str); 5] = built_in![
     "executor/compact.j2",
     "executor/step.j2",
@@ -31,10 +33,13 @@ const BUILT_IN: [(&str, &str); 5] = built_in![
 
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut templates = Environment::new();
+    // A misspelt variable must be an error, not an empty text.
     templates.set_undefined_behavior(UndefinedBehavior::Strict);
+    // Models are trained on prompts that end with a newline.
     templates.set_keep_trailing_newline(true);
-    // For line numbers in errors; costs nothing until one occurs.
+    // Gives errors line numbers; costs nothing until one occurs.
     templates.set_debug(true);
+
     for (name, text) in BUILT_IN.into_iter().chain(TEMPLATES_OF_BENCHMARK) {
         templates
             .add_template(name, text)
@@ -60,7 +65,7 @@ pub fn grammar(spec: &Spec, may_derive: bool) -> String {
     completed(may_derive, &pattern::gbnf(spec.actions))
 }
 
-/// As [`grammar`], but the action line is one of these.
+/// Like [`grammar`], but the action line is one of these.
 pub fn grammar_of_lines<'l>(lines: impl IntoIterator<Item = &'l str>, may_derive: bool) -> String {
     completed(may_derive, &pattern::gbnf_of_lines(lines))
 }
@@ -70,8 +75,8 @@ fn completed(may_derive: bool, action: &str) -> String {
     format!("root ::= {derivation}action\n{action}")
 }
 
-/// The grammar of what follows a value that the derivation has looked up: its rest, with another
-/// query where it may read on, and the action line.
+/// The grammar of what follows a value that the derivation has looked up: the rest of the
+/// derivation, with a further query if `may_read`, and the action line.
 pub fn continued_grammar(spec: &Spec, may_read: bool) -> String {
     let letter = if may_read { "[^\\n]" } else { "[^?\\n]" };
     format!("root ::= {letter}* \"\\n\" action\n{}", pattern::gbnf(spec.actions))

@@ -12,10 +12,13 @@ use prime_protocol::Role;
 
 /// A template that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("template `{template}`{}: {detail}", line.map_or_else(String::new, |line| format!(", line {line}")))]
+#[error(
+    "template `{template}`{}: {detail}",
+    line.map_or_else(String::new, |line| format!(", line {line}"))
+)]
 pub struct TemplateError {
     pub template: String,
-    /// From 1, where it is known.
+    /// The line, from 1, where it is known.
     pub line: Option<usize>,
     /// What is wrong and what to do.
     pub detail: String,
@@ -33,6 +36,7 @@ impl TemplateError {
             .template_source()
             .zip(error.range())
             .and_then(|(source, range)| source.get(range));
+
         let detail = match (error.kind(), place) {
             (ErrorKind::UndefinedError, Some(place)) => {
                 format!(
@@ -45,6 +49,7 @@ impl TemplateError {
                 |detail| format!("{}: {detail}", error.kind()),
             ),
         };
+
         Self::new(template, error.line(), detail)
     }
 }
@@ -86,7 +91,7 @@ impl Templates {
         self.0.get_template(name).ok().map(|template| template.source().to_owned())
     }
 
-    /// Prepares a template for a role's turns.
+    /// Prepares a template for the turns of a role.
     ///
     /// # Errors
     /// There is no such template, or it uses a variable that the role does not have.
@@ -99,8 +104,10 @@ impl Templates {
             ),
             _ => TemplateError::of(name, &error),
         })?;
+
         let source = template.source();
         let known = names(role);
+
         let asked = template.undeclared_variables(false);
         let mut unknown: Vec<_> = asked
             .iter()
@@ -109,6 +116,7 @@ impl Templates {
                     && !self.0.globals().any(|(global, _)| global == *name)
             })
             .collect();
+        // Sorted, so that the same variable is named each time.
         unknown.sort_unstable();
         if let Some(unknown) = unknown.first() {
             let detail = format!(
@@ -117,10 +125,12 @@ impl Templates {
             );
             return Err(TemplateError::new(name, line_of(source, unknown), detail));
         }
+
         // Variables of included templates are not listed here.
         let is_whole = !["include", "extends"].iter().any(|word| source.contains(word));
         let wanted =
             known.iter().copied().filter(|name| !is_whole || asked.contains(*name)).collect();
+
         Ok(Prompt {
             environment: Arc::clone(&self.0),
             name: name.to_owned(),
@@ -170,10 +180,12 @@ impl Prompt {
             .iter()
             .map(|name| (*name, variables::value(name, self.role, context, &self.tasks)))
             .collect();
+
         let rendered = self
             .environment
             .get_template(&self.name)
             .and_then(|template| template.render(variables));
+
         rendered.map_err(|error| TemplateError::of(&self.name, &error))
     }
 }

@@ -12,7 +12,7 @@ use prime_protocol::{Rejection, Role, Thresholds, Trajectory, Verdict};
 /// How many of the committed steps a prompt includes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum History {
-    /// None: the state is enough.
+    /// No steps: the state is enough.
     #[default]
     None,
     /// The last ones, up to this number.
@@ -33,9 +33,9 @@ pub struct PromptContext<'a> {
     pub action: &'a str,
     /// The constraints to check, for verifiers.
     pub rules: &'a [Rule],
-    /// For coordinators.
+    /// The verdict on the proposed line, for coordinators.
     pub verdict: Option<&'a Verdict>,
-    /// For coordinators.
+    /// The run's thresholds, for coordinators.
     pub thresholds: Option<Thresholds>,
 }
 
@@ -94,7 +94,7 @@ pub fn names(role: Role) -> Vec<&'static str> {
     COMMON.iter().chain(own).copied().collect()
 }
 
-/// The variable `task` for a client's problem: the same fields as for a task, most of them empty.
+/// The variable `task` for a client's problem: the fields of a benchmark task, most of them empty.
 fn client_view(problem: &dyn Problem) -> Variable {
     let spec = problem.spec();
     let nothing: [(); 0] = [];
@@ -110,11 +110,14 @@ fn client_view(problem: &dyn Problem) -> Variable {
         input => nothing,
         answer => nothing,
         state => nothing,
-        example => context! { input => "{}", answer => "{}", steps => 0, first => nothing, last => nothing },
+        example => context! {
+            input => "{}", answer => "{}", steps => 0, first => nothing, last => nothing
+        },
         example_input => "{}",
     }
 }
 
+/// The number of committed steps before those that are shown, and the lines of these, oldest first.
 fn steps(context: &PromptContext<'_>) -> (usize, Vec<String>) {
     let stack = &context.trajectory.stack;
     let shown = match context.history {
@@ -123,12 +126,13 @@ fn steps(context: &PromptContext<'_>) -> (usize, Vec<String>) {
         History::Full => stack.depth(),
     };
     let mut steps: Vec<_> = stack.lines().rev().take(shown).map(str::to_owned).collect();
+
     steps.reverse();
     (stack.depth() - shown, steps)
 }
 
-/// The state after the proposed line, and whether the trace ends there; `None` if the line is not
-/// applicable.
+/// The state after the proposed line, which is `None` if the line is not applicable, and whether
+/// the trace ends there.
 fn after(context: &PromptContext<'_>) -> (Option<String>, bool) {
     let mut after = context.trajectory.machine.fork();
     match after.replay(context.action) {
@@ -146,7 +150,9 @@ pub(super) fn value(
 ) -> Variable {
     let trajectory = context.trajectory;
     let machine = trajectory.machine.as_ref();
+
     let verdict = context.verdict;
+
     match name {
         "task" => {
             let problem = machine.problem();

@@ -1,4 +1,4 @@
-//! The record of a run of one task: of an agent's several engines, it has the one that is asked
+//! The record of a run of one task: an agent with several engines has only the one that is asked
 //! about the task.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,7 @@ impl RecordedAgent {
         }
     }
 
-    /// Leaves the engine that is asked about this task; gives its name.
+    /// Reduces the engines to the one that is asked about this task and returns its name.
     fn narrow(
         &mut self,
         role: Role,
@@ -30,6 +30,7 @@ impl RecordedAgent {
     ) -> Option<String> {
         let has_learnt =
             |name: &&str| entries.get(*name).and_then(|engine| engine.has_learnt(task));
+
         let asked = (*first_that_knows(&self.engines(role), has_learnt)?).to_owned();
         self.options.insert("engine".to_owned(), asked.clone().into());
         Some(asked)
@@ -52,6 +53,7 @@ impl RecordedAgents {
             asked.extend(agents.filter_map(|agent| agent.narrow(role, task, entries)));
         }
 
+        // A run does not need the engines that it never asks.
         narrowed.engines.retain(|name, _| asked.contains(name));
         narrowed
     }

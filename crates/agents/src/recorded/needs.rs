@@ -11,14 +11,14 @@ use super::{RecordedAgent, RecordedAgents, RecordedPool, file_digest};
 use crate::pools::Environment;
 use prime_settings::Settings;
 
-/// Digits of a digest that tell pools of one name apart.
+/// Number of digits of a digest that tell pools of one name apart.
 const POOL_DIGITS: usize = 12;
 const PROGRAM: &str = "program ";
 const RECORDING: &str = "recording ";
 const WITH_DIGEST: &str = " with SHA-256 ";
 const MODEL: &str = " with the model whose SHA-256 is ";
 
-/// The need of an engine, with its model or any.
+/// The need of an engine, with a certain model or, without a digest, any.
 pub fn engine_need(name: &str, digest: Option<&str>) -> String {
     let model = digest.map_or_else(String::new, |digest| format!("{MODEL}{digest}"));
     format!("engine `{name}`{model}")
@@ -28,7 +28,9 @@ fn pool(name: &str, pool: &RecordedPool) -> String {
     let RecordedPool { api, dialect, extra, models } = pool;
     let all = serde_json::to_string(&(api, dialect, extra, models))
         .expect("invariant: options serialise");
+
     let digest = format!("{:x}", Sha256::digest(all));
+
     format!("pool `{name}` of {} with options {}", models.join(", "), &digest[..POOL_DIGITS])
 }
 
@@ -39,14 +41,17 @@ impl RecordedAgent {
 }
 
 impl RecordedAgents {
-    /// Engines with their models, pools, programs and recordings, one a text; sorted.
+    /// Engines with their models, pools, programs and recordings, each as one text; sorted.
     pub fn needs(&self) -> Vec<String> {
         let roles = [&self.executor, &self.verifier, &self.coordinator];
         let agents = roles.into_iter().flat_map(|role| role.agents.values());
+
+        // A set, because agents share programs.
         let mut needs: BTreeSet<String> = agents
             .filter_map(RecordedAgent::program)
             .map(|program| format!("{PROGRAM}{program}"))
             .collect();
+
         needs
             .extend(self.engines.iter().map(|(name, digest)| engine_need(name, digest.as_deref())));
         needs.extend(self.pools.iter().map(|(name, recorded)| pool(name, recorded)));
@@ -54,12 +59,13 @@ impl RecordedAgents {
         needs.extend(
             recordings.map(|(path, digest)| format!("{RECORDING}{path}{WITH_DIGEST}{digest}")),
         );
+
         needs.into_iter().collect()
     }
 }
 
-/// What of `asked` a process with these settings has, and its pools; sorted. `digest_of` tells the
-/// SHA-256 of the model of a configured engine.
+/// The needs in `asked` that a process with these settings meets, and those that its pools meet;
+/// sorted. `digest_of` returns the SHA-256 of the model of a configured engine.
 pub fn needs_met(
     asked: &[String],
     settings: &Settings,
@@ -69,6 +75,7 @@ pub fn needs_met(
     let pools =
         settings.pools.iter().map(|(name, configured)| pool(name, &RecordedPool::of(configured)));
     let mut met: BTreeSet<String> = pools.collect();
+
     let has_engine = |need: &str| {
         let named = settings
             .engines
@@ -79,18 +86,21 @@ pub fn needs_met(
             None => model.is_empty(),
         })
     };
+
     let has_recording = |need: &str| {
         let named = need.strip_prefix(RECORDING).and_then(|named| named.rsplit_once(WITH_DIGEST));
         named.is_some_and(|(path, digest)| {
             file_digest(Path::new(path)).is_ok_and(|found| found == digest)
         })
     };
+
     let has_program = |need: &str| {
         let program = need.strip_prefix(PROGRAM);
         program.is_some_and(|program| {
             missing_program(Some(&[program.to_owned()]), environment).is_none()
         })
     };
+
     let is_met = |need: &&String| has_engine(need) || has_program(need) || has_recording(need);
     met.extend(asked.iter().filter(is_met).cloned());
     met.into_iter().collect()

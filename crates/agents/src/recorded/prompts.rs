@@ -9,26 +9,32 @@ use crate::llm::{Asked, ExecutorPrompts, from_settings};
 use prime_protocol::{Role, Trajectory};
 use prime_settings::{ExecutorAgent, Settings};
 
-/// The prompts of a run's executors by name; of those that ask a model.
+/// The prompts of those of a run's executors that ask a model, by name.
 pub struct RecordedPrompts {
     executor: String,
     by_name: BTreeMap<String, ExecutorPrompts>,
 }
 
 impl RecordedAgents {
+    /// The prompts of the recorded executor and its members.
+    ///
     /// # Errors
-    /// This version cannot read the record, or a template of it.
+    /// This version cannot read the record, or a template in it.
     pub fn executor_prompts(&self) -> Result<RecordedPrompts, AgentMissing> {
-        let settings = self.settings_in(&Settings::default())?;
+        // The record says everything that prompts depend on. What this process is configured with,
+        // and the definitions in its working directory, must play no part.
+        let settings = self.settings_in(&Settings::built_in())?;
         let unusable = |error: crate::prompt::TemplateError| AgentMissing::Agent {
             role: Role::Executor,
             name: self.executor.name.clone(),
             reason: error.to_string(),
         };
         let templates = from_settings::templates(&settings).map_err(unusable)?;
+
         let mut by_name = BTreeMap::new();
         let mut failure = None;
         settings.walk_configured::<ExecutorAgent>(&mut |name, agent| {
+            // It asks no model.
             if agent.templates().is_empty() {
                 return;
             }
@@ -37,13 +43,14 @@ impl RecordedAgents {
                 Err(error) => drop(failure.get_or_insert(unusable(error))),
             }
         });
+
         failure.map_or(Ok(RecordedPrompts { executor: self.executor.name.clone(), by_name }), Err)
     }
 }
 
 impl RecordedPrompts {
-    /// What was asked for the trajectory's next step, whose proposal carries this source; `None` if
-    /// no model was.
+    /// What was asked for the trajectory's next step, given the source that its proposal carries;
+    /// `None` if no model was asked.
     ///
     /// # Errors
     /// A template cannot be rendered.

@@ -1,4 +1,5 @@
-//! From a record back to settings that name exactly its agents, if this process has what they need.
+//! Turns a record back into settings that name exactly its agents, if this process has what they
+//! need.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,7 +20,8 @@ use prime_settings::{
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AgentMissing {
     #[error(
-        "the agents were recorded in form {0}, which this version cannot read: start a newer version"
+        "the agents were recorded in form {0}, which this version cannot read: start a newer \
+         version"
     )]
     Version(u32),
     #[error("{role} `{name}`: {reason}")]
@@ -38,7 +40,7 @@ impl RecordedAgents {
     /// configured ones.
     ///
     /// # Errors
-    /// The first agent that has no engine, pool, program or recording here, or another one.
+    /// The first agent whose engine, pool, program or recording is missing here or has changed.
     pub fn restore(
         &self,
         present: &Settings,
@@ -51,22 +53,28 @@ impl RecordedAgents {
         Ok(settings)
     }
 
-    /// The same, whether or not the agents can be built here.
+    /// Like [`Self::restore`], whether or not the agents can be built here.
     pub(super) fn settings_in(&self, present: &Settings) -> Result<Settings, AgentMissing> {
         if self.version > VERSION {
             return Err(AgentMissing::Version(self.version));
         }
+
         let mut settings = present.clone();
         let (agents, definitions) = (&mut settings.agents, &mut settings.definitions);
         restore(&self.executor, &mut agents.executor, &mut definitions.executors)?;
         restore(&self.verifier, &mut agents.verifier, &mut definitions.verifiers)?;
         restore(&self.coordinator, &mut agents.coordinator, &mut definitions.coordinators)?;
-        // A comparison or preset plays no part in a run that was accepted.
+
+        // An A/B test or a preset plays no part in a run that was accepted.
         agents.split.other.clear();
         settings.presets.clear();
+
         let run = &mut settings.run;
         (run.tau_soft, run.tau_hard) = (self.thresholds.tau_soft, self.thresholds.tau_hard);
         run.retries_max = self.thresholds.retries_max;
+
+        // Built-in templates were checked by a test, others are rendered for every task before a
+        // run: an unchanged text keeps its origin to avoid that.
         let built_in = Templates::default();
         for (name, text) in &self.templates {
             let is_built_in = built_in.source(name).as_ref() == Some(text);
@@ -75,11 +83,12 @@ impl RecordedAgents {
                 .templates
                 .insert(name.clone(), Template { text: text.clone(), origin: origin.to_owned() });
         }
+
         Ok(settings)
     }
 
     /// Checks that what the agents of a role need is configured. Whether an engine has the recorded
-    /// model is up to whoever starts it.
+    /// model is checked where the engine is started.
     fn check<O: RoleOptions>(
         &self,
         settings: &Settings,
@@ -100,6 +109,8 @@ impl RecordedAgents {
                     Some(AgentMissing::Agent { role: O::ROLE, name: name.to_owned(), reason });
             }
         });
+
+        // Only executors replay.
         if O::ROLE == Role::Executor {
             let recordings = self
                 .executor
@@ -114,7 +125,8 @@ impl RecordedAgents {
                         continue;
                     }
                     Ok(_) => format!(
-                        "recording {path} has changed; put the one back that the run was accepted with"
+                        "recording {path} has changed; put the one back that the run was accepted \
+                         with"
                     ),
                     Err(error) => format!("recording {path} cannot be read: {error}"),
                 };
@@ -125,6 +137,7 @@ impl RecordedAgents {
                 });
             }
         }
+
         missing.map_or(Ok(()), Err)
     }
 
@@ -146,17 +159,19 @@ impl RecordedAgents {
                 "pool `{pool}` is not configured; add [pools.{pool}] with servers of {models}"
             ));
         };
+
         let present = RecordedPool::of(present);
         if present == *recorded {
             return None;
         }
+
         let was = if present.models == recorded.models { "other options" } else { models.as_str() };
         Some(format!(
             "pool `{pool}` has changed: the run was accepted with {was}; restore [pools.{pool}]"
         ))
     }
 
-    /// The agent that uses an engine whose model is another one.
+    /// The error of the agent that uses an engine whose model is not the recorded one.
     pub fn other_model(&self, engine: &str, found: Option<&str>) -> AgentMissing {
         let digest = self.engines.get(engine).and_then(Option::as_ref);
         let found = found.map_or_else(String::new, |found| format!(", whose SHA-256 is {found}"));
@@ -167,7 +182,7 @@ impl RecordedAgents {
         self.engine_missing(engine, reason)
     }
 
-    /// The agent that uses an engine which cannot be used for a reason.
+    /// The error of the agent that uses this engine, which cannot be used for this reason.
     pub fn engine_missing(&self, engine: &str, reason: String) -> AgentMissing {
         let roles = [
             (Role::Executor, &self.executor),
@@ -179,6 +194,7 @@ impl RecordedAgents {
             let users = recorded.agents.iter().filter(move |(_, agent)| uses(agent));
             users.map(move |(name, _)| (role, name.clone()))
         });
+
         match agents.next() {
             Some((role, name)) => AgentMissing::Agent { role, name, reason },
             None => AgentMissing::Unusable(reason),
@@ -186,12 +202,13 @@ impl RecordedAgents {
     }
 }
 
-/// Why a program cannot be started, if that shows before.
+/// Why a program cannot be started, if that shows before it is tried.
 pub(super) fn missing_program(
     command: Option<&[String]>,
     environment: &Environment,
 ) -> Option<String> {
     let program = command?.first()?;
+    // The same search as that of `execvp`.
     let is_there = if program.contains('/') {
         Path::new(program).is_file()
     } else {
@@ -215,7 +232,10 @@ fn restore<O: RoleOptions + DeserializeOwned>(
         reason,
     };
     let is_known = |name: &str| O::Implementation::find(name).is_some();
+    // An option that the record does not have came later: it has its default, not what is
+    // configured now.
     let base = default_section(O::ROLE);
+
     // Agents with the name of an implementation have their options from the section, all from the
     // same one.
     let mut own = base.clone();
@@ -224,17 +244,20 @@ fn restore<O: RoleOptions + DeserializeOwned>(
             let reason = format!("this version has no implementation `{}`", agent.implementation);
             return Err(missing(name, reason));
         }
+
         let mut options = if is_known(name) { std::mem::take(&mut own) } else { base.clone() };
         merge(&mut options, &agent.options);
         if is_known(name) {
             own = options;
             continue;
         }
+
         let mut options: O = read(options).map_err(|reason| missing(name, reason))?;
         options.set_implementation(&agent.implementation);
         let defined = Defined { options, origin: "the run's record".to_owned(), given: Vec::new() };
         definitions.insert(name.clone(), defined);
     }
+
     *section = read(own).map_err(|reason| missing(&recorded.name, reason))?;
     section.set_implementation(&recorded.name);
     Ok(())
@@ -245,8 +268,8 @@ fn read<O: DeserializeOwned>(options: Map<String, Value>) -> Result<O, String> {
         .map_err(|error| format!("this version cannot read its options: {error}"))
 }
 
-/// Overwrites the values of a table with another's, table by table: an option that came later keeps
-/// its default.
+/// Overwrites the values of a table with those of another, recursively in tables, so that an option
+/// that came later keeps its default at every depth.
 fn merge(into: &mut Map<String, Value>, from: &Map<String, Value>) {
     for (key, value) in from {
         match (into.get_mut(key), value) {

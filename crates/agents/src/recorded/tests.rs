@@ -7,6 +7,7 @@ use serde_json::json;
 use super::*;
 use crate::pools::Environment;
 use crate::registry::{AgentSet, configured_names};
+use prime_protocol::{Limits, Trajectory};
 
 fn settings(sets: &[&str]) -> Settings {
     let sets: Vec<_> = sets.iter().map(|set| (*set).to_owned()).collect();
@@ -80,13 +81,16 @@ fn records_survive_the_journal_and_every_other_configuration() {
     for kept in CONFIGURATIONS {
         let kept = settings(kept);
         let record = recorded(&kept);
+
         let read: RecordedAgents =
             serde_json::from_str(&serde_json::to_string(&record).unwrap()).unwrap();
         assert_eq!(read, record);
         assert_eq!(record.names(), configured_names(&kept));
+
         for present in CONFIGURATIONS {
             let mut present = settings(present);
             present.pools = kept.pools.clone();
+
             let restored = record.restore(&present, &environment()).unwrap();
             assert_eq!(recorded(&restored), record);
             assert_eq!(
@@ -101,15 +105,25 @@ fn records_survive_the_journal_and_every_other_configuration() {
 fn a_record_says_what_the_agents_use_and_no_more() {
     let record =
         recorded(&settings(&["agents.executor.implementation=scripted", "run.tau_soft=0.25"]));
+
     let expected = json!({
         "version": 1,
         "executor": {"name": "scripted", "agents": {
-            "scripted": {"implementation": "scripted", "options": {"error_rate": 0.1, "latency_ms": 0}},
+            "scripted": {
+                "implementation": "scripted",
+                "options": {"error_rate": 0.1, "latency_ms": 0},
+            },
         }},
         "verifier": {"name": "rules", "agents": {
-            "rules": {"implementation": "rules", "options": {"kinds": ["format", "invariant", "terminal"]}},
+            "rules": {
+                "implementation": "rules",
+                "options": {"kinds": ["format", "invariant", "terminal"]},
+            },
         }},
-        "coordinator": {"name": "threshold", "agents": {"threshold": {"implementation": "threshold"}}},
+        "coordinator": {
+            "name": "threshold",
+            "agents": {"threshold": {"implementation": "threshold"}},
+        },
         "basis": {
             "kinds": ["format", "invariant", "terminal"],
             "kinds_of_checks": ["format", "invariant", "terminal"],
@@ -118,6 +132,7 @@ fn a_record_says_what_the_agents_use_and_no_more() {
         },
         "thresholds": {"tau_soft": 0.25, "tau_hard": 0.5, "retries_max": 3},
     });
+
     let mut found = serde_json::to_value(&record).unwrap();
     let run = Settings::default().run;
     assert_eq!(found["thresholds"]["tau_hard"], json!(run.tau_hard));
@@ -132,6 +147,7 @@ fn prompts_are_recorded_with_what_they_import() {
     let record = recorded(&kept);
     let names: Vec<_> = record.templates.keys().map(String::as_str).collect();
     assert_eq!(names, ["benchmark/parts.j2", "executor/step.j2"]);
+
     let engines = [
         ("advanced", None),
         ("automata", None),
@@ -150,11 +166,55 @@ fn prompts_are_recorded_with_what_they_import() {
     ];
     let engines = engines.map(|(name, digest)| (name.to_owned(), digest.map(str::to_owned)));
     assert_eq!(record.engines, engines.into());
+
     // The prompt is edited before the next process starts.
     let recorded_text = kept.definitions.templates["executor/step.j2"].text.clone();
     kept.definitions.templates.get_mut("executor/step.j2").unwrap().text = "{{ state }}".to_owned();
+
     let restored = record.restore(&kept, &environment()).unwrap();
     assert_eq!(restored.definitions.templates["executor/step.j2"].text, recorded_text);
+}
+
+/// The folder of definitions is found from the working directory, which belongs to the whole
+/// process: the test runs itself again in a folder whose definition cannot be used.
+#[test]
+fn the_prompts_of_a_record_do_not_depend_on_the_working_directory() {
+    const NAME: &str =
+        "recorded::tests::the_prompts_of_a_record_do_not_depend_on_the_working_directory";
+    const INNER: &str = "PRIME_TEST_IN_ANOTHER_FOLDER";
+
+    if std::env::var_os(INNER).is_some() {
+        assert!(Settings::load(&[], std::iter::empty(), &[]).is_err(), "the folder is read");
+
+        let mut kept = Settings::built_in();
+        let engine = kept.engines["tiny"].clone();
+        kept.engines.insert("mine".to_owned(), engine);
+        kept.agents.executor.engine = "mine".into();
+        let prompts = recorded(&kept).executor_prompts().unwrap();
+
+        let problem = prime_bench::tasks::find("bubble-sort").unwrap();
+        let problem = problem.generate(prime_bench::tasks::Difficulty::Easy, 3);
+        let at = Trajectory::new(problem.start(), &Limits::DEFAULT);
+        let asked = prompts.of(None, &at).unwrap().expect("a model was asked");
+        assert_eq!(asked.prompt, prime_lessons::compact(at.machine.as_ref()));
+        return;
+    }
+
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(folder.path().join("agents/executor")).unwrap();
+    std::fs::write(
+        folder.path().join("agents/executor/own.toml"),
+        "implementation = \"llama\"\nengine = \"mine\"\n",
+    )
+    .unwrap();
+    let inner = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", NAME])
+        .env(INNER, "1")
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&inner.stdout);
+    assert!(inner.status.success() && said.contains("1 passed"), "{said}");
 }
 
 #[test]
@@ -167,12 +227,14 @@ fn the_record_of_a_run_names_the_engine_of_its_task() {
     ]);
     let all = recorded(&kept);
     let of = |task: &str| all.for_task(task, &kept.engines);
+
     let asked = |record: &RecordedAgents| {
         let (verifier, coordinator) =
             (&record.verifier.agents["llama"], &record.coordinator.agents["llama"]);
         let agents = [&record.executor.agents["llama"], verifier, coordinator];
         agents.map(|agent| agent.options["engine"].as_str().unwrap().to_owned())
     };
+
     // What each model has learnt is in the recipe beside it.
     let hanoi = of("tower-of-hanoi");
     assert_eq!(asked(&hanoi), ["tiny", "tiny", "sorts"]);
@@ -186,6 +248,7 @@ fn the_record_of_a_run_names_the_engine_of_its_task() {
         "the first, where none has learnt it"
     );
     assert_eq!(hanoi.for_task("tower-of-hanoi", &kept.engines), hanoi);
+
     let mut present = kept.clone();
     present.engines.remove("automata");
     assert!(hanoi.restore(&present, &environment()).is_ok(), "an engine that is not asked may go");
@@ -200,10 +263,13 @@ fn a_definition_that_has_changed_or_gone_is_taken_from_the_record() {
     ]);
     let record = recorded(&kept);
     let strict = kept.definitions.verifiers["strict"].options.clone();
+
     let mut present = settings(&["agents.executor.implementation=reference"]);
     present.definitions.verifiers.remove("strict");
+
     let restored = record.restore(&present, &environment()).unwrap();
     assert_eq!(restored.agent::<VerifierAgent>("strict").unwrap().options.kinds, strict.kinds);
+
     let agents = AgentSet::from_settings(&restored, &Resources::default()).unwrap();
     assert_eq!(
         (agents.names().verifier.as_str(), agents.basis().kinds()),
@@ -224,15 +290,19 @@ fn missing_parts_are_named_with_their_agent_and_the_remedy() {
     std::fs::write(&trace, "{}\n{}\n").unwrap();
 
     let llama = recorded(&settings(&["agents.executor.engine=tiny"]));
+
     let mut without_engine = settings(&["agents.executor.implementation=reference"]);
     without_engine.engines.clear();
+
     let pool = recorded(&settings(CONFIGURATIONS[5]));
     let mut other_pool = settings(CONFIGURATIONS[5]);
     other_pool.pools.get_mut("p").unwrap().upstreams[0].model = "other".to_owned();
+
     let mut program = recorded(&settings(CONFIGURATIONS[4]));
     let command =
         &mut program.executor.agents.get_mut("process").unwrap().options["program"]["command"];
     *command = json!(["no-such-program-of-this-test"]);
+
     let later = RecordedAgents { version: 2, ..llama.clone() };
     let mut unknown = llama.clone();
     unknown.coordinator.agents.get_mut("threshold").unwrap().implementation = "oracle".to_owned();
@@ -242,7 +312,8 @@ fn missing_parts_are_named_with_their_agent_and_the_remedy() {
         (
             &llama,
             &without_engine,
-            "executor `llama`: engine `tiny` is not configured; add [engines.tiny] with the model whose SHA-256 is abc",
+            "executor `llama`: engine `tiny` is not configured; add [engines.tiny] with the model \
+             whose SHA-256 is abc",
         ),
         (
             &pool,
@@ -252,7 +323,8 @@ fn missing_parts_are_named_with_their_agent_and_the_remedy() {
         (
             &pool,
             &other_pool,
-            "executor `openai`: pool `p` has changed: the run was accepted with m; restore [pools.p]",
+            "executor `openai`: pool `p` has changed: the run was accepted with m; restore \
+             [pools.p]",
         ),
         (
             &program,
@@ -270,11 +342,12 @@ fn missing_parts_are_named_with_their_agent_and_the_remedy() {
         let error = record.restore(present, &environment()).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{error}");
     }
+
     let other = llama.other_model("tiny", Some("def")).to_string();
     assert_eq!(
         other,
-        "executor `llama`: engine `tiny` has another model, whose SHA-256 is def; configure [engines.tiny] with the model \
-         whose SHA-256 is abc"
+        "executor `llama`: engine `tiny` has another model, whose SHA-256 is def; configure \
+         [engines.tiny] with the model whose SHA-256 is abc"
     );
 }
 
@@ -301,8 +374,10 @@ fn a_node_meets_the_needs_of_a_record_exactly_when_it_can_restore_it() {
         needing += usize::from(!needs.is_empty());
         for present in CONFIGURATIONS {
             let mut present = settings(present);
+
             let mut without_engines = present.clone();
             without_engines.engines.clear();
+
             for present in [&present, &without_engines] {
                 let met = needs_met(&needs, present, &environment(), digest);
                 let is_met = needs.iter().all(|need| met.contains(need));
@@ -312,6 +387,7 @@ fn a_node_meets_the_needs_of_a_record_exactly_when_it_can_restore_it() {
                     "{needs:?} in {met:?}"
                 );
             }
+
             if let Some(pool) = present.pools.get_mut("p") {
                 pool.upstreams[0].model = "other".to_owned();
                 let met = needs_met(&needs, &present, &environment(), digest);
@@ -330,10 +406,13 @@ fn needs_are_texts_that_people_read() {
     let needs = |sets: &[&str]| recorded(&settings(sets)).needs();
     assert_eq!(needs(CONFIGURATIONS[1]), [""; 0]);
     assert_eq!(needs(CONFIGURATIONS[4]), ["program sh"]);
+
     let pool = needs(CONFIGURATIONS[5]);
     assert!(pool.len() == 1 && pool[0].starts_with("pool `p` of m with options "), "{pool:?}");
+
     let engines = needs(&["agents.executor.engine=[\"sorts\", \"tiny\"]"]);
     assert_eq!(engines, ["engine `sorts`", "engine `tiny` with the model whose SHA-256 is abc"]);
+
     // Another model of the same name, or none that can be read.
     for digest in [Some("abd"), None] {
         let digest = |_: &str| digest.map(str::to_owned);
@@ -342,16 +421,19 @@ fn needs_are_texts_that_people_read() {
             ["engine `sorts`"]
         );
     }
+
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("trace.jsonl");
     std::fs::write(&trace, "{}\n").unwrap();
     let recording = format!("agents.executor.recording={}", trace.display());
     let replay = needs(&["agents.executor.implementation=replay", &recording]);
+
     // The SHA-256 of "{}\n".
     let digest = "ca3d163bab055381827226140568f3bef7eaac187cebd76878e0b63e9e442356";
     assert_eq!(replay, [format!("recording {} with SHA-256 {digest}", trace.display())]);
     let met = || needs_met(&replay, &Settings::default(), &environment(), |_| None);
     assert_eq!(met(), replay);
+
     std::fs::write(&trace, "{}\n{}\n").unwrap();
     assert_eq!(met(), [""; 0]);
 }

@@ -51,6 +51,7 @@ fn with_the_runs_seed_each_trajectory_is_reproduced() {
     let first = trajectory.machine.reference().expect("a start");
     let executor = RecordingExecutor::new(read(&two(&first)), Some(42));
     let seed = |trajectory, made| turn_seed(42, TurnId { round: 1, trajectory }, made);
+
     let proposal = ask(&executor, &trajectory, seed(0, 0)).expect("recorded");
     assert_eq!(
         (proposal.line.as_str(), proposal.logprobs.as_slice()),
@@ -58,9 +59,11 @@ fn with_the_runs_seed_each_trajectory_is_reproduced() {
     );
     assert_eq!(proposal.usage, Usage { prompt: 5, completion: 2 });
     assert_eq!(ask(&executor, &trajectory, seed(1, 0)).expect("recorded").line, first);
+
     trajectory.settle("nonsense", false, &Verdict::default(), Decision::Backtrack, &LIMITS);
     assert_eq!(ask(&executor, &trajectory, seed(0, 1)).expect("recorded").line, first);
     assert_eq!(ask(&executor, &trajectory, seed(1, 1)).expect("recorded").line, "late");
+
     trajectory.settle("other", false, &Verdict::default(), Decision::Backtrack, &LIMITS);
     for (seed, part) in [
         (seed(0, 2), "round 1, trajectory 0 ends after 2 proposals"),
@@ -83,12 +86,14 @@ fn without_a_seed_a_turn_is_found_by_its_committed_lines_and_attempts() {
         first,
         "the first that was there"
     );
+
     trajectory.settle("nonsense", false, &Verdict::default(), Decision::Backtrack, &LIMITS);
     assert_eq!(
         ask(&executor, &trajectory, 1).expect("recorded").line,
         first,
         "of trajectory 0, at its second try"
     );
+
     trajectory.machine.propose(&first).expect("legal");
     assert_eq!(
         trajectory.settle(&first, true, &Verdict::default(), Decision::Proceed, &LIMITS),
@@ -99,6 +104,7 @@ fn without_a_seed_a_turn_is_found_by_its_committed_lines_and_attempts() {
         "late",
         "of the other, which came here too"
     );
+
     trajectory.settle("late", false, &Verdict::default(), Decision::Backtrack, &LIMITS);
     let error = ask(&executor, &trajectory, 1).expect_err("beyond the record");
     assert!(
@@ -117,11 +123,13 @@ fn a_state_keeps_counting_proposals_after_a_pop() {
         step(0, 1, "wrong", "backtrack"),
         step(0, 0, "other", "backtrack"),
     ];
+
     let executor = RecordingExecutor::new(read(&record), None);
     let limits = Limits { attempts_max: 1, ..LIMITS };
     let mut trajectory = start();
     trajectory.machine.propose(&first).expect("legal");
     trajectory.settle(&first, true, &Verdict::default(), Decision::Proceed, &limits);
+
     assert_eq!(ask(&executor, &trajectory, 1).expect("recorded").line, "wrong");
     trajectory.settle(
         "wrong",

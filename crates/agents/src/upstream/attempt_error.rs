@@ -6,7 +6,7 @@ use reqwest::StatusCode;
 
 use crate::Failure;
 
-/// How much of a server's own message is quoted, in characters.
+/// Maximum characters of a server's own message that are quoted.
 const QUOTE_CHARS_MAX: usize = 200;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl AttemptError {
         Self { is_retryable: false, ..Self::transient(failure, reason) }
     }
 
-    /// From a status other than success; `message` is the server's, already sanitised.
+    /// The error for a status other than success; `message` is the server's, already sanitised.
     pub fn from_status(status: StatusCode, message: &str, retry_after: Option<Duration>) -> Self {
         let code = status.as_u16();
         let (failure, is_retryable, advice) = match code {
@@ -68,8 +68,11 @@ impl AttemptError {
             400 | 422 => (Failure::Refused, false, "check `model`, `dialect` and `extra`"),
             _ => (Failure::Refused, false, "check `url` and `model`"),
         };
+
         let message = if message.is_empty() { String::new() } else { format!(" ({message})") };
         let reason = format!("status {code}{message}: {advice}");
+
+        // 429 says that the server works: it only asks for fewer requests.
         let is_fault = !matches!(failure, Failure::Refused | Failure::TooLong) && code != 429;
         Self { failure, reason, is_retryable, is_fault, retry_after }
     }
@@ -94,9 +97,11 @@ pub(super) fn sanitized(text: &str, key: Option<&str>) -> String {
         Some(key) => text.replace(key, "[key]"),
         None => text.to_owned(),
     };
+
     let line =
         text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
     let line = line.collect::<Vec<_>>().join(" ");
+
     let mut short: String = line.chars().take(QUOTE_CHARS_MAX).collect();
     if short.len() < line.len() {
         short.push('…');
@@ -145,7 +150,8 @@ mod tests {
         for (code, message) in [
             (
                 400,
-                "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens",
+                "This model's maximum context length is 8192 tokens. However, you requested 9000 \
+                 tokens",
             ),
             (400, "the request exceeds the available context size, try increasing it"),
             (
@@ -167,6 +173,7 @@ mod tests {
                 error.reason
             );
         }
+
         let flood = AttemptError::permanent(Failure::TooLong, "response has more than 100 bytes");
         assert!(flood.is_transient(), "another answer may be shorter");
     }
@@ -178,6 +185,7 @@ mod tests {
             "wrong key: [31m [key]!"
         );
         assert_eq!(sanitized("ünfit", None), "ünfit");
+
         let long = sanitized(&format!("{}abc-123", "ä".repeat(197)), Some("abc-123"));
         assert_eq!(
             long,

@@ -17,7 +17,7 @@ pub(super) struct Backend {
     pub model: String,
     pub concurrent_max: u32,
     pub weight: f64,
-    /// For load balancing; depends on URL and model.
+    /// A hash of URL and model, for load balancing.
     pub hash: u64,
     key: Option<Key>,
 }
@@ -41,20 +41,26 @@ impl Backend {
         lookup: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, PoolError> {
         let base = base(&upstream.url)?;
+
         let below = |path: &str| {
             let mut url = base.clone();
             let folder = if path.starts_with('/') { "" } else { base.path().trim_end_matches('/') };
             url.set_path(&format!("{folder}/{}", path.trim_start_matches('/')));
             url
         };
+
         let host = base.host_str().unwrap_or_default();
         let port = base.port_or_known_default().unwrap_or_default();
         let name = format!("{host}:{port} {}", upstream.model);
+        // Not the standard hasher: affinities must stay where their prefixes are cached, also in
+        // the next process and with another compiler.
         let identity = Sha256::digest(format!("{base} {}", upstream.model));
+
         let key = match &upstream.api_key_env {
             Some(variable) => Some(Key::read(variable, &upstream.url, lookup)?),
             None => None,
         };
+
         Ok(Self {
             name: name.into(),
             completion_url: below(path),
@@ -99,8 +105,10 @@ impl Key {
         if text.is_empty() {
             return Err(bad("is empty"));
         }
+
         let header = HeaderValue::from_str(&format!("Bearer {text}"));
         let mut header = header.map_err(|_| bad("has characters that a header cannot contain"))?;
+        // `Debug` then hides the value.
         header.set_sensitive(true);
         Ok(Self { text, header })
     }
@@ -109,17 +117,22 @@ impl Key {
 /// Parses and checks a server's URL.
 fn base(text: &str) -> Result<Url, PoolError> {
     let bad = |reason: String| PoolError::Url { url: without_secrets(text), reason };
+
     let url = Url::parse(text)
         .map_err(|error| bad(format!("not a URL ({error}): write it as http://host:port/v1")))?;
+
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
         return Err(bad("a URL must begin with http:// or https:// and a host".to_owned()));
     }
+
+    // Messages and metrics show URLs, so nothing secret may be in them.
     if !url.username().is_empty()
         || url.password().is_some()
         || url.query().is_some()
         || url.fragment().is_some()
     {
-        let reason = "a URL must have no user, no `?` and no `#`: put the key into the variable that `api_key_env` names";
+        let reason = "a URL must have no user, no `?` and no `#`: put the key into the variable \
+                      that `api_key_env` names";
         return Err(bad(reason.to_owned()));
     }
     Ok(url)
@@ -218,12 +231,14 @@ mod tests {
             backend(&upstream, "models", Some(" abc\n")).ok().unwrap().authorization().unwrap();
         assert_eq!(header.to_str().unwrap(), "Bearer abc");
         assert_eq!(format!("{header:?}"), "Sensitive");
+
         for (key, reason) in
             [(None, "is not set"), (Some(" "), "is empty"), (Some("a\nhush"), "has characters")]
         {
             let message = backend(&upstream, "models", key).err().unwrap().to_string();
             let expected = format!(
-                "upstream http://127.0.0.1:1/v1: `api_key_env` names the environment variable SOME_KEY, which {reason}"
+                "upstream http://127.0.0.1:1/v1: `api_key_env` names the environment variable \
+                 SOME_KEY, which {reason}"
             );
             assert!(message.starts_with(&expected) && !message.contains("hush"), "{message}");
         }

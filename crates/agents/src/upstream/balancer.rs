@@ -9,11 +9,11 @@ const AFFINITY_SLACK: f64 = 0.25;
 pub(super) struct Candidate {
     pub index: usize,
     pub in_flight: u32,
-    /// At least 1.
+    /// Maximum concurrent requests, at least 1.
     pub concurrent_max: u32,
-    /// Above 0.
+    /// The configured weight, above 0.
     pub weight: f64,
-    /// Of the backend's name.
+    /// Depends on the backend's URL and model.
     pub hash: u64,
 }
 
@@ -42,7 +42,7 @@ impl Candidate {
     }
 }
 
-/// The finaliser of SplitMix64.
+/// Mixes bits with the finaliser of SplitMix64.
 fn mix(bits: u64) -> u64 {
     let bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -59,8 +59,10 @@ pub(super) fn choose(
 ) -> Option<usize> {
     let is_avoided = |candidate: &Candidate| Some(candidate.index) == avoid;
     let all_avoided = candidates.iter().all(is_avoided);
+
     let open = || candidates.iter().filter(|candidate| all_avoided || !is_avoided(candidate));
     let free = || open().filter(|candidate| !candidate.is_full());
+
     let preferred =
         open().max_by(|a, b| a.preference(affinity).total_cmp(&b.preference(affinity)))?;
     // Preferred among all, full ones included: its overflow goes to the least loaded backend, not
@@ -70,6 +72,7 @@ pub(super) fn choose(
             .total_cmp(&b.load())
             .then_with(|| b.preference(affinity).total_cmp(&a.preference(affinity)))
     })?;
+
     let is_near = !preferred.is_full() && preferred.load() <= least.load() + AFFINITY_SLACK;
     Some(if is_near { preferred.index } else { least.index })
 }

@@ -73,6 +73,7 @@ impl Breaker {
 
     /// The trial request was cancelled: the next one is the trial.
     pub fn abandon_trial(&mut self, now: Instant) {
+        // Its cooldown is over already.
         self.state = State::Open(now);
     }
 
@@ -89,10 +90,13 @@ impl Breaker {
         if !is_trial && self.state != State::Closed {
             return None;
         }
+
         self.consecutive_failures = self.consecutive_failures.saturating_add(1);
+        // A failed trial opens it again at once: the server has not recovered.
         if !is_trial && (self.failures_max == 0 || self.consecutive_failures < self.failures_max) {
             return None;
         }
+
         let until = now + self.cooldown;
         self.state = State::Open(until);
         Some(until)
@@ -121,12 +125,14 @@ mod tests {
         breaker.failed(false, now);
         breaker.failed(false, now);
         breaker.succeeded(false);
+
         assert_eq!(
             [breaker.failed(false, now), breaker.failed(false, now)],
             [None, None],
             "a success resets the count"
         );
         assert_eq!(breaker.state(now), BreakerState::Closed);
+
         assert_eq!(breaker.failed(false, now), Some(now + COOLDOWN));
         assert_eq!(
             (breaker.state(now), breaker.admission(now + BEFORE)),
@@ -134,7 +140,9 @@ mod tests {
         );
 
         assert_eq!(breaker.admission(now + COOLDOWN), Admission::Trial);
+
         breaker.begin_trial();
+
         assert_eq!(
             breaker.admission(now + COOLDOWN * 9),
             Admission::Rejected,
@@ -146,8 +154,10 @@ mod tests {
             Some(now + COOLDOWN * 2),
             "one failure is enough"
         );
+
         breaker.begin_trial();
         breaker.succeeded(true);
+
         assert_eq!(breaker.admission(now), Admission::Allowed);
     }
 

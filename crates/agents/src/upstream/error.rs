@@ -8,8 +8,8 @@ pub enum PoolError {
     #[error("upstream {url}: {reason}")]
     Url { url: String, reason: String },
     #[error(
-        "upstream {url}: `api_key_env` names the environment variable {variable}, which {reason}: set it to the key, or \
-         remove `api_key_env`"
+        "upstream {url}: `api_key_env` names the environment variable {variable}, which {reason}: \
+         set it to the key, or remove `api_key_env`"
     )]
     Key { url: String, variable: String, reason: &'static str },
     #[error("upstream {name} is in the pool twice: raise its `concurrent_max` instead")]

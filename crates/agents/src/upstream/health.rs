@@ -34,6 +34,7 @@ pub struct Probed {
 /// Probes one backend.
 pub(super) async fn probe_once(client: Arc<RetryingClient>, index: usize) -> Probed {
     let backend = &client.pool.backends()[index];
+
     let probed = client.http.probe(backend, AWAITED_TIMEOUT_MAX).await;
     let answer = match probed {
         // The health check's path may not exist, but a key that is refused there is refused
@@ -43,6 +44,7 @@ pub(super) async fn probe_once(client: Arc<RetryingClient>, index: usize) -> Pro
         }
         other => other,
     };
+
     let answer = answer.map(|status| status.as_u16()).map_err(|error| error.reason);
     Probed { server: Arc::clone(&backend.name), answer }
 }

@@ -17,7 +17,7 @@ use crate::model::Completion;
 use prime_http_client::root_cause;
 use prime_settings::UpstreamPool;
 
-/// How much of an error's body is read.
+/// Maximum bytes of an error's body that are read.
 const ERROR_BYTES_MAX: usize = 65_536;
 /// Idle connections are closed before most servers close theirs.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -70,16 +70,20 @@ impl HttpClient {
     ) -> Result<Completion, AttemptError> {
         let response =
             with_key(request, backend).send().await.map_err(|error| unreachable(&error))?;
+
         let sanitized = |text: &str| sanitized(text, backend.secret());
         if !response.status().is_success() {
             let (status, retry_after) = (response.status(), retry_after(response.headers()));
+            // The key is removed from whatever the server echoes.
             let message = error_message(&head(response).await);
             return Err(AttemptError::from_status(status, &sanitized(&message), retry_after));
         }
+
         let content_type = response
             .headers()
             .get(CONTENT_TYPE)
             .map(|value| String::from_utf8_lossy(value.as_bytes()));
+        // A proxy's page of HTML with status 200 is not the model's answer.
         if let Some(other) = content_type.filter(|name| !name.to_ascii_lowercase().contains("json"))
         {
             let reason = format!(
@@ -88,6 +92,7 @@ impl HttpClient {
             );
             return Err(AttemptError::transient(Failure::Malformed, reason));
         }
+
         let body = whole(response, self.response_bytes_max).await.map_err(|error| match error {
             BodyError::Broken(error) => AttemptError::transient(
                 Failure::Unreachable,
@@ -101,6 +106,7 @@ impl HttpClient {
                 ),
             ),
         })?;
+
         completion(&body, &backend.name).map_err(|error| {
             let reason = match error {
                 ResponseError::Error(message) => {
@@ -123,8 +129,10 @@ impl HttpClient {
     ) -> Result<StatusCode, AttemptError> {
         let limit = self.timeout.min(limit);
         let request = with_key(self.client.get(backend.health_url.clone()), backend);
+
         let response = timeout(limit, request.send()).await.map_err(|_| self.timed_out(limit))?;
         let response = response.map_err(|error| unreachable(&error))?;
+
         let status = response.status();
         if status.is_server_error() {
             Err(AttemptError::from_status(status, "", None))
@@ -155,10 +163,12 @@ fn with_key(request: RequestBuilder, backend: &Backend) -> RequestBuilder {
 
 fn unreachable(error: &reqwest::Error) -> AttemptError {
     let reason = match (error.is_connect(), error.is_timeout()) {
-        (true, true) => {
-            "connection timed out (`connect_timeout_ms`): is the server running, and is `url` right?".to_owned()
+        (true, true) => "connection timed out (`connect_timeout_ms`): is the server running, and \
+                         is `url` right?"
+            .to_owned(),
+        (true, false) => {
+            format!("cannot connect ({}): is the server running, and is `url` right?", cause(error))
         }
-        (true, false) => format!("cannot connect ({}): is the server running, and is `url` right?", cause(error)),
         (false, _) => format!("the connection broke: {}", cause(error)),
     };
     AttemptError::transient(Failure::Unreachable, reason)
@@ -172,11 +182,15 @@ fn cause(error: &reqwest::Error) -> String {
     }
 }
 
+/// A body of at most `bytes_max` bytes.
 async fn whole(mut response: Response, bytes_max: usize) -> Result<Vec<u8>, BodyError> {
     let fits = |length: usize| length <= bytes_max;
+    // Refused before anything is downloaded, where the server says how much it is.
     if response.content_length().is_some_and(|length| !usize::try_from(length).is_ok_and(fits)) {
         return Err(BodyError::TooLong);
     }
+
+    // The header may be missing or wrong, so what arrives is counted too.
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(BodyError::Broken)? {
         if !fits(body.len() + chunk.len()) {
@@ -187,7 +201,7 @@ async fn whole(mut response: Response, bytes_max: usize) -> Result<Vec<u8>, Body
     Ok(body)
 }
 
-/// The first [`ERROR_BYTES_MAX`] bytes of a body, or what arrived of them.
+/// The first [`ERROR_BYTES_MAX`] bytes of a body, or as many as arrived.
 async fn head(mut response: Response) -> Vec<u8> {
     let mut body = Vec::new();
     while let Ok(Some(chunk)) = response.chunk().await {

@@ -77,34 +77,43 @@ impl OpenAiModel {
             dialect: settings.dialect,
             extra: extra(&settings.extra)?,
         };
+
         let mut backends: Vec<Backend> = Vec::new();
         for upstream in &settings.upstreams {
             let mut backend =
                 Backend::new(upstream, format.path(), &settings.health_path, &lookup)?;
+
             if let Some(other) = backends.iter().find(|other| other.name == backend.name) {
                 if other.completion_url == backend.completion_url {
                     return Err(PoolError::Duplicate { name: backend.name.to_string() });
                 }
+                // Several servers behind one gateway differ by their path only.
                 backend.name = backend.qualified_name();
             }
             backends.push(backend);
         }
+
         if backends.is_empty() {
             return Err(PoolError::Empty);
         }
+
         let http = HttpClient::new(settings, &backends)
             .map_err(|error| PoolError::Client(error.to_string()))?;
+
         let count = backends.len();
         let pool = Arc::new(Pool::new(settings, backends));
         let client =
             Arc::new(RetryingClient { pool, http, format, policy: RetryPolicy::new(settings) });
+
         let thread = RuntimeThread::start("upstreams").map_err(PoolError::Thread)?;
+
         if settings.health_interval_ms > 0 {
             let interval = Duration::from_millis(settings.health_interval_ms);
             for index in 0..count {
                 thread.spawn_detached(health::probe_forever(Arc::clone(&client), index, interval));
             }
         }
+
         Ok(Self { client, thread })
     }
 
@@ -139,8 +148,10 @@ impl Model for OpenAiModel {
 /// Parses the additional request fields.
 fn extra(text: &str) -> Result<Map<String, Value>, PoolError> {
     let invalid = |reason: String| PoolError::Extra { reason };
+
     let extra: Map<String, Value> = serde_json::from_str(text)
         .map_err(|error| invalid(format!("is not a JSON object: {error}")))?;
+
     match RESERVED_FIELDS.into_iter().find(|name| extra.contains_key(*name)) {
         Some(name) => {
             Err(invalid(format!("has the field `{name}`, which every request sets: remove it")))

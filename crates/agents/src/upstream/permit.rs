@@ -16,7 +16,7 @@ pub(super) struct Permit {
 }
 
 impl Permit {
-    /// For the pool, which has already counted the request.
+    /// Called by the pool, which has already counted the request.
     pub fn new(pool: Arc<Pool>, index: usize, is_trial: bool) -> Self {
         Self { pool, index, is_trial, has_outcome: false }
     }
@@ -47,6 +47,7 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
+        // A trial that was cancelled has proved nothing: another request becomes the trial.
         self.pool.release(self.index, self.is_trial && !self.has_outcome);
     }
 }

@@ -26,9 +26,10 @@ pub(super) struct Pool {
 }
 
 struct Inner {
-    /// In the order of `backends`.
+    /// One state for each of `backends`, in their order.
     states: Vec<BackendState>,
-    /// No waiter could be served at the last check; only timers can change that.
+    /// Requests that wait. None could be served at the last check; what changes that (a permit
+    /// returned, a probe, a timer) calls [`Pool::dispatch`].
     waiting: WaitQueue<oneshot::Sender<Permit>>,
 }
 
@@ -93,8 +94,9 @@ impl Pool {
         hint: RoutingHint,
         patience: Duration,
     ) -> Result<Permit, AttemptError> {
-        // Earlier waiters go first where only time has changed.
+        // Time alone may have made a backend available: waiters that came earlier go first.
         self.dispatch();
+
         let (ticket, receiver) = {
             let mut inner = self.inner();
             if let Some(permit) = self.pick(&mut inner.states, hint, Instant::now()) {
@@ -103,6 +105,7 @@ impl Pool {
             let (sender, receiver) = oneshot::channel();
             (inner.waiting.push(hint, sender), receiver)
         };
+        // From here on a cancelled turn leaves the queue.
         let _queued = Queued { pool: self, ticket };
         match timeout(patience, receiver).await {
             Ok(Ok(permit)) => Ok(permit),
@@ -120,13 +123,16 @@ impl Pool {
         let open = all.filter(|(_, (state, _))| state.accepts_requests(now));
         let candidates: Vec<_> =
             open.map(|(index, (state, backend))| state.candidate(index, backend)).collect();
+
         let index = choose(&candidates, hint.affinity, hint.avoid)?;
+
         let state = &mut states[index];
         state.in_flight += 1;
         let is_trial = state.breaker.admission(now) == Admission::Trial;
         if is_trial {
             state.breaker.begin_trial();
         }
+
         Some(Permit::new(Arc::clone(self), index, is_trial))
     }
 
@@ -137,6 +143,8 @@ impl Pool {
             let Inner { states, waiting } = &mut *self.inner();
             waiting.serve(|hint| self.pick(states, hint, now))
         };
+
+        // Outside the lock: dropping a permit that nobody takes locks it again.
         for (sender, permit) in served {
             // A waiter that has just left does not take the permit: it is dropped, and thereby
             // released.
@@ -167,11 +175,14 @@ impl Pool {
 
     pub(super) fn failed(self: &Arc<Self>, index: usize, is_trial: bool, error: &AttemptError) {
         let now = Instant::now();
+
+        // The lock is released before timers are spawned.
         let mut wake_at = Vec::new();
         {
             let state = &mut self.inner().states[index];
             *state.failures.entry(error.failure).or_default() += 1;
             state.last_error = Some(error.reason.clone());
+
             if error.is_fault {
                 if let Some(until) = state.breaker.failed(is_trial, now) {
                     tracing::warn!(
@@ -181,15 +192,19 @@ impl Pool {
                     );
                     wake_at.push(until);
                 }
+            // A server that rejects a request answers, which is all that the breaker asks.
             } else {
                 state.breaker.succeeded(is_trial);
             }
+
             if let Some(pause) = error.retry_after {
                 let until = now + pause.min(self.pause_max);
                 state.paused_until = Some(until);
                 wake_at.push(until);
             }
         }
+
+        // Waiters are served when capacity is returned; nobody returns any when a pause ends.
         for at in wake_at {
             let pool = Arc::clone(self);
             // Ends with the runtime at the latest.
@@ -213,7 +228,7 @@ impl Pool {
     }
 
     /// Records the result of a health probe. A server that is decoding may answer nothing else
-    /// meanwhile: it is not unhealthy for that, and its requests have a timeout of their own.
+    /// meanwhile: that does not make it unhealthy, and its requests have a timeout of their own.
     pub fn probed(self: &Arc<Self>, index: usize, result: Result<(), AttemptError>) {
         let changed = {
             let state = &mut self.inner().states[index];
@@ -229,9 +244,11 @@ impl Pool {
             }
             changed
         };
+
         if !changed {
             return;
         }
+
         let upstream = &*self.backends[index].name;
         match result {
             Ok(()) => tracing::info!(upstream, "healthy again"),
@@ -243,6 +260,7 @@ impl Pool {
                 );
             }
         }
+
         self.dispatch();
     }
 
@@ -250,16 +268,18 @@ impl Pool {
     fn exhausted(&self) -> AttemptError {
         let now = Instant::now();
         let inner = self.inner();
+
         if inner.states.iter().any(|state| state.is_available(now)) {
             let capacity: u64 =
                 self.backends.iter().map(|backend| u64::from(backend.concurrent_max)).sum();
             let reason = format!(
-                "no server had capacity within `queue_timeout_ms` (capacity: {capacity} requests, waiting: {}): raise it \
-                 or `concurrent_max`, or run fewer runs at once",
+                "no server had capacity within `queue_timeout_ms` (capacity: {capacity} requests, \
+                 waiting: {}): raise it or `concurrent_max`, or run fewer runs at once",
                 inner.waiting.len()
             );
             return AttemptError::permanent(Failure::Overloaded, reason);
         }
+
         let last_error = |(state, backend): (&BackendState, &Backend)| {
             format!(
                 "{}: {}",

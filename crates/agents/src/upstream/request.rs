@@ -31,6 +31,7 @@ impl RequestFormat {
         let mut body = Map::new();
         let mut put = |name: &str, value: Value| body.insert(name.to_owned(), value);
         put("model", model.into());
+
         match self.api {
             Api::Chat => {
                 let system = request
@@ -44,12 +45,15 @@ impl RequestFormat {
                 put("prompt", request.prompt.as_str().into());
             }
         }
+
         put("max_tokens", request.max_tokens.into());
         put("temperature", decimal(request.sampling.temperature));
         put("top_p", decimal(request.sampling.top_p));
         // 31 bits: what every server accepts.
         put("seed", (request.sampling.seed % (1 << 31)).into());
+
         put("stream", false.into());
+
         if request.logprobs {
             match self.api {
                 Api::Chat => {
@@ -66,6 +70,7 @@ impl RequestFormat {
                 put("return_token_ids", true.into());
             }
         }
+
         if let Some(grammar) = request.grammar.as_deref() {
             match self.dialect {
                 Dialect::Plain => None,
@@ -74,9 +79,12 @@ impl RequestFormat {
                 Dialect::Sglang => put("ebnf", grammar.into()),
             };
         }
+
+        // The user's fields come last and win; a null removes ours instead of being sent.
         for (name, value) in &self.extra {
             body.insert(name.clone(), value.clone());
         }
+
         body.retain(|name, value| !value.is_null() || !self.extra.contains_key(name));
         Value::Object(body)
     }
@@ -113,7 +121,10 @@ mod tests {
         let body = format(Api::Chat, Dialect::LlamaServer, json!({})).body(&request(), "m");
         let expected = json!({
             "model": "m",
-            "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "State: 1"}],
+            "messages": [
+                {"role": "system", "content": "Be brief."},
+                {"role": "user", "content": "State: 1"},
+            ],
             "max_tokens": 400, "temperature": 0.7, "top_p": 0.95, "seed": 9, "stream": false,
             "logprobs": true, "top_logprobs": 1, "grammar": "root ::= \"a\"",
         });
@@ -126,7 +137,8 @@ mod tests {
         let expected = json!({
             "model": "m", "prompt": "State: 1",
             "max_tokens": 400, "temperature": 0.7, "top_p": 0.95, "seed": 9, "stream": false,
-            "logprobs": 1, "return_token_ids": true, "structured_outputs": {"grammar": "root ::= \"a\""},
+            "logprobs": 1, "return_token_ids": true,
+            "structured_outputs": {"grammar": "root ::= \"a\""},
         });
         assert_eq!(body, expected);
     }
@@ -134,6 +146,7 @@ mod tests {
     #[test]
     fn unrequested_and_unsupported_fields_are_omitted() {
         let request = CompletionRequest { system: None, logprobs: false, ..request() };
+
         let extra =
             json!({"seed": null, "top_p": 0.5, "chat_template_kwargs": {"enable_thinking": false}});
         let body = format(Api::Chat, Dialect::Plain, extra).body(&request, "m");
@@ -143,6 +156,7 @@ mod tests {
             "chat_template_kwargs": {"enable_thinking": false},
         });
         assert_eq!(body, expected);
+
         let body = format(Api::Chat, Dialect::Sglang, json!({}))
             .body(&CompletionRequest { grammar: None, ..request }, "m");
         assert!(body.get("ebnf").is_none());

@@ -21,7 +21,8 @@ pub(super) enum ResponseError {
     #[error("response without `choices[0]`")]
     NoChoice,
     #[error(
-        "response without text in `choices[0]`: if the model only produced reasoning, disable that in `extra`"
+        "response without text in `choices[0]`: if the model only produced reasoning, disable \
+         that in `extra`"
     )]
     NoText,
 }
@@ -31,29 +32,32 @@ pub(super) fn completion(body: &[u8], source: &Arc<str>) -> Result<Completion, R
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(ResponseError::Empty);
     }
+
     let answer: Value = serde_json::from_slice(body)
         .map_err(|error| ResponseError::NotJson(offset(body, &error)))?;
+
     if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {
         return Err(ResponseError::Error(message(error)));
     }
-    let balancer = answer.pointer("/choices/0").ok_or(ResponseError::NoChoice)?;
-    let is_truncated = balancer["finish_reason"] == "length";
-    let text = balancer
-        .pointer("/message/content")
-        .or_else(|| balancer.get("text"))
-        .and_then(Value::as_str);
+
+    let choice = answer.pointer("/choices/0").ok_or(ResponseError::NoChoice)?;
+    let is_truncated = choice["finish_reason"] == "length";
+    let text =
+        choice.pointer("/message/content").or_else(|| choice.get("text")).and_then(Value::as_str);
+
     let text = match text {
         Some(text) => text.to_owned(),
         // All tokens went into reasoning.
         None if is_truncated => String::new(),
         None => return Err(ResponseError::NoText),
     };
+
     let count = |name: &str| answer["usage"][name].as_u64().unwrap_or(0);
     Ok(Completion {
         text,
         usage: Usage { prompt: count("prompt_tokens"), completion: count("completion_tokens") },
-        tokens: tokens(balancer).unwrap_or_default(),
-        logprobs: logprobs(balancer).unwrap_or_default(),
+        tokens: tokens(choice).unwrap_or_default(),
+        logprobs: logprobs(choice).unwrap_or_default(),
         is_truncated,
         is_exhausted: false,
         is_stopped: false,
@@ -80,8 +84,8 @@ fn message(error: &Value) -> String {
 
 /// Log-probabilities: `content[].logprob` (chat, llama-server) or `token_logprobs` (completions).
 /// `None` if any is missing.
-fn logprobs(balancer: &Value) -> Option<Vec<f32>> {
-    let logprobs = balancer.get("logprobs")?;
+fn logprobs(choice: &Value) -> Option<Vec<f32>> {
+    let logprobs = choice.get("logprobs")?;
     #[expect(
         clippy::cast_possible_truncation,
         reason = "log-probabilities are kept in single precision"
@@ -94,11 +98,11 @@ fn logprobs(balancer: &Value) -> Option<Vec<f32>> {
 }
 
 /// Token ids: `token_ids` (vLLM) or `content[].id` (llama-server). `None` if any is missing.
-fn tokens(balancer: &Value) -> Option<Vec<u32>> {
+fn tokens(choice: &Value) -> Option<Vec<u32>> {
     let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
-    match balancer.get("token_ids").and_then(Value::as_array) {
+    match choice.get("token_ids").and_then(Value::as_array) {
         Some(ids) => ids.iter().map(number).collect(),
-        None => balancer
+        None => choice
             .pointer("/logprobs/content")?
             .as_array()?
             .iter()
@@ -174,6 +178,7 @@ mod tests {
                 "{extra}"
             );
         }
+
         let thinking =
             json!({"choices": [{"message": {"content": null}, "finish_reason": "length"}]});
         assert!(read(&thinking).unwrap().is_truncated);

@@ -58,10 +58,12 @@ impl RetryingClient {
     /// # Errors
     /// The last attempt's error, with the backend's name.
     pub async fn complete(&self, request: &CompletionRequest) -> Result<Completion, AgentError> {
+        // Seeded by the turn, so that a test can repeat its delays.
         let mut rng = TaskRng::new(request.sampling.seed);
         let mut hint = RoutingHint { affinity: request.affinity, avoid: None };
         let mut queue_time_left = self.policy.queue_timeout;
         let mut failed: Option<(Arc<str>, AttemptError)> = None;
+
         for attempt in 0..=self.policy.retries_max {
             if let (Some((_, error)), Some(index)) = (&failed, hint.avoid) {
                 let delay = self.policy.delay(attempt, &mut rng);
@@ -70,14 +72,17 @@ impl RetryingClient {
                     error.retry_after.filter(|_| !self.pool.has_other(index)).unwrap_or_default();
                 sleep(delay.max(retry_after.min(self.policy.backoff.max))).await;
             }
+
             let queued = Instant::now();
             let mut permit = match self.pool.acquire(hint, queue_time_left).await {
                 Ok(permit) => permit,
                 Err(exhausted) => return Err(give_up(failed, exhausted, attempt)),
             };
+            // One budget for all attempts: a request does not wait `queue_timeout_ms` each time.
             queue_time_left = queue_time_left.saturating_sub(queued.elapsed());
             permit.sending(attempt > 0);
             let backend = permit.backend();
+
             let body = self.format.body(request, &backend.model).to_string().into_bytes();
             match self.http.complete(backend, body).await {
                 Ok(completion) => {
@@ -85,8 +90,11 @@ impl RetryingClient {
                     return Ok(completion);
                 }
                 Err(error) => {
+                    // Before the permit is returned, so that the breaker knows it when the next
+                    // waiter is served.
                     permit.failed(&error);
                     let name = Arc::clone(&permit.backend().name);
+
                     if !error.is_retryable {
                         return Err(agent_error(&name, &error, attempt + 1));
                     }
@@ -95,12 +103,13 @@ impl RetryingClient {
                 }
             }
         }
+
         let (name, error) = failed.expect("invariant: there was an attempt, and it failed");
         Err(agent_error(&name, &error, self.policy.retries_max + 1))
     }
 }
 
-/// No permit for another attempt: an earlier failure says more than that.
+/// The error if there was no permit for another attempt: an earlier failure says more than that.
 fn give_up(
     failed: Option<(Arc<str>, AttemptError)>,
     exhausted: AttemptError,

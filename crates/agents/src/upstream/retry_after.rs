@@ -11,9 +11,11 @@ use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name| headers.get(name)?.to_str().ok().map(str::trim);
     let asked = text(RETRY_AFTER)?;
+
     if let Ok(seconds) = asked.parse() {
         return Some(Duration::from_secs(seconds));
     }
+    // A date that has passed asks for no delay.
     let seconds = date(asked)?.as_second() - date(text(DATE)?)?.as_second();
     Some(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
 }

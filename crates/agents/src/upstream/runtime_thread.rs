@@ -22,6 +22,7 @@ impl RuntimeThread {
     pub fn start(name: &str) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
+
         let (stop, stopped) = oneshot::channel::<()>();
         std::thread::Builder::new().name(name.to_owned()).spawn(move || {
             // Nothing is ever sent: this resolves when the sender is dropped.
@@ -29,6 +30,7 @@ impl RuntimeThread {
             // Does not wait for a DNS lookup in progress.
             runtime.shutdown_background();
         })?;
+
         Ok(Self { handle, _stop: stop })
     }
 

@@ -2,12 +2,12 @@
 //! time.
 //!
 //! Waiters that avoid the same backend are interchangeable as far as capacity goes, so there is one
-//! queue for each backend to avoid: when the first waiter of a queue cannot be served, none behind
-//! it can.
+//! queue for each backend to avoid: when the first waiter of a queue cannot be served, none of the
+//! others in it can.
 
 use std::collections::BTreeMap;
 
-/// What the pool needs to know of a request.
+/// What the pool needs to know about a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RoutingHint {
     /// Equal for requests that share a prefix.
@@ -65,6 +65,7 @@ impl<T> WaitQueue<T> {
     pub fn serve<P>(&mut self, mut serve: impl FnMut(RoutingHint) -> Option<P>) -> Vec<(T, P)> {
         let mut served = Vec::new();
         let mut blocked: Vec<Option<usize>> = Vec::new();
+
         loop {
             let open = self.queues.iter().filter(|(avoid, _)| !blocked.contains(avoid));
             let first = open.filter_map(|(avoid, queue)| Some((queue.first_key_value()?, *avoid)));
@@ -72,17 +73,21 @@ impl<T> WaitQueue<T> {
             else {
                 return served;
             };
+
             let (ticket, hint) = (
                 Ticket { avoid, arrival: *arrival },
                 RoutingHint { affinity: waiter.affinity, avoid },
             );
+
             let Some(permit) = serve(hint) else {
                 blocked.push(avoid);
                 continue;
             };
+
             let waiter =
                 self.queues.get_mut(&avoid).and_then(|queue| queue.remove(&ticket.arrival));
             served.extend(waiter.map(|waiter| (waiter.value, permit)));
+            // Removes the queue if it is empty now.
             self.remove(ticket);
         }
     }
@@ -104,11 +109,14 @@ mod tests {
         queue.remove(tickets[2]);
         queue.remove(tickets[2]);
         assert_eq!(queue.len(), 4);
+
         let served: Vec<_> =
             queue.serve(|hint| (hint.avoid != Some(0)).then_some(())).into_iter().collect();
         assert_eq!(served, [(None, ()), (Some(1), ())]);
         assert_eq!(queue.len(), 2);
+
         let mut budget = 1;
+
         let served = queue.serve(|_| {
             budget -= 1;
             (budget >= 0).then_some(budget)

@@ -48,6 +48,7 @@ fn a_word_is_a_decision_within_the_thresholds() {
         (" Backtrack\n", &fresh, 2, Decision::Backtrack),
     ] {
         let model = FakeModel::saying(word);
+
         let ruling = decide(&model, options(), trajectory, &verdict(tenths)).expect("a decision");
         assert_eq!(ruling, Ruling { decision, usage: USAGE }, "{word:?} at V = {tenths}/10");
     }
@@ -84,6 +85,7 @@ fn a_clean_step_proceeds_without_the_model_unless_configured() {
     let trajectory = advanced("bubble-sort", 0);
     let ruling = decide(&model, options(), &trajectory, &Verdict::default()).expect("a decision");
     assert_eq!((ruling, model.count()), (Decision::Proceed.into(), 0));
+
     let asking = CoordinatorOptions { ask_on_clean_steps: true, ..options() };
     let ruling = decide(&model, asking, &trajectory, &Verdict::default()).expect("a decision");
     assert_eq!((ruling.decision, model.count()), (Decision::Retry, 1));
@@ -94,10 +96,12 @@ fn the_prompt_has_the_verdict_and_the_policy() {
     let mut trajectory = advanced("bubble-sort", 3);
     trajectory.settle("x", false, &verdict(2), Decision::Backtrack, &LIMITS);
     trajectory.settle("y", false, &verdict(2), Decision::Retry, &LIMITS);
+
     let model = FakeModel::saying("Backtrack");
     let options = CoordinatorOptions { history: History::Window(1), ..options() };
     decide(&model, options, &trajectory, &Verdict { needs_review: true, ..verdict(2) })
         .expect("a decision");
+
     let request = model.last();
     let last = trajectory.stack.lines().last().expect("three steps").to_owned();
     for part in [

@@ -31,6 +31,7 @@ fn the_compact_executor_prompts_as_in_training() {
             ..completion("12 so 3\nmove 1 0 2")
         })
     });
+
     let proposal = propose(&model, ExecutorOptions::compact("llama", 64), &trajectory);
     let expected = Proposal {
         line: "move 1 0 2".to_owned(),
@@ -43,6 +44,7 @@ fn the_compact_executor_prompts_as_in_training() {
         unfinished: None,
     };
     assert_eq!(proposal, expected);
+
     assert!(model.last().excluded.is_empty());
     let request = model.last();
     assert_eq!(
@@ -115,6 +117,7 @@ fn the_step_prompt_has_the_task_and_the_feedback() {
     propose(&model, ExecutorOptions::step("big", 100), &trajectory);
     let fresh = model.last().prompt;
     assert!(!fresh.contains("REJECTED") && !fresh.contains("WAS WRONG"), "{fresh}");
+
     let verdict = Verdict {
         score: Score::from_tenths(6),
         feedback: Some("no neighbours".into()),
@@ -122,12 +125,14 @@ fn the_step_prompt_has_the_task_and_the_feedback() {
     };
     trajectory.settle("swap 0 5", true, &verdict, Decision::Backtrack, &LIMITS);
     propose(&model, ExecutorOptions::step("big", 100), &trajectory);
+
     let prompt = model.last().prompt;
     let spec = trajectory.machine.spec();
     let input = trajectory.machine.problem().input().to_string();
     let state = trajectory.machine.state().to_string();
     let lines: Vec<String> = trajectory.stack.lines().map(str::to_owned).collect();
     let steps = format!("STEPS SO FAR:\n1. {}\n2. {}\n3. {}\n", lines[0], lines[1], lines[2]);
+
     let mut at = 0;
     for part in [
         spec.title,
@@ -166,6 +171,7 @@ fn history_has_the_configured_length() {
             ExecutorOptions { history, ..ExecutorOptions::step("big", 9) },
             &trajectory,
         );
+
         let prompt = model.last().prompt;
         let lines: Vec<_> = trajectory.stack.lines().collect();
         for (place, line) in lines.iter().enumerate() {
@@ -195,12 +201,14 @@ fn a_clients_problem_is_shown_with_the_feedback() {
     let machine = trajectory.machine.as_ref();
     assert_eq!(prime_lessons::view(machine), machine.view(), "there is no lesson");
     assert_eq!(prime_lessons::derivation(machine), None);
+
     let verdict = Verdict {
         score: Score::from_tenths(6),
         feedback: Some("too vague".into()),
         ..Verdict::default()
     };
     trajectory.settle("hm", true, &verdict, Decision::Backtrack, &LIMITS);
+
     let model = FakeModel::saying("answer: 3");
     let proposal = propose(&model, ExecutorOptions::step("big", 9), &trajectory);
     assert_eq!(proposal.line, "answer: 3");
@@ -221,7 +229,9 @@ fn sampling_system_prompt_and_variables_can_be_overridden() {
     ];
     let templates = Templates::with(texts.map(|(name, text)| (name.to_owned(), text.to_owned())))
         .expect("templates");
+
     let model = FakeModel::saying("x");
+
     let options = ExecutorOptions {
         template: "mine.j2".to_owned(),
         system: Some("system.j2".to_owned()),
@@ -232,6 +242,7 @@ fn sampling_system_prompt_and_variables_can_be_overridden() {
     };
     let asked = LlmExecutor::new(model.clone(), &templates, options).expect("templates");
     block_on(asked.propose(&advanced("bubble-sort", 0), SAMPLING)).expect("a proposal");
+
     let request = model.last();
     assert_eq!(
         (request.system.as_deref(), request.prompt.as_str()),
@@ -247,11 +258,13 @@ fn failures_carry_the_executors_name() {
     let error =
         block_on(executor.propose(&advanced("bubble-sort", 0), SAMPLING)).expect_err("busy");
     assert_eq!(error, AgentError::new("executor `big`", Failure::Overloaded, "busy"));
+
     let texts = [("mine.j2".to_owned(), "\n{{ task.colour }}".to_owned())];
     let templates = Templates::with(texts).expect("templates");
     let options =
         ExecutorOptions { template: "mine.j2".to_owned(), ..ExecutorOptions::step("big", 9) };
     let coloured = LlmExecutor::new(model, &templates, options).expect("its variables exist");
+
     let error = block_on(coloured.propose(&advanced("bubble-sort", 0), SAMPLING))
         .expect_err("no such field");
     assert_eq!((error.failure, error.is_transient), (Failure::Unsupported, false));
@@ -268,6 +281,7 @@ fn every_task_has_a_step_prompt() {
     for task in tasks::all().chain(tasks::variants()) {
         let trajectory = started(task.generate(Difficulty::Easy, 3).as_ref());
         block_on(executor.propose(&trajectory, SAMPLING)).expect("a proposal");
+
         let prompt = model.last().prompt;
         assert!(prompt.contains(task.spec().title) && !prompt.contains("\n\n\n"), "{prompt}");
     }
@@ -280,11 +294,14 @@ fn lines_rejected_at_the_state_are_excluded_where_a_grammar_holds() {
     for line in ["swap 0 5", "cmp 9 9", "swap 0 5"] {
         trajectory.settle(line, false, &Verdict::default(), Decision::Backtrack, &LIMITS);
     }
+
     propose(&model, ExecutorOptions::compact("llama", 8), &trajectory);
     assert_eq!(model.last().excluded, ["swap 0 5".into(), "cmp 9 9".into()]);
     assert_eq!(model.last().excluded_prefixes, ["cmp 9 9".into(), "swap 0 5".into()]);
+
     propose(&model, ExecutorOptions::step("big", 8), &trajectory);
     assert!(model.last().excluded.is_empty(), "without a grammar the prompt says it");
+
     // At the next state nothing is rejected yet.
     propose(&model, ExecutorOptions::compact("llama", 8), &advanced("bubble-sort", 4));
     assert!(model.last().excluded.is_empty());
@@ -294,20 +311,25 @@ fn lines_rejected_at_the_state_are_excluded_where_a_grammar_holds() {
 fn exclusion_and_derivations_after_a_rejection_can_be_turned_off() {
     let mut trajectory = advanced("bubble-sort", 3);
     let model = FakeModel::saying("x");
+
     let grammar = |options: ExecutorOptions, trajectory: &Trajectory| {
         propose(&model, options, trajectory);
         model.last().grammar.expect("a grammar")
     };
+
     let bare = || ExecutorOptions {
         derive_after_rejection: false,
         ..ExecutorOptions::compact("llama", 8)
     };
+
     assert!(
         !grammar(bare(), &trajectory).starts_with("root ::= action"),
         "nothing is rejected yet"
     );
+
     trajectory.settle("swap 0 5", false, &Verdict::default(), Decision::Backtrack, &LIMITS);
     assert!(grammar(bare(), &trajectory).starts_with("root ::= action"));
+
     let all = ExecutorOptions { exclude_rejected: false, ..ExecutorOptions::compact("llama", 8) };
     assert!(!grammar(all, &trajectory).starts_with("root ::= action"));
     assert!(model.last().excluded.is_empty() && model.last().excluded_prefixes.is_empty());
@@ -322,11 +344,13 @@ fn where_choices_are_finite_a_model_that_misses_them_is_given_the_list() {
         propose(&model, ExecutorOptions::compact("llama", 8), trajectory);
         model.last().grammar.expect("a grammar")
     };
+
     let forms = grammar(&trajectory);
     for line in ["calc 0 + 0", choices[0].as_str()] {
         trajectory.settle(line, false, &Verdict::default(), Decision::Backtrack, &LIMITS);
         assert_eq!(grammar(&trajectory), forms, "one miss is no habit, and a choice is none");
     }
+
     trajectory.settle("calc 0 + 77", false, &Verdict::default(), Decision::Backtrack, &LIMITS);
     let listed = grammar(&trajectory);
     let contains = |choice: &String| listed.contains(&format!("\"{choice}\""));
@@ -335,6 +359,7 @@ fn where_choices_are_finite_a_model_that_misses_them_is_given_the_list() {
         "{listed}"
     );
     assert!(listed.starts_with("root ::= ([^\\n]*"), "it may derive still");
+
     // Where the choices are not known, the forms remain.
     let mut other = advanced("bubble-sort", 3);
     for line in ["cmp 9 9", "swap 9 9", "swap 8 8"] {
@@ -347,6 +372,7 @@ fn where_choices_are_finite_a_model_that_misses_them_is_given_the_list() {
 fn a_repeated_rejected_line_raises_the_temperature() {
     let mut trajectory = advanced("bubble-sort", 0);
     let model = FakeModel::saying("x");
+
     let options = |temperature| ExecutorOptions {
         temperature: Some(temperature),
         ..ExecutorOptions::step("big", 9)
@@ -359,13 +385,16 @@ fn a_repeated_rejected_line_raises_the_temperature() {
         let limits = prime_protocol::Limits { attempts_max: 1000, ..LIMITS };
         trajectory.settle(line, false, &Verdict::default(), decision, &limits);
     };
+
     reject(&mut trajectory, "a", Decision::Backtrack);
     reject(&mut trajectory, "b", Decision::Backtrack);
     reject(&mut trajectory, "c", Decision::Retry);
     assert!(temperature(&trajectory, 0.0) < 1e-6, "different lines are no repetition");
+
     reject(&mut trajectory, "a", Decision::Backtrack);
     assert!((temperature(&trajectory, 0.0) - 0.2).abs() < 1e-6);
     assert!((temperature(&trajectory, 0.4) - 0.6).abs() < 1e-6);
+
     (0..300).for_each(|_| reject(&mut trajectory, "a", Decision::Backtrack));
     assert!((temperature(&trajectory, 0.0) - 1.0).abs() < 1e-6, "it has a bound");
     assert!((temperature(&trajectory, 1.5) - 1.5).abs() < 1e-6, "it is never lowered");
@@ -375,11 +404,13 @@ fn a_repeated_rejected_line_raises_the_temperature() {
 fn what_resembles_rejected_lines_is_tried_last() {
     let mut trajectory = advanced("bubble-sort", 0);
     trajectory.settle("cmp 4 5", false, &Verdict::default(), Decision::Backtrack, &LIMITS);
+
     // Nothing is left without the prefixes; then they are permitted.
     let model = FakeModel::new(|request| {
         let is_exhausted = !request.excluded_prefixes.is_empty();
         Ok(Completion { is_exhausted, ..completion(if is_exhausted { "" } else { "cmp 4 56" }) })
     });
+
     let proposal = propose(&model, ExecutorOptions::compact("llama", 8), &trajectory);
     assert_eq!((proposal.line.as_str(), proposal.is_exhausted), ("cmp 4 56", false));
     assert_eq!(proposal.usage.total(), 2 * USAGE.total(), "both requests are counted");
@@ -394,9 +425,11 @@ fn trajectories_take_prompt_variants_in_turn() {
         variants: vec!["b.j2".to_owned()],
         ..ExecutorOptions::compact("llama", 8)
     };
+
     let model = FakeModel::saying("x");
     let shared: Arc<dyn Model> = model.clone();
     let executor = LlmExecutor::new(shared, &templates, options).expect("templates");
+
     let mut trajectory = advanced("bubble-sort", 0);
     let prompts = [0, 1, 2, 3].map(|index| {
         trajectory.index = index;

@@ -49,9 +49,11 @@ fn values_are_appended_where_they_are_asked_for() {
     let (trajectory, [first, second]) = trajectory();
     let model = writing(&["so 003?", "012?", "less\ncmp 0 1"]);
     let proposal = propose(&model, ExecutorOptions::compact("llama", 100), &trajectory);
+
     let prompt = prime_lessons::compact(trajectory.machine.as_ref());
     assert_eq!(proposal.derivation, format!("so 003?{first}012?{second}less"));
     assert_eq!((proposal.line.as_str(), proposal.unfinished), ("cmp 0 1", None));
+
     let written = "so 003?012?less\ncmp 0 1";
     assert_eq!(
         proposal.tokens,
@@ -59,6 +61,7 @@ fn values_are_appended_where_they_are_asked_for() {
         "values are not the model's"
     );
     assert_eq!(proposal.logprobs.len(), written.len());
+
     let appended = first.len() + second.len();
     let expected =
         Usage { prompt: (prompt.len() + appended) as u64, completion: written.len() as u64 };
@@ -69,8 +72,10 @@ fn values_are_appended_where_they_are_asked_for() {
     let whole = format!("{prompt}so 003?{first}012?{second}");
     assert_eq!(prompts, [&prompt, &whole[..prompt.len() + 7 + first.len()], &whole]);
     assert!(requests.iter().all(|request| request.stop == Some('?')));
+
     let limits: Vec<_> = requests.iter().map(|request| request.max_tokens).collect();
     assert_eq!(limits, [100, 93, 89]);
+
     let spec = trajectory.machine.spec();
     assert_eq!(requests[0].grammar.as_deref(), Some(prompt::grammar(spec, true).as_str()));
     assert_eq!(
@@ -89,6 +94,7 @@ fn a_query_without_an_answer_ends_the_proposal_with_the_reason() {
     let model = writing(&["003?", "so 999?never read"]);
     let proposal = propose(&model, ExecutorOptions::compact("llama", 100), &trajectory);
     assert_eq!((proposal.line.as_str(), proposal.derivation), ("999?", format!("003?{first}so")));
+
     let reason = proposal.unfinished.expect("a reason");
     assert!(reason.contains("`999`"), "{reason}");
     assert_eq!(model.count(), 2);
@@ -100,8 +106,10 @@ fn reads_are_bounded() {
     let (trajectory, _) = trajectory();
     let model = writing(&["003?"]);
     let proposal = propose(&model, ExecutorOptions::compact("llama", 1000), &trajectory);
+
     let reads_max = prime_lessons::reads_max("introsort");
     assert_eq!(model.count(), reads_max + 1);
+
     let last = model.last();
     let grammar = prompt::continued_grammar(trajectory.machine.spec(), false);
     assert_eq!((last.stop, last.grammar.as_deref()), (None, Some(grammar.as_str())));
@@ -115,6 +123,7 @@ fn a_text_that_has_no_tokens_left_is_judged_as_it_is() {
     let model = writing(&["003?"]);
     let proposal = propose(&model, ExecutorOptions::compact("llama", 4), &trajectory);
     assert_eq!((model.count(), proposal.line), (1, format!("003?{first}")));
+
     let model = FakeModel::new(|request| {
         if request.prompt.contains('?') {
             return Err(AgentError::new("model", Failure::TooLong, "513 tokens"));
@@ -135,6 +144,7 @@ fn only_models_that_have_learnt_lessons_with_reads_are_stopped() {
     };
     assert_eq!(asked(ExecutorOptions::compact("llama", 100), "bubble-sort"), None);
     assert_eq!(asked(ExecutorOptions::step("big", 100), "introsort"), None);
+
     let held = ExecutorOptions { grammar: true, ..ExecutorOptions::step("big", 100) };
     assert_eq!(asked(held, "introsort"), None);
     assert_eq!(asked(ExecutorOptions::compact("llama", 100), "introsort"), Some('?'));

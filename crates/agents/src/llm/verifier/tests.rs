@@ -43,14 +43,17 @@ fn a_report_becomes_a_verdict() {
     let constraints = trajectory.machine.spec().constraints;
     let line = trajectory.machine.reference().expect("a next step");
     let prompt = prompts::verifier(trajectory.machine.as_ref(), &line).expect("legal");
+
     let text = report(&[1, 3], "0.7");
     let model = FakeModel::new(move |_| Ok(completion(&text)));
+
     let verdict =
         judge(&model, VerifierOptions::report("judge", 500), trajectory, &line).expect("a verdict");
     assert_eq!(verdict.score, Score::from_value(0.7).expect("a score"));
     assert_eq!(verdict.violations, [constraints[1].name, constraints[3].name]);
     let feedback = format!("{}: reason 1; {}: reason 3", constraints[1].name, constraints[3].name);
     assert_eq!((verdict.feedback, verdict.usage, verdict.logprob), (Some(feedback), USAGE, None));
+
     let request = model.last();
     assert_eq!(request.prompt, prompt, "the paper's prompt, as `bench prompt` prints it");
     assert_eq!(request.grammar.as_deref(), Some(report_grammar(constraints.len() - 1).as_str()));
@@ -68,6 +71,7 @@ fn a_clean_report_is_a_clean_verdict() {
         format: VerdictFormat::Report { grammar: false, max_tokens: 9 },
         ..VerifierOptions::report("judge", 9)
     };
+
     let verdict = judge(&model, free, advanced("bubble-sort", 0), "cmp 0 1").expect("a verdict");
     assert_eq!(verdict, Verdict { usage: USAGE, ..Verdict::default() });
     assert_eq!(model.last().grammar, None);
@@ -85,6 +89,7 @@ fn invalid_reports_are_malformed() {
     ] {
         let said = text.clone();
         let model = FakeModel::new(move |_| Ok(Completion { is_truncated, ..completion(&said) }));
+
         let error = judge(
             &model,
             VerifierOptions::report("judge", 500),
@@ -95,6 +100,7 @@ fn invalid_reports_are_malformed() {
         assert_eq!((error.failure, error.agent.as_str()), (failure, "verifier `judge`"), "{error}");
         assert!(error.reason.contains(part), "{part:?} is missing in {error}");
     }
+
     // A report truncated after its last required line is complete.
     let whole = report(&[], "0.0");
     let model =
@@ -134,6 +140,7 @@ fn a_model_is_asked_about_the_configured_kinds() {
         "asked about is not checked"
     );
     judge(&model, options, advanced("bubble-sort", 0), "cmp 0 1").expect("one constraint");
+
     let prompt = model.last().prompt;
     assert!(prompt.contains("1. next-step (") && !prompt.contains("\n2. "), "{prompt}");
 }
@@ -154,6 +161,7 @@ fn a_token_is_the_verdict_and_its_probability_the_confidence() {
         let model = FakeModel::new(move |_| {
             Ok(Completion { logprobs: vec![logprob], is_truncated: true, ..completion(text) })
         });
+
         let verdict =
             judge(&model, VerifierOptions::token("judge", least), trajectory(), "cmp 0 1")
                 .expect("a verdict");
@@ -164,6 +172,7 @@ fn a_token_is_the_verdict_and_its_probability_the_confidence() {
             "{text:?} {logprob}"
         );
         assert_eq!((verdict.violations.len(), verdict.usage), (0, USAGE));
+
         let request = model.last();
         assert_eq!(
             request.prompt,
@@ -189,8 +198,10 @@ fn the_token_prompt_is_the_one_used_in_training() {
             trained,
             format!("check {task} {}\n{line}\n", prime_lessons::view(trajectory.machine.as_ref()))
         );
+
         let model = FakeModel::saying("1");
         judge(&model, VerifierOptions::token("judge", None), trajectory, &line).expect("a verdict");
+
         let request = model.last();
         assert_eq!((request.system, request.prompt), (None, trained), "{task}");
     }
@@ -207,6 +218,7 @@ fn invalid_tokens_and_missing_probabilities_are_errors() {
         ("1", Some(0.5), Failure::Unsupported, "remove `confidence_min`"),
     ] {
         let model = FakeModel::saying(text);
+
         let error = judge(
             &model,
             VerifierOptions::token("judge", least),
@@ -217,6 +229,7 @@ fn invalid_tokens_and_missing_probabilities_are_errors() {
         assert_eq!(error.failure, failure, "{error}");
         assert!(error.reason.contains(part), "{error}");
     }
+
     let model = FakeModel::saying("1");
     let verdict =
         judge(&model, VerifierOptions::token("judge", None), advanced("bubble-sort", 0), "cmp 0 1");
@@ -229,7 +242,11 @@ fn letter() -> Value {
         "input": {"name": "Ada"},
         "steps": "stepwise",
         "constraints": [
-            {"name": "short", "severity": "minor", "check": "state.steps.all(step, size(step) <= 12)"},
+            {
+                "name": "short",
+                "severity": "minor",
+                "check": "state.steps.all(step, size(step) <= 12)",
+            },
             {"name": "polite", "severity": "major", "text": "The steps are polite."},
             {"name": "named", "severity": "critical", "text": "Ada is addressed by her name."},
         ],
@@ -240,14 +257,18 @@ fn letter() -> Value {
 fn natural_language_constraints_go_to_the_model_and_checks_are_evaluated() {
     let problem = Custom::read(&letter()).expect("a problem").problem();
     let model = FakeModel::saying(
-        "Constraint 1: PASS - yes\nConstraint 2: FAIL - Ada is missing\nOverall: INVALID\nViolation Score: 0.9\n",
+        "Constraint 1: PASS - yes\nConstraint 2: FAIL - Ada is missing\n\
+         Overall: INVALID\nViolation Score: 0.9\n",
     );
+
     let options = || VerifierOptions::report("judge", 99);
     assert!(verifier(&model, options()).reads_words());
+
     let verdict =
         judge(&model, options(), started(problem.as_ref()), "Good day!").expect("a verdict");
     assert_eq!((verdict.violations, verdict.score.value()), (vec!["named".into()], 0.9));
     assert_eq!(verdict.feedback.as_deref(), Some("named: Ada is missing"));
+
     let prompt = model.last().prompt;
     for part in [
         "Write a greeting.",
@@ -262,11 +283,13 @@ fn natural_language_constraints_go_to_the_model_and_checks_are_evaluated() {
         !prompt.contains("\n3. ") && !prompt.contains("Actions:") && !prompt.contains("\n\n\n"),
         "{prompt}"
     );
+
     let verdict = judge(&model, options(), started(problem.as_ref()), "Good day, dear Ada!")
         .expect("a verdict");
     assert_eq!(verdict.violations, ["short"]);
     assert_eq!(verdict.score, Score::from_tenths(Severity::Minor.tenths()));
     assert_eq!(model.count(), 1, "a broken check needs no reader");
+
     let verdict = judge(&model, options(), started(problem.as_ref()), "").expect("a verdict");
     assert_eq!(verdict.violations, ["format"]);
 }
@@ -280,14 +303,17 @@ fn an_improbable_line_is_wrong() {
             is_truncated,
             ..Completion::default()
         };
+
         let fake = FakeModel::new(move |_| Ok(completion.clone()));
         let options = VerifierOptions::likelihood("judge", 0.1, 99);
         let verifier =
             LlmVerifier::new(fake.clone(), &Templates::default(), options).expect("a template");
+
         let mut trajectory = advanced("tower-of-hanoi", 0);
         let line = trajectory.machine.reference().expect("a step");
         trajectory.machine.propose(&line).expect("legal");
         let verdict = block_on(verifier.judge(&trajectory, &line));
+
         let request = fake.last();
         assert_eq!(
             request.prompt,
@@ -302,12 +328,16 @@ fn an_improbable_line_is_wrong() {
         verdict
     };
     let line = advanced("tower-of-hanoi", 0).machine.reference().expect("a step");
+
     let derived = format!("because\n{line}");
+
     let sure = judged(&derived, &[-0.1, -0.01], false).expect("a verdict");
     assert_eq!((sure.score, sure.logprob), (Score::ZERO, Some(-0.1)));
+
     let unsure = judged(&derived, &[-0.1, -4.0, -0.2], false).expect("a verdict");
     assert_eq!((unsure.score, unsure.logprob), (Score::from_tenths(10), Some(-4.0)));
     assert!(unsure.feedback.expect("why").contains("p = 0.018"));
+
     // A server without grammars and log-probabilities.
     assert_eq!(judged(&line, &[], false).expect("a verdict").score, Score::ZERO);
     assert_eq!(judged("move 9 9 9", &[], false).expect("a verdict").score, Score::from_tenths(10));

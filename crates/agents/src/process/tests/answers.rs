@@ -8,6 +8,7 @@ use prime_protocol::{Decision, Score, Usage, Verdict};
 fn proposals_are_parsed() {
     let plain = Proposal { line: "move 1 0 2".to_owned(), ..Proposal::default() };
     assert_eq!(proposal(br#"{"id":1,"action":"move 1 0 2"}"#), Ok(plain));
+
     let full = br#"{"id":1,"action":"","derivation":"so","logprob":-0.5,"usage":{"prompt":7,"completion":2}}"#;
     let expected = Proposal {
         derivation: "so".to_owned(),
@@ -37,6 +38,7 @@ fn verdicts_are_parsed() {
         let expected = Verdict { score: score(value), violations, ..Verdict::default() };
         assert_eq!(verdict(line.as_bytes()), Ok(expected), "{line}");
     }
+
     let full =
         verdict(br#"{"id":1,"score":0.2,"feedback":"no","logprob":-1,"usage":{"prompt":3}}"#)
             .expect("a verdict");
@@ -87,6 +89,7 @@ fn invalid_answers_are_malformed() {
     for line in executor {
         assert_eq!(failure(proposal(line.as_bytes())).0, Failure::Malformed, "{line}");
     }
+
     let many = format!(r#"{{"id":1,"score":1,"violations":[{}"a"]}}"#, r#""a","#.repeat(64));
     let long = format!(r#"{{"id":1,"score":1,"violations":["{}"]}}"#, "a".repeat(201));
     let verifier = [
@@ -112,6 +115,7 @@ fn invalid_answers_are_malformed() {
     for line in verifier {
         assert_eq!(failure(verdict(line.as_bytes())).0, Failure::Malformed, "{line}");
     }
+
     let coordinator =
         [r#"{"id":1}"#, r#"{"id":1,"decision":"Proceed"}"#, r#"{"id":1,"decision":"stop"}"#];
     for line in coordinator {

@@ -78,9 +78,11 @@ async fn cancelling_a_sent_turn_kills_only_its_process() {
         answer = &mut hanging => panic!("it hangs: {answer:?}"),
         line = first.line() => assert_eq!(line, "turn 1"),
     }
+
     drop(hanging);
     assert_eq!(first.line().await, "", "it is killed");
     let (_second, next) = Told::start(&listener).await;
+
     // Does not count as a restart, of which none is allowed.
     assert_eq!(propose(&agent).await.expect("an answer").line, next.to_string());
     assert!(!is_alive(pid));
@@ -93,11 +95,13 @@ async fn cancelling_a_queued_turn_removes_it() {
     let listener = UnixListener::bind(&socket).expect("a socket");
     let agent = executor(&Program { timeout_ms: 1000, restarts_max: 3, ..telling(&socket) });
     let (mut told, _) = Told::start(&listener).await;
+
     let at = trajectory("tower-of-hanoi");
     let hot = crate::Sampling { temperature: 2.0, ..SAMPLING };
     let hanging = agent.propose(&at, hot);
     let waiting = agent.propose(&at, SAMPLING);
     let last = agent.propose(&at, SAMPLING);
+
     let (hanging, line, last) = tokio::join!(
         hanging,
         async {
@@ -108,9 +112,11 @@ async fn cancelling_a_queued_turn_removes_it() {
         },
         last
     );
+
     assert!(hanging.is_err());
     assert_eq!(line, "turn 1");
     assert!(last.is_ok());
+
     let (mut next, _) = Told::start(&listener).await;
     assert_eq!(next.line().await, "turn 2", "the one that left was never sent");
 }
@@ -126,7 +132,9 @@ while True:
     let agent = executor(&Program { processes: 3, ..python(code) });
     let at = trajectory("tower-of-hanoi");
     let turns = (0..60).map(|seed| agent.propose(&at, crate::Sampling { seed, ..SAMPLING }));
+
     let answers = join_all(turns).await;
+
     let mut pids = std::collections::BTreeSet::new();
     for (seed, answer) in answers.into_iter().enumerate() {
         let line = answer.expect("an answer").line;
@@ -150,6 +158,7 @@ fn the_processes_outlive_the_threads_that_use_them() {
         });
         thread.join().expect("no panic")
     };
+
     let first = on_a_thread();
     assert_eq!(on_a_thread(), first, "the same process on another thread");
 }
@@ -158,6 +167,7 @@ fn the_processes_outlive_the_threads_that_use_them() {
 fn actors_on_their_own_threads_share_a_program() {
     let code = "hello()\nwhile True: say(json.dumps({'id': ask()['id'], 'action': 'done'}))";
     let agent = executor(&Program { processes: 2, ..python(code) });
+
     actix::System::new().block_on(async {
         let arbiters: Vec<_> = (0..4).map(|_| actix::Arbiter::new()).collect();
         let answers = arbiters.iter().map(|arbiter| {
@@ -166,11 +176,14 @@ fn actors_on_their_own_threads_share_a_program() {
             arbiter.spawn(async move { drop(sender.send(propose(&agent).await)) });
             answer
         });
+
         for answer in join_all(answers).await {
             assert_eq!(answer.expect("not dropped").expect("an answer").line, "done");
         }
+
         arbiters.iter().for_each(|arbiter| assert!(arbiter.stop()));
     });
+
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     assert!(runtime.block_on(propose(&agent)).is_ok(), "no arbiter's end breaks it");
 }
@@ -186,6 +199,7 @@ async fn dropping_a_pool_terminates_its_processes() {
         let agent = executor(&python(&format!("hello()\n{code}")));
         let pid = propose(&agent).await.expect("an answer").line.parse().expect("a number");
         assert!(is_alive(pid));
+
         drop(agent);
         assert!(is_gone(pid), "{code}");
     }
@@ -208,11 +222,14 @@ if os.fork() == 0:
 while True: say(json.dumps({{"id": ask()["id"], "action": "done"}}))
 "#
     );
+
     let agent = executor(&python(&code));
     assert!(propose(&agent).await.is_ok());
+
     let mut held = tokio::task::spawn_blocking(move || listener.accept().expect("the child").0)
         .await
         .expect("no panic");
+
     drop(agent);
     held.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
     assert_eq!(held.read(&mut [0]).expect("it ends within the time"), 0);
@@ -224,6 +241,7 @@ async fn a_pool_can_be_dropped_during_a_turn_and_a_start() {
     let at = trajectory("tower-of-hanoi");
     let mut turn = hanging.propose(&at, SAMPLING);
     assert!(turn.as_mut().now_or_never().is_none());
+
     drop(turn);
     let starting = executor(&python("time.sleep(60)"));
     let ended = tokio::task::spawn_blocking(move || drop((hanging, starting)));

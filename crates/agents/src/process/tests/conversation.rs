@@ -16,6 +16,7 @@ while True:
     say(json.dumps({{"id": request["id"], "action": {expression}}}))
 "#
     );
+
     let mut program = python(&code);
     change(&mut program);
     let agent = executor(&program);
@@ -33,6 +34,7 @@ async fn a_program_sees_only_the_passed_environment() {
     let names = r#"" ".join(name for name in ("CARGO_PKG_NAME", "CARGO_MANIFEST_DIR", "HOME") if name in os.environ)"#;
     assert_eq!(says(names, |_| {}).await, Ok(String::new()));
     assert_ne!(says(r#"os.environ["PATH"]"#, |_| {}).await, Ok(String::new()));
+
     // Set by cargo for every test.
     let named = |program: &mut Program| {
         program.pass_env = vec!["CARGO_PKG_NAME".to_owned(), "NO_SUCH_THING".to_owned()]
@@ -62,6 +64,7 @@ while True:
     sys.stderr.write('asked\n' * (1 << 16))
     say(json.dumps({'id': request['id'], 'action': 'done'}))
 ";
+
     let agent = executor(&python(code));
     for _ in 0..3 {
         assert_eq!(propose(&agent).await.expect("an answer").line, "done");

@@ -26,15 +26,18 @@ fn kinds() -> Kinds {
 async fn the_verifier_agrees_with_the_rules() {
     let agent = ProcessVerifier::start("example", &example("verifier.py", &[]), kinds())
         .expect("a program is named");
+
     let rules = RulesVerifier::new(kinds());
     let pegs = [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1), (0, 0)];
     let moves = (1..=4).flat_map(|disk| pegs.map(|(from, to)| format!("move {disk} {from} {to}")));
     let others =
         ["cmp 0 2", "swap 0 1", "swap 1 2", "swap 0 3", "pass", "done", "cmp 0 99", "sort", ""];
+
     let rows: [(&str, Vec<String>, &str); 2] = [
         ("tower-of-hanoi", moves.chain(["move x".to_owned()]).collect(), ""),
         ("bubble-sort", others.map(str::to_owned).to_vec(), "swap 0 1"),
     ];
+
     let mut found = BTreeSet::new();
     for (slug, wrong, let_through) in rows {
         let mut at = trajectory(slug);
@@ -51,11 +54,13 @@ async fn the_verifier_agrees_with_the_rules() {
                     "{slug} {line:?} in {} ({applicable})",
                     at.machine.state()
                 );
+
                 let [named, known] =
                     [verdict.violations, expected.violations].map(BTreeSet::from_iter);
                 assert_eq!(named, known, "{slug} {line:?} in {}", at.machine.state());
                 found.extend(named);
             }
+
             // Accepts a wrong line, to reach states that the algorithm does not.
             let is_time = at.stack.depth() == 3 && !let_through.is_empty();
             let line = if is_time { let_through } else { &right };
@@ -67,6 +72,7 @@ async fn the_verifier_agrees_with_the_rules() {
             }
         }
     }
+
     let names = ["adjacent", "counts", "format", "inversions", "sorted", "stacking", "tail"];
     assert!(names.iter().all(|name| found.contains(*name)), "{found:?}");
 
@@ -81,6 +87,7 @@ async fn the_executor_solves_tower_of_hanoi() {
         .expect("a program is named");
     let mut at = trajectory("tower-of-hanoi");
     let expected = at.machine.problem().reference();
+
     let answer = loop {
         let line = agent.propose(&at, SAMPLING).await.expect("a move").line;
         let applicable = at.machine.propose(&line).is_ok();
@@ -99,6 +106,7 @@ async fn the_executors_errors_come_from_the_seed() {
     let agent = ProcessExecutor::start("example", &program).expect("a program is named");
     let at = trajectory("tower-of-hanoi");
     let right = at.machine.reference().expect("a first step");
+
     let mut errors = 0;
     for seed in 0..40 {
         let sampling = Sampling { seed, ..SAMPLING };
@@ -113,9 +121,11 @@ async fn the_executors_errors_come_from_the_seed() {
 async fn the_coordinator_has_the_policy_of_the_paper() {
     let score = |value| Score::from_value(value).expect("a score");
     let thresholds = Thresholds { soft: score(0.3), hard: score(0.8), retries_max: 2 };
+
     let program = example("coordinator.py", &[]);
     let agent =
         ProcessCoordinator::start("example", &program, thresholds).expect("a program is named");
+
     let rows = [
         (0.0, 0, Decision::Proceed),
         (0.3, 1, Decision::Retry),
@@ -124,6 +134,7 @@ async fn the_coordinator_has_the_policy_of_the_paper() {
         (0.8, 1, Decision::Retry),
         (0.801, 0, Decision::Backtrack),
     ];
+
     let mut at = trajectory("bubble-sort");
     for (value, retries, expected) in rows {
         at.stack.top_mut().retries = retries;
@@ -137,6 +148,7 @@ async fn the_coordinator_has_the_policy_of_the_paper() {
 async fn an_example_refuses_the_wrong_role() {
     let agent = ProcessExecutor::start("example", &example("verifier.py", &[]))
         .expect("a program is named");
+
     let error = agent.propose(&trajectory("bubble-sort"), SAMPLING).await.expect_err("a verifier");
     assert!(error.to_string().contains("this program is a verifier"), "{error}");
 }

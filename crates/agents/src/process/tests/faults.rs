@@ -68,7 +68,9 @@ async fn each_fault_fails_one_turn_with_a_reason() {
     for (name, wrong, failure, part) in rows {
         let folder = tempfile::tempdir().expect("a folder");
         let agent = executor(&once(folder.path(), wrong));
+
         let error = propose(&agent).await.expect_err(name);
+
         assert_eq!(error.failure, failure, "{name}: {error}");
         assert!(error.to_string().contains(part), "{name}: {part:?} is missing in {error}");
         assert!(error.to_string().starts_with("executor `test`: it "), "{name}: {error}");
@@ -85,6 +87,7 @@ async fn each_fault_fails_one_turn_with_a_reason() {
 async fn a_hanging_program_is_killed_and_restarted() {
     let folder = tempfile::tempdir().expect("a folder");
     let agent = executor(&Program { timeout_ms: 1000, ..once(folder.path(), "time.sleep(60)") });
+
     let error = propose(&agent).await.expect_err("hangs");
     assert_eq!((error.failure, error.is_transient), (Failure::Timeout, true));
     assert!(error.to_string().contains("did not answer within 1000 ms"), "{error}");
@@ -96,6 +99,7 @@ async fn a_program_that_never_reads_times_out() {
     // Answers the handshake but reads nothing more: a line longer than the pipe buffer blocks.
     let code = "hello()\ntime.sleep(60)";
     let verifier = super::verifier(&Program { timeout_ms: 300, ..python(code) });
+
     let error = super::judge(&verifier, &"x".repeat(1 << 20)).await.expect_err("nobody reads");
     assert_eq!(error.failure, Failure::Timeout, "{error}");
 }
@@ -105,6 +109,7 @@ async fn a_program_that_floods_without_reading_is_stopped_at_the_limit() {
     let code = "hello()\nwhile True: sys.stdout.write('x' * 65536)";
     let program = Program { timeout_ms: 20_000, restarts_max: 0, ..python(code) };
     let verifier = super::verifier(&program);
+
     let error = super::judge(&verifier, &"x".repeat(1 << 20)).await.expect_err("floods");
     // Detected before or during the request.
     assert!([Failure::TooLong, Failure::Malformed].contains(&error.failure), "{error}");
@@ -180,6 +185,7 @@ async fn a_program_that_always_fails_reaches_the_restart_limit() {
             "{error}"
         );
     }
+
     let error = propose(&agent).await.expect_err("is not even started");
     assert_eq!(error.failure, Failure::Died);
     assert!(
@@ -194,6 +200,7 @@ async fn after_the_window_a_program_is_restarted() {
     let program =
         Program { restarts_max: 0, restart_window_ms: 1, ..once(folder.path(), "sys.exit(1)") };
     let agent = executor(&program);
+
     assert!(propose(&agent).await.is_err());
     // The window has passed before the process exits.
     let mut answer = propose(&agent).await;

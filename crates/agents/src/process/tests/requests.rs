@@ -52,6 +52,7 @@ fn executor_requests_have_the_state() {
         let feedback = Some("not so".to_owned());
         at.settle(line, applicable, &Verdict { feedback, ..Verdict::default() }, decision, &LIMITS);
     }
+
     let seen = read(&request::propose(5, &at, SAMPLING));
     assert_eq!(sorted(&seen), with(&["sampling"]));
     assert_eq!(
@@ -77,10 +78,13 @@ fn executor_requests_have_the_state() {
 fn hidden_fields_are_only_for_verifiers() {
     let mut at = trajectory("blind-maze");
     at.machine.propose("move N").ok();
+
     let executor = read(&request::propose(1, &at, SAMPLING));
     let verifier = read(&request::judge(2, &at, "move N"));
+
     let thresholds = Thresholds { soft: Score::ZERO, hard: Score::ZERO, retries_max: 0 };
     let coordinator = read(&request::decide(3, &at, "move N", &Verdict::default(), &thresholds));
+
     assert!(!verifier["input"]["passages"].is_null());
     for seen in [executor, coordinator] {
         assert!(
@@ -121,6 +125,7 @@ fn coordinator_requests_have_verdict_and_thresholds() {
     let thresholds = Thresholds { soft: score(0.3), hard: score(0.8), retries_max: 4 };
     let verdict =
         Verdict { score: score(0.6), violations: vec!["tail".into()], ..Verdict::default() };
+
     let seen = read(&request::decide(1, &at, "cmp 0 1", &verdict, &thresholds));
     assert_eq!(
         sorted(&seen),

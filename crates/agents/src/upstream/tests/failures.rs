@@ -6,8 +6,10 @@ use crate::Failure;
 use crate::model::Model as _;
 use prime_settings::UpstreamPool;
 
-const HALF: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 400\r\n\r\n{\"choices\":[{";
-const TORN: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 13\r\n\r\n{\"choices\":[{";
+const HALF: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\
+                    Content-Length: 400\r\n\r\n{\"choices\":[{";
+const TORN: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\
+                    Content-Length: 13\r\n\r\n{\"choices\":[{";
 const PAGE: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>";
 const EMPTY: &str =
     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 0\r\n\r\n";
@@ -30,6 +32,7 @@ async fn asked(act: Act) -> (Failure, String, usize) {
         retries_max: 2,
         ..pool(&[&server.url])
     };
+
     let error = model(&settings).complete(request(1)).await.unwrap_err();
     assert_eq!(error.agent, format!("upstream {}", server.name()));
     assert_eq!(error.is_transient, error.failure != Failure::Refused);
@@ -102,12 +105,14 @@ async fn every_failure_has_a_kind_and_a_message_and_transient_ones_are_retried()
 async fn an_unreachable_server_is_named() {
     let settings = UpstreamPool { retries_max: 1, ..pool(&[&nobody().await]) };
     let model = model(&settings);
+
     let error = model.complete(request(1)).await.unwrap_err();
     assert_eq!(error.failure, Failure::Unreachable);
     assert!(
         error.reason.starts_with("cannot connect (") && error.reason.ends_with("(attempt 2)"),
         "{error}"
     );
+
     let status = &model.snapshot()[0];
     assert_eq!(
         (status.requests, status.retries, status.failures[&Failure::Unreachable]),

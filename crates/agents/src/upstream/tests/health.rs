@@ -12,6 +12,7 @@ use crate::model::Model as _;
 use crate::upstream::attempt_error::AttemptError;
 use prime_settings::UpstreamPool;
 
+/// The number of health probes that arrived.
 fn looks(seen: &Seen) -> usize {
     seen.requests.iter().filter(|request| request.is_probe()).count()
 }
@@ -40,11 +41,13 @@ async fn an_unhealthy_server_gets_no_requests_until_it_recovers() {
         if request.is_probe() { Act::Status(404, "", String::new()) } else { Act::Say("sound") }
     })
     .await;
+
     let settings = UpstreamPool {
         health_interval_ms: 2,
         health_path: "/health".to_owned(),
         ..pool(&[&ailing.url, &sound.url])
     };
+
     let model = model(&settings);
     let health = || model.snapshot().iter().map(|status| status.is_healthy).collect::<Vec<_>>();
 
@@ -58,6 +61,7 @@ async fn an_unhealthy_server_gets_no_requests_until_it_recovers() {
     is_down.store(false, Ordering::SeqCst);
     probed(&ailing).await;
     assert_eq!(health(), [true, true]);
+
     let mut texts = Vec::new();
     for affinity in 0..20 {
         texts.push(model.complete(request(affinity)).await.unwrap().text);
@@ -87,8 +91,10 @@ async fn a_server_that_answers_one_request_at_a_time_is_busy_not_unhealthy() {
         if request.is_probe() { Act::Hang } else { Act::SayAfter(Arc::clone(&act), "done") }
     })
     .await;
+
     let settings = UpstreamPool { health_interval_ms: 0, ..pool(&[&server.url]) };
     let model = model(&settings);
+
     let late = || Err(AttemptError::transient(Failure::Timeout, "no response within 10000 ms"));
     let while_busy = async {
         server.until(|seen| seen.in_flight == 1).await;
@@ -101,8 +107,10 @@ async fn a_server_that_answers_one_request_at_a_time_is_busy_not_unhealthy() {
         assert!(!model.snapshot()[0].is_healthy, "only silence is excused");
         gate.add_permits(1);
     };
+
     let (reply, ()) = tokio::join!(model.complete(request(1)), while_busy);
     assert_eq!(reply.unwrap().text, "done");
+
     model.client.pool.probed(0, Ok(()));
     model.client.pool.probed(0, late());
     assert!(!model.snapshot()[0].is_healthy, "it has nothing to do and is silent");
@@ -121,12 +129,14 @@ async fn waiters_are_served_when_the_server_recovers() {
     })
     .await;
     let model = model(&UpstreamPool { health_interval_ms: 2, ..pool(&[&server.url]) });
+
     probed(&server).await;
     let back = async {
         probed(&server).await;
         assert_eq!(model.waiting(), 1);
         is_down.store(false, Ordering::SeqCst);
     };
+
     let (reply, ()) = tokio::join!(model.complete(request(1)), back);
     assert_eq!(reply.unwrap().text, "back");
     assert!(server.seen().requests[0].head.starts_with("get /v1/models http/1.1"));

@@ -11,7 +11,7 @@ use crate::Failure;
 use crate::model::Model as _;
 use prime_settings::UpstreamPool;
 
-/// As [`pool`], with the given capacity for each server.
+/// Like [`pool`], with the given capacity for each server.
 fn narrow(urls: &[&str], places: u32) -> UpstreamPool {
     let mut settings = pool(urls);
     settings.upstreams.iter_mut().for_each(|upstream| upstream.concurrent_max = places);
@@ -23,8 +23,10 @@ async fn no_server_exceeds_its_capacity() {
     let servers =
         [Server::playing(vec![Act::Say("a")]).await, Server::playing(vec![Act::Say("a")]).await];
     let model = model(&narrow(&[&servers[0].url, &servers[1].url], 3));
+
     let replies = join_all((0..200).map(|affinity| model.complete(request(affinity)))).await;
     assert!(replies.iter().all(Result::is_ok));
+
     let seen = servers.each_ref().map(Server::seen);
     assert_eq!(seen[0].requests.len() + seen[1].requests.len(), 200);
     assert!(
@@ -76,11 +78,14 @@ async fn cancelling_closes_the_connection_and_returns_the_permit() {
     let server = Server::playing(vec![Act::Hang, Act::Say("next")]).await;
     let model = Arc::new(model(&narrow(&[&server.url], 1)));
     let asking = Arc::clone(&model);
+
     let task = tokio::spawn(async move { asking.complete(request(1)).await });
     server.until(|seen| seen.requests.len() == 1).await;
     assert_eq!(model.snapshot()[0].in_flight, 1);
+
     task.abort();
     assert_eq!(model.complete(request(2)).await.unwrap().text, "next");
+
     server.until(|seen| seen.gone == 1).await;
     assert_eq!((model.snapshot()[0].in_flight, model.waiting()), (0, 0));
     assert!(model.snapshot()[0].failures.is_empty(), "nothing is the server's fault");
@@ -92,8 +97,10 @@ async fn waiting_too_long_is_an_error() {
     let model =
         Arc::new(model(&UpstreamPool { queue_timeout_ms: 50, ..narrow(&[&server.url], 1) }));
     let asking = Arc::clone(&model);
+
     let first = tokio::spawn(async move { asking.complete(request(1)).await });
     server.until(|seen| seen.requests.len() == 1).await;
+
     let error = model.complete(request(2)).await.unwrap_err();
     assert_eq!((error.failure, error.is_transient), (Failure::Overloaded, true));
     assert!(

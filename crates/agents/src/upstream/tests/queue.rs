@@ -29,6 +29,7 @@ fn backends(count: usize) -> Arc<Pool> {
         backoff_max_ms: 60_000,
         ..pool(&[])
     };
+
     let backend = |port: usize| {
         let mut upstream = upstream(&format!("http://127.0.0.1:{}/v1", port + 1));
         upstream.concurrent_max = 1;
@@ -65,10 +66,13 @@ async fn permits_are_granted_in_order_of_arrival_and_cancelled_waiters_skipped()
     let first = acquired(&pool).await;
     let (mut second, third, mut fourth) = (wait(&pool, None), wait(&pool, None), wait(&pool, None));
     assert_eq!(pool.waiting(), 3);
+
     drop(third);
     drop(first);
+
     let permit = now(&mut second);
     assert!((&mut fourth).now_or_never().is_none());
+
     drop(permit);
     drop(now(&mut fourth));
     assert_eq!((pool.waiting(), pool.snapshot()[0].in_flight), (0, 0));
@@ -79,8 +83,10 @@ async fn a_permit_granted_to_a_cancelled_waiter_goes_to_the_next() {
     let pool = backends(1);
     let first = acquired(&pool).await;
     let (second, mut third) = (wait(&pool, None), wait(&pool, None));
+
     drop(first);
     assert_eq!(pool.waiting(), 1, "the second was granted it but has not been polled");
+
     drop(second);
     drop(now(&mut third));
 }
@@ -89,7 +95,9 @@ async fn a_permit_granted_to_a_cancelled_waiter_goes_to_the_next() {
 async fn waiting_times_out() {
     let pool = backends(1);
     let _first = acquired(&pool).await;
+
     let mut second = wait(&pool, None);
+
     advance(PATIENCE).await;
     let error = (&mut second).await.err().unwrap();
     assert_eq!(error.failure, Failure::Overloaded);
@@ -101,10 +109,13 @@ async fn a_waiter_that_avoids_a_backend_holds_up_nobody() {
     let pool = backends(2);
     let (first, second) = (acquired(&pool).await, acquired(&pool).await);
     let failed_at = first.index();
+
     let (mut choosy, mut other) = (wait(&pool, Some(failed_at)), wait(&pool, None));
+
     drop(first);
     assert!((&mut choosy).now_or_never().is_none());
     assert_eq!(now(&mut other).index(), failed_at);
+
     drop(second);
     assert_ne!(now(&mut choosy).index(), failed_at);
 }
@@ -115,18 +126,24 @@ async fn there_is_one_trial_at_a_time_and_its_outcome_decides() {
     let mut first = acquired(&pool).await;
     first.failed(&fault());
     drop(first);
+
     let (mut second, mut third, mut fourth) =
         (wait(&pool, None), wait(&pool, None), wait(&pool, None));
+
     let mut trial = (&mut second).await.unwrap();
     assert!((&mut third).now_or_never().is_none());
+
     trial.failed(&fault());
     drop(trial);
     assert!((&mut third).now_or_never().is_none(), "open again");
+
     // This trial is cancelled.
     drop((&mut third).await.unwrap());
+
     let mut trial = now(&mut fourth);
     trial.succeeded();
     drop(trial);
+
     acquired(&pool).await.succeeded();
     assert_eq!(began.elapsed().as_secs(), 2 * COOLDOWN.as_secs());
 }
@@ -141,6 +158,7 @@ async fn a_backend_paused_by_retry_after_resumes_without_a_trial() {
         Some(COOLDOWN),
     ));
     drop(first);
+
     let mut second = wait(&pool, None);
     drop((&mut second).await.unwrap());
     assert_eq!(began.elapsed().as_secs(), COOLDOWN.as_secs());

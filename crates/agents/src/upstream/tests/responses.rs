@@ -20,9 +20,11 @@ async fn chats_and_completions_are_answered() {
     for api in [Api::Chat, Api::Completions] {
         let stub = StubServer::start(echo).unwrap();
         let model = model(&UpstreamPool { api, ..pool(&[&stub.url]) });
+
         let reply = model.complete(request(1)).await.unwrap();
         assert_eq!((reply.text.as_str(), reply.is_truncated), ("to State: 1", false));
         assert_eq!(reply.usage.completion, 3);
+
         let host = stub.url.trim_start_matches("http://").trim_end_matches("/v1");
         assert_eq!(reply.source.as_deref(), Some(format!("{host} m").as_str()));
         let status = &model.snapshot()[0];
@@ -39,15 +41,21 @@ async fn requests_follow_the_configuration() {
         extra: r#"{"cache_prompt": true, "seed": null}"#.to_owned(),
         ..pool(&[&server.url])
     };
+
     let asked =
         CompletionRequest { grammar: Some("root ::= \"a\"".into()), logprobs: true, ..request(1) };
     model(&settings).complete(asked).await.unwrap();
+
     let request = &server.seen().requests[0];
     let body: Value = serde_json::from_str(&request.body).unwrap();
     let expected = json!({
         "model": "m",
-        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "State: 1"}],
-        "max_tokens": 16, "temperature": 0.5, "top_p": 1.0, "stream": false, "logprobs": true, "top_logprobs": 1,
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "State: 1"},
+        ],
+        "max_tokens": 16, "temperature": 0.5, "top_p": 1.0, "stream": false,
+        "logprobs": true, "top_logprobs": 1,
         "grammar": "root ::= \"a\"", "cache_prompt": true,
     });
     assert_eq!(body, expected);
@@ -70,9 +78,11 @@ fn one_pool_serves_many_runtimes() {
             );
         });
     };
+
     in_a_runtime();
     std::thread::scope(|scope| (0..3).for_each(|_| drop(scope.spawn(in_a_runtime))));
     in_a_runtime();
+
     assert_eq!(model.snapshot()[0].requests, 100);
     assert!(model.snapshot()[0].failures.is_empty());
 }
@@ -112,6 +122,7 @@ async fn a_plain_server_is_an_error_for_tls() {
         connect_timeout_ms: 100,
         ..pool(&[&server.url.replace("http:", "https:")])
     };
+
     match OpenAiModel::new(&settings, |_| None) {
         Ok(model) => assert!(
             model

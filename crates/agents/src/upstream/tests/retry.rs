@@ -21,6 +21,7 @@ async fn transient_failures_are_hidden() {
     let server = Server::playing(vec![failing(500, ""), empty, Act::Say("at last")]).await;
     let model = model(&pool(&[&server.url]));
     assert_eq!(model.complete(request(1)).await.unwrap().text, "at last");
+
     let status = &model.snapshot()[0];
     assert_eq!((status.requests, status.retries), (3, 2));
     let failures: Vec<_> = status.failures.clone().into_iter().collect();
@@ -32,10 +33,12 @@ async fn another_server_is_tried_when_one_fails() {
     let bad = Server::playing(vec![failing(500, "")]).await;
     let good = Server::playing(vec![Act::Say("here")]).await;
     let model = model(&UpstreamPool { retries_max: 1, ..pool(&[&bad.url, &good.url]) });
+
     for affinity in 0..20 {
         let reply = model.complete(request(affinity)).await.unwrap();
         assert_eq!(reply.source.as_deref(), Some(good.name().as_str()));
     }
+
     assert_eq!(good.seen().requests.len(), 20);
     assert!((1..20).contains(&bad.seen().requests.len()), "some preferred it, and found another");
 }
@@ -51,6 +54,7 @@ async fn retry_after_is_honoured_up_to_the_limit() {
         let server = Server::playing(vec![failing(429, headers), Act::Say("now")]).await;
         let model =
             model(&UpstreamPool { backoff_ms: 1, backoff_max_ms: most, ..pool(&[&server.url]) });
+
         let began = Instant::now();
         assert_eq!(model.complete(request(1)).await.unwrap().text, "now");
         assert!(
@@ -71,6 +75,7 @@ async fn a_paused_server_gets_no_requests_and_another_need_not_wait() {
         backoff_max_ms: 3_600_000,
         ..pool(&[&busy.url, &good.url])
     });
+
     for affinity in 0..20 {
         assert_eq!(model.complete(request(affinity)).await.unwrap().text, "here");
     }
@@ -81,6 +86,7 @@ async fn a_paused_server_gets_no_requests_and_another_need_not_wait() {
 async fn the_breaker_opens_and_a_trial_closes_it() {
     let bad = failing(500, "");
     let server = Server::playing(vec![bad.clone(), bad, Act::Say("well again")]).await;
+
     let settings = UpstreamPool {
         retries_max: 0,
         breaker_failures: 2,
@@ -89,6 +95,7 @@ async fn the_breaker_opens_and_a_trial_closes_it() {
     };
     let model = model(&settings);
     let began = Instant::now();
+
     for is_closed in [true, false] {
         assert_eq!(model.complete(request(1)).await.unwrap_err().failure, Failure::ServerError);
         assert_eq!(model.snapshot()[0].breaker == BreakerState::Closed, is_closed);
@@ -114,9 +121,11 @@ async fn while_all_breakers_are_open_the_last_error_is_reported() {
         ..pool(&[&server.url])
     };
     let model = model(&settings);
+
     model.complete(request(1)).await.unwrap_err();
     let error = model.complete(request(1)).await.unwrap_err();
     assert_eq!(error.failure, Failure::Unreachable);
+
     let expected =
         format!("no server is available: {}: status 502 ({{}}): see its log", server.name());
     assert_eq!(error.reason, expected);

@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 pub enum Act {
     /// Answers a chat request with this text.
     Say(&'static str),
-    /// The same, after taking a permit of the semaphore.
+    /// Like `Say`, after taking a permit of the semaphore.
     SayAfter(Arc<Semaphore>, &'static str),
     /// Answers with a status, additional headers (each ending in CRLF) and a JSON body.
     Status(u16, &'static str, String),
@@ -67,8 +67,10 @@ impl Server {
     pub async fn start(script: impl Fn(usize, &Request) -> Act + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
+
         let (sender, seen) = watch::channel(Seen::default());
         let (sender, script) = (Arc::new(sender), Arc::new(script));
+
         let accepting = tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
@@ -120,13 +122,16 @@ async fn converse(
             seen.in_flight_max = seen.in_flight_max.max(seen.in_flight);
         });
         let act = script(at, &request);
+
         if let Act::SayAfter(gate, _) = &act {
             gate.acquire().await.unwrap().forget();
         }
+
         // Before answering: the client may immediately send the next request.
         if !matches!(act, Act::Hang | Act::Flood) {
             seen.send_modify(|seen| seen.in_flight -= 1);
         }
+
         let is_gone = match act {
             Act::Say(text) | Act::SayAfter(_, text) => {
                 let answer =
@@ -153,6 +158,7 @@ async fn converse(
                 true
             }
         };
+
         if is_gone {
             return seen.send_modify(|seen| seen.gone += 1);
         }
@@ -162,7 +168,8 @@ async fn converse(
 fn whole(status: u16, headers: &str, body: &str) -> String {
     let length = body.len();
     format!(
-        "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
+        "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\n{headers}\
+         Content-Length: {length}\r\n\r\n{body}"
     )
 }
 
