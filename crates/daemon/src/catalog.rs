@@ -3,13 +3,13 @@
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use utoipa::openapi::{RefOr, Schema, Type, schema::ObjectBuilder};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::ToSchema;
 
-use super::error::ApiError;
-use super::{State, method_not_allowed};
+use super::error::{ApiError, method_not_allowed};
+use super::state::State;
 use prime_agent_set::RecordedAgent;
 use prime_bench::tasks::{self, AnyTask};
+use prime_service::requests::TaskSlug;
 use prime_settings::{CoordinatorAgent, ExecutorAgent, RoleOptions, Settings, VerifierAgent};
 
 pub fn configure(config: &mut web::ServiceConfig) {
@@ -30,18 +30,6 @@ pub fn configure(config: &mut web::ServiceConfig) {
                 .default_service(web::to(|| method_not_allowed("GET"))),
         );
 }
-
-/// The slug of a task; the OpenAPI document enumerates them.
-pub struct TaskSlug;
-
-impl PartialSchema for TaskSlug {
-    fn schema() -> RefOr<Schema> {
-        let slugs = tasks::all().chain(tasks::variants()).map(|task| task.spec().slug);
-        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(slugs)).into()
-    }
-}
-
-impl ToSchema for TaskSlug {}
 
 /// A task of the benchmark.
 #[derive(Debug, Serialize, ToSchema)]

@@ -6,9 +6,10 @@ use actix_web::{HttpResponse, web};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::error::ApiError;
+use super::clock::now_ms;
+use super::error::{ApiError, method_not_allowed};
 use super::journal::node_name;
-use super::{State, method_not_allowed, now_ms};
+use super::state::State;
 use prime_journal::{ClusterStatus, NodeStatus};
 
 pub fn configure(config: &mut web::ServiceConfig) {

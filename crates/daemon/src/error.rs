@@ -277,6 +277,11 @@ impl ResponseError for ApiError {
     }
 }
 
+/// The handler of a route's other methods: responds 405.
+pub(super) async fn method_not_allowed(allowed: &'static str) -> Result<HttpResponse, ApiError> {
+    Err(ApiError::method_not_allowed(allowed))
+}
+
 /// The beginning of a text, with a mark if it is not the whole.
 fn cut(text: &str, chars_max: usize) -> String {
     match text.char_indices().nth(chars_max) {

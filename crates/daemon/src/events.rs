@@ -8,19 +8,18 @@ use std::time::Duration;
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures::{Stream, StreamExt as _, stream};
-use tokio::time::{Instant, interval_at};
 use utoipa::ToSchema;
 
-use super::error::ApiError;
-use super::guard::{Permit, stream_permit};
-use super::runs::{authorized_run, parse_query};
+use super::error::{ApiError, method_not_allowed};
+use super::guard::stream_permit;
+use super::heartbeat::with_heartbeat;
+use super::parameters::parse_query;
+use super::request_context::authorized_run;
+use super::state::State;
 use super::trace_schema::TraceRecord;
 use super::wire::{EventsHeaders, EventsQuery, TraceQuery};
-use super::{State, method_not_allowed};
 use prime_service::runs::{EventBatch, RunError, TraceContent};
 
-/// Time between two heartbeats on a stream without events.
-const HEARTBEAT: Duration = Duration::from_secs(10);
 /// Time between two records on a stream of progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
@@ -75,7 +74,7 @@ enum EventKind {
 }
 
 /// The `event` field of a line.
-pub(super) fn name_of(event: &[u8]) -> &str {
+fn name_of(event: &[u8]) -> &str {
     let rest = event.strip_prefix(br#"{"event":""#).unwrap_or_default();
     let end = rest.iter().position(|byte| *byte == b'"').unwrap_or(0);
     std::str::from_utf8(&rest[..end]).unwrap_or_default()
@@ -89,28 +88,6 @@ fn server_sent(lines: &EventBatch) -> Bytes {
         text.extend_from_slice(b"\n\n");
     }
     text.into()
-}
-
-/// Adds a comment to a stream after each quiet period, so that proxies keep it open. Holds the
-/// permit until its end.
-pub(super) fn with_heartbeat<E>(
-    pieces: impl Stream<Item = Result<Bytes, E>>,
-    permit: Option<Permit>,
-) -> impl Stream<Item = Result<Bytes, E>> {
-    let ticks = interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
-    stream::unfold(
-        (Box::pin(pieces), ticks, permit),
-        |(mut pieces, mut ticks, permit)| async move {
-            tokio::select! {
-                biased;
-                piece = pieces.next() => {
-                    ticks.reset();
-                    piece.map(|piece| (piece, (pieces, ticks, permit)))
-                }
-                _ = ticks.tick() => Some((Ok(Bytes::from_static(b": alive\n\n")), (pieces, ticks, permit))),
-            }
-        },
-    )
 }
 
 /// The last event that the client has, from the header or else from the query.

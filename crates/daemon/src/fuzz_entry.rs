@@ -5,10 +5,10 @@ use actix_web::web::Query;
 
 use super::error::ApiError;
 use super::guard::json;
-use super::resolve::checked;
 use super::try_step::TryRequest;
-use super::wire::{CollectRequest, ForkRequest, ListQuery, ReviewRequest, RunRequest};
+use super::wire::{CollectRequest, ForkRequest, ListQuery, ReviewRequest};
 use super::{openai, verify};
+use prime_service::requests::{CheckedRequest, RunRequest};
 use prime_settings::Settings;
 
 /// Reads a body as each route with a body would, and as the query of the listing; judges what
@@ -18,7 +18,8 @@ use prime_settings::Settings;
 /// The error that each route would respond with.
 pub fn read_as_each_route(settings: &Settings, body: &[u8]) -> [Result<(), ApiError>; 9] {
     [
-        json::<RunRequest>(body).and_then(|request| checked(settings, &request).map(drop)),
+        json::<RunRequest>(body)
+            .and_then(|request| Ok(CheckedRequest::of(settings, &request).map(drop)?)),
         openai::checked(settings, body),
         openai::checked_response(settings, body),
         verify::judged(body, &verify::Abandoned::default()).map(drop),

@@ -3,10 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::clock::now_ms;
+use super::daemon_error::DaemonError;
 use prime_journal::lease::{Effect, Timing};
 use prime_journal::{Cluster, Journal, JournalError, SqliteJournal, SqliteOptions};
 use prime_journal_postgres::{Needs, Notice, OnNotice, PostgresJournal, PostgresOptions};
+use prime_service::app::App;
+use prime_service::metrics::Metrics;
 use prime_service::runs::{Leases, RunError, Runs, needs_of};
+use prime_service::telemetry::Telemetry;
 use prime_settings::Settings;
 
 /// Heartbeats of a lease.
@@ -119,4 +124,15 @@ impl OpenJournal {
             journal.close();
         }
     }
+}
+
+/// Opens the configured journal, and starts what carries out its runs.
+pub(super) fn open_runs(
+    app: App,
+    metrics: Arc<Metrics>,
+    telemetry: Option<Telemetry>,
+) -> Result<(OpenJournal, Arc<Runs>), DaemonError> {
+    let journal = OpenJournal::open(app.settings())?;
+    let runs = Runs::start(Arc::new(app), journal.journal(), now_ms, metrics, telemetry);
+    Ok((journal, runs.map_err(DaemonError::Serve)?))
 }

@@ -11,9 +11,9 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::error::{ApiError, ErrorBody};
-use super::runs::in_background;
-use super::{State, method_not_allowed};
+use super::background::in_background;
+use super::error::{ApiError, ErrorBody, method_not_allowed};
+use super::state::State;
 
 /// Most reports in a list.
 const REPORTS_MAX: usize = 1_000;

@@ -2,10 +2,11 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 
-use super::error::ApiError;
-use super::runs::{owner_filter, parse_query};
+use super::error::{ApiError, method_not_allowed};
+use super::parameters::parse_query;
+use super::request_context::{owner_of, shown_to};
+use super::state::State;
 use super::wire::{SplitInfo, SplitQuery, SplitReport};
-use super::{State, method_not_allowed};
 use prime_agent_set::configured_names;
 use prime_protocol::Role;
 use prime_settings::Settings;
@@ -58,7 +59,7 @@ fn millis(since: &str) -> Result<u64, ApiError> {
 pub async fn show(state: web::Data<State>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let SplitQuery { since } = parse_query(&request)?;
     let since = since.as_deref().map(millis).transpose()?;
-    let comparison = state.runs.comparison(owner_filter(&request), since).await?;
+    let comparison = state.runs.comparison(shown_to(owner_of(&request)), since).await?;
     let (split, is_complete) = (info(state.runs.app().settings()), comparison.is_complete);
     Ok(HttpResponse::Ok().json(SplitReport { split, arms: comparison.arms, is_complete }))
 }

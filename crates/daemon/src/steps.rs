@@ -5,9 +5,10 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::error::{ApiError, ErrorBody};
-use super::runs::{authorized_run, page_limit, parse_query};
-use super::{State, method_not_allowed};
+use super::error::{ApiError, ErrorBody, method_not_allowed};
+use super::parameters::{page_limit, parse_query, step_number};
+use super::request_context::authorized_run;
+use super::state::State;
 use prime_protocol::TurnId;
 use prime_service::runs::{
     FoundStep, RunComparison, RunTree, StepDetail, StepList, TrajectoryShape, Wanted,
@@ -92,13 +93,6 @@ pub struct CompareQuery {
     a: String,
     /// The second run's `id`.
     b: String,
-}
-
-/// Reads the number of a step's event in a path.
-pub(super) fn step_number(text: &str) -> Result<u64, ApiError> {
-    text.parse().map_err(|_| {
-        ApiError::not_found("no_such_step", format!("{text:?} is not the number of an event"))
-    })
 }
 
 /// Reads `ROUND.TRAJECTORY`.

@@ -13,9 +13,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest as _, Sha256};
 
-use super::error::ApiError;
-use super::method_not_allowed;
-use super::openapi::accepts_gzip;
+use super::encodings::accepts_gzip;
+use super::error::{ApiError, method_not_allowed};
 
 /// No inline scripts, no other hosts, no frames, no markup from strings.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \

@@ -5,16 +5,17 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::error::{ApiError, ErrorBody};
+use super::background::in_background;
+use super::error::{ApiError, ErrorBody, method_not_allowed};
 use super::guard::{Body, json};
-use super::resolve::check_overrides;
-use super::runs::{authorized_run, in_background};
-use super::steps::step_number;
-use super::{State, method_not_allowed};
+use super::parameters::step_number;
+use super::request_context::authorized_run;
+use super::state::State;
 use prime_agent_set::Names;
 use prime_protocol::{Opinion, Role, Usage, Verdict};
 use prime_service::app::Overrides;
 use prime_service::app::turn::{Exchange, Exchanges, TriedTurn, TurnInput, try_turn};
+use prime_service::requests::check_overrides;
 use prime_service::runs::{BeforeStep, RunError, decision_name};
 
 pub fn configure(config: &mut web::ServiceConfig) {

@@ -12,8 +12,8 @@ use actix_web::{App, HttpServer, web};
 use super::body::BodyLimits;
 use super::connection_table::RESERVE;
 use super::connections::Connections;
-use super::{Guard, ResponseHead};
-use crate::DaemonError;
+use super::middleware::{Guard, ResponseHead};
+use crate::daemon_error::DaemonError;
 use crate::head_requests::head_as_get;
 use prime_settings::Server;
 

@@ -10,11 +10,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout_at};
 
-use crate::State;
 use crate::error::ApiError;
 use crate::guard::json;
-use crate::runs::{cancel_run, list_runs, owned_run, submit_run};
+use crate::request_context::{owned_run, shown_to};
+use crate::run_calls::{cancel_run, list_runs};
+use crate::state::State;
+use crate::submit::submit_run;
 use crate::verify::verify;
+use prime_service::requests::RequestError;
 use prime_service::runs::RunError;
 
 /// The longest that a call waits for events.
@@ -29,6 +32,12 @@ pub struct ToolError(pub String);
 
 impl From<ApiError> for ToolError {
     fn from(error: ApiError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<RequestError> for ToolError {
+    fn from(error: RequestError) -> Self {
         Self(error.to_string())
     }
 }
@@ -97,7 +106,7 @@ fn body(arguments: &Map<String, Value>) -> Vec<u8> {
 #[async_trait]
 impl Backend for Local {
     async fn verify(&self, request: Map<String, Value>) -> Result<Value, ToolError> {
-        value(verify(&self.state, &self.owner, body(&request).into()).await?)
+        value(verify(&self.state.verify, &self.owner, body(&request).into()).await?)
     }
 
     async fn start(&self, request: Map<String, Value>) -> Result<Value, ToolError> {
@@ -107,8 +116,7 @@ impl Backend for Local {
 
     async fn list(&self, query: Map<String, Value>) -> Result<Value, ToolError> {
         let wanted = json(&body(&query))?;
-        let owner = Some(self.owner.clone()).filter(|owner| !owner.is_empty());
-        value(list_runs(&self.state, owner, wanted).await?)
+        value(list_runs(&self.state, shown_to(self.owner.clone()), wanted).await?)
     }
 
     async fn read(&self, id: &str) -> Result<Value, ToolError> {

@@ -12,10 +12,10 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 
 use super::backend::Local;
 use super::server::Server;
-use crate::error::ApiError;
+use crate::error::{ApiError, method_not_allowed};
 use crate::guard::Body;
-use crate::runs::owner_of;
-use crate::{State, method_not_allowed};
+use crate::request_context::owner_of;
+use crate::state::State;
 
 /// What a response may be; a client that takes only one of them gets the same.
 const ACCEPTED: &str = "application/json, text/event-stream";

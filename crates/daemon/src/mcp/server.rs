@@ -17,8 +17,7 @@ use serde_json::{Map, Value, json};
 use super::backend::{Backend, ToolError, watch};
 use super::tools::Tool;
 use crate::guard::json as from_json;
-use crate::resolve::problem_of;
-use crate::wire::RunRequest;
+use prime_service::requests::{Instance, RunRequest};
 
 /// What a client may tell its model about all tools.
 const INSTRUCTIONS: &str = "PRIME-Bench: 86 algorithmic tasks that are solved one action line at a time, with a verifier \
@@ -101,7 +100,7 @@ fn make_instance(mut arguments: Map<String, Value>) -> Result<Value, ToolError> 
         Some(other) => return Err(ToolError(format!("field `style`: {other} is no string"))),
     };
     let request: RunRequest = read(&arguments)?;
-    let (id, problem) = problem_of(&request)?;
+    let Instance { name: id, problem } = Instance::of(&request)?;
     let spec = problem.spec();
     if !style.suits(spec.category) {
         return Err(ToolError(format!(

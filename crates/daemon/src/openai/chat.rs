@@ -7,9 +7,10 @@ use super::cancel_on_drop::ChatHeaders;
 use super::request::ChatRequest;
 use super::response::{ChatCompletion, ChunkEvent, Head};
 use super::{completion, streaming};
+use crate::clock::now_ms;
 use crate::error::{ApiError, ErrorBody};
 use crate::guard::{Body, json, stream_permit};
-use crate::{State, now_ms};
+use crate::state::State;
 
 /// Solves the problem in the last user message.
 ///

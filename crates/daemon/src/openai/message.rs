@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::request::{Message, Role};
 use crate::error::ApiError;
-use crate::wire::RunRequest;
+use prime_service::requests::RunRequest;
 
 /// Fields of a line of the benchmark that a run request does not have.
 const LINE_FIELDS: [&str; 7] =

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::answer_form::AnswerForm;
-use crate::wire::RunRequest;
+use prime_service::requests::RunRequest;
 
 /// The run that answers in one step, whose line is the answer in this form.
 pub fn run_of(statement: &str, form: &AnswerForm) -> RunRequest {

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use super::answer_form::AnswerForm;
 use super::tools::{Tool, ToolChoice, forced};
 use crate::error::ApiError;
-use crate::wire::RunRequest;
+use prime_service::requests::RunRequest;
 
 /// Most choices per request; each is a run.
 const CHOICES_MAX: u32 = 16;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::answer_form::AnswerForm;
 use super::message::{ChatTask, task_of};
-use super::models::preset_of;
+use super::model_names::preset_of;
 use super::problem::run_of;
 use super::request::ChatRequest;
 use crate::error::ApiError;
-use crate::wire::{BudgetRequest, RunRequest};
 use prime_service::app::Overrides;
+use prime_service::requests::{BudgetRequest, RunRequest};
 use prime_settings::Settings;
 
 /// Seeds have 63 bits.

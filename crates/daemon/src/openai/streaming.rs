@@ -15,8 +15,8 @@ use super::completion::record_of;
 use super::reasoning::ReasoningStream;
 use super::response::{Chunk, Delta, Head, finish_reason};
 use crate::error::ApiError;
-use crate::events::with_heartbeat;
 use crate::guard::Permit;
+use crate::heartbeat::with_heartbeat;
 use prime_protocol::Usage;
 use prime_service::runs::Runs;
 

@@ -10,13 +10,14 @@ use actix_web::{HttpResponse, web};
 use serde_json::Value;
 use utoipa::OpenApi;
 
+use super::error::method_not_allowed;
+use super::state::State;
 use super::{
-    State, catalog, cluster, events, health, http_metrics, method_not_allowed, openai, reload,
-    reports, reviews, runs, split, steps, try_step, verify,
+    catalog, cluster, events, health, http_metrics, openai, reload, reports, reviews, runs, split,
+    steps, try_step, verify,
 };
 pub use json_schema::json_schema;
 use shared_responses::SharedResponses;
-pub(super) use swagger_ui::accepts_gzip;
 
 /// The introduction.
 const DESCRIPTION: &str = "\
@@ -37,7 +38,7 @@ Every error has one shape, `ErrorBody`, and every response a header `X-Request-I
         runs::cancel,
         runs::fork,
         runs::collect,
-        reload::reload,
+        reload::route::reload,
         split::show,
         cluster::show,
         reports::list,
@@ -55,7 +56,7 @@ Every error has one shape, `ErrorBody`, and every response a header `X-Request-I
         try_step::try_agent,
         reviews::list,
         reviews::review,
-        verify::judge,
+        verify::route::judge,
         catalog::list,
         catalog::show,
         catalog::agents,

@@ -10,7 +10,7 @@ use crate::openai::request::{
     ChatRequest, FormatKind, JsonSchemaFormat, Message, ResponseFormat, Role,
 };
 use crate::openai::tools::{Function, Tool};
-use crate::wire::RunRequest;
+use prime_service::requests::RunRequest;
 
 /// A request for a response.
 #[derive(Clone, Debug, Deserialize, ToSchema)]

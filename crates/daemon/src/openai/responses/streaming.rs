@@ -12,8 +12,8 @@ use super::response::{
     ModelResponse, Outcome, OutputContent, OutputItem, ResponseStatus, Template,
 };
 use crate::error::ApiError;
-use crate::events::with_heartbeat;
 use crate::guard::Permit;
+use crate::heartbeat::with_heartbeat;
 use crate::openai::accept::AcceptedRun;
 use crate::openai::completion::ended;
 use prime_service::runs::Runs;
