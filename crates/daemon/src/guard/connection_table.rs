@@ -1,7 +1,7 @@
-//! Admits connections: so many in all and of one client address. One beyond takes the place of the
-//! connection that has been idle longest; if none is idle, it goes to a reserve, on which only
-//! `/livez` and `/readyz` are answered. Any other request there looks for a place once more: of a
-//! burst, many connections were idle before their requests had been read.
+//! Admits connections up to two limits: in all, and from one client address. A connection beyond
+//! them takes the place of the one that has been idle longest; if none is idle, it goes to a
+//! reserve, on which only `/livez` and `/readyz` are answered. Any other request there looks for a
+//! place once more: in a burst, many connections count as idle until their requests are read.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -19,12 +19,12 @@ use prime_settings::Server;
 
 /// Connections that the server accepts beyond `server.connections_max`.
 pub const RESERVE: usize = 64;
-/// Connections of the reserve from which on a further one ends the one that has been idle longest.
-/// The other half is for those that are being closed.
+/// Size of the reserve at which a further connection ends the one that has been idle longest. The
+/// other half is for those that are being closed.
 const RESERVE_IN_USE: usize = RESERVE / 2;
-/// Of a connection that is in use.
+/// `idle_since` of a connection that is in use.
 const IN_USE: u64 = 0;
-/// Of a connection that makes room before any idle one.
+/// `idle_since` of a connection that makes room before any idle one: less than every tick.
 const DISPENSABLE: u64 = 1;
 
 /// How many connections may be open.
@@ -37,6 +37,7 @@ pub struct ConnectionCounts {
 impl From<&Server> for ConnectionCounts {
     fn from(server: &Server) -> Self {
         let (all, of_address) = (server.connections_max, server.address_connections_max);
+        // A single address may have three quarters, so that it cannot keep out all others.
         let of_address = if of_address == 0 { (all * 3).div_ceil(4) } else { of_address };
         Self { all_max: all as usize, address_max: of_address as usize }
     }
@@ -45,9 +46,9 @@ impl From<&Server> for ConnectionCounts {
 /// Why a connection is in the reserve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Excess {
-    /// So many connections are open.
+    /// This many connections are open, the most in all.
     All(usize),
-    /// So many connections of its address are open.
+    /// This many connections of its address are open, the most of one.
     OfAddress(usize),
 }
 
@@ -124,6 +125,8 @@ impl Entries {
             let since = entry.socket.idle_since.load(Ordering::Acquire);
             (since != IN_USE).then_some((since, *id))
         });
+
+        // A heap and not a sort: usually the first candidate will do.
         let mut idle: BinaryHeap<_> = idle.map(Reverse).collect();
         let ended = loop {
             let Some(Reverse((since, id))) = idle.pop() else { return false };
@@ -135,6 +138,7 @@ impl Entries {
                 break id;
             }
         };
+
         if let Some(entry) = self.remove(ended) {
             entry.socket.shut_down();
         }
@@ -195,19 +199,23 @@ impl ConnectionTable {
 
     /// Admits a connection. It is idle.
     pub fn admit(self: &Arc<Self>, fd: OwnedFd, address: Option<IpAddr>) -> Place {
+        // Of IPv6, a whole network counts as one address.
         let address = address.map(network_of);
         let socket = Arc::new(Socket { fd, idle_since: AtomicU64::new(IN_USE) });
+
         let mut entries = self.entries();
         let excess = entries.find_place(self.counts, address);
         if excess.is_some() && entries.reserve >= RESERVE_IN_USE {
             entries.end_idle(|entry| entry.is_reserve);
         }
+
         entries.last_id += 1;
         let id = entries.last_id;
         entries.insert(
             id,
             Entry { address, is_reserve: excess.is_some(), socket: Arc::clone(&socket) },
         );
+        // Until here it counted as in use, so that no other thread could end it.
         drop(entries);
         let place = Place { table: Arc::clone(self), id, excess: Cell::new(excess), socket };
         place.set_idle();
@@ -232,12 +240,14 @@ impl Place {
     /// Leaves the reserve if there is room now. Returns why it cannot.
     pub fn leave_reserve(&self) -> Option<Excess> {
         self.excess.get()?;
+
         let mut entries = self.table.entries();
-        // Not there if a further connection in the reserve has ended it, although its request was
-        // read: it stays refused.
+        // Missing if a further connection in the reserve has ended this one although its request
+        // was read: it stays refused.
         let Some(address) = entries.open.get(&self.id).map(|entry| entry.address) else {
             return self.excess.get();
         };
+
         let excess = entries.find_place(self.table.counts, address);
         if excess.is_none()
             && let Some(entry) = entries.remove(self.id)
@@ -300,6 +310,7 @@ mod tests {
         first[0].0.set_in_use();
         first[1].0.set_in_use();
         first[1].0.set_idle();
+
         let next = connect(&table, ONE);
         assert_eq!(next.0.excess(), None);
         assert_eq!(

@@ -1,5 +1,4 @@
-//! The middleware that admits requests and completes responses, in the order of the module's
-//! list.
+//! The middleware that admits requests and completes responses, in the order that the module lists.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -33,8 +32,8 @@ use prime_settings::Server;
 /// Paths without key and limits: monitoring must always get a response.
 pub const OPEN: [&str; 2] = ["/livez", "/readyz"];
 
-/// Whether a path is that of the studio's files, which contain nothing of anybody: a browser sends
-/// no key when it loads a page. What the page then asks for needs one.
+/// Whether a path is that of the studio's files, which are the same for everybody. What the page
+/// then asks for needs a key.
 fn is_studio(path: &str) -> bool {
     path == "/studio" || path.starts_with("/studio/")
 }
@@ -54,7 +53,7 @@ pub struct ResponseHead<'a> {
     pub seconds: f64,
 }
 
-/// Called with every response.
+/// What is called with every response.
 type Measure = Box<dyn Fn(&ResponseHead<'_>) + Send + Sync>;
 
 /// Shared by all workers.
@@ -64,7 +63,7 @@ struct Rules {
     keys: Keys,
     failed: FailedKeys,
     anonymous: Arc<Limits>,
-    /// In the order of the keys.
+    /// The limits of each key, in the order of `keys`.
     of_keys: Vec<Arc<Limits>>,
 }
 
@@ -100,11 +99,13 @@ impl Rules {
     /// Admits a request. Returns its owner, and the permit that it holds.
     fn admit(&self, request: &ServiceRequest) -> Result<(Owner, Option<Permit>), ApiError> {
         let head = request.head();
+        // A connection in the reserve is for probes alone.
         if !OPEN.contains(&request.path())
             && let Some(connection) = request.conn_data::<Rc<Connection>>()
         {
             connection.check_place()?;
         }
+
         self.heads.check(head)?;
         if self.keys.is_empty() {
             check_local(head)?;
@@ -112,15 +113,18 @@ impl Rules {
         if OPEN.contains(&request.path()) {
             return Ok((self.prober(head), None));
         }
+        // A browser sends no key when it loads a page.
         if !self.keys.is_empty() && is_studio(request.path()) {
             return Ok((self.prober(head), None));
         }
+
         let limits = if self.keys.is_empty() {
             &self.anonymous
         } else {
             &self.of_keys[self.keys.authenticate(&head.headers)?]
         };
         let permit = limits.enter()?;
+        // For `stream_permit`: a handler that streams enters another limit of the same owner.
         request.extensions_mut().insert(Arc::clone(limits));
         Ok((limits.owner().clone(), Some(permit)))
     }
@@ -142,7 +146,7 @@ where
     }
 }
 
-/// A service behind the guard.
+/// A service that the guard protects.
 pub struct GuardService<S> {
     service: Rc<S>,
     rules: Arc<Rules>,
@@ -165,11 +169,14 @@ where
         let span = tracing::info_span!("request", id = id.as_str(), method = %request.method(), path = request.path());
         let arrived = Instant::now();
         let exchange = Exchange::begin(request.conn_data::<Rc<Connection>>());
+
         async move {
             let (owner, permit) = match rules.admit(&request) {
                 Ok(admitted) => admitted,
                 Err(error) => {
                     if error.kind() == ErrorKind::AuthenticationError {
+                        // The delay holds the connection, so it is the first to make room for
+                        // others.
                         let address = request.peer_addr().map(|address| address.ip());
                         let delay = rules.failed.note(address, &error);
                         if !delay.is_zero() {
@@ -180,6 +187,7 @@ where
                     } else {
                         tracing::info!(code = error.code(), "refused: {error}");
                     }
+
                     let pattern = request.match_pattern();
                     (rules.measure)(&ResponseHead {
                         pattern: pattern.as_deref(),
@@ -195,11 +203,13 @@ where
                     )));
                 }
             };
+
             request.extensions_mut().insert(owner);
             request.extensions_mut().insert(id.clone());
             // In a block, so that a panic before the first await is caught as well.
             let handled =
                 AssertUnwindSafe(async { service.call(request).await }).catch_unwind().await;
+
             let error = match handled {
                 Ok(Ok(response)) => {
                     let pattern = response.request().match_pattern();
@@ -216,6 +226,7 @@ where
                 Ok(Err(error)) => error,
                 Err(panic) => panicked(panic.as_ref(), &id).into(),
             };
+
             // The request was consumed, so the response travels in an error.
             let response = as_api_error(error.error_response(), Some(ApiError::foreign(&error)));
             Err(InternalError::from_response(error, prepare(response, &id, exchange, permit))
@@ -249,6 +260,7 @@ fn finish<B: MessageBody + 'static>(
     let foreign =
         response.error().map(ApiError::foreign).or_else(|| ApiError::bare(response.status()));
     let response = as_api_error(response, foreign);
+
     tracing::debug!(status = response.status().as_u16(), "answered");
     ServiceResponse::new(request, prepare(response, id, exchange, permit))
 }
@@ -264,9 +276,11 @@ fn prepare(
         if exchange.is_in_reserve() {
             head.set_connection_type(ConnectionType::Close);
         }
+        // Also where actix-web or a handler decided so.
         if head.connection_type() == ConnectionType::Close {
             exchange.ends_connection();
         }
+
         add_headers(head.headers_mut(), id);
         BoxBody::new(GuardedBody::new(body, exchange, permit))
     })
