@@ -54,8 +54,8 @@ fn key_of_choice(key: &IdempotencyKey, index: usize) -> IdempotencyKey {
     IdempotencyKey { key: text, fingerprint: key.fingerprint }
 }
 
-/// Accepts all runs, or cancels those already accepted; with a key they go on, for the request that
-/// comes again.
+/// Accepts all runs, or cancels those already accepted; with a key they continue, for the request
+/// that comes again.
 async fn accept_all(
     runs: Arc<Runs>,
     owner: String,
@@ -72,6 +72,8 @@ async fn accept_all(
             Ok(run) => accepted
                 .push(AcceptedRun { run: CancelOnDrop::new(&runs, run.record, is_kept), expected }),
             Err(error) => {
+                // Only without a key: with one, the client repeats the request and gets these runs
+                // again.
                 if key.is_none() {
                     accepted.iter_mut().for_each(|accepted| accepted.run.force());
                 }
@@ -79,6 +81,7 @@ async fn accept_all(
             }
         }
     }
+
     Ok(accepted)
 }
 
@@ -94,10 +97,12 @@ pub async fn accept(
     chat: ChatRequest,
 ) -> Result<Vec<AcceptedRun>, ApiError> {
     let key = key_of(request.headers(), body)?;
-    // Whoever sends a key may come back, here or at another node.
+    // A client that sends a key may come back, here or at another node.
     let is_kept = is_kept(request)?.unwrap_or(key.is_some());
+
     let runs = Arc::clone(&state.runs);
     let owner = owner_of(request);
+
     let resolved =
         resolve_if_room(state, &owner, key.as_ref(), move |app| runs_of(app, &chat)).await?;
     Ok(runs.run_detached(accept_all(Arc::clone(&runs), owner, key, resolved, is_kept)).await?)

@@ -41,7 +41,7 @@ fn invalid(field: &str, error: &ProblemError) -> ApiError {
     ApiError::bad_field(field, format!("{}; {}", error.problem, error.remedy))
 }
 
-/// The schema with its references below `pointer`, where it will stand in another one.
+/// The schema with its references moved below `pointer`, where it will be part of another one.
 fn rebased(schema: &Value, pointer: &str) -> Value {
     match schema {
         Value::Array(values) => values.iter().map(|value| rebased(value, pointer)).collect(),
@@ -63,7 +63,7 @@ fn rebased(schema: &Value, pointer: &str) -> Value {
 impl AnswerForm {
     pub const TEXT: Self = Self(Form::Text);
 
-    /// JSON that follows a schema, which `field` of the request has.
+    /// JSON that follows a schema, which is in the request's `field`.
     ///
     /// # Errors
     /// 400: it is not a schema.
@@ -83,11 +83,13 @@ impl AnswerForm {
                 .parameters
                 .clone()
                 .map_or_else(|| json!({"type": "object"}), Value::Object);
+
             let check =
                 Schema::read(&field, &parameters).map_err(|error| invalid(&field, &error))?;
             let description = function.description.clone().unwrap_or_default();
             Ok(Callable { name: function.name.clone(), description, parameters, check })
         };
+
         functions
             .iter()
             .map(callable)
@@ -121,13 +123,14 @@ impl AnswerForm {
         }
     }
 
-    /// What a problem in words must say besides, so that its answer is a call.
+    /// What the statement of a problem in words needs in addition, so that its answer is a call.
     pub fn instructions(&self) -> Option<String> {
         let Form::Call(functions) = &self.0 else { return None };
         let described = functions.iter().map(|function| match function.description.as_str() {
             "" => format!("`{}`", function.name),
             description => format!("`{}`: {description}", function.name),
         });
+
         let described = described.collect::<Vec<_>>().join("\n");
         Some(if functions.len() == 1 {
             format!("The answer is the arguments of a call of this function, as JSON:\n{described}")
@@ -162,11 +165,14 @@ impl AnswerForm {
                 let named = functions
                     .iter()
                     .find(|function| functions.len() > 1 && answer["name"] == function.name);
+
                 if let Some(called) =
                     named.and_then(|function| call(function, answer.get("arguments")?).ok())
                 {
                     return Ok(called);
                 }
+                // An answer that names no function may be the arguments alone. Of several reasons,
+                // the last is told.
                 let mut refused = Err("there is no function".to_owned());
                 for function in functions {
                     match call(function, answer) {

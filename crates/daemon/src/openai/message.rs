@@ -35,6 +35,7 @@ fn text_of(index: usize, message: &Message) -> Result<String, ApiError> {
             format!("{detail}; give a text or a list of {{\"type\": \"text\"}} parts"),
         )
     };
+
     match &message.content {
         Some(Value::String(text)) => Ok(text.clone()),
         Some(Value::Array(parts)) => {
@@ -69,13 +70,16 @@ pub fn task_of(messages: &[Message]) -> Result<(ChatTask, String), ApiError> {
     let last = last_of_user(messages)?;
     let source = content_of(last);
     let text = text_of(last, &messages[last])?;
+
     if text.trim().is_empty() {
         return Err(ApiError::bad_field(&source, "is empty, but must have the problem to solve"));
     }
+
     if let Some(object) = object_in(&text).map_err(|detail| ApiError::bad_field(&source, detail))? {
         let request = request_of(object).map_err(|detail| ApiError::bad_field(&source, detail))?;
         return Ok((ChatTask::Run(Box::new(request)), source));
     }
+    // Prose: what the system's messages say belongs to the problem.
     let mut words = Vec::new();
     for (index, message) in messages[..last].iter().enumerate() {
         if matches!(message.role, Role::System | Role::Developer) {
@@ -94,6 +98,7 @@ fn object_in(text: &str) -> Result<Option<Map<String, Value>>, String> {
         }
         _ => None,
     };
+
     match serde_json::from_str(text) {
         Ok(value) => return Ok(named(value)),
         // Malformed JSON, not prose.
@@ -105,6 +110,8 @@ fn object_in(text: &str) -> Result<Option<Map<String, Value>>, String> {
         }
         Err(_) => {}
     }
+    // Not the whole text, so perhaps a fence in prose. A fence that holds something else does not
+    // end the search.
     let mut rest = text;
     while let Some((_, fence)) = rest.split_once("```json") {
         rest = fence;
@@ -134,6 +141,7 @@ fn request_of(object: Map<String, Value>) -> Result<RunRequest, String> {
             ..RunRequest::default()
         });
     }
+
     serde_path_to_error::deserialize(Value::Object(object)).map_err(|error| {
         let path = error.path().to_string();
         format!("`{path}` of the JSON object in it: {}", error.into_inner())

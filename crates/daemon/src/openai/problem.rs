@@ -9,10 +9,13 @@ use prime_service::requests::RunRequest;
 pub fn run_of(statement: &str, form: &AnswerForm) -> RunRequest {
     let instructions =
         form.instructions().map(|instructions| format!("\n\n{instructions}")).unwrap_or_default();
+
     let mut problem = json!({ "statement": format!("{statement}{instructions}"), "input": {}, "steps": "single" });
+    // Without a schema, the answer is any text.
     if let Some(schema) = form.schema() {
         problem["answer"] = json!({ "schema": schema });
     }
+
     RunRequest { problem: Some(problem), ..RunRequest::default() }
 }
 

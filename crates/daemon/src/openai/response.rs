@@ -21,7 +21,7 @@ pub struct ChatCompletion {
     /// The hash of the daemon's configuration.
     pub system_fingerprint: String,
     pub choices: Vec<Choice>,
-    /// Of all choices.
+    /// The tokens of all choices.
     pub usage: TokenUsage,
     /// The run of the first choice.
     pub prime: RunInfo,
@@ -89,19 +89,19 @@ pub enum FinishReason {
 /// The record of a run, without its answer.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct RunInfo {
-    /// For `GET /v1/runs/{id}`.
+    /// The run's `id`, for `GET /v1/runs/{id}`.
     pub run: String,
     pub status: Status,
     /// Whether the verifier accepted every step as clean.
     pub verified: bool,
-    /// What that is worth; left out if the answer is not verified.
+    /// What the verification is worth; left out if the answer is not verified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
     pub verifier: String,
     /// The kinds of constraints that were evaluated, or that a program's owner says it checks. A
     /// model's opinion is none.
     pub checked_kinds: Vec<Kind>,
-    /// The name of what ended the run.
+    /// What ended the run.
     pub outcome: Option<String>,
     pub votes: Vec<Ballot>,
     /// Votes of the winner over the trajectories of its round, 0 to 1.

@@ -157,6 +157,7 @@ impl ResponsesRequest {
         let instructions = instructions
             .map(|text| Message { role: Role::System, content: Some(text.clone().into()) })
             .into_iter();
+
         let items = match &self.input {
             Value::String(text) => {
                 let message = Message { role: Role::User, content: Some(text.clone().into()) };
@@ -165,6 +166,7 @@ impl ResponsesRequest {
             Value::Array(items) => items.iter().enumerate(),
             _ => return Err(ApiError::bad_field("input", "must be a text or a list of messages")),
         };
+
         let mut messages: Vec<_> = instructions.collect();
         for (place, item) in items {
             let role = match item.get("role") {
@@ -177,14 +179,17 @@ impl ResponsesRequest {
                     return Err(ApiError::bad_field(&format!("input[{place}]"), message));
                 }
             };
+
             let role = serde_json::from_value(role.clone())
                 .map_err(|error| ApiError::bad_field(&format!("input[{place}].role"), error))?;
+
             let content = item.get("content").map(|content| match content {
                 Value::Array(parts) => parts.iter().map(part).collect(),
                 content => content.clone(),
             });
             messages.push(Message { role, content });
         }
+
         Ok(messages)
     }
 
@@ -203,11 +208,13 @@ impl ResponsesRequest {
                 return Err(ApiError::bad_field(field, message));
             }
         }
+
         if self.background.as_ref().is_some_and(|background| *background != false) {
             let message =
                 "nothing is stored here: leave it out, or submit the run with POST /v1/runs";
             return Err(ApiError::bad_field("background", message));
         }
+
         let tool = |tool: ResponseTool| Tool {
             kind: tool.kind,
             function: tool.name.map(|name| Function {
@@ -220,7 +227,9 @@ impl ResponsesRequest {
             Some(name) => json!({"type": choice["type"], "function": {"name": name}}),
             None => choice.clone(),
         });
+
         let format = self.text.as_ref().and_then(|text| text.format.clone());
+
         Ok(ChatRequest {
             model: self.model.clone(),
             messages: self.messages()?,
