@@ -167,10 +167,12 @@ fn fields(list: &[(&str, &str)]) -> Vec<FieldInfo> {
 
 fn task_page(task: &dyn AnyTask) -> TaskPage {
     let page = task.spec().page;
+
     let text = |text: &str| text.trim().to_owned();
     let tasks::WorkedExample { input, start, steps, steps_total, answer } =
         tasks::worked_example(task, STEPS_SHOWN);
     let steps = steps.into_iter().map(|(line, state)| ExampleStep { line, state }).collect();
+
     TaskPage {
         task: info(task),
         problem: text(page.problem),
@@ -242,6 +244,7 @@ pub async fn agents(state: web::Data<State>) -> HttpResponse {
     let app = state.runs.app();
     let settings = app.settings();
     let server = &settings.server;
+
     let mut agents = Vec::new();
     list_role::<ExecutorAgent>(settings, &server.allow_executors, &mut agents);
     list_role::<VerifierAgent>(settings, &server.allow_verifiers, &mut agents);

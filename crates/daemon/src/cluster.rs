@@ -99,6 +99,7 @@ impl From<ClusterStatus> for ClusterReport {
         let ClusterStatus { nodes, open_runs, waiting_runs, oldest_waiting_ms, blocked } = status;
         let missing: BTreeSet<_> =
             blocked.iter().flat_map(|run| run.missing.iter().cloned()).collect();
+
         let nodes = nodes.into_iter().map(ClusterNode::from).collect();
         Self {
             shared: true,
@@ -114,6 +115,7 @@ impl From<ClusterStatus> for ClusterReport {
 
 /// A daemon with a journal of its own.
 fn alone(state: &State) -> ClusterReport {
+    // Alone, it holds every open run, so none can wait or be blocked.
     let held = state.runs.open_runs() as u64;
     let node = ClusterNode {
         id: None,
@@ -127,6 +129,7 @@ fn alone(state: &State) -> ClusterReport {
         lag_ms: None,
         agents: state.runs.app().needs_met(&[]),
     };
+
     ClusterReport {
         shared: false,
         nodes: vec![node],

@@ -90,6 +90,7 @@ impl ApiError {
     /// The same error about another field, from which the one named was made.
     #[must_use]
     pub fn moved_to(mut self, field: &str) -> Self {
+        // A message that names its field in other words stays as it is.
         if let Some(old) = self.field.replace(field.to_owned())
             && let Some(rest) = self.message.strip_prefix(&format!("field `{old}`: "))
         {
@@ -247,6 +248,7 @@ impl ApiError {
 
     /// The body of the response, also sent within a stream whose head is gone.
     pub fn body(&self) -> ErrorBody {
+        // Cut only here: conversions on the way need the whole message.
         let (message, code) = (cut(&self.message, MESSAGE_CHARS_MAX), self.code.to_owned());
         let field = self.field.as_deref().map(|field| cut(field, FIELD_CHARS_MAX));
         let param = field.clone();
@@ -261,18 +263,23 @@ impl ResponseError for ApiError {
 
     fn error_response(&self) -> HttpResponse {
         let mut response = HttpResponse::build(self.status);
+
         if let Some(seconds) = self.retry_after {
             response.insert_header((header::RETRY_AFTER, seconds.to_string()));
         }
+
         if let Some(allow) = &self.allow {
             response.insert_header((header::ALLOW, allow.clone()));
         }
+
         if self.status == StatusCode::UNAUTHORIZED {
             response.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
         }
+        // The rest of the request is still to come, and cannot be told from the next one.
         if matches!(self.status, StatusCode::REQUEST_TIMEOUT | StatusCode::PAYLOAD_TOO_LARGE) {
             response.force_close();
         }
+
         response.json(self.body())
     }
 }

@@ -134,6 +134,7 @@ pub async fn events(
     let id = id.into_inner();
     authorized_run(&state, &request, &id).await?;
     let permit = stream_permit(&request)?;
+    // Whether the result may follow depends on the last event that was sent.
     let sent_seq = Rc::new(Cell::new(after));
     let seen = Rc::clone(&sent_seq);
     let lines = state.runs.events(&id, after, true).map(move |lines| {
@@ -142,6 +143,7 @@ pub async fn events(
             server_sent(&lines)
         })
     });
+
     let runs = std::sync::Arc::clone(&state.runs);
     let result = stream::once(async move {
         let (_, record) = runs.get(&id).await?;
@@ -154,6 +156,7 @@ pub async fn events(
         Ok::<_, RunError>(format!("event: result\ndata: {text}\n\n").into())
     })
     .filter(|piece| std::future::ready(!piece.as_ref().is_ok_and(Bytes::is_empty)));
+
     Ok(sent(with_heartbeat(lines.chain(result), permit)))
 }
 
@@ -188,7 +191,9 @@ pub async fn progress(
     let id = id.into_inner();
     authorized_run(&state, &request, &id).await?;
     let permit = stream_permit(&request)?;
+
     let start = (std::sync::Arc::clone(&state.runs), id, None::<u64>, false);
+    // The first record comes at once, the others after a pause in which something has changed.
     let records = stream::try_unfold(start, move |(runs, id, seen, is_over)| async move {
         if is_over {
             return Ok(None);
@@ -200,9 +205,11 @@ pub async fn progress(
                 return Ok(None);
             }
         }
+
         let (_, record) = runs.get(&id).await?;
         let text = serde_json::to_string(&record).expect("invariant: records serialise");
         let piece = Bytes::from(format!("id: {}\nevent: record\ndata: {text}\n\n", record.events));
+        // A client that reconnects waits for what it has not seen.
         let next = (runs, id, Some(record.events.max(after)), record.status.is_over());
         Ok::<_, RunError>(Some((piece, next)))
     });

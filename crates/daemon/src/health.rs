@@ -10,7 +10,7 @@ use super::readiness::{Checked, EngineHealth};
 use super::request_context::rights_of;
 use super::state::State;
 
-/// Instead of the reason, which may name files, for whoever has no key.
+/// What requests without a key get instead of the reason, which may name files.
 const WITHHELD: &str = "the reason is in the daemon's log, and here for requests with a key";
 
 pub fn configure(config: &mut web::ServiceConfig) {
@@ -87,17 +87,23 @@ pub async fn readyz(state: web::Data<State>, request: HttpRequest) -> HttpRespon
     let app = runs.app();
     let (live, open) = (runs.open_runs(), runs.open_runs_of_all());
     let limit = app.settings().server.queue_max;
+
     let Checked { failure, mut engines } = state.checks.latest(runs).await;
-    // What was found out since by writing counts at once.
+
+    // A write that failed since the check counts at once.
     let mut failure = failure.or_else(|| runs.journal_failure());
+
     let ready = failure.is_none()
         && !runs.is_draining()
         && open < limit as usize
         && engines.iter().all(|engine| engine.ready);
+
     if rights_of(&request) == Rights::Stranger {
+        // Only the reasons: whether the daemon is ready is for everybody.
         let failures = engines.iter_mut().map(|engine| &mut engine.failure).chain([&mut failure]);
         failures.flatten().for_each(|reason| WITHHELD.clone_into(reason));
     }
+
     let asked = app.settings().agents.executor.engine.all();
     let body = Readiness {
         ready,
@@ -110,6 +116,7 @@ pub async fn readyz(state: web::Data<State>, request: HttpRequest) -> HttpRespon
         engine: engines.iter().find(|engine| Some(&engine.name) == asked.first()).cloned(),
         engines,
     };
+
     if ready {
         HttpResponse::Ok().json(body)
     } else {

@@ -12,7 +12,7 @@ use super::latest_check::LatestCheck;
 use prime_engine::{Engine, Format, Request, Sampling};
 use prime_service::runs::Runs;
 
-/// Longest write to the journal, and longest token of an engine, of a daemon that is ready.
+/// Most time that a write to the journal and a token of an engine take in a daemon that is ready.
 const PROBE: Duration = Duration::from_millis(800);
 /// How long a check of the journal and the engines counts. However many ask, they are checked no
 /// more often.
@@ -38,12 +38,15 @@ pub struct EngineHealth {
 /// Whether an engine decodes: it did recently, or does now.
 async fn decodes(engine: &Engine) -> bool {
     let status = engine.status();
+    // Its worker starts with the next turn; a probe would start it for nothing.
     if status.idle {
         return true;
     }
+    // A recent decode proves enough, and a worker that is down cannot give one.
     if !status.ready || status.last_decode_ms_ago.is_some_and(|ago| ago < RECENT_MS) {
         return status.ready;
     }
+
     let token = Request {
         prompt: " ".to_owned(),
         format: Format::Raw,
@@ -57,6 +60,7 @@ async fn decodes(engine: &Engine) -> bool {
         ignore_end: false,
         group: 0,
     };
+
     timeout(PROBE, engine.generate(token)).await.is_ok_and(|decoded| decoded.is_ok())
 }
 
@@ -85,12 +89,15 @@ pub struct Checked {
 async fn check(runs: &Runs) -> Checked {
     let engines = runs.app().engines();
     let engines = join_all(engines.values().map(engine_health));
+    // At the same time, so that a probe takes no longer than the slowest part.
     let (probed, engines) = tokio::join!(timeout(PROBE, runs.probe()), engines);
+
     let failure = match probed {
         Ok(Ok(())) => None,
         Ok(Err(reason)) => Some(reason),
         Err(_) => Some(format!("no write succeeded within {} ms", PROBE.as_millis())),
     };
+
     Checked { failure, engines }
 }
 

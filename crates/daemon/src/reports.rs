@@ -19,13 +19,13 @@ use super::state::State;
 const REPORTS_MAX: usize = 1_000;
 /// Most folders and files that are looked at for a list.
 const ENTRIES_MAX: usize = 100_000;
-/// A report lies at most so many folders deep.
+/// Maximum folder depth of a report.
 const DEPTH_MAX: usize = 3;
-/// What studies and load tests write; other files of the folder are nobody's business.
+/// The types of files that studies and load tests write; no others in the folder are served.
 const EXTENSIONS: [&str; 10] =
     ["html", "svg", "csv", "md", "tex", "json", "jsonl", "parquet", "hlog", "toml"];
-/// Reports have their styles and scripts inline. The sandbox gives them an origin of their own:
-/// whoever wrote them, they cannot use the studio's key or the API, or load anything.
+/// Reports have their styles and scripts inline. The sandbox gives them an origin of their own: no
+/// matter who wrote them, they cannot use the studio's key or the API, or load anything.
 const POLICY: &str = "sandbox allow-scripts allow-downloads allow-popups; default-src 'none'; script-src 'unsafe-inline'; \
      style-src 'unsafe-inline'; img-src data:; form-action 'none'; frame-ancestors 'none'; base-uri 'none'";
 

@@ -70,10 +70,12 @@ pub async fn review(
         let message = format!("has {} bytes; give at most {NOTE_BYTES_MAX}", note.len());
         return Err(ApiError::bad_field("note", message));
     }
+
     authorized_run(&state, &request, &id).await?;
     let by = Some(owner_of(&request))
         .filter(|owner| !owner.is_empty())
         .unwrap_or_else(|| LOCAL.to_owned());
+
     let step = state.runs.review(&id, seq, verdict, note, by).await?;
     Ok(HttpResponse::Ok().json(step))
 }

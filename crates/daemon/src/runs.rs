@@ -81,10 +81,13 @@ pub async fn submit(
     let wanted: RunRequest = json(&body.0)?;
     let traceparent = traceparent_of(request.headers());
     let accepted = submit_run(&state, &owner_of(&request), key, traceparent, wanted).await?;
+
     let mut response = if accepted.is_new { HttpResponse::Accepted() } else { HttpResponse::Ok() };
     if !accepted.is_new {
+        // Tells a client that its request was not executed again.
         response.insert_header(("Idempotency-Replayed", "true"));
     }
+
     Ok(response
         .insert_header(("Location", format!("/v1/runs/{}", accepted.record.id)))
         .json(accepted.record))
@@ -116,13 +119,16 @@ pub async fn collect(
 ) -> Result<HttpResponse, ApiError> {
     let wanted: Option<CollectRequest> = if body.0.is_empty() { None } else { json(&body.0)? };
     let wanted = wanted.unwrap_or_default();
+
     if let Some(days) = wanted.older_than_days.filter(|days| *days > DAYS_MAX) {
         return Err(ApiError::bad_field(
             "older_than_days",
             format!("is {days}; give 0 to {DAYS_MAX}"),
         ));
     }
+    // An admin cleans up for all keys, so without an owner.
     let owner = (rights_of(&request) < Rights::Admin).then(|| owner_of(&request));
+
     let cleanup = match wanted {
         CollectRequest { older_than_days: None, bytes_max: None } => {
             state.runs.configured_cleanup(owner)
@@ -131,6 +137,7 @@ pub async fn collect(
             Cleanup { owner, older_than_days, bytes_max }
         }
     };
+
     let Removed { runs, events, bytes, .. } = state.runs.collect(cleanup).await?;
     Ok(HttpResponse::Ok().json(Collected { runs, events, bytes }))
 }
@@ -189,6 +196,7 @@ pub async fn fork(
     let ForkQuery { seq, seed } = parse_query(&request)?;
     let wanted: Option<ForkRequest> = if body.0.is_empty() { None } else { json(&body.0)? };
     authorized_run(&state, &request, &id).await?;
+
     let chosen = wanted.unwrap_or_default().agents;
     let spec = if chosen == Overrides::default() {
         None

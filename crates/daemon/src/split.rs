@@ -28,6 +28,7 @@ fn info(settings: &Settings) -> Option<SplitInfo> {
         Role::Verifier => names.verifier,
         Role::Coordinator => names.coordinator,
     };
+
     let is_on = !split.other.is_empty();
     is_on.then(|| SplitInfo {
         role: split.role,
@@ -60,6 +61,7 @@ pub async fn show(state: web::Data<State>, request: HttpRequest) -> Result<HttpR
     let SplitQuery { since } = parse_query(&request)?;
     let since = since.as_deref().map(millis).transpose()?;
     let comparison = state.runs.comparison(shown_to(owner_of(&request)), since).await?;
+
     let (split, is_complete) = (info(state.runs.app().settings()), comparison.is_complete);
     Ok(HttpResponse::Ok().json(SplitReport { split, arms: comparison.arms, is_complete }))
 }

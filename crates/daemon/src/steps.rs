@@ -97,12 +97,15 @@ pub struct CompareQuery {
 
 /// Reads `ROUND.TRAJECTORY`.
 fn turn_of(text: &str) -> Result<TurnId, ApiError> {
+    // `parse` alone would accept a sign.
     let number = |text: &str| {
         text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
     };
+
     let read = text.split_once('.').and_then(|(round, trajectory)| {
         Some(TurnId { round: number(round)?, trajectory: number(trajectory)? })
     });
+
     read.ok_or_else(|| {
         ApiError::bad_field("trajectory", "must be a round and a trajectory, as `1.0`")
     })
@@ -146,6 +149,7 @@ pub async fn shape(
     if !(1..=CELLS_MAX).contains(&cells) {
         return Err(ApiError::bad_field("cells", format!("is {cells}; give 1 to {CELLS_MAX}")));
     }
+
     authorized_run(&state, &request, &id).await?;
     let range = (from.unwrap_or(0), to.unwrap_or(u64::MAX));
     Ok(HttpResponse::Ok().json(state.runs.shape(&id, turn, range, cells as usize).await?))
@@ -167,6 +171,7 @@ pub async fn list(
     let StepsQuery { trajectory, from, after, limit } = parse_query(&request)?;
     let limit = page_limit(limit)? as usize;
     let turn = trajectory.as_deref().map(turn_of).transpose()?;
+
     match (turn, from, after) {
         (Some(_), _, Some(_)) => {
             return Err(ApiError::bad_field(
@@ -182,6 +187,7 @@ pub async fn list(
         }
         _ => {}
     }
+
     authorized_run(&state, &request, &id).await?;
     let steps = match turn {
         Some(turn) => state.runs.steps_of(&id, turn, from.unwrap_or(0), limit).await?,
@@ -231,6 +237,7 @@ pub async fn find(
     if after.is_some() && before.is_some() {
         return Err(ApiError::bad_field("before", "excludes `after`: give one of them"));
     }
+
     authorized_run(&state, &request, &id).await?;
     let found = state.runs.find(&id, turn, wanted, after.or(before), before.is_some()).await?;
     Ok(HttpResponse::Ok().json(found))

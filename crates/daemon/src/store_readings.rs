@@ -41,6 +41,7 @@ impl StoreReadings {
         if !runs.is_shared() {
             return (bytes.await, None);
         }
+
         let nodes = async { read(runs.cluster()).await.flatten() };
         tokio::join!(self.bytes.get(bytes), self.nodes.get(nodes))
     }

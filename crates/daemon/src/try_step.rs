@@ -160,6 +160,7 @@ fn input_of(wanted: TryRequest, before: &BeforeStep) -> Result<TurnInput, ApiErr
                 "is for the roles `verifier` and `coordinator`",
             ));
         }
+        // The seed of the turn, and not the run's: derived as the run itself did.
         let mut sampling = spec.sampling;
         sampling.seed = wanted.seed.unwrap_or(sampling.seed);
         return Ok(TurnInput::Propose(sampling.of_turn(
@@ -169,9 +170,11 @@ fn input_of(wanted: TryRequest, before: &BeforeStep) -> Result<TurnInput, ApiErr
             trajectory,
         )));
     }
+
     if wanted.seed.is_some() {
         return Err(ApiError::bad_field("seed", "is for the role `executor`"));
     }
+
     let line = wanted.action.unwrap_or_else(|| line.clone());
     if line.is_empty() {
         return Err(ApiError::bad_field("action", "the recorded step has no line: give one"));
@@ -207,24 +210,32 @@ pub async fn try_agent(
     let wanted: TryRequest = json(&body.0)?;
     authorized_run(&state, &request, &id).await?;
     let seq = step_number(&seq)?;
+
     let app = state.runs.app();
+    // Only an agent that the request names needs permission: the run's own were accepted with it.
     let mut chosen = Overrides::default();
     if let Some(agent) = &wanted.agent {
         chosen.choose(wanted.role, agent);
         check_overrides(&app.settings().server, &chosen)
             .map_err(|error| error.moved_to("agent"))?;
     }
+
     let mut before = state.runs.before_step(&id, seq).await?;
     let mut overrides = Overrides::from(&before.spec.agents);
+    // With another agent, the record no longer describes the set: then all are taken by their
+    // names.
     let record = before.spec.recorded.clone().filter(|_| wanted.agent.is_none());
     if let Some(agent) = &wanted.agent {
         overrides.choose(wanted.role, agent);
     }
+
     let is_own = wanted.agent.is_none();
     let input = input_of(wanted, &before)?;
+
     let exchanges = Exchanges::default();
     let tap = exchanges.tap();
     let agents = in_background(move || app.tapped_agents(record.as_ref(), &overrides, tap)).await?;
+
     let agents = agents.map_err(|reason| {
         if is_own {
             ApiError::from(RunError::Conflict(reason))
@@ -232,8 +243,10 @@ pub async fn try_agent(
             ApiError::bad_field("agent", reason)
         }
     })?;
+
     let turn = try_turn(&agents, &mut before.trajectory, input).await;
     let TriedTurn { proposal, line, refusal, verdict, ruling, failure } = turn;
+
     Ok(HttpResponse::Ok().json(TriedStep {
         run: id,
         seq,

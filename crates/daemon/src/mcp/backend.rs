@@ -82,7 +82,7 @@ pub trait Backend: Send + Sync {
     async fn cancel(&self, id: &str) -> Result<Value, ToolError>;
 }
 
-/// This process, in the name of an owner of runs; an empty one may see all of them.
+/// This process, on behalf of an owner of runs; one without a name may see all of them.
 pub struct Local {
     state: web::Data<State>,
     owner: String,
@@ -125,9 +125,11 @@ impl Backend for Local {
 
     async fn events(&self, id: &str, watch: Watch) -> Result<Vec<(u64, Value)>, ToolError> {
         owned_run(&self.state, &self.owner, id).await?;
+
         let deadline = Instant::now() + watch.wait;
         let mut batches = Box::pin(self.state.runs.events(id, watch.after, true));
         let mut found = Vec::new();
+
         while found.is_empty() {
             let Ok(Some(batch)) = timeout_at(deadline, batches.next()).await else { break };
             for (seq, event) in batch?.events().take(EVENTS_MAX) {
@@ -136,6 +138,7 @@ impl Backend for Local {
                 found.push((seq, event));
             }
         }
+
         Ok(found)
     }
 
@@ -145,7 +148,7 @@ impl Backend for Local {
     }
 }
 
-/// Where to go on in a run's events.
+/// Where to continue in a run's events.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WatchArguments {
@@ -162,14 +165,18 @@ pub async fn watch(
     arguments: &WatchArguments,
 ) -> Result<Watched, ToolError> {
     let wait = Duration::from_millis(arguments.wait_ms).min(WAIT_MAX);
+
     let events = backend.events(&arguments.run, Watch { after: arguments.after, wait }).await?;
+    // Without events, the next call asks for the same ones.
     let after = events.last().map_or(arguments.after, |(seq, _)| *seq);
     let run = backend.read(&arguments.run).await?;
+
     let numbered = events.into_iter().map(|(seq, mut event)| {
         if let Some(fields) = event.as_object_mut() {
             fields.insert("seq".to_owned(), seq.into());
         }
         event
     });
+
     Ok(Watched { events: numbered.collect(), after, run })
 }

@@ -69,9 +69,11 @@ fn run_name(name: &str) -> Result<&str, ToolError> {
 fn list_tasks(arguments: &ListTasks) -> Result<Value, ToolError> {
     let category = arguments.category.as_deref().map(str::parse::<Category>).transpose();
     let category = category.map_err(|error| ToolError(format!("field `category`: {error}")))?;
+
     let chosen = tasks::all()
         .map(|task| task.spec())
         .filter(|spec| category.is_none_or(|only| spec.category == only));
+
     let rows: Vec<_> = chosen
         .map(|spec| {
             let [easy, medium, hard] = spec.sizes;
@@ -81,6 +83,7 @@ fn list_tasks(arguments: &ListTasks) -> Result<Value, ToolError> {
             })
         })
         .collect();
+
     Ok(json!({ "tasks": rows }))
 }
 
@@ -99,15 +102,18 @@ fn make_instance(mut arguments: Map<String, Value>) -> Result<Value, ToolError> 
         }
         Some(other) => return Err(ToolError(format!("field `style`: {other} is no string"))),
     };
+
     let request: RunRequest = read(&arguments)?;
     let Instance { name: id, problem } = Instance::of(&request)?;
     let spec = problem.spec();
+
     if !style.suits(spec.category) {
         return Err(ToolError(format!(
             "field `style`: {style} is for sorting, and {} is no sort",
             spec.slug
         )));
     }
+
     Ok(json!({
         "id": id, "task": spec.slug,
         "input": visible(spec, problem.input()),
@@ -181,10 +187,13 @@ impl ServerHandler for Server {
                 format!("there is no tool {:?}; there are {}", request.name, known.join(", "));
             return Err(ErrorData::invalid_params(message, None));
         };
+        // A failed call is a result for the model, which may mend its arguments; only an unknown
+        // tool is an error of the protocol.
         let result = match self.call(tool, request.arguments.unwrap_or_default()).await {
             Ok(value) => CallToolResult::structured(value),
             Err(error) => CallToolResult::error(vec![ContentBlock::text(error.to_string())]),
         };
+
         Ok(result.into())
     }
 }

@@ -17,8 +17,8 @@ const BATCH_MAX: usize = 10_000;
 /// Most steps of references and lines that a request may take: eight times as many as one answer
 /// may.
 const STEPS_MAX: u64 = 1 << 24;
-/// Most time of a processor that a request may take: steps of some tasks cost far more than those
-/// of others.
+/// Most processor time that a request may take: steps of some tasks cost far more than those of
+/// others.
 const CPU_MAX: Duration = Duration::from_secs(10);
 /// `Retry-After` where the queue is full.
 const SOON: Duration = Duration::from_secs(1);
@@ -75,9 +75,12 @@ pub fn judged(body: &[u8], abandoned: &Abandoned) -> Result<VerifyAnswer, ApiErr
         }
         Ok(())
     };
+
     let mut judge = Judge::new(STEPS_MAX, &may_go_on);
+    // Parsed twice, because errors of an untagged enum name no field.
     let is_batch = serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(body)
         .is_ok_and(|object| object.contains_key("batch"));
+
     if !is_batch {
         let request: VerifyRequest = json(body)?;
         return judge.judge(&request).map(VerifyAnswer::One).map_err(|error| match error.field {
@@ -88,6 +91,7 @@ pub fn judged(body: &[u8], abandoned: &Abandoned) -> Result<VerifyAnswer, ApiErr
             None => ApiError::internal(error.message),
         });
     }
+
     let VerifyBatch { batch } = json(body)?;
     if batch.len() > BATCH_MAX {
         return Err(ApiError::bad_field(
@@ -95,12 +99,14 @@ pub fn judged(body: &[u8], abandoned: &Abandoned) -> Result<VerifyAnswer, ApiErr
             format!("has {} requests; give up to {BATCH_MAX}", batch.len()),
         ));
     }
+    // All of them before any is judged: a batch is refused as a whole or not at all.
     for (place, request) in batch.iter().enumerate() {
         request.check().map_err(|error| {
             let field = error.field.unwrap_or_default();
             ApiError::bad_value(&field, error.message).moved_to(&format!("batch[{place}].{field}"))
         })?;
     }
+
     let entry = |request: &VerifyRequest| match judge.judge(request) {
         Ok(verification) => BatchEntry::Judged(verification),
         Err(error) => BatchEntry::Refused { error },
@@ -108,7 +114,7 @@ pub fn judged(body: &[u8], abandoned: &Abandoned) -> Result<VerifyAnswer, ApiErr
     Ok(VerifyAnswer::Batch(BatchAnswer { results: batch.iter().map(entry).collect() }))
 }
 
-/// Judges a body on one of the threads for that.
+/// Judges a body on one of the pool's threads.
 pub async fn verify(pool: &Pool, owner: &str, body: Bytes) -> Result<VerifyAnswer, ApiError> {
     let ticket = pool.submit(owner, move |abandoned| judged(&body, abandoned));
     let ticket = ticket.map_err(|QueueFull| {

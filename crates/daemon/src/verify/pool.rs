@@ -7,10 +7,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// Requests that wait, in all and of one owner. Each holds its body.
+/// Most requests that wait, in all and of one owner. Each holds its body.
 const QUEUE_MAX: usize = 64;
 const OWNER_QUEUE_MAX: usize = 32;
-/// One thread for so many cores: runs come first.
+/// Cores per thread. Few threads, because runs come first.
 const CORES_PER_THREAD: usize = 4;
 
 /// Too many requests wait already.
@@ -43,11 +43,13 @@ impl Queue {
     fn push(&mut self, owner: &str, job: Job) -> Result<(), QueueFull> {
         let waiting: usize = self.owners.iter().map(|(_, jobs)| jobs.len()).sum();
         let own = self.owners.iter_mut().find(|(name, _)| name == owner);
+
         if waiting >= QUEUE_MAX
             || own.as_ref().is_some_and(|(_, jobs)| jobs.len() >= OWNER_QUEUE_MAX)
         {
             return Err(QueueFull);
         }
+
         match own {
             Some((_, jobs)) => jobs.push_back(job),
             None => self.owners.push_back((owner.to_owned(), VecDeque::from([job]))),
@@ -97,7 +99,7 @@ impl Shared {
     }
 }
 
-/// The threads. They end with it.
+/// The threads. They end when it is dropped.
 pub struct Pool(Arc<Shared>);
 
 impl Pool {
@@ -124,7 +126,7 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Lets a thread do work for an owner. Dropping the ticket abandons it.
+    /// Has a thread do work for an owner. Dropping the ticket abandons the work.
     ///
     /// # Errors
     /// When too many wait.
@@ -135,13 +137,16 @@ impl Pool {
     ) -> Result<Ticket<T>, QueueFull> {
         let (reply, result) = oneshot::channel();
         let abandoned = Abandoned::default();
+
         let flag = abandoned.clone();
         let work = Box::new(move || {
             // A panic is the ticket's error, not the thread's end.
             let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&flag)));
             drop(result.map(|result| reply.send(result)));
         });
+
         self.0.queue().push(owner, Job { abandoned: abandoned.clone(), work })?;
+
         self.0.changed.notify_one();
         Ok(Ticket { result, _waiter: Waiter { abandoned, shared: Arc::clone(&self.0) } })
     }
