@@ -94,6 +94,7 @@ fn wants_openmetrics(request: &HttpRequest) -> bool {
 /// Counts a response.
 pub fn count(metrics: &Metrics, response: &ResponseHead<'_>) {
     let route = ROUTES.into_iter().find(|route| Some(*route) == response.pattern).unwrap_or(OTHER);
+
     metrics.http(route, response.status, response.seconds);
     if REFUSALS.contains(&response.status) {
         metrics.refused(response.code.unwrap_or("not_ready"));
@@ -120,14 +121,17 @@ pub fn configure(config: &mut web::ServiceConfig) {
 )]
 pub async fn metrics(state: web::Data<State>, request: HttpRequest) -> HttpResponse {
     let runs = &state.runs;
+    // Asked at each scrape: engines and agents do not report by themselves.
     for status in runs.app().engines().values().map(Engine::status) {
         runs.metrics().engine(&status);
     }
     runs.metrics().hangs(runs.app().hangs());
+
     let metrics = runs.metrics();
     let (bytes, nodes) = state.store.of(runs).await;
     metrics.journal_state(bytes, runs.journal_failure().is_none());
     metrics.cluster(nodes);
+
     let (content_type, text) = if wants_openmetrics(&request) {
         (CONTENT_TYPE, metrics.render())
     } else {

@@ -104,29 +104,36 @@ pub async fn serve(
     reloads: Reloads,
     on_ready: impl FnOnce(SocketAddr),
 ) -> Result<(), DaemonError> {
+    // As it was at the start: the server keeps these until it ends, whatever a reload changes.
     let settings = Arc::new(app.settings().clone());
     let Reloads { settings: mut new_settings, requests: reloads } = reloads;
     ignore_file_size_signal();
+
     let metrics = Metrics::new(jiff::Timestamp::now());
     let metrics = match prime_service::metrics::nvidia_gpus() {
         Some(gpus) => metrics.with_gpus(gpus),
         None => metrics,
     };
+    // Before the first request, so that every series exists from the start.
     http_metrics::declare(&metrics);
     let metrics = Arc::new(metrics);
+
     let (journal, runs) = open_runs(app, Arc::clone(&metrics), telemetry)?;
     let state = State::new(Arc::clone(&runs), !settings.server.keys.is_empty(), reloads)
         .map_err(DaemonError::Serve)?;
     let state = web::Data::new(state);
+
     let measure = move |response: &ResponseHead<'_>| http_metrics::count(&metrics, response);
     let bound = guard::bind(&settings.server, measure, move |config| {
         config.app_data(state.clone()).configure(configure);
     });
     let bound = bound.inspect_err(|_| journal.discard_if_unused())?;
+
     let resumed = journal.begin(&runs).map_err(DaemonError::Resume)?;
     if resumed > 0 {
         tracing::info!(runs = resumed, "resuming open runs");
     }
+
     actix::spawn(Arc::clone(&runs).run_retention());
     let reloading = Arc::clone(&runs);
     actix::spawn(async move {
@@ -135,9 +142,11 @@ pub async fn serve(
             drop(reply.send(reload::apply(&reloading, &settings, new).await));
         }
     });
+
     let handle = bound.running.handle();
     let mut serving = actix::spawn(bound.running);
     on_ready(bound.address);
+
     let result = tokio::select! {
         ended = &mut serving => ended,
         () = stop_signal() => {
@@ -148,6 +157,7 @@ pub async fn serve(
             serving.await
         }
     };
+
     runs.park();
     journal.close();
     runs.app().shutdown();
@@ -171,6 +181,7 @@ async fn stop_signal() {
         tracing::error!("cannot wait for signals");
         return std::future::pending().await;
     };
+
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}

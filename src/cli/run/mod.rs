@@ -16,7 +16,7 @@ use super::output::print;
 use super::values::{TaskParser, difficulty, index, json_or_file};
 use super::{Configuration, start_log};
 use live::{Live, create_trace};
-use prime_bench::tasks::{BASE_SEED, Difficulty};
+use prime_bench::tasks::{self, BASE_SEED, Difficulty};
 use prime_report::{Reviews, RunResult};
 use prime_runtime::{Observer, Submission};
 use prime_service::app::App;
@@ -58,6 +58,9 @@ pub struct RunArguments {
 
 /// The request for which the arguments stand.
 fn request(arguments: &RunArguments) -> anyhow::Result<RunRequest> {
+    // Before the input is read, which would mean nothing.
+    tasks::find(&arguments.task)?;
+
     let request = RunRequest {
         task: Some(arguments.task.clone()),
         force: Some(arguments.force),
@@ -164,7 +167,8 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         .and_then(|checked| checked.check_learnt().map(|()| checked))
         .map_err(|error| in_arguments(error, arguments))?;
 
-    // Only the engines of this task are started. After the check, which tells what all of them know.
+    // Only the engines of this task are started. After the check, whose message lists the tasks of
+    // all of them.
     settings.narrow_engines(task);
     let trace = arguments.trace.as_deref().map(create_trace).transpose()?;
     let (result, trace_error) = actix::System::new().block_on(solve(settings, checked, trace))?;

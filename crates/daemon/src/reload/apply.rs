@@ -70,10 +70,12 @@ pub async fn apply(
 ) -> Result<Reloaded, String> {
     let app = runs.app();
     let (before, after) = (all(app.settings()), all(&settings));
+
     let config_hash = settings.hash();
     // The limits of the keys change together with the keys: at the next start.
     let server = Server { keys: started.server.keys.clone(), ..settings.server.clone() };
     let settings = Settings { server, ..settings };
+
     let system = actix::System::current();
     // A model may have to be loaded.
     let made = web::block(move || {
@@ -82,6 +84,7 @@ pub async fn apply(
     });
     let made = made.await.map_err(|error| error.to_string())?;
     runs.replace(made.map_err(|error| error.to_string())?);
+
     let taken = changed(&before, &after).into_iter().filter(|key| counts_at_once(key)).collect();
     let at_next_start =
         changed(&all(started), &after).into_iter().filter(|key| !counts_at_once(key)).collect();
@@ -115,6 +118,7 @@ fn changed(one: &Value, other: &Value) -> Vec<String> {
             found.push(key.to_owned());
             return;
         };
+
         let mut names: Vec<_> = ones.keys().chain(others.keys()).collect();
         names.sort();
         names.dedup();
@@ -124,6 +128,7 @@ fn changed(one: &Value, other: &Value) -> Vec<String> {
             walk(&below, &value(ones), &value(others), found);
         }
     }
+
     let mut found = Vec::new();
     walk("", one, other, &mut found);
     found

@@ -40,6 +40,7 @@ pub async fn reload(
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     needs_admin(&request, "may reload the configuration")?;
+
     let stopping =
         || ApiError::unavailable("draining", "the daemon is stopping", Duration::from_secs(5));
     let Some(reloads) = &state.reloads else {
@@ -47,6 +48,7 @@ pub async fn reload(
             "this process has no configuration to reload: restart it",
         ));
     };
+
     let (reply, reloaded) = oneshot::channel();
     reloads.try_send(ReloadRequest { reply }).map_err(|error| match error {
         TrySendError::Full(_) => {
@@ -54,10 +56,12 @@ pub async fn reload(
         }
         TrySendError::Closed(_) => stopping(),
     })?;
+
     let reloaded = reloaded.await.map_err(|_| stopping())?;
     let reloaded = reloaded.map_err(|error| {
         let message = format!("the configuration was refused, everything stays as it is: {error}");
         ApiError::unprocessable("configuration_refused", None, message)
     })?;
+
     Ok(HttpResponse::Ok().json(reloaded))
 }

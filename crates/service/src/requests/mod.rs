@@ -1,5 +1,5 @@
-//! From what a client wants to the spec of a run: one resolution for HTTP, for OpenAI's clients, for
-//! MCP and for the command line.
+//! From what a client wants to the spec of a run: one resolution for HTTP, OpenAI's clients, MCP and
+//! the command line.
 //!
 //! - `run_request`: what a client may ask for.
 //! - `instance`: the problem that it names or contains.
