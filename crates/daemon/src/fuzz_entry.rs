@@ -40,7 +40,7 @@ mod tests {
     #[test]
     fn each_route_reads_its_own_requests() {
         let settings = Settings::default();
-        // Of the routes that accept the body, the numbers in the order above.
+        // The numbers of the routes that accept the body, in the order above.
         let read = |body: &str| -> Vec<usize> {
             let results = read_as_each_route(&settings, body.as_bytes());
             results
@@ -50,7 +50,9 @@ mod tests {
                 .map(|(route, _)| route)
                 .collect()
         };
+
         let none: [usize; 0] = [];
+
         assert_eq!(read(r#"{"task": "n-queens", "fanout": 2}"#), [0]);
         assert_eq!(read(r#"{"task": "n-queens", "fanout": 0}"#), none);
         assert_eq!(read(r#"{"older_than_days": 1}"#), [4]);
@@ -58,6 +60,7 @@ mod tests {
         assert_eq!(read(r#"{"seq": 1, "verdict": "accept"}"#), [5]);
         assert_eq!(read(r#"{"agents": {"executor": "reference"}}"#), [6]);
         assert_eq!(read(r#"{"role": "verifier", "action": "x"}"#), [7]);
+
         let chat = r#"{"model": "prime", "messages": [{"role": "user", "content": "{\"task\": \"n-queens\"}"}]}"#;
         assert_eq!(read(chat), [1]);
         let response = r#"{"model": "prime", "input": "{\"task\": \"n-queens\"}"}"#;

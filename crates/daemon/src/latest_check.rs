@@ -54,9 +54,12 @@ mod tests {
                 renewed.get()
             })
         };
+
         assert_eq!(join_all((0..100).map(|_| ask())).await, [1; 100]);
+
         tokio::time::advance(EVERY.saturating_sub(Duration::from_millis(1))).await;
         assert_eq!(ask().await, 1);
+
         tokio::time::advance(Duration::from_millis(1)).await;
         assert_eq!((ask().await, ask().await), (2, 2));
     }

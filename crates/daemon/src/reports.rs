@@ -222,25 +222,31 @@ mod tests {
         ] {
             fs::write(root.join(name), name).unwrap();
         }
+
         fs::write(home.path().join("secret.html"), "secret").unwrap();
         symlink(home.path().join("secret.html"), root.join("link.html")).unwrap();
         symlink(home.path(), root.join("up")).unwrap();
+
         let (reports, has_more) = found(&root).unwrap();
         let mut paths: Vec<_> = reports.iter().map(|report| report.path.as_str()).collect();
         paths.sort_unstable();
+
         assert_eq!(
             (paths, has_more),
             (vec!["a/b/c/deep.html", "a/report.html", "one.html"], false)
         );
+
         let is_served = |path: &str| inside(&root, path).unwrap().is_some();
         for path in ["one.html", "a/report.html", "a/table.csv"] {
             assert!(is_served(path), "{path}");
         }
+
         let outside =
             ["link.html", "up/secret.html", "../secret.html", "a/../one.html", "/etc/hosts.json"];
         for path in outside.into_iter().chain(["a/key.pem", "a", "", "none.html"]) {
             assert!(!is_served(path), "{path}");
         }
+
         assert!(found(&root.join("none")).is_err());
     }
 }

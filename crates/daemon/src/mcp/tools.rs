@@ -232,6 +232,7 @@ mod tests {
         assert!(schema.is_valid(
             &json!({"problem": {"statement": "x", "input": {}, "answer": {"schema": {}}}})
         ));
+
         assert!(!schema.is_valid(&json!({"task": 3})));
         assert!(!schema.is_valid(&json!({"task": "n-queens", "budget": {"steps": 0}})));
     }

@@ -196,6 +196,7 @@ mod tests {
         let sum = json!({
             "type": "object", "properties": {"sum": {"$ref": "#/$defs/n"}}, "required": ["sum"], "$defs": {"n": leaf},
         });
+
         let list =
             json!({"type": "object", "properties": {"of": {"type": "array"}}, "required": ["of"]});
         serde_json::from_value(json!([with("add", sum), with("list", list)])).unwrap()
@@ -217,6 +218,7 @@ mod tests {
             text(json!({"b": [1], "a": null})),
             Formed::Text(r#"{"b":[1],"a":null}"#.to_owned())
         );
+
         let form = AnswerForm::json("f", json!({"type": ["string", "integer"]})).unwrap();
         assert_eq!(
             form.of(&json!("x")),
@@ -229,6 +231,7 @@ mod tests {
     #[test]
     fn a_call_of_one_function_is_its_arguments() {
         let functions = functions();
+
         let form = call(&functions[..1]);
         assert_eq!(form.schema(), functions[0].parameters.clone().map(Value::Object));
         assert!(form.instructions().unwrap().contains("`add`: does"));
@@ -240,7 +243,9 @@ mod tests {
     fn a_call_of_several_functions_says_which() {
         let form = call(&functions());
         let problem = json!({"statement": "2 + 2?", "input": {}, "steps": "single", "answer": {"schema": form.schema()}});
+
         assert!(prime_problems::Custom::read(&problem).is_ok(), "references still lead somewhere");
+
         let line = Schema::read("line", &form.schema().unwrap()).unwrap();
         assert!(line.check(&json!({"name": "add", "arguments": {"sum": 4}})).is_ok());
         assert!(line.check(&json!({"name": "add", "arguments": {"of": []}})).is_err());
@@ -248,6 +253,7 @@ mod tests {
             form.of(&json!({"name": "add", "arguments": {"sum": 4}})),
             Ok(called("add", r#"{"sum":4}"#))
         );
+
         assert_eq!(
             form.of(&json!({"of": []})),
             Ok(called("list", r#"{"of":[]}"#)),

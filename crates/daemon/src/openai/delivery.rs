@@ -91,13 +91,16 @@ mod tests {
             Delivery::new(&record(&answer, verified), &AnswerForm::TEXT, is_checked)
         };
         let content = |text: &str| Delivery::Content(text.to_owned());
+
         assert_eq!(of(json!([1]), true, true), content("[1]"));
         assert_eq!(of(json!("x"), false, false), content("x"), "nothing checks it");
+
         let objected = refusal(of(json!([1]), false, true));
         assert!(
             objected.contains("no verified answer") && objected.contains("/v1/runs/run_x"),
             "{objected}"
         );
+
         for is_checked in [false, true] {
             let empty = refusal(of(Value::Null, false, is_checked));
             assert!(empty.contains("no answer") && empty.contains("`rounds_spent`"), "{empty}");

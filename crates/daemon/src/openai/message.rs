@@ -192,6 +192,7 @@ mod tests {
             "id": "n-queens/easy/000", "task": "n-queens", "task_id": 5, "category": "classic_puzzles",
             "difficulty": "easy", "index": 0, "seed": 77, "input": {"n": 4}, "answer": {}, "steps": 3
         });
+
         let read = run(&line.to_string());
         assert_eq!((read.task.as_deref(), &read.input), (Some("n-queens"), &Some(line)));
         assert_eq!(
@@ -218,6 +219,7 @@ mod tests {
             {"role": "user", "content": "{\"task\": \"n-queens\"}"},
             {"role": "assistant", "content": "begin"},
         ]));
+
         let (read, place) = task_of(&all).unwrap();
         assert_eq!(place, "messages[2].content");
         assert!(
@@ -233,10 +235,12 @@ mod tests {
             {"role": "developer", "content": [{"type": "text", "text": "In JSON."}]},
             {"role": "user", "content": "What is 2 + 2?"},
         ]));
+
         let (read, _) = task_of(&all).unwrap();
         assert!(
             matches!(read, ChatTask::Text(words) if words == "Be exact.\n\nIn JSON.\n\nWhat is 2 + 2?")
         );
+
         for text in [
             "{\"a\": 1}",
             "[1]",
@@ -278,6 +282,7 @@ mod tests {
             );
             assert!(error.to_string().contains(part), "{part:?} is missing in {error}");
         }
+
         let error = task_of(&messages(json!([{"role": "system", "content": "x"}]))).unwrap_err();
         assert_eq!(error.body().error.param.as_deref(), Some("messages"));
     }

@@ -253,6 +253,7 @@ mod tests {
             step(2, 0, 0, "a", "proceed", 0.0),
             ended(2, 0, &json!(7)),
         ];
+
         assert_eq!(winner(&json!(7), &events), Some((1, 1)));
         assert_eq!(winner(&json!(8), &events), Some((1, 2)));
         assert_eq!(winner(&json!(9), &events), None);
@@ -276,6 +277,7 @@ mod tests {
             step(1, 1, 1, "c", "proceed", 0.0),
             step(1, 1, 2, "d", "proceed", 0.0),
         ];
+
         assert_eq!(text(1_000, &events), "a\nc\nd");
         assert_eq!(text(1, &events), "a\n(3 steps in all: GET /v1/runs/run_x/trace)");
         assert_eq!(text(0, &events[..2]), "(1 steps in all: GET /v1/runs/run_x/trace)");
@@ -322,6 +324,7 @@ mod tests {
                 String::from_utf8_lossy(&event)
             );
         }
+
         assert!(reasoning.delta(br#"{"event":"step","round":1}"#).is_err());
     }
 }

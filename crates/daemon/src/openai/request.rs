@@ -213,6 +213,7 @@ mod tests {
         let mut request =
             value!({"model": "prime", "messages": [{"role": "user", "content": "x"}]});
         request[field] = given.clone();
+
         let read = json::<ChatRequest>(request.to_string().as_bytes());
         let checked = read.and_then(|chat| chat.check().and_then(|()| chat.answer_form()));
         checked.err().map(|error| (error.body().error.param, error.to_string()))

@@ -373,6 +373,7 @@ mod tests {
                 },
             })
         );
+
         assert_eq!(
             serde_json::to_value(TokenUsage::from(Usage { prompt: 5, completion: 2 })).unwrap(),
             json!({"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7})
@@ -383,12 +384,14 @@ mod tests {
     fn a_call_is_a_message_without_content() {
         let choice = Choice::new(0, &record("agreed", &json!({})), None, called());
         let call = json!({"id": "call_x", "type": "function", "function": {"name": "f", "arguments": "{}"}});
+
         assert_eq!(
             serde_json::to_value(choice.message).unwrap(),
             json!({
                 "role": "assistant", "content": null, "reasoning_content": null, "refusal": null, "tool_calls": [call],
             })
         );
+
         let delta = serde_json::to_value(Delta::answer("run_x", called())).unwrap();
         assert_eq!(
             (&delta["tool_calls"][0]["index"], &delta["tool_calls"][0]["id"]),
@@ -405,6 +408,7 @@ mod tests {
             system_fingerprint: "f".to_owned(),
         };
         let delta = Delta { reasoning_content: Some("a\n".to_owned()), ..Delta::default() };
+
         assert_eq!(
             serde_json::to_value(head.delta(2, delta)).unwrap(),
             json!({

@@ -253,6 +253,7 @@ mod tests {
         let run = one(
             &json!({"model": "prime/fast", "temperature": 0.5, "max_tokens": 9, "max_completion_tokens": 8}),
         );
+
         assert_eq!(
             (run.task.as_deref(), run.index, run.fanout),
             (Some("n-queens"), Some(3), Some(2))
@@ -275,6 +276,7 @@ mod tests {
 
         let run = one(&json!({"prime": {"task": "bubble-sort"}}));
         assert_eq!((run.task.as_deref(), run.index, run.fanout), (Some("bubble-sort"), None, None));
+
         let run = one(
             &json!({"messages": [{"role": "user", "content": null}], "prime": {"task": "bubble-sort"}}),
         );
@@ -302,20 +304,24 @@ mod tests {
     fn errors_name_the_part_of_the_chat_completion() {
         let task = || ApiError::bad_field("task", "there is none");
         let wrong = |error: ApiError| (error.body().error.param.unwrap(), error.to_string());
+
         let (param, message) = wrong(requests(&json!({})).unwrap().locate(task()));
         assert_eq!(param, "messages[0].content");
         assert_eq!(message, "field `messages[0].content`: `task`: there is none");
+
         let (param, message) =
             wrong(requests(&json!({"prime": {"task": "x"}})).unwrap().locate(task()));
         assert_eq!(
             (param.as_str(), message.as_str()),
             ("prime.task", "field `prime.task`: there is none")
         );
+
         let fanout = ApiError::bad_field("fanout", "is 0");
         assert_eq!(
             wrong(requests(&json!({"prime": {"fanout": 0}})).unwrap().locate(fanout)).0,
             "prime.fanout"
         );
+
         let outer = requests(&json!({"temperature": 1}))
             .unwrap()
             .locate(ApiError::bad_field("temperature", "no"));
@@ -336,6 +342,7 @@ mod tests {
             assert_eq!(error.body().error.param.as_deref(), Some(field));
             assert!(error.to_string().contains(range), "{error}");
         }
+
         assert_eq!(
             completion_tokens_of(&limited, &chat(&json!({"max_tokens": 1_000}))).unwrap(),
             Some(1_000)
@@ -367,9 +374,11 @@ mod tests {
         let problem = requests.runs[0].problem.as_ref().unwrap();
         assert_eq!(problem["statement"], "Be exact.\n\n2 + 2?");
         assert_eq!(problem["answer"], json!({"schema": {"type": "integer"}}));
+
         let wrong =
             |field| requests.locate(ApiError::bad_field(field, "no")).body().error.param.unwrap();
         assert_eq!(wrong("problem.statement"), "messages[1].content");
+
         let unread =
             requests.locate(ApiError::bad_field("problem", "the executor `x` cannot read it"));
         assert_eq!(unread.body().error.param.as_deref(), Some("messages[1].content"));

@@ -150,11 +150,13 @@ mod tests {
         let pieces =
             [Ok(Bytes::from("a")), Err(ApiError::internal("it broke")), Ok(Bytes::from("b"))];
         let sent: Vec<_> = with_errors(stream::iter(pieces)).map(Result::unwrap).collect().await;
+
         assert_eq!(sent.len(), 2);
         let error = std::str::from_utf8(&sent[1]).unwrap();
         let data: serde_json::Value =
             serde_json::from_str(error.strip_prefix("data: ").unwrap()).unwrap();
         assert!(error.ends_with("\n\n"));
+
         assert_eq!(data["error"]["message"], "it broke");
     }
 }

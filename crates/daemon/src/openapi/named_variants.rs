@@ -108,12 +108,15 @@ mod tests {
             &["why", "event"],
         );
         let pattern = object(&json!({"pattern": {"type": "string"}}), &["pattern"]);
+
         let mut document = json!({"components": {"schemas": {
             "Event": {"oneOf": [ended, {"$ref": "#/components/schemas/Other"}]},
             "Form": {"oneOf": [pattern, {"type": "string"}]},
             "Other": {"type": "object"},
         }}});
+
         add(&mut document);
+
         let schemas = json!({
             "Event": {"oneOf": [
                 {"$ref": "#/components/schemas/EventTurnEnded"}, {"$ref": "#/components/schemas/Other"}
@@ -137,11 +140,14 @@ mod tests {
             "Line": {"allOf": [{"$ref": "#/components/schemas/Event"}, seq], "description": "A line."},
             "Step": {"type": "object"},
         }}});
+
         add(&mut document);
+
         let schemas = &document["components"]["schemas"];
         let line = json!({"description": "A line.", "oneOf": [
             {"$ref": "#/components/schemas/LineStarted"}, {"$ref": "#/components/schemas/LineStep"}
         ]});
+
         assert_eq!(schemas["Line"], line);
         assert_eq!(schemas["LineStarted"], json!({"allOf": [tagged("started"), seq]}));
         assert_eq!(schemas["LineStep"], json!({"allOf": [step, seq]}));

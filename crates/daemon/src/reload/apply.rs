@@ -170,8 +170,10 @@ mod tests {
                 &["journal.path"],
             ),
         ];
+
         let owned = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>();
         let before = all(&Settings::default());
+
         for (sets, at_once, later) in cases {
             let (now, then): (Vec<_>, Vec<_>) = changed(&before, &all(&settings(sets)))
                 .into_iter()
@@ -185,6 +187,7 @@ mod tests {
         let mut other = Settings::default();
         other.definitions.verifiers.get_mut("strict").unwrap().options.kinds.clear();
         other.definitions.templates.remove("executor/step.j2");
+
         let found = changed(&all(&Settings::default()), &all(&other));
         assert_eq!(
             found,

@@ -195,12 +195,14 @@ mod tests {
         let pool = Pool::with_threads(1).unwrap();
         let (begun, begins) = channel();
         let (hold, released) = channel::<()>();
+
         let ticket = pool
             .submit("holder", move |_| {
                 begun.send(()).unwrap();
                 released.recv().unwrap_or_default();
             })
             .unwrap();
+
         begins.recv().unwrap();
         (pool, hold, ticket)
     }
@@ -213,12 +215,15 @@ mod tests {
             let tell = tell.clone();
             pool.submit(owner, move |_| tell.send(owner).unwrap()).unwrap()
         };
+
         let tickets = ["ada", "ada", "ada", "bob", "cy", "bob"].map(submit);
+
         drop(hold);
         held.result().await.unwrap();
         for ticket in tickets {
             ticket.result().await.unwrap();
         }
+
         assert_eq!(told.try_iter().collect::<Vec<_>>(), ["ada", "bob", "cy", "ada", "bob", "ada"]);
     }
 
@@ -226,10 +231,13 @@ mod tests {
     async fn the_queue_refuses_and_no_owner_fills_it() {
         let (pool, _hold, _held) = held();
         let submit = |owner: &str| pool.submit(owner, |_| ());
+
         let mut of_ada: Vec<_> = (0..OWNER_QUEUE_MAX).map(|_| submit("ada").unwrap()).collect();
         assert!(submit("ada").is_err());
+
         let of_bob: Vec<_> = (OWNER_QUEUE_MAX..QUEUE_MAX).map(|_| submit("bob").unwrap()).collect();
         assert!(submit("cy").is_err());
+
         of_ada.pop();
         assert!(submit("cy").is_ok(), "what nobody waits for has left the queue");
         drop(of_bob);
@@ -240,6 +248,7 @@ mod tests {
         let pool = Pool::with_threads(1).unwrap();
         let (begun, begins) = channel();
         let (ended, ends) = channel();
+
         let ticket = pool.submit("ada", move |abandoned| {
             begun.send(()).unwrap();
             while !abandoned.is_so() {
@@ -247,6 +256,7 @@ mod tests {
             }
             ended.send(()).unwrap();
         });
+
         begins.recv().unwrap();
         drop(ticket);
         ends.recv().unwrap();
@@ -255,6 +265,7 @@ mod tests {
     #[actix_web::test]
     async fn a_panic_ends_no_thread() {
         let pool = Pool::with_threads(1).unwrap();
+
         let panics = pool.submit("ada", |_| panic!("broken")).unwrap();
         assert_eq!(panics.result().await, None::<()>);
         assert_eq!(pool.submit("ada", |_| 7).unwrap().result().await, Some(7));

@@ -273,6 +273,7 @@ mod tests {
     #[test]
     fn input_and_instructions_are_messages() {
         assert_eq!(messages(&json!({})), [(Role::User, json!("2 + 2?"))]);
+
         let items = json!([
             {"role": "developer", "content": "Be exact."},
             {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x"}]},
@@ -280,6 +281,7 @@ mod tests {
             {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "y"}]},
             {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
         ]);
+
         assert_eq!(
             messages(&json!({"input": items, "instructions": "Be short."})),
             [
@@ -300,11 +302,13 @@ mod tests {
             "tool_choice": {"type": "function", "name": "f"},
         }))
         .unwrap();
+
         assert_eq!(chat.max_completion_tokens, Some(9));
         assert!(
             chat.answer_form().unwrap().instructions().unwrap().contains("`f`"),
             "a forced call takes precedence"
         );
+
         let free = ChatRequest { tool_choice: None, ..chat };
         assert_eq!(free.answer_form().unwrap().schema(), Some(json!({"type": "integer"})));
     }
@@ -322,6 +326,7 @@ mod tests {
             let error = chat(&fields).unwrap_err();
             assert_eq!(error.body().error.param.as_deref(), Some(field), "{error}");
         }
+
         assert!(chat(&json!({"background": false, "previous_response_id": null})).is_ok());
     }
 

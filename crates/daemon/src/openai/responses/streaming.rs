@@ -176,6 +176,7 @@ mod tests {
     fn events_are_numbered_and_named() {
         let mut events = Events::default();
         events.content(1, "msg_x", &OutputContent::Refusal { refusal: "no".to_owned() });
+
         let text = String::from_utf8(events.take().to_vec()).unwrap();
         let named: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
         assert_eq!(
@@ -187,12 +188,14 @@ mod tests {
                 "response.content_part.done",
             ]
         );
+
         let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
         let data: Vec<Value> = data.map(|line| serde_json::from_str(line).unwrap()).collect();
         for (number, (event, name)) in data.iter().zip(named).enumerate() {
             assert_eq!((&event["type"], &event["sequence_number"]), (&json!(name), &json!(number)));
             assert_eq!((&event["item_id"], &event["output_index"]), (&json!("msg_x"), &json!(1)));
         }
+
         assert_eq!((&data[1]["delta"], &data[2]["refusal"]), (&json!("no"), &json!("no")));
     }
 }
