@@ -128,9 +128,9 @@ pub struct ExampleInfo {
     /// The state before the first step.
     #[schema(value_type = Value)]
     pub start: Value,
-    /// At most the first 40.
+    /// The first 40 steps, or all if there are fewer.
     pub steps: Vec<ExampleStep>,
-    /// All of them.
+    /// The number of all steps.
     pub steps_total: u64,
     #[schema(value_type = Object)]
     pub answer: Value,

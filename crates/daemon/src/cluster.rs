@@ -25,16 +25,16 @@ pub fn configure(config: &mut web::ServiceConfig) {
 pub struct ClusterReport {
     /// Whether the journal is one that several daemons may use (`journal.url`).
     pub shared: bool,
-    /// Those that are not dead, oldest first.
+    /// The nodes that are not dead, oldest first.
     pub nodes: Vec<ClusterNode>,
     pub open_runs: u64,
     /// Open runs that no node holds.
     pub waiting_runs: u64,
-    /// Milliseconds since the oldest of them was accepted; null if there is none.
+    /// Milliseconds since the oldest waiting run was accepted; null if there is none.
     pub oldest_waiting_ms: Option<u64>,
-    /// Those of them that no node can take: none has all that their agents need.
+    /// Waiting runs that no node can take: none has all that their agents need.
     pub blocked_runs: u64,
-    /// What these need: engines with their models, pools, programs, recordings.
+    /// What the blocked runs need: engines with their models, pools, programs, recordings.
     pub missing: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ pub struct ClusterNode {
     /// Host and process.
     pub name: String,
     pub version: String,
-    /// Whether it is the one that answers.
+    /// Whether it is the node that answers.
     pub this: bool,
     /// Most runs that it takes from others: its `server.queue_max`.
     pub capacity: u64,

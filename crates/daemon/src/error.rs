@@ -22,14 +22,14 @@ pub struct ErrorBody {
 /// What is wrong with a request, or with the daemon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ErrorDetail {
-    /// For people: what is wrong, where, and what to do.
+    /// The explanation for people: what is wrong, where, and what to do.
     pub message: String,
     /// The group of the error.
     #[serde(rename = "type")]
     pub kind: ErrorKind,
     /// The same as `field`, under OpenAI's name.
     pub param: Option<String>,
-    /// For programs: stable.
+    /// The stable name of the error, for programs.
     pub code: String,
     /// The dotted path of the invalid field, if one is.
     pub field: Option<String>,
@@ -63,7 +63,7 @@ pub struct ApiError {
     field: Option<String>,
     /// Whole seconds.
     retry_after: Option<u64>,
-    /// For 405: the allowed methods.
+    /// The allowed methods, of a 405.
     allow: Option<String>,
 }
 
@@ -134,7 +134,7 @@ impl ApiError {
     }
 
     /// 408. Closes the connection, because the rest of the request could not be told from the next
-    ///      one.
+    /// one.
     pub fn timeout(message: impl Into<String>) -> Self {
         Self::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", message)
     }
@@ -297,7 +297,7 @@ fn cut(text: &str, chars_max: usize) -> String {
     }
 }
 
-/// For `Retry-After`: rounded up, at least 1.
+/// Seconds for `Retry-After`: rounded up, at least 1.
 fn whole_seconds(duration: Duration) -> u64 {
     let up = u64::from(duration.subsec_nanos() > 0);
     duration.as_secs().saturating_add(up).max(1)

@@ -105,8 +105,8 @@ pub async fn list(state: web::Data<State>, request: HttpRequest) -> Result<HttpR
 
 /// Removes finished runs.
 ///
-/// Those of the request's key; with an admin's key or without keys, those of all. Without a body,
-/// or with `null`, by the configured retention. Open runs always stay.
+/// It removes runs of the request's key; with an admin's key or without keys, runs of all. Without
+/// a body, or with `null`, the configured retention applies. Open runs always stay.
 #[utoipa::path(
     post, path = "/v1/gc", tag = "operations", operation_id = "collect_runs",
     request_body(content = Option<CollectRequest>, example = json!({"older_than_days": 90})),
@@ -176,7 +176,7 @@ pub async fn cancel(
 
 /// Starts a new run from the first events of another.
 ///
-/// With the agents of its parent, or with others from there on: then with a body.
+/// It has the agents of its parent, or from there on those that a body names.
 #[utoipa::path(
     post, path = "/v1/runs/{id}/fork", tag = "runs", operation_id = "fork_run", params(("id", description = "The run's `id`"), ForkQuery),
     request_body(content = Option<ForkRequest>, example = json!({"agents": {"executor": "reference"}})),

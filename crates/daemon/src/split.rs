@@ -51,8 +51,8 @@ fn millis(since: &str) -> Result<u64, ApiError> {
 
 /// Compares the runs on both sides of `agents.split`.
 ///
-/// Over the runs in the journal that the request's key owns; without keys, over all. The interval
-/// of the verified share is Wilson's, at 95 %.
+/// Counts the runs in the journal that the request's key owns; without keys, all. The interval of
+/// the verified share is Wilson's, at 95 %.
 #[utoipa::path(
     get, path = "/v1/split", tag = "operations", operation_id = "compare_runs", params(SplitQuery),
     responses((status = 200, description = "Both sides", body = SplitReport)),

@@ -157,7 +157,7 @@ pub async fn shape(
 
 /// Lists steps of a run.
 ///
-/// Of a trajectory by position, or of all trajectories by event. Texts are cut at 4 KiB.
+/// Either those of one trajectory, by position, or those of all, by event. Texts are cut at 4 KiB.
 #[utoipa::path(
     get, path = "/v1/runs/{id}/steps", tag = "runs", operation_id = "list_steps",
     params(("id", description = "The run's `id`"), StepsQuery),

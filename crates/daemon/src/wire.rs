@@ -25,7 +25,7 @@ pub struct SubmitHeaders {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ListQuery {
-    /// Their status.
+    /// The status of the runs.
     pub status: Option<Status>,
     /// A task's slug, or `problem`.
     pub task: Option<String>,
@@ -103,7 +103,7 @@ pub struct SplitReport {
     /// `agents.split`; null while it is off, even if runs took part earlier.
     #[schema(required)]
     pub split: Option<SplitInfo>,
-    /// By side and agents. Runs whose other agents differ are listed separately.
+    /// Figures by side and agents. Runs whose other agents differ are listed separately.
     pub arms: Vec<ArmFigures>,
     /// Whether all runs were counted; otherwise only the newest, usually 100,000.
     pub is_complete: bool,

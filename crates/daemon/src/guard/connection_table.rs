@@ -87,9 +87,9 @@ struct Entry {
 struct Entries {
     last_id: u64,
     open: HashMap<u64, Entry>,
-    /// Those in the reserve.
+    /// Number of connections in the reserve.
     reserve: usize,
-    /// The others, by address.
+    /// Numbers of the other connections, by address.
     of_addresses: HashMap<IpAddr, usize>,
 }
 
@@ -258,13 +258,13 @@ impl Place {
         excess
     }
 
-    /// From now on it may have to make room for another.
+    /// Marks it as idle: from now on it may have to make room for another.
     pub fn set_idle(&self) {
         let now = self.table.ticks.fetch_add(1, Ordering::Relaxed) + 1;
         self.socket.idle_since.store(now, Ordering::Release);
     }
 
-    /// From now on it makes room before those that are idle, although it is not.
+    /// Marks it as dispensable: it makes room before those that are idle, although it is not idle.
     pub fn set_dispensable(&self) {
         self.socket.idle_since.store(DISPENSABLE, Ordering::Release);
     }
@@ -312,6 +312,7 @@ mod tests {
         first[1].0.set_idle();
 
         let next = connect(&table, ONE);
+
         assert_eq!(next.0.excess(), None);
         assert_eq!(
             first.iter().map(|(_, client)| is_open(client)).collect::<Vec<_>>(),
@@ -330,6 +331,7 @@ mod tests {
             first.iter().map(|(_, client)| is_open(client)).collect::<Vec<_>>(),
             [true, false, true]
         );
+
         (&first[2].1).write_all(b"GET /").unwrap();
         (&next.1).write_all(b"GET /").unwrap();
         assert_eq!(
@@ -343,6 +345,7 @@ mod tests {
     fn dispensable_connections_make_room_first() {
         let table = table();
         let first: Vec<_> = (0..3).map(|_| connect(&table, ONE)).collect();
+
         // Whatever its client sends.
         first[1].0.set_dispensable();
         (&first[1].1).write_all(b"GET /").unwrap();
@@ -352,6 +355,7 @@ mod tests {
             first.iter().map(|(_, client)| is_open(client)).collect::<Vec<_>>(),
             [true, false, true]
         );
+
         next.0.set_dispensable();
         next.0.set_in_use();
         drop(connect(&table, ONE));
@@ -366,13 +370,16 @@ mod tests {
             made.0.set_in_use();
             made
         };
+
         let of_one: Vec<_> = (0..3).map(|_| busy(ONE)).collect();
         assert_eq!(connect(&table, ONE).0.excess(), Some(Excess::OfAddress(3)));
+
         let of_other = busy(OTHER);
         assert_eq!(of_other.0.excess(), None, "another address still has places");
         let beyond = connect(&table, OTHER);
         assert_eq!(beyond.0.excess(), Some(Excess::All(4)));
         assert!(of_one.iter().chain([&of_other, &beyond]).all(|(_, client)| is_open(client)));
+
         drop(of_one);
         assert_eq!(connect(&table, ONE).0.excess(), None);
         assert_eq!(table.entries().reserve, 1);
@@ -385,6 +392,7 @@ mod tests {
         let table = table();
         let first: Vec<_> = (0..3).map(|_| connect(&table, ONE)).collect();
         first.iter().for_each(|(_, client)| (&mut &*client).write_all(b"GET /").unwrap());
+
         let beyond = connect(&table, ONE);
         assert_eq!(
             beyond.0.excess(),
@@ -395,16 +403,19 @@ mod tests {
         assert_eq!(beyond.0.leave_reserve(), Some(Excess::OfAddress(3)));
         first.iter().for_each(|(place, _)| place.set_in_use());
         assert_eq!(beyond.0.leave_reserve(), Some(Excess::OfAddress(3)));
+
         first[1].0.set_dispensable();
         assert_eq!((beyond.0.leave_reserve(), beyond.0.excess()), (None, None));
         assert_eq!(
             first.iter().map(|(_, client)| is_open(client)).collect::<Vec<_>>(),
             [true, false, true]
         );
+
         let counts =
             |entries: MutexGuard<'_, Entries>| (entries.reserve, entries.of_address(Some(ONE)));
         assert_eq!(counts(table.entries()), (0, 3));
         assert_eq!(connect(&table, ONE).0.excess(), Some(Excess::OfAddress(3)));
+
         let ended = connect(&table, ONE);
         table.entries().end_idle(|entry| entry.is_reserve);
         first[2].0.set_dispensable();
@@ -414,6 +425,7 @@ mod tests {
             "an ended connection gets no place"
         );
         assert!(is_open(&first[2].1));
+
         drop((first, beyond, ended));
         assert_eq!((table.open(), counts(table.entries())), (0, (0, 0)));
     }
@@ -428,6 +440,7 @@ mod tests {
                 made
             })
             .collect();
+
         let idle: Vec<_> = (0..500)
             .map(|_| {
                 let made = connect(&table, ONE);
@@ -435,6 +448,7 @@ mod tests {
                 made
             })
             .collect();
+
         assert!(idle.iter().all(|(place, _)| place.excess().is_some()));
         assert_eq!(idle.iter().filter(|(_, client)| is_open(client)).count(), RESERVE_IN_USE);
         assert!(is_open(&idle[499].1), "the newest may still ask");

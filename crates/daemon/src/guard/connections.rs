@@ -37,16 +37,16 @@ const SOON: Duration = Duration::from_secs(1);
 /// Longest wait for room to send the 408.
 const TIMEOUT_RESPONSE_WAIT: Duration = Duration::from_millis(100);
 
-/// How long a connection may stay in a state.
+/// How long a connection may stay in each state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// Idle, without a request.
+    /// Longest idle time, without a request.
     pub keep_alive: Duration,
-    /// With an incomplete head.
+    /// Longest wait for the rest of a head.
     pub head: Duration,
-    /// Closing.
+    /// Longest time to close.
     pub disconnect: Duration,
-    /// With a client that reads nothing of its response.
+    /// Longest wait for a client that reads nothing of its response.
     pub stalled_reader: Duration,
 }
 
@@ -91,8 +91,8 @@ impl Connections {
         self.stalled.load(Ordering::Relaxed)
     }
 
-    /// For `HttpServer::on_connect`: watches the connection, and adds it to the data of its
-    /// requests.
+    /// The callback for `HttpServer::on_connect`: watches the connection, and adds it to the data
+    /// of its requests.
     pub fn on_connect(
         self: &Arc<Self>,
     ) -> impl Fn(&dyn Any, &mut Extensions) + Send + Sync + 'static {

@@ -17,7 +17,7 @@ use crate::error::ApiError;
 const BURST_ENDS: Duration = Duration::from_mins(1);
 /// Failures of a burst that are answered at once.
 const AT_ONCE: u32 = 20;
-/// By how much each further answer is later than the one before it, up to the longest delay.
+/// The delay that each further answer adds to that of the one before it, and the longest delay.
 const SLOWER: Duration = Duration::from_millis(100);
 const DELAY_MAX: Duration = Duration::from_secs(5);
 /// Addresses that are told apart; further ones share a burst.

@@ -20,7 +20,7 @@ const RANDOM_BYTES: usize = 32;
 /// What a request may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rights {
-    /// Those of a probe without a key, where there are keys.
+    /// The rights of a probe without a key, where there are keys.
     Stranger,
     /// Its own runs.
     Key,
@@ -39,9 +39,9 @@ pub struct Owner {
 /// A new key. It cannot be recovered later.
 #[derive(Clone)]
 pub struct NewKey {
-    /// For the client.
+    /// The key itself, for the client.
     pub key: String,
-    /// For the configuration.
+    /// Its hash, for the configuration.
     pub sha256: KeyHash,
 }
 

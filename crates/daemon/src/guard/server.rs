@@ -48,7 +48,7 @@ pub fn bind(
     let http = HttpServer::new(move || {
         App::new()
             .app_data(bodies)
-            // For actix-web's own extractors.
+            // The same limit for actix-web's own extractors.
             .app_data(web::PayloadConfig::new(bodies.bytes_max))
             .wrap(from_fn(head_as_get))
             .wrap(guard.clone())

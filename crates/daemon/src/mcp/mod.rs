@@ -5,7 +5,7 @@
 //!   dispatches to
 //! - `backend`: what carries a call out: this process, or a daemon elsewhere (the command line has
 //!   that one).
-//! - `route`: the streamable HTTP transport, behind the guard like every route.
+//! - `route`: the streamable HTTP transport, guarded like every route.
 //!
 //! The protocol itself is rmcp's; nothing here knows its messages.
 

@@ -70,7 +70,7 @@ pub struct ToolCall {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct CalledFunction {
     pub name: String,
-    /// As JSON.
+    /// The arguments as JSON.
     pub arguments: String,
 }
 
@@ -78,11 +78,11 @@ pub struct CalledFunction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishReason {
-    /// With an answer, or definitely without; then the message has a refusal.
+    /// There is an answer, or definitely none; then the message has a refusal.
     Stop,
     /// A budget was spent before there was an answer.
     Length,
-    /// With a call of a function.
+    /// The answer is a call of a function.
     ToolCalls,
 }
 
@@ -218,10 +218,10 @@ pub struct Chunk<'a> {
     pub system_fingerprint: &'a str,
     /// One; none in the chunk with the token counts.
     pub choices: Vec<ChunkChoice>,
-    /// In the last chunk, if requested.
+    /// The tokens of all choices, in the last chunk, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<TokenUsage>,
-    /// In the first and the last chunk of a choice: its run.
+    /// The choice's run, in its first and its last chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prime: Option<RunInfo>,
 }

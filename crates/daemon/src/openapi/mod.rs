@@ -135,6 +135,7 @@ mod tests {
                 operation["summary"].as_str().is_some_and(|summary| !summary.is_empty()),
                 "{place}"
             );
+
             let mut parameters = BTreeSet::new();
             for parameter in operation["parameters"].as_array().into_iter().flatten() {
                 assert!(
@@ -150,6 +151,7 @@ mod tests {
                     "{place}: {parameter}"
                 );
             }
+
             for (status, response) in operation["responses"].as_object().unwrap() {
                 assert_eq!(status.len(), 3, "{place}: {status} is exact");
                 assert!(
@@ -161,6 +163,7 @@ mod tests {
                 assert!(is_described || response["$ref"].is_string(), "{place}: {status}");
             }
         }
+
         assert!(names.len() > 15, "{names:?}");
     }
 
@@ -179,6 +182,7 @@ mod tests {
                 _ => {}
             }
         }
+
         let document = document(false);
         walk(&document, &document);
     }
@@ -204,6 +208,7 @@ mod tests {
                 );
             }
         }
+
         let reference =
             |name: &str| serde_json::json!({"$ref": format!("#/components/schemas/{name}")});
         let lines = schemas["TraceRecord"]["oneOf"].as_array().unwrap();
@@ -236,6 +241,7 @@ mod tests {
                 _ => {}
             }
         }
+
         let document = document(false);
         walk(&document, "");
         assert_eq!(document["servers"][0]["url"], "/");
@@ -252,6 +258,7 @@ mod tests {
                 .map(|status| status.parse().unwrap())
                 .collect()
         };
+
         let (open, closed) = (document(false), document(true));
         for (place, without, with) in [
             (
@@ -289,6 +296,7 @@ mod tests {
             let expected = if needs_none { serde_json::json!([]) } else { Value::Null };
             assert_eq!(operation["security"], expected, "{place}");
         }
+
         assert_eq!(closed["security"], serde_json::json!([{ "bearer": [] }]));
         assert!(open.get("security").is_none());
     }

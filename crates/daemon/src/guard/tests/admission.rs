@@ -136,7 +136,7 @@ fn a_right_key_finds_a_connection_while_wrong_ones_wait_for_their_answers() {
     let server = Running::start(limits, routes);
     let wrong = "GET /owner HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer wrong\r\n\r\n";
 
-    // Those that are answered at once.
+    // The first ones are answered at once.
     for _ in 0..20 {
         assert_eq!(server.send(wrong).answer().status, 401);
     }

@@ -73,7 +73,7 @@ fn silent(server: &Server, begun: &str, count: usize) -> Vec<Client> {
 
 #[test]
 fn silent_connections_keep_nobody_out() {
-    // Of one address 75, of which 71 can be silent.
+    // One address may have 75 connections, of which 71 can be silent here.
     let limits = Limits {
         connections_max: 100,
         head_timeout_ms: 600_000,

@@ -27,15 +27,15 @@ pub struct ResponsesRequest {
     pub temperature: Option<f64>,
     #[schema(exclusive_minimum = 0.0, maximum = 1.0)]
     pub top_p: Option<f64>,
-    /// As `max_completion_tokens` of a chat completion.
+    /// The same as `max_completion_tokens` of a chat completion.
     #[schema(minimum = 1)]
     #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub max_output_tokens: Option<u64>,
     /// The form of the answer.
     pub text: Option<TextOptions>,
-    /// As those of a chat completion.
+    /// The same as `tools` of a chat completion.
     pub tools: Option<Vec<ResponseTool>>,
-    /// As that of a chat completion, with the name of a function beside its type.
+    /// The same as `tool_choice` of a chat completion, with the name of a function beside its type.
     #[schema(value_type = Option<ResponseToolChoice>)]
     pub tool_choice: Option<Value>,
     /// Always null: nothing is stored.

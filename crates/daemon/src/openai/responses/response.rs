@@ -58,7 +58,7 @@ pub struct ModelResponse {
 #[serde(rename_all = "snake_case")]
 pub enum ResponseStatus {
     InProgress,
-    /// With an answer, or definitely without; then the message is a refusal.
+    /// There is an answer, or definitely none; then the message is a refusal.
     Completed,
     /// A budget was spent before there was an answer.
     Incomplete,
@@ -90,7 +90,7 @@ pub enum OutputItem {
         id: String,
         call_id: String,
         name: String,
-        /// As JSON.
+        /// The arguments as JSON.
         arguments: String,
         status: ResponseStatus,
     },
@@ -141,7 +141,7 @@ pub struct ResponseUsage {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "never constructed")]
 pub struct ResponseEvent {
-    /// Such as `response.completed`.
+    /// The event's type, such as `response.completed`.
     event: String,
     /// The event: its type, its number, and what is new.
     data: String,
