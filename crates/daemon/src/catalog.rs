@@ -3,13 +3,13 @@
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use utoipa::openapi::{RefOr, Schema, Type, schema::ObjectBuilder};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::ToSchema;
 
-use super::error::ApiError;
-use super::{State, method_not_allowed};
+use super::error::{ApiError, method_not_allowed};
+use super::state::State;
 use prime_agent_set::RecordedAgent;
 use prime_bench::tasks::{self, AnyTask};
+use prime_service::requests::TaskSlug;
 use prime_settings::{CoordinatorAgent, ExecutorAgent, RoleOptions, Settings, VerifierAgent};
 
 pub fn configure(config: &mut web::ServiceConfig) {
@@ -30,18 +30,6 @@ pub fn configure(config: &mut web::ServiceConfig) {
                 .default_service(web::to(|| method_not_allowed("GET"))),
         );
 }
-
-/// The slug of a task; the OpenAPI document enumerates them.
-pub struct TaskSlug;
-
-impl PartialSchema for TaskSlug {
-    fn schema() -> RefOr<Schema> {
-        let slugs = tasks::all().chain(tasks::variants()).map(|task| task.spec().slug);
-        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(slugs)).into()
-    }
-}
-
-impl ToSchema for TaskSlug {}
 
 /// A task of the benchmark.
 #[derive(Debug, Serialize, ToSchema)]
@@ -140,9 +128,9 @@ pub struct ExampleInfo {
     /// The state before the first step.
     #[schema(value_type = Value)]
     pub start: Value,
-    /// At most the first 40.
+    /// The first 40 steps, or all if there are fewer.
     pub steps: Vec<ExampleStep>,
-    /// All of them.
+    /// The number of all steps.
     pub steps_total: u64,
     #[schema(value_type = Object)]
     pub answer: Value,
@@ -179,10 +167,12 @@ fn fields(list: &[(&str, &str)]) -> Vec<FieldInfo> {
 
 fn task_page(task: &dyn AnyTask) -> TaskPage {
     let page = task.spec().page;
+
     let text = |text: &str| text.trim().to_owned();
     let tasks::WorkedExample { input, start, steps, steps_total, answer } =
         tasks::worked_example(task, STEPS_SHOWN);
     let steps = steps.into_iter().map(|(line, state)| ExampleStep { line, state }).collect();
+
     TaskPage {
         task: info(task),
         problem: text(page.problem),
@@ -254,6 +244,7 @@ pub async fn agents(state: web::Data<State>) -> HttpResponse {
     let app = state.runs.app();
     let settings = app.settings();
     let server = &settings.server;
+
     let mut agents = Vec::new();
     list_role::<ExecutorAgent>(settings, &server.allow_executors, &mut agents);
     list_role::<VerifierAgent>(settings, &server.allow_verifiers, &mut agents);

@@ -6,9 +6,10 @@ use actix_web::{HttpResponse, web};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::error::ApiError;
+use super::clock::now_ms;
+use super::error::{ApiError, method_not_allowed};
 use super::journal::node_name;
-use super::{State, method_not_allowed, now_ms};
+use super::state::State;
 use prime_journal::{ClusterStatus, NodeStatus};
 
 pub fn configure(config: &mut web::ServiceConfig) {
@@ -24,16 +25,16 @@ pub fn configure(config: &mut web::ServiceConfig) {
 pub struct ClusterReport {
     /// Whether the journal is one that several daemons may use (`journal.url`).
     pub shared: bool,
-    /// Those that are not dead, oldest first.
+    /// The nodes that are not dead, oldest first.
     pub nodes: Vec<ClusterNode>,
     pub open_runs: u64,
     /// Open runs that no node holds.
     pub waiting_runs: u64,
-    /// Milliseconds since the oldest of them was accepted; null if there is none.
+    /// Milliseconds since the oldest waiting run was accepted; null if there is none.
     pub oldest_waiting_ms: Option<u64>,
-    /// Those of them that no node can take: none has all that their agents need.
+    /// Waiting runs that no node can take: none has all that their agents need.
     pub blocked_runs: u64,
-    /// What these need: engines with their models, pools, programs, recordings.
+    /// What the blocked runs need: engines with their models, pools, programs, recordings.
     pub missing: Vec<String>,
 }
 
@@ -45,7 +46,7 @@ pub struct ClusterNode {
     /// Host and process.
     pub name: String,
     pub version: String,
-    /// Whether it is the one that answers.
+    /// Whether it is the node that answers.
     pub this: bool,
     /// Most runs that it takes from others: its `server.queue_max`.
     pub capacity: u64,
@@ -98,6 +99,7 @@ impl From<ClusterStatus> for ClusterReport {
         let ClusterStatus { nodes, open_runs, waiting_runs, oldest_waiting_ms, blocked } = status;
         let missing: BTreeSet<_> =
             blocked.iter().flat_map(|run| run.missing.iter().cloned()).collect();
+
         let nodes = nodes.into_iter().map(ClusterNode::from).collect();
         Self {
             shared: true,
@@ -113,6 +115,7 @@ impl From<ClusterStatus> for ClusterReport {
 
 /// A daemon with a journal of its own.
 fn alone(state: &State) -> ClusterReport {
+    // Alone, it holds every open run, so none can wait or be blocked.
     let held = state.runs.open_runs() as u64;
     let node = ClusterNode {
         id: None,
@@ -126,6 +129,7 @@ fn alone(state: &State) -> ClusterReport {
         lag_ms: None,
         agents: state.runs.app().needs_met(&[]),
     };
+
     ClusterReport {
         shared: false,
         nodes: vec![node],

@@ -22,14 +22,14 @@ pub struct ErrorBody {
 /// What is wrong with a request, or with the daemon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ErrorDetail {
-    /// For people: what is wrong, where, and what to do.
+    /// The explanation for people: what is wrong, where, and what to do.
     pub message: String,
     /// The group of the error.
     #[serde(rename = "type")]
     pub kind: ErrorKind,
     /// The same as `field`, under OpenAI's name.
     pub param: Option<String>,
-    /// For programs: stable.
+    /// The stable name of the error, for programs.
     pub code: String,
     /// The dotted path of the invalid field, if one is.
     pub field: Option<String>,
@@ -63,7 +63,7 @@ pub struct ApiError {
     field: Option<String>,
     /// Whole seconds.
     retry_after: Option<u64>,
-    /// For 405: the allowed methods.
+    /// The allowed methods, of a 405.
     allow: Option<String>,
 }
 
@@ -90,6 +90,7 @@ impl ApiError {
     /// The same error about another field, from which the one named was made.
     #[must_use]
     pub fn moved_to(mut self, field: &str) -> Self {
+        // A message that names its field in other words stays as it is.
         if let Some(old) = self.field.replace(field.to_owned())
             && let Some(rest) = self.message.strip_prefix(&format!("field `{old}`: "))
         {
@@ -133,7 +134,7 @@ impl ApiError {
     }
 
     /// 408. Closes the connection, because the rest of the request could not be told from the next
-    ///      one.
+    /// one.
     pub fn timeout(message: impl Into<String>) -> Self {
         Self::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", message)
     }
@@ -247,6 +248,7 @@ impl ApiError {
 
     /// The body of the response, also sent within a stream whose head is gone.
     pub fn body(&self) -> ErrorBody {
+        // Cut only here: conversions on the way need the whole message.
         let (message, code) = (cut(&self.message, MESSAGE_CHARS_MAX), self.code.to_owned());
         let field = self.field.as_deref().map(|field| cut(field, FIELD_CHARS_MAX));
         let param = field.clone();
@@ -261,20 +263,30 @@ impl ResponseError for ApiError {
 
     fn error_response(&self) -> HttpResponse {
         let mut response = HttpResponse::build(self.status);
+
         if let Some(seconds) = self.retry_after {
             response.insert_header((header::RETRY_AFTER, seconds.to_string()));
         }
+
         if let Some(allow) = &self.allow {
             response.insert_header((header::ALLOW, allow.clone()));
         }
+
         if self.status == StatusCode::UNAUTHORIZED {
             response.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
         }
+        // The rest of the request is still to come, and cannot be told from the next one.
         if matches!(self.status, StatusCode::REQUEST_TIMEOUT | StatusCode::PAYLOAD_TOO_LARGE) {
             response.force_close();
         }
+
         response.json(self.body())
     }
+}
+
+/// The handler of a route's other methods: responds 405.
+pub(super) async fn method_not_allowed(allowed: &'static str) -> Result<HttpResponse, ApiError> {
+    Err(ApiError::method_not_allowed(allowed))
 }
 
 /// The beginning of a text, with a mark if it is not the whole.
@@ -285,7 +297,7 @@ fn cut(text: &str, chars_max: usize) -> String {
     }
 }
 
-/// For `Retry-After`: rounded up, at least 1.
+/// Seconds for `Retry-After`: rounded up, at least 1.
 fn whole_seconds(duration: Duration) -> u64 {
     let up = u64::from(duration.subsec_nanos() > 0);
     duration.as_secs().saturating_add(up).max(1)

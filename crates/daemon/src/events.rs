@@ -8,19 +8,18 @@ use std::time::Duration;
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures::{Stream, StreamExt as _, stream};
-use tokio::time::{Instant, interval_at};
 use utoipa::ToSchema;
 
-use super::error::ApiError;
-use super::guard::{Permit, stream_permit};
-use super::runs::{authorized_run, parse_query};
+use super::error::{ApiError, method_not_allowed};
+use super::guard::stream_permit;
+use super::heartbeat::with_heartbeat;
+use super::parameters::parse_query;
+use super::request_context::authorized_run;
+use super::state::State;
 use super::trace_schema::TraceRecord;
 use super::wire::{EventsHeaders, EventsQuery, TraceQuery};
-use super::{State, method_not_allowed};
 use prime_service::runs::{EventBatch, RunError, TraceContent};
 
-/// Time between two heartbeats on a stream without events.
-const HEARTBEAT: Duration = Duration::from_secs(10);
 /// Time between two records on a stream of progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
@@ -75,7 +74,7 @@ enum EventKind {
 }
 
 /// The `event` field of a line.
-pub(super) fn name_of(event: &[u8]) -> &str {
+fn name_of(event: &[u8]) -> &str {
     let rest = event.strip_prefix(br#"{"event":""#).unwrap_or_default();
     let end = rest.iter().position(|byte| *byte == b'"').unwrap_or(0);
     std::str::from_utf8(&rest[..end]).unwrap_or_default()
@@ -89,28 +88,6 @@ fn server_sent(lines: &EventBatch) -> Bytes {
         text.extend_from_slice(b"\n\n");
     }
     text.into()
-}
-
-/// Adds a comment to a stream after each quiet period, so that proxies keep it open. Holds the
-/// permit until its end.
-pub(super) fn with_heartbeat<E>(
-    pieces: impl Stream<Item = Result<Bytes, E>>,
-    permit: Option<Permit>,
-) -> impl Stream<Item = Result<Bytes, E>> {
-    let ticks = interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
-    stream::unfold(
-        (Box::pin(pieces), ticks, permit),
-        |(mut pieces, mut ticks, permit)| async move {
-            tokio::select! {
-                biased;
-                piece = pieces.next() => {
-                    ticks.reset();
-                    piece.map(|piece| (piece, (pieces, ticks, permit)))
-                }
-                _ = ticks.tick() => Some((Ok(Bytes::from_static(b": alive\n\n")), (pieces, ticks, permit))),
-            }
-        },
-    )
 }
 
 /// The last event that the client has, from the header or else from the query.
@@ -157,6 +134,7 @@ pub async fn events(
     let id = id.into_inner();
     authorized_run(&state, &request, &id).await?;
     let permit = stream_permit(&request)?;
+    // Whether the result may follow depends on the last event that was sent.
     let sent_seq = Rc::new(Cell::new(after));
     let seen = Rc::clone(&sent_seq);
     let lines = state.runs.events(&id, after, true).map(move |lines| {
@@ -165,6 +143,7 @@ pub async fn events(
             server_sent(&lines)
         })
     });
+
     let runs = std::sync::Arc::clone(&state.runs);
     let result = stream::once(async move {
         let (_, record) = runs.get(&id).await?;
@@ -177,6 +156,7 @@ pub async fn events(
         Ok::<_, RunError>(format!("event: result\ndata: {text}\n\n").into())
     })
     .filter(|piece| std::future::ready(!piece.as_ref().is_ok_and(Bytes::is_empty)));
+
     Ok(sent(with_heartbeat(lines.chain(result), permit)))
 }
 
@@ -211,7 +191,9 @@ pub async fn progress(
     let id = id.into_inner();
     authorized_run(&state, &request, &id).await?;
     let permit = stream_permit(&request)?;
+
     let start = (std::sync::Arc::clone(&state.runs), id, None::<u64>, false);
+    // The first record comes at once, the others after a pause in which something has changed.
     let records = stream::try_unfold(start, move |(runs, id, seen, is_over)| async move {
         if is_over {
             return Ok(None);
@@ -223,9 +205,11 @@ pub async fn progress(
                 return Ok(None);
             }
         }
+
         let (_, record) = runs.get(&id).await?;
         let text = serde_json::to_string(&record).expect("invariant: records serialise");
         let piece = Bytes::from(format!("id: {}\nevent: record\ndata: {text}\n\n", record.events));
+        // A client that reconnects waits for what it has not seen.
         let next = (runs, id, Some(record.events.max(after)), record.status.is_over());
         Ok::<_, RunError>(Some((piece, next)))
     });

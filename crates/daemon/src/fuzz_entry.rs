@@ -5,10 +5,10 @@ use actix_web::web::Query;
 
 use super::error::ApiError;
 use super::guard::json;
-use super::resolve::checked;
 use super::try_step::TryRequest;
-use super::wire::{CollectRequest, ForkRequest, ListQuery, ReviewRequest, RunRequest};
+use super::wire::{CollectRequest, ForkRequest, ListQuery, ReviewRequest};
 use super::{openai, verify};
+use prime_service::requests::{CheckedRequest, RunRequest};
 use prime_settings::Settings;
 
 /// Reads a body as each route with a body would, and as the query of the listing; judges what
@@ -18,7 +18,8 @@ use prime_settings::Settings;
 /// The error that each route would respond with.
 pub fn read_as_each_route(settings: &Settings, body: &[u8]) -> [Result<(), ApiError>; 9] {
     [
-        json::<RunRequest>(body).and_then(|request| checked(settings, &request).map(drop)),
+        json::<RunRequest>(body)
+            .and_then(|request| Ok(CheckedRequest::of(settings, &request).map(drop)?)),
         openai::checked(settings, body),
         openai::checked_response(settings, body),
         verify::judged(body, &verify::Abandoned::default()).map(drop),
@@ -39,7 +40,7 @@ mod tests {
     #[test]
     fn each_route_reads_its_own_requests() {
         let settings = Settings::default();
-        // Of the routes that accept the body, the numbers in the order above.
+        // The numbers of the routes that accept the body, in the order above.
         let read = |body: &str| -> Vec<usize> {
             let results = read_as_each_route(&settings, body.as_bytes());
             results
@@ -49,7 +50,9 @@ mod tests {
                 .map(|(route, _)| route)
                 .collect()
         };
+
         let none: [usize; 0] = [];
+
         assert_eq!(read(r#"{"task": "n-queens", "fanout": 2}"#), [0]);
         assert_eq!(read(r#"{"task": "n-queens", "fanout": 0}"#), none);
         assert_eq!(read(r#"{"older_than_days": 1}"#), [4]);
@@ -57,6 +60,7 @@ mod tests {
         assert_eq!(read(r#"{"seq": 1, "verdict": "accept"}"#), [5]);
         assert_eq!(read(r#"{"agents": {"executor": "reference"}}"#), [6]);
         assert_eq!(read(r#"{"role": "verifier", "action": "x"}"#), [7]);
+
         let chat = r#"{"model": "prime", "messages": [{"role": "user", "content": "{\"task\": \"n-queens\"}"}]}"#;
         assert_eq!(read(chat), [1]);
         let response = r#"{"model": "prime", "input": "{\"task\": \"n-queens\"}"}"#;

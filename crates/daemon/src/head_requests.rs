@@ -10,7 +10,7 @@ use actix_web::http::Method;
 use actix_web::middleware::Next;
 use actix_web::web::Bytes;
 
-/// A body of which only the size is told.
+/// A body that is announced by its size, but not sent.
 struct Unsent(BodySize);
 
 impl MessageBody for Unsent {
@@ -41,6 +41,6 @@ pub async fn head_as_get(
     }
     request.head_mut().method = Method::GET;
     let response = next.call(request).await?;
-    // A stream would go on as long as its run, for nobody.
+    // Not even read: a stream would last as long as its run, for nobody.
     Ok(response.map_body(|_, body| BoxBody::new(Unsent(body.size()))))
 }

@@ -1,19 +1,13 @@
 //! `/metrics`, and the counting of requests.
 
-use std::time::Duration;
-
 use actix_web::http::header::{self, Accept, Header as _};
 use actix_web::{HttpRequest, HttpResponse, web};
 
-use tokio::time::timeout;
-
+use super::error::method_not_allowed;
 use super::guard::ResponseHead;
-use super::latest_check::LatestCheck;
-use super::{State, method_not_allowed};
+use super::state::State;
 use prime_engine::Engine;
-use prime_journal::ClusterStatus;
 use prime_service::metrics::{CONTENT_TYPE, Metrics, TEXT_CONTENT_TYPE};
-use prime_service::runs::{RunError, Runs};
 
 /// The patterns that become labels; all other paths share one label.
 const ROUTES: [&str; 40] = [
@@ -62,14 +56,6 @@ const ROUTES: [&str; 40] = [
 /// Statuses of refusals that are not the request's fault.
 const REFUSALS: [u16; 2] = [429, 503];
 
-/// Longest wait for the journal. Without an answer, the metrics are shown without what it would
-/// say.
-const STORE_WAIT: Duration = Duration::from_secs(1);
-/// How long an answer of a shared journal's store counts. Its size is a sum over all runs, the
-/// nodes are a few rows.
-const NODES_EVERY: Duration = Duration::from_secs(5);
-const SIZE_EVERY: Duration = Duration::from_mins(1);
-
 /// The label of all paths without a route.
 const OTHER: &str = "other";
 
@@ -108,39 +94,10 @@ fn wants_openmetrics(request: &HttpRequest) -> bool {
 /// Counts a response.
 pub fn count(metrics: &Metrics, response: &ResponseHead<'_>) {
     let route = ROUTES.into_iter().find(|route| Some(*route) == response.pattern).unwrap_or(OTHER);
+
     metrics.http(route, response.status, response.seconds);
     if REFUSALS.contains(&response.status) {
         metrics.refused(response.code.unwrap_or("not_ready"));
-    }
-}
-
-/// What the store of a shared journal said last, however many scrape.
-#[derive(Debug)]
-pub struct StoreReadings {
-    bytes: LatestCheck<Option<u64>>,
-    nodes: LatestCheck<Option<ClusterStatus>>,
-}
-
-impl Default for StoreReadings {
-    fn default() -> Self {
-        Self { bytes: LatestCheck::new(SIZE_EVERY), nodes: LatestCheck::new(NODES_EVERY) }
-    }
-}
-
-/// An answer of the journal, if there is one in time.
-async fn read<T>(answer: impl Future<Output = Result<T, RunError>>) -> Option<T> {
-    timeout(STORE_WAIT, answer).await.ok()?.ok()
-}
-
-impl StoreReadings {
-    /// The content of the journal in bytes, and the nodes, if it is shared.
-    async fn of(&self, runs: &Runs) -> (Option<u64>, Option<ClusterStatus>) {
-        let bytes = async { read(runs.journal_size()).await.map(|size| size.bytes) };
-        if !runs.is_shared() {
-            return (bytes.await, None);
-        }
-        let nodes = async { read(runs.cluster()).await.flatten() };
-        tokio::join!(self.bytes.get(bytes), self.nodes.get(nodes))
     }
 }
 
@@ -164,14 +121,17 @@ pub fn configure(config: &mut web::ServiceConfig) {
 )]
 pub async fn metrics(state: web::Data<State>, request: HttpRequest) -> HttpResponse {
     let runs = &state.runs;
+    // Asked at each scrape: engines and agents do not report by themselves.
     for status in runs.app().engines().values().map(Engine::status) {
         runs.metrics().engine(&status);
     }
     runs.metrics().hangs(runs.app().hangs());
+
     let metrics = runs.metrics();
     let (bytes, nodes) = state.store.of(runs).await;
     metrics.journal_state(bytes, runs.journal_failure().is_none());
     metrics.cluster(nodes);
+
     let (content_type, text) = if wants_openmetrics(&request) {
         (CONTENT_TYPE, metrics.render())
     } else {

@@ -3,20 +3,25 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::clock::now_ms;
+use super::daemon_error::DaemonError;
 use prime_journal::lease::{Effect, Timing};
 use prime_journal::{Cluster, Journal, JournalError, SqliteJournal, SqliteOptions};
 use prime_journal_postgres::{Needs, Notice, OnNotice, PostgresJournal, PostgresOptions};
+use prime_service::app::App;
+use prime_service::metrics::Metrics;
 use prime_service::runs::{Leases, RunError, Runs, needs_of};
+use prime_service::telemetry::Telemetry;
 use prime_settings::Settings;
 
-/// Heartbeats of a lease.
+/// Heartbeats per lease duration.
 const HEARTBEATS: u64 = 10;
 
 fn timing(lease_ms: u64) -> Timing {
     Timing { lease_ms, heartbeat_ms: lease_ms / HEARTBEATS }
 }
 
-/// What a node is called in the journal, for people.
+/// The name of this node in the journal, for people.
 pub(super) fn node_name() -> String {
     format!("{}:{}", rustix::system::uname().nodename().to_string_lossy(), std::process::id())
 }
@@ -60,7 +65,9 @@ impl OpenJournal {
                 SqliteOptions::default(),
             )?)));
         }
+
         let leases = Arc::new(Leases::default());
+        // The leases know the runs only later, when `begin` connects the two.
         let options = PostgresOptions {
             node: node_name(),
             capacity: settings.server.queue_max as usize,
@@ -70,10 +77,12 @@ impl OpenJournal {
             needs: Some(Arc::new(Agents(Arc::clone(&leases)))),
             ..PostgresOptions::default()
         };
+
         // Its methods block.
         let opened =
             std::thread::scope(|scope| scope.spawn(|| PostgresJournal::open(url, options)).join());
         let journal = opened.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+
         Ok(Self::Postgres { journal: Arc::new(journal), leases })
     }
 
@@ -84,7 +93,7 @@ impl OpenJournal {
         }
     }
 
-    /// After a start that failed for another reason: leaves nothing behind that nobody used.
+    /// Cleans up after a start that failed for another reason: removes what nobody used.
     pub(super) fn discard_if_unused(&self) {
         match self {
             Self::Sqlite(journal) => journal.discard_if_unused(),
@@ -92,7 +101,7 @@ impl OpenJournal {
         }
     }
 
-    /// Goes on with the open runs: all of a file, or those whose leases this node gets from now on.
+    /// Continues the open runs: all of a file, or those whose leases this node gets from now on.
     /// Returns how many are known already.
     ///
     /// # Errors
@@ -113,10 +122,22 @@ impl OpenJournal {
         }
     }
 
-    /// After the last commit: other nodes may take the runs of this one at once.
+    /// Releases the runs of this node, which other nodes may then take at once. Call it after the
+    /// last commit.
     pub(super) fn close(&self) {
         if let Self::Postgres { journal, .. } = self {
             journal.close();
         }
     }
+}
+
+/// Opens the configured journal, and starts the runs on it.
+pub(super) fn open_runs(
+    app: App,
+    metrics: Arc<Metrics>,
+    telemetry: Option<Telemetry>,
+) -> Result<(OpenJournal, Arc<Runs>), DaemonError> {
+    let journal = OpenJournal::open(app.settings())?;
+    let runs = Runs::start(Arc::new(app), journal.journal(), now_ms, metrics, telemetry);
+    Ok((journal, runs.map_err(DaemonError::Serve)?))
 }

@@ -1,12 +1,11 @@
-//! A result that is renewed when somebody asks for it, however many ask, no more often than it has
-//! to be.
+//! A result that is renewed on demand, but at most once in a given time, however many ask for it.
 
 use std::time::Duration;
 
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// The newest result. Whoever asks while it is being renewed waits for the same result.
+/// The newest result. Those who ask while it is being renewed wait for the same result.
 #[derive(Debug)]
 pub struct LatestCheck<T> {
     /// How long a result counts.
@@ -55,9 +54,12 @@ mod tests {
                 renewed.get()
             })
         };
+
         assert_eq!(join_all((0..100).map(|_| ask())).await, [1; 100]);
+
         tokio::time::advance(EVERY.saturating_sub(Duration::from_millis(1))).await;
         assert_eq!(ask().await, 1);
+
         tokio::time::advance(Duration::from_millis(1)).await;
         assert_eq!((ask().await, ask().await), (2, 2));
     }

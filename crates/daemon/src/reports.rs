@@ -11,21 +11,21 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::error::{ApiError, ErrorBody};
-use super::runs::in_background;
-use super::{State, method_not_allowed};
+use super::background::in_background;
+use super::error::{ApiError, ErrorBody, method_not_allowed};
+use super::state::State;
 
 /// Most reports in a list.
 const REPORTS_MAX: usize = 1_000;
 /// Most folders and files that are looked at for a list.
 const ENTRIES_MAX: usize = 100_000;
-/// A report lies at most so many folders deep.
+/// Maximum folder depth of a report.
 const DEPTH_MAX: usize = 3;
-/// What studies and load tests write; other files of the folder are nobody's business.
+/// The types of files that studies and load tests write; no others in the folder are served.
 const EXTENSIONS: [&str; 10] =
     ["html", "svg", "csv", "md", "tex", "json", "jsonl", "parquet", "hlog", "toml"];
-/// Reports have their styles and scripts inline. The sandbox gives them an origin of their own:
-/// whoever wrote them, they cannot use the studio's key or the API, or load anything.
+/// Reports have their styles and scripts inline. The sandbox gives them an origin of their own: no
+/// matter who wrote them, they cannot use the studio's key or the API, or load anything.
 const POLICY: &str = "sandbox allow-scripts allow-downloads allow-popups; default-src 'none'; script-src 'unsafe-inline'; \
      style-src 'unsafe-inline'; img-src data:; form-action 'none'; frame-ancestors 'none'; base-uri 'none'";
 
@@ -73,9 +73,11 @@ fn report(folder: &Path, entry: &DirEntry) -> Option<ReportInfo> {
     if path.extension()? != "html" {
         return None;
     }
+
     let metadata = entry.metadata().ok().filter(fs::Metadata::is_file)?;
     let below: Option<Vec<_>> =
         path.strip_prefix(folder).ok()?.iter().map(|part| part.to_str()).collect();
+
     let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     Some(ReportInfo {
         path: below?.join("/"),
@@ -89,7 +91,10 @@ fn report(folder: &Path, entry: &DirEntry) -> Option<ReportInfo> {
 fn found(folder: &Path) -> io::Result<(Vec<ReportInfo>, bool)> {
     let mut found = Vec::new();
     let mut waiting = vec![(fs::read_dir(folder)?, 0)];
+
     let mut seen = 0;
+    // Depth first, without recursion. The limit on entries keeps a huge folder from blocking a
+    // thread.
     while let Some((entries, depth)) = waiting.pop() {
         for entry in entries.flatten() {
             seen += 1;
@@ -108,6 +113,7 @@ fn found(folder: &Path) -> io::Result<(Vec<ReportInfo>, bool)> {
             }
         }
     }
+
     found.sort_by(|a, b| b.modified_ms.cmp(&a.modified_ms).then_with(|| a.path.cmp(&b.path)));
     let has_more = found.len() > REPORTS_MAX || seen > ENTRIES_MAX;
     found.truncate(REPORTS_MAX);
@@ -133,6 +139,7 @@ pub async fn list(state: web::Data<State>) -> Result<HttpResponse, ApiError> {
             has_more: false,
         }));
     }
+
     let path = PathBuf::from(&folder);
     let (reports, has_more) =
         in_background(move || found(&path)).await?.map_err(|error| unreadable(&folder, &error))?;
@@ -141,6 +148,7 @@ pub async fn list(state: web::Data<State>) -> Result<HttpResponse, ApiError> {
 
 /// The file of a path below the folder, wherever links lead, as long as it is inside of it.
 fn inside(folder: &Path, below: &str) -> io::Result<Option<PathBuf>> {
+    // Before the disk is asked: no `..`, no root, no other types of files.
     let below = Path::new(below);
     let is_plain = below.components().all(|part| matches!(part, Component::Normal(_)));
     let is_known =
@@ -148,6 +156,7 @@ fn inside(folder: &Path, below: &str) -> io::Result<Option<PathBuf>> {
     if !is_plain || !is_known {
         return Ok(None);
     }
+    // Links are resolved first, because only the real path shows whether the file is inside.
     let folder = folder.canonicalize()?;
     let file = folder.join(below).canonicalize().ok();
     Ok(file.filter(|file| file.starts_with(&folder) && file.is_file()))
@@ -173,15 +182,18 @@ pub async fn file(
             format!("there is no report `{path}`; GET /v1/reports lists them"),
         )
     };
+
     let folder = state.runs.app().settings().server.reports.clone();
     if folder.is_empty() {
         return Err(missing());
     }
+
     let (root, below) = (PathBuf::from(&folder), path.clone());
     let found = in_background(move || inside(&root, &below))
         .await?
         .map_err(|error| unreadable(&folder, &error))?;
     let file = NamedFile::open_async(found.ok_or_else(missing)?).await.map_err(|_| missing())?;
+
     let mut response = file.into_response(&request);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, header::HeaderValue::from_static(POLICY));
@@ -210,25 +222,31 @@ mod tests {
         ] {
             fs::write(root.join(name), name).unwrap();
         }
+
         fs::write(home.path().join("secret.html"), "secret").unwrap();
         symlink(home.path().join("secret.html"), root.join("link.html")).unwrap();
         symlink(home.path(), root.join("up")).unwrap();
+
         let (reports, has_more) = found(&root).unwrap();
         let mut paths: Vec<_> = reports.iter().map(|report| report.path.as_str()).collect();
         paths.sort_unstable();
+
         assert_eq!(
             (paths, has_more),
             (vec!["a/b/c/deep.html", "a/report.html", "one.html"], false)
         );
+
         let is_served = |path: &str| inside(&root, path).unwrap().is_some();
         for path in ["one.html", "a/report.html", "a/table.csv"] {
             assert!(is_served(path), "{path}");
         }
+
         let outside =
             ["link.html", "up/secret.html", "../secret.html", "a/../one.html", "/etc/hosts.json"];
         for path in outside.into_iter().chain(["a/key.pem", "a", "", "none.html"]) {
             assert!(!is_served(path), "{path}");
         }
+
         assert!(found(&root.join("none")).is_err());
     }
 }

@@ -2,11 +2,12 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 
-use super::error::{ApiError, ErrorBody};
+use super::error::{ApiError, ErrorBody, method_not_allowed};
 use super::guard::{Body, json};
-use super::runs::{authorized_run, owner_of, page_limit, parse_query};
+use super::parameters::{page_limit, parse_query};
+use super::request_context::{authorized_run, owner_of};
+use super::state::State;
 use super::wire::{ReviewList, ReviewRequest, ReviewsQuery};
-use super::{State, method_not_allowed};
 use prime_service::runs::FlaggedStep;
 
 /// Longest note, in bytes.
@@ -69,10 +70,12 @@ pub async fn review(
         let message = format!("has {} bytes; give at most {NOTE_BYTES_MAX}", note.len());
         return Err(ApiError::bad_field("note", message));
     }
+
     authorized_run(&state, &request, &id).await?;
     let by = Some(owner_of(&request))
         .filter(|owner| !owner.is_empty())
         .unwrap_or_else(|| LOCAL.to_owned());
+
     let step = state.runs.review(&id, seq, verdict, note, by).await?;
     Ok(HttpResponse::Ok().json(step))
 }

@@ -2,10 +2,11 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 
-use super::error::ApiError;
-use super::runs::{owner_filter, parse_query};
+use super::error::{ApiError, method_not_allowed};
+use super::parameters::parse_query;
+use super::request_context::{owner_of, shown_to};
+use super::state::State;
 use super::wire::{SplitInfo, SplitQuery, SplitReport};
-use super::{State, method_not_allowed};
 use prime_agent_set::configured_names;
 use prime_protocol::Role;
 use prime_settings::Settings;
@@ -27,6 +28,7 @@ fn info(settings: &Settings) -> Option<SplitInfo> {
         Role::Verifier => names.verifier,
         Role::Coordinator => names.coordinator,
     };
+
     let is_on = !split.other.is_empty();
     is_on.then(|| SplitInfo {
         role: split.role,
@@ -49,8 +51,8 @@ fn millis(since: &str) -> Result<u64, ApiError> {
 
 /// Compares the runs on both sides of `agents.split`.
 ///
-/// Over the runs in the journal that the request's key owns; without keys, over all. The interval
-/// of the verified share is Wilson's, at 95 %.
+/// Counts the runs in the journal that the request's key owns; without keys, all. The interval of
+/// the verified share is Wilson's, at 95 %.
 #[utoipa::path(
     get, path = "/v1/split", tag = "operations", operation_id = "compare_runs", params(SplitQuery),
     responses((status = 200, description = "Both sides", body = SplitReport)),
@@ -58,7 +60,8 @@ fn millis(since: &str) -> Result<u64, ApiError> {
 pub async fn show(state: web::Data<State>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let SplitQuery { since } = parse_query(&request)?;
     let since = since.as_deref().map(millis).transpose()?;
-    let comparison = state.runs.comparison(owner_filter(&request), since).await?;
+    let comparison = state.runs.comparison(shown_to(owner_of(&request)), since).await?;
+
     let (split, is_complete) = (info(state.runs.app().settings()), comparison.is_complete);
     Ok(HttpResponse::Ok().json(SplitReport { split, arms: comparison.arms, is_complete }))
 }

@@ -5,9 +5,10 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::error::{ApiError, ErrorBody};
-use super::runs::{authorized_run, page_limit, parse_query};
-use super::{State, method_not_allowed};
+use super::error::{ApiError, ErrorBody, method_not_allowed};
+use super::parameters::{page_limit, parse_query, step_number};
+use super::request_context::authorized_run;
+use super::state::State;
 use prime_protocol::TurnId;
 use prime_service::runs::{
     FoundStep, RunComparison, RunTree, StepDetail, StepList, TrajectoryShape, Wanted,
@@ -94,21 +95,17 @@ pub struct CompareQuery {
     b: String,
 }
 
-/// Reads the number of a step's event in a path.
-pub(super) fn step_number(text: &str) -> Result<u64, ApiError> {
-    text.parse().map_err(|_| {
-        ApiError::not_found("no_such_step", format!("{text:?} is not the number of an event"))
-    })
-}
-
 /// Reads `ROUND.TRAJECTORY`.
 fn turn_of(text: &str) -> Result<TurnId, ApiError> {
+    // `parse` alone would accept a sign.
     let number = |text: &str| {
         text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
     };
+
     let read = text.split_once('.').and_then(|(round, trajectory)| {
         Some(TurnId { round: number(round)?, trajectory: number(trajectory)? })
     });
+
     read.ok_or_else(|| {
         ApiError::bad_field("trajectory", "must be a round and a trajectory, as `1.0`")
     })
@@ -152,6 +149,7 @@ pub async fn shape(
     if !(1..=CELLS_MAX).contains(&cells) {
         return Err(ApiError::bad_field("cells", format!("is {cells}; give 1 to {CELLS_MAX}")));
     }
+
     authorized_run(&state, &request, &id).await?;
     let range = (from.unwrap_or(0), to.unwrap_or(u64::MAX));
     Ok(HttpResponse::Ok().json(state.runs.shape(&id, turn, range, cells as usize).await?))
@@ -159,7 +157,7 @@ pub async fn shape(
 
 /// Lists steps of a run.
 ///
-/// Of a trajectory by position, or of all trajectories by event. Texts are cut at 4 KiB.
+/// Either those of one trajectory, by position, or those of all, by event. Texts are cut at 4 KiB.
 #[utoipa::path(
     get, path = "/v1/runs/{id}/steps", tag = "runs", operation_id = "list_steps",
     params(("id", description = "The run's `id`"), StepsQuery),
@@ -173,6 +171,7 @@ pub async fn list(
     let StepsQuery { trajectory, from, after, limit } = parse_query(&request)?;
     let limit = page_limit(limit)? as usize;
     let turn = trajectory.as_deref().map(turn_of).transpose()?;
+
     match (turn, from, after) {
         (Some(_), _, Some(_)) => {
             return Err(ApiError::bad_field(
@@ -188,6 +187,7 @@ pub async fn list(
         }
         _ => {}
     }
+
     authorized_run(&state, &request, &id).await?;
     let steps = match turn {
         Some(turn) => state.runs.steps_of(&id, turn, from.unwrap_or(0), limit).await?,
@@ -237,6 +237,7 @@ pub async fn find(
     if after.is_some() && before.is_some() {
         return Err(ApiError::bad_field("before", "excludes `after`: give one of them"));
     }
+
     authorized_run(&state, &request, &id).await?;
     let found = state.runs.find(&id, turn, wanted, after.or(before), before.is_some()).await?;
     Ok(HttpResponse::Ok().json(found))

@@ -13,9 +13,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest as _, Sha256};
 
-use super::error::ApiError;
-use super::method_not_allowed;
-use super::openapi::accepts_gzip;
+use super::encodings::accepts_gzip;
+use super::error::{ApiError, method_not_allowed};
 
 /// No inline scripts, no other hosts, no frames, no markup from strings.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
@@ -27,7 +26,7 @@ struct File {
     content_type: &'static str,
     plain: &'static [u8],
     gzipped: Vec<u8>,
-    /// Of the content: a browser asks with it whether its copy is current.
+    /// Hash of the content, with which a browser asks whether its copy is current.
     tag: String,
 }
 
@@ -36,15 +35,18 @@ impl File {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
         encoder.write_all(plain).expect("invariant: writing to memory cannot fail");
         let gzipped = encoder.finish().expect("invariant: writing to memory cannot fail");
+
         let mut tag = String::new();
+        // 96 bits are enough to tell versions of a file apart.
         for byte in &Sha256::digest(plain)[..12] {
             write!(tag, "{byte:02x}").expect("invariant: writing to a string cannot fail");
         }
+
         Self { name, content_type, plain, gzipped, tag }
     }
 }
 
-/// All of them; the first is the page.
+/// All files; the first is the page.
 static FILES: LazyLock<[File; 4]> = LazyLock::new(|| {
     [
         File::new(
@@ -95,12 +97,14 @@ fn found(path: &str) -> Option<&'static File> {
 
 async fn file(request: HttpRequest, path: web::Path<String>) -> Result<HttpResponse, ApiError> {
     let file = found(&path).ok_or_else(ApiError::no_such_route)?;
+
     let tag = EntityTag::new_weak(file.tag.clone());
     let is_current = match IfNoneMatch::parse(&request) {
         Ok(IfNoneMatch::Any) => true,
         Ok(IfNoneMatch::Items(known)) => known.iter().any(|known| known.weak_eq(&tag)),
         Err(_) => false,
     };
+
     let mut response = if is_current { HttpResponse::NotModified() } else { HttpResponse::Ok() };
     response
         .insert_header((header::CONTENT_SECURITY_POLICY, POLICY))
@@ -112,9 +116,11 @@ async fn file(request: HttpRequest, path: web::Path<String>) -> Result<HttpRespo
         .insert_header((header::CACHE_CONTROL, "no-cache"))
         .insert_header((header::VARY, "Accept-Encoding"))
         .insert_header((header::ETAG, tag.to_string()));
+
     if is_current {
         return Ok(response.finish());
     }
+
     response.content_type(file.content_type);
     if accepts_gzip(&request) {
         return Ok(response.insert_header(ContentEncoding::Gzip).body(&file.gzipped[..]));
@@ -146,11 +152,13 @@ mod tests {
         let (status, tag, page) = get("runs/run_1", &[]).await;
         assert_eq!((status, page.as_slice()), (200, FILES[0].plain));
         assert_eq!(get("", &[]).await.2, page);
+
         let (_, _, gzipped) =
             get("files/studio.js", &[("Accept-Encoding", "gzip".to_owned())]).await;
         let mut plain = Vec::new();
         GzDecoder::new(&gzipped[..]).read_to_end(&mut plain).unwrap();
         assert_eq!(plain, FILES[1].plain);
+
         let (status, _, body) = get("", &[("If-None-Match", tag)]).await;
         assert_eq!((status, body.len()), (304, 0));
         assert!(found("files/index.html").is_none() && found("files/../Cargo.toml").is_none());

@@ -41,7 +41,7 @@ pub enum TraceEvent {
         lead: u32,
         /// Proposals at this state.
         samples: u32,
-        /// Those that were discarded.
+        /// Proposals that were discarded.
         discarded: u32,
     },
     /// An attempt at a turn failed; another one follows.
@@ -96,7 +96,7 @@ pub enum TraceEvent {
     },
     /// Another process resumed the run.
     Resumed {
-        /// How often one has.
+        /// How often it was resumed so far.
         resumed: u32,
     },
     /// The events before are copied from another run.

@@ -5,16 +5,17 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::error::{ApiError, ErrorBody};
+use super::background::in_background;
+use super::error::{ApiError, ErrorBody, method_not_allowed};
 use super::guard::{Body, json};
-use super::resolve::check_overrides;
-use super::runs::{authorized_run, in_background};
-use super::steps::step_number;
-use super::{State, method_not_allowed};
+use super::parameters::step_number;
+use super::request_context::authorized_run;
+use super::state::State;
 use prime_agent_set::Names;
 use prime_protocol::{Opinion, Role, Usage, Verdict};
 use prime_service::app::Overrides;
 use prime_service::app::turn::{Exchange, Exchanges, TriedTurn, TurnInput, try_turn};
+use prime_service::requests::check_overrides;
 use prime_service::runs::{BeforeStep, RunError, decision_name};
 
 pub fn configure(config: &mut web::ServiceConfig) {
@@ -159,6 +160,7 @@ fn input_of(wanted: TryRequest, before: &BeforeStep) -> Result<TurnInput, ApiErr
                 "is for the roles `verifier` and `coordinator`",
             ));
         }
+        // The seed of the turn, and not the run's: derived as the run itself did.
         let mut sampling = spec.sampling;
         sampling.seed = wanted.seed.unwrap_or(sampling.seed);
         return Ok(TurnInput::Propose(sampling.of_turn(
@@ -168,9 +170,11 @@ fn input_of(wanted: TryRequest, before: &BeforeStep) -> Result<TurnInput, ApiErr
             trajectory,
         )));
     }
+
     if wanted.seed.is_some() {
         return Err(ApiError::bad_field("seed", "is for the role `executor`"));
     }
+
     let line = wanted.action.unwrap_or_else(|| line.clone());
     if line.is_empty() {
         return Err(ApiError::bad_field("action", "the recorded step has no line: give one"));
@@ -180,10 +184,11 @@ fn input_of(wanted: TryRequest, before: &BeforeStep) -> Result<TurnInput, ApiErr
 
 /// Has an agent take one turn in the state of a step.
 ///
-/// With the rejected lines and the feedback that were known then. The run's own agents are those
-/// that it was accepted with; with another one in their place, all are taken by their names from
-/// the present configuration. Models are asked anew: an engine with the recorded seed gives the
-/// recorded answer, a server need not. Nothing is recorded, and no run's budget pays for it.
+/// The agent is given the rejected lines and the feedback that were known then. The run's own
+/// agents are those that it was accepted with; with another one in their place, all are taken by
+/// their names from the present configuration. Models are asked anew: an engine with the recorded
+/// seed gives the recorded answer, a server need not. Nothing is recorded, and no run's budget pays
+/// for it.
 #[utoipa::path(
     post, path = "/v1/runs/{id}/steps/{seq}/try", tag = "runs", operation_id = "try_agent",
     params(("id", description = "The run's `id`"), ("seq" = u64, description = "The number of the step's event")),
@@ -206,24 +211,32 @@ pub async fn try_agent(
     let wanted: TryRequest = json(&body.0)?;
     authorized_run(&state, &request, &id).await?;
     let seq = step_number(&seq)?;
+
     let app = state.runs.app();
+    // Only an agent that the request names needs permission: the run's own were accepted with it.
     let mut chosen = Overrides::default();
     if let Some(agent) = &wanted.agent {
         chosen.choose(wanted.role, agent);
         check_overrides(&app.settings().server, &chosen)
             .map_err(|error| error.moved_to("agent"))?;
     }
+
     let mut before = state.runs.before_step(&id, seq).await?;
     let mut overrides = Overrides::from(&before.spec.agents);
+    // With another agent, the record no longer describes the set: then all are taken by their
+    // names.
     let record = before.spec.recorded.clone().filter(|_| wanted.agent.is_none());
     if let Some(agent) = &wanted.agent {
         overrides.choose(wanted.role, agent);
     }
+
     let is_own = wanted.agent.is_none();
     let input = input_of(wanted, &before)?;
+
     let exchanges = Exchanges::default();
     let tap = exchanges.tap();
     let agents = in_background(move || app.tapped_agents(record.as_ref(), &overrides, tap)).await?;
+
     let agents = agents.map_err(|reason| {
         if is_own {
             ApiError::from(RunError::Conflict(reason))
@@ -231,8 +244,10 @@ pub async fn try_agent(
             ApiError::bad_field("agent", reason)
         }
     })?;
+
     let turn = try_turn(&agents, &mut before.trajectory, input).await;
     let TriedTurn { proposal, line, refusal, verdict, ruling, failure } = turn;
+
     Ok(HttpResponse::Ok().json(TriedStep {
         run: id,
         seq,

@@ -1,70 +1,11 @@
 //! Request and response types of the routes, apart from the record of a run.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-use super::catalog::TaskSlug;
-use prime_bench::tasks::Difficulty;
-use prime_problems::Definition;
 use prime_protocol::Role;
 use prime_service::app::Overrides;
 use prime_service::runs::{ArmFigures, FlaggedStep, ReviewDecision, RunRecord, Status};
-use prime_settings::{StrategyName, VoteName};
-
-/// A run to execute: an instance of the benchmark, a task with an input, or a custom problem.
-#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RunRequest {
-    /// The task's slug, as `GET /v1/tasks` lists it.
-    #[schema(value_type = Option<TaskSlug>)]
-    pub task: Option<String>,
-    /// Of the benchmark's instance; `easy` by default.
-    pub difficulty: Option<Difficulty>,
-    /// Of the benchmark's instance, 0 to 199.
-    #[schema(maximum = 199)]
-    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
-    pub index: Option<u32>,
-    /// 42 is the benchmark; any other generates fresh instances.
-    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
-    pub base_seed: Option<u64>,
-    /// The task's own input, or a line of the benchmark, instead of difficulty, index and base
-    /// seed.
-    #[schema(value_type = Option<Object>)]
-    pub input: Option<Value>,
-    /// A custom problem, instead of a task.
-    #[schema(value_type = Option<Definition>)]
-    pub problem: Option<Value>,
-    /// The name of an entry of `presets`. The other fields take precedence.
-    pub preset: Option<String>,
-    /// How the run searches.
-    pub strategy: Option<StrategyName>,
-    /// How its answers are counted.
-    pub vote: Option<VoteName>,
-    /// Whether a proposal starts before the verdict on the previous step.
-    pub speculate: Option<bool>,
-    /// Trajectories per round.
-    #[schema(minimum = 1, maximum = 256)]
-    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
-    pub fanout: Option<u32>,
-    #[schema(minimum = 1, maximum = 100)]
-    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
-    pub max_rounds: Option<u32>,
-    #[schema(maximum = 9_223_372_036_854_775_807_u64)]
-    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
-    pub seed: Option<u64>,
-    #[schema(minimum = 0.0, maximum = 2.0)]
-    pub temperature: Option<f64>,
-    #[schema(exclusive_minimum = 0.0, maximum = 1.0)]
-    pub top_p: Option<f64>,
-    #[serde(default)]
-    pub budget: BudgetRequest,
-    /// Agents instead of the configured ones, as far as the configuration allows.
-    #[serde(default)]
-    pub agents: Overrides,
-    /// Whether to try a task that the executor's models have not learnt.
-    pub force: Option<bool>,
-}
 
 /// Headers of a new run. Only for the OpenAPI document.
 #[derive(IntoParams)]
@@ -79,34 +20,12 @@ pub struct SubmitHeaders {
     traceparent: Option<String>,
 }
 
-/// Limits within the configured ones.
-#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct BudgetRequest {
-    /// Proposals.
-    #[schema(minimum = 1)]
-    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
-    pub steps: Option<u64>,
-    /// Prompt and completion tokens together.
-    #[schema(minimum = 1)]
-    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
-    pub tokens: Option<u64>,
-    /// Completion tokens of all trajectories and rounds.
-    #[schema(minimum = 1)]
-    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
-    pub completion_tokens: Option<u64>,
-    /// Milliseconds of run time.
-    #[schema(minimum = 1)]
-    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
-    pub wall_ms: Option<u64>,
-}
-
 /// Which runs to list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ListQuery {
-    /// Their status.
+    /// The status of the runs.
     pub status: Option<Status>,
     /// A task's slug, or `problem`.
     pub task: Option<String>,
@@ -184,7 +103,7 @@ pub struct SplitReport {
     /// `agents.split`; null while it is off, even if runs took part earlier.
     #[schema(required)]
     pub split: Option<SplitInfo>,
-    /// By side and agents. Runs whose other agents differ are listed separately.
+    /// Figures by side and agents. Runs whose other agents differ are listed separately.
     pub arms: Vec<ArmFigures>,
     /// Whether all runs were counted; otherwise only the newest, usually 100,000.
     pub is_complete: bool,

@@ -1,4 +1,4 @@
-//! A run while it goes on: a live line on standard error, and the trace file.
+//! A run in progress: a live line on standard error, and the trace file.
 
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal as _, Write as _};
@@ -16,10 +16,10 @@ use prime_protocol::{Decision, RunPlan};
 use prime_report::TraceLine;
 use prime_runtime::{Event, Observer};
 
-/// A longer limit is none to somebody who watches: a month.
+/// Wall times of a month or more are not shown: to somebody who watches, they are no limit.
 const WALL_MS_SHOWN_MAX: u64 = 30 * 24 * 3_600_000;
 
-/// Mishaps that are shown; of further ones only the number is.
+/// Mishaps that are shown; further ones are only counted.
 const MISHAPS_SHOWN: u64 = 5;
 
 /// Counts for the live line, and the trace file.
@@ -54,20 +54,24 @@ pub fn create_trace(path: &Path) -> anyhow::Result<BufWriter<File>> {
 }
 
 impl Live {
-    /// `steps_max` is the length of the longest valid trace.
+    /// The display of a run that has not begun; `steps_max` is the length of the longest valid
+    /// trace.
     pub fn new(plan: &RunPlan, steps_max: u64, trace: Option<BufWriter<File>>) -> Self {
         let bar = if std::io::stderr().is_terminal() {
             ProgressBar::new(steps_max)
         } else {
             ProgressBar::hidden()
         };
+
         bar.set_style(
             ProgressStyle::with_template(
                 "{spinner} step {pos}/{len}, at most {eta} left {wide_msg}",
             )
             .expect("invariant: the template is well formed"),
         );
+
         bar.enable_steady_tick(Duration::from_millis(100));
+
         Self {
             bar,
             fanout: plan.fanout.into(),
@@ -107,6 +111,7 @@ impl Live {
 
     fn write(&self, event: &Event<'_>) -> std::io::Result<()> {
         let Some(trace) = &self.trace else { return Ok(()) };
+
         let mut file = trace.lock().unwrap_or_else(PoisonError::into_inner);
         serde_json::to_writer(&mut *file, &TraceLine::of(event))?;
         file.write_all(b"\n")?;
@@ -126,12 +131,15 @@ impl Live {
 
     fn show(&self) {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+
         let elapsed = self.started.elapsed().as_secs();
         let time = match self.limit {
             Some(limit) => format!("{elapsed} of {} s", limit.as_secs()),
             None => format!("{elapsed} s"),
         };
+
         let rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
+
         self.bar.set_message(format!(
             "· {time} · round {}/{} · {}/{} ended · {} · {}{rejected}",
             get(&self.round),
@@ -158,6 +166,7 @@ impl Live {
                 self.backtracks.fetch_add(1, Ordering::Relaxed);
             }
         }
+        // Not at each step: fast runs would spend their time on the terminal.
         if self.judged.fetch_add(1, Ordering::Relaxed).is_multiple_of(16) {
             self.show();
         }
@@ -177,18 +186,24 @@ impl Live {
 
 impl Observer for Live {
     fn observe(&self, event: &Event<'_>) {
+        // Only the first failure counts, and the run continues without its trace.
         if let Err(error) = self.write(event) {
             self.trace_error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         }
+
         match event {
             Event::Step { id, depth, decision, verdict, proposal, .. } => {
+                // A new round starts from nothing.
                 if self.steps_round.swap(id.round, Ordering::Relaxed) != id.round {
                     self.steps.store(0, Ordering::Relaxed);
                 }
+
                 self.reviews_needed.fetch_add(u64::from(verdict.needs_review), Ordering::Relaxed);
+
                 if *decision == Decision::Backtrack {
                     self.rejected(*depth, &proposal.line, verdict.feedback.as_deref());
                 }
+
                 self.judged(*depth, *decision);
             }
             Event::TrajectoryEnded { .. } => {
@@ -202,6 +217,7 @@ impl Observer for Live {
                         "round {round}: {votes} for the winner, agreement {agreement:.2}"
                     ));
                 }
+
                 self.round.store(u64::from(*round) + 1, Ordering::Relaxed);
                 self.ended.store(0, Ordering::Relaxed);
                 self.bar.set_position(0);
@@ -221,6 +237,7 @@ impl Observer for Live {
             )),
             Event::Finished(_) => {
                 self.bar.finish_and_clear();
+
                 let hidden = self.mishaps.load(Ordering::Relaxed).saturating_sub(MISHAPS_SHOWN);
                 if hidden > 0 {
                     self.note(&format!(

@@ -2,7 +2,9 @@
 
 mod live;
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -14,11 +16,14 @@ use super::output::print;
 use super::values::{TaskParser, difficulty, index, json_or_file};
 use super::{Configuration, start_log};
 use live::{Live, create_trace};
-use prime_bench::tasks::instance::read_problem;
-use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId, Problem};
-use prime_report::{Reviews, RunContext, RunResult};
+use prime_bench::tasks::{self, BASE_SEED, Difficulty};
+use prime_report::{Reviews, RunResult};
 use prime_runtime::{Observer, Submission};
-use prime_service::app::{App, Overrides, basis_on, check_learnt, run_plan, run_sampling, split};
+use prime_service::app::App;
+use prime_service::requests::{
+    CheckedRequest, Instance, Reason, RequestError, ResolvedRun, RunRequest,
+};
+use prime_settings::Settings;
 
 #[derive(Args)]
 pub struct RunArguments {
@@ -51,89 +56,123 @@ pub struct RunArguments {
     trace: Option<PathBuf>,
 }
 
-/// The problem to solve, and its name.
-fn instance(arguments: &RunArguments) -> anyhow::Result<(String, Arc<dyn Problem>)> {
-    let task = tasks::find(&arguments.task)?;
-    let Some(path) = &arguments.input else {
-        let id = InstanceId::new(task, arguments.difficulty, arguments.index, arguments.base_seed)?;
-        let name = if id.base_seed == BASE_SEED {
-            id.to_string()
-        } else {
-            format!("{id}@{}", id.base_seed)
-        };
-        return Ok((name, id.problem()));
+/// The request for which the arguments stand.
+fn request(arguments: &RunArguments) -> anyhow::Result<RunRequest> {
+    // Before the input is read, which would mean nothing.
+    tasks::find(&arguments.task)?;
+
+    let request = RunRequest {
+        task: Some(arguments.task.clone()),
+        force: Some(arguments.force),
+        ..RunRequest::default()
     };
-    let value = json_or_file("--input", path)?;
-    let problem =
-        read_problem(task, &value).with_context(|| format!("--input {}", path.display()))?;
-    Ok(("input".to_owned(), problem))
+    Ok(match &arguments.input {
+        Some(path) => RunRequest { input: Some(json_or_file("--input", path)?), ..request },
+        None => RunRequest {
+            difficulty: Some(arguments.difficulty),
+            index: Some(arguments.index),
+            base_seed: Some(arguments.base_seed),
+            ..request
+        },
+    })
+}
+
+/// The problem to solve. Unlike the daemon's names of instances, this one has the base seed, unless
+/// it is the benchmark's.
+fn instance(arguments: &RunArguments, request: &RunRequest) -> anyhow::Result<Instance> {
+    let Instance { name, problem } =
+        Instance::of(request).map_err(|error| in_arguments(error, arguments))?;
+
+    let is_fresh = arguments.input.is_none() && arguments.base_seed != BASE_SEED;
+    let name = if is_fresh { format!("{name}@{}", arguments.base_seed) } else { name };
+    Ok(Instance { name, problem })
+}
+
+/// An error about the request in terms of the arguments that it was made from.
+fn in_arguments(error: RequestError, arguments: &RunArguments) -> anyhow::Error {
+    match error {
+        RequestError::Field { reason: Reason::NotLearnt(error), .. } => {
+            anyhow::anyhow!("{error}; to try all the same, add --force")
+        }
+        RequestError::Field { reason: reason @ Reason::BadInput(_), .. } => {
+            let path = arguments.input.as_deref().unwrap_or(Path::new(""));
+            anyhow::Error::new(reason).context(format!("--input {}", path.display()))
+        }
+        // There are no fields on the command line, and the reason says which argument is meant.
+        RequestError::Field { reason, .. } => reason.into(),
+        error => error.into(),
+    }
+}
+
+/// Loads the agents and solves the problem. Must be called within an actix system.
+///
+/// Returns the result, and why the trace is incomplete if it is.
+async fn solve(
+    settings: Settings,
+    mut checked: CheckedRequest,
+    trace: Option<BufWriter<File>>,
+) -> anyhow::Result<(RunResult, Option<std::io::Error>)> {
+    let app = App::start_for_one_run(settings)?;
+    let agents = app.agents_with(&checked.overrides)?;
+    app.pools().check().await.map_err(anyhow::Error::msg)?;
+    let started = tokio::time::Instant::now();
+
+    // The request was checked before its engines were narrowed; the run has those that are left.
+    checked.settings = checked.overrides.apply(app.settings());
+    let ResolvedRun { spec, problem } = checked.with_agents(&app, &agents, None)?;
+    let solved = spec.context(agents.basis());
+
+    let live = Arc::new(Live::new(&spec.plan, problem.steps_max(), trace));
+    let observer = Arc::clone(&live) as Arc<dyn Observer>;
+    let submission = Submission {
+        problem: Arc::clone(&problem),
+        plan: spec.plan,
+        sampling: spec.sampling,
+        observer,
+        suspended: None,
+    };
+    let mut handle = app.runtime().submit_with(agents, submission);
+    let outcome = tokio::select! {
+        outcome = handle.outcome() => outcome,
+        signal = tokio::signal::ctrl_c() => {
+            signal.context("Ctrl-C cannot be handled")?;
+            // What is committed by then still is a result.
+            handle.cancel();
+            handle.outcome().await
+        }
+    };
+
+    let wall_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let outcome = outcome.context("the runtime ended before the run")?;
+    let correct = outcome.answer.as_ref().is_some_and(|answer| problem.accepts(answer));
+    // Nobody can have reviewed a step of a run that is not in a journal.
+    let needed = live.reviews_needed();
+    let result = RunResult {
+        correct: Some(correct),
+        reviews: Reviews::of(needed, needed, 0),
+        ..RunResult::new(outcome, &solved, wall_ms, live.steps())
+    };
+    app.shutdown();
+    Ok((result, live.take_trace_error()))
 }
 
 pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let mut settings = arguments.configuration.load()?;
     start_log(&settings);
-    let (name, problem) = instance(arguments)?;
-    let mut overrides = Overrides::default();
-    let split = split::assign(
-        &settings.agents.split,
-        &mut overrides,
-        settings.run.seed,
-        &name,
-        problem.as_ref(),
-    );
-    let sampling = run_sampling(&settings);
-    if !arguments.force {
-        let learnt =
-            check_learnt(&overrides.apply(&settings), tasks::find(&arguments.task)?.spec());
-        learnt.map_err(|error| anyhow::anyhow!("{error}; to try all the same, add --force"))?;
-    }
-    settings.narrow_engines(problem.spec().slug);
+
+    let request = request(arguments)?;
+    let instance = instance(arguments, &request)?;
+    let task = instance.problem.spec().slug;
+    let checked = CheckedRequest::of_instance(&settings, &request, instance)
+        .and_then(|checked| checked.check_learnt().map(|()| checked))
+        .map_err(|error| in_arguments(error, arguments))?;
+
+    // Only the engines of this task are started. After the check, whose message lists the tasks of
+    // all of them.
+    settings.narrow_engines(task);
     let trace = arguments.trace.as_deref().map(create_trace).transpose()?;
-    let (result, trace_error) = actix::System::new().block_on(async {
-        let app = App::start_for_one_run(settings)?;
-        let settings = overrides.apply(app.settings());
-        let agents = app.agents_with(&overrides)?;
-        app.pools().check().await.map_err(anyhow::Error::msg)?;
-        let started = tokio::time::Instant::now();
-        let plan = run_plan(&settings, agents.basis(), problem.as_ref());
-        let live = Arc::new(Live::new(&plan, problem.steps_max(), trace));
-        let observer = Arc::clone(&live) as Arc<dyn Observer>;
-        let strategy = plan.strategy;
-        let submission =
-            Submission { problem: Arc::clone(&problem), plan, sampling, observer, suspended: None };
-        let mut handle = app.runtime().submit_with(agents.clone(), submission);
-        let outcome = tokio::select! {
-            outcome = handle.outcome() => outcome,
-            signal = tokio::signal::ctrl_c() => {
-                signal.context("Ctrl-C cannot be handled")?;
-                handle.cancel();
-                handle.outcome().await
-            }
-        };
-        let wall_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let outcome = outcome.context("the runtime ended before the run")?;
-        let correct = outcome.answer.as_ref().is_some_and(|answer| problem.accepts(answer));
-        let solved = RunContext {
-            task: problem.spec().slug.to_owned(),
-            instance: name,
-            agents: agents.names().clone(),
-            notes: agents.notes().to_vec(),
-            basis: basis_on(agents.basis(), problem.as_ref()),
-            config_hash: settings.hash(),
-            strategy,
-            seed: sampling.seed,
-            split,
-        };
-        let needed = live.reviews_needed();
-        let reviews = Reviews::of(needed, needed, 0);
-        let result = RunResult {
-            correct: Some(correct),
-            reviews,
-            ..RunResult::new(outcome, &solved, wall_ms, live.steps())
-        };
-        app.shutdown();
-        anyhow::Ok((result, live.take_trace_error()))
-    })?;
+    let (result, trace_error) = actix::System::new().block_on(solve(settings, checked, trace))?;
+
     print(match arguments.output {
         Output::Text => result.text(),
         Output::Json => serde_json::to_string_pretty(&result)? + "\n",

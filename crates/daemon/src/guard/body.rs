@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::error::ApiError;
 use prime_settings::Server;
 
-/// Limits of bodies; in the app data, for [`Body`].
+/// Limits of bodies. They are in the app data, where [`Body`] looks for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyLimits {
     pub bytes_max: usize,
@@ -41,14 +41,17 @@ impl FromRequest for Body {
     type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        // Only a bug in the set-up of the server leaves them out.
         let Some(limits) = request.app_data::<BodyLimits>().copied() else {
             let missing = ApiError::internal("the limits of bodies are not configured");
             return std::future::ready(Err(missing)).boxed_local();
         };
+        // From the end of the head, however late the body is first polled.
         let deadline = Instant::now() + limits.timeout;
         if let Err(error) = check_head(request, limits.bytes_max) {
             return std::future::ready(Err(error)).boxed_local();
         }
+
         let mut payload = payload.take();
         async move { read_body(&mut payload, limits.bytes_max, deadline).await.map(Body) }
             .boxed_local()
@@ -64,6 +67,7 @@ fn check_head(request: &HttpRequest, bytes_max: usize) -> Result<(), ApiError> {
         let message = format!("the body's Content-Encoding is {encoding:?}; send it unencoded");
         return Err(ApiError::unsupported_media_type(message));
     }
+
     // actix-web has refused a length that is not a number.
     let length =
         header(header::CONTENT_LENGTH).and_then(|length| length.trim().parse::<u64>().ok());
@@ -90,6 +94,7 @@ pub async fn read_body(
                 PayloadError::Overflow => ApiError::too_large(bytes_max),
                 error => ApiError::bad_request(format!("the body cannot be read: {error}")),
             })?;
+            // Cannot underflow: the body never exceeds its limit.
             if piece.len() > bytes_max - body.len() {
                 return Err(ApiError::too_large(bytes_max));
             }
@@ -97,6 +102,7 @@ pub async fn read_body(
         }
         Ok(body.freeze())
     };
+
     timeout_at(deadline, whole).await.unwrap_or_else(|_| {
         Err(ApiError::timeout(
             "the body was not complete in time (server.body_timeout_ms); send it faster",

@@ -1,7 +1,7 @@
-//! Admits connections: so many in all and of one client address. One beyond takes the place of the
-//! connection that has been idle longest; if none is idle, it goes to a reserve, on which only
-//! `/livez` and `/readyz` are answered. Any other request there looks for a place once more: of a
-//! burst, many connections were idle before their requests had been read.
+//! Admits connections up to two limits: in all, and from one client address. A connection beyond
+//! them takes the place of the one that has been idle longest; if none is idle, it goes to a
+//! reserve, on which only `/livez` and `/readyz` are answered. Any other request there looks for a
+//! place once more: in a burst, many connections count as idle until their requests are read.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -19,12 +19,12 @@ use prime_settings::Server;
 
 /// Connections that the server accepts beyond `server.connections_max`.
 pub const RESERVE: usize = 64;
-/// Connections of the reserve from which on a further one ends the one that has been idle longest.
-/// The other half is for those that are being closed.
+/// Size of the reserve at which a further connection ends the one that has been idle longest. The
+/// other half is for those that are being closed.
 const RESERVE_IN_USE: usize = RESERVE / 2;
-/// Of a connection that is in use.
+/// `idle_since` of a connection that is in use.
 const IN_USE: u64 = 0;
-/// Of a connection that makes room before any idle one.
+/// `idle_since` of a connection that makes room before any idle one: less than every tick.
 const DISPENSABLE: u64 = 1;
 
 /// How many connections may be open.
@@ -37,6 +37,7 @@ pub struct ConnectionCounts {
 impl From<&Server> for ConnectionCounts {
     fn from(server: &Server) -> Self {
         let (all, of_address) = (server.connections_max, server.address_connections_max);
+        // A single address may have three quarters, so that it cannot keep out all others.
         let of_address = if of_address == 0 { (all * 3).div_ceil(4) } else { of_address };
         Self { all_max: all as usize, address_max: of_address as usize }
     }
@@ -45,9 +46,9 @@ impl From<&Server> for ConnectionCounts {
 /// Why a connection is in the reserve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Excess {
-    /// So many connections are open.
+    /// This many connections are open, the most in all.
     All(usize),
-    /// So many connections of its address are open.
+    /// This many connections of its address are open, the most of one.
     OfAddress(usize),
 }
 
@@ -86,9 +87,9 @@ struct Entry {
 struct Entries {
     last_id: u64,
     open: HashMap<u64, Entry>,
-    /// Those in the reserve.
+    /// Number of connections in the reserve.
     reserve: usize,
-    /// The others, by address.
+    /// Numbers of the other connections, by address.
     of_addresses: HashMap<IpAddr, usize>,
 }
 
@@ -124,6 +125,8 @@ impl Entries {
             let since = entry.socket.idle_since.load(Ordering::Acquire);
             (since != IN_USE).then_some((since, *id))
         });
+
+        // A heap and not a sort: usually the first candidate will do.
         let mut idle: BinaryHeap<_> = idle.map(Reverse).collect();
         let ended = loop {
             let Some(Reverse((since, id))) = idle.pop() else { return false };
@@ -135,6 +138,7 @@ impl Entries {
                 break id;
             }
         };
+
         if let Some(entry) = self.remove(ended) {
             entry.socket.shut_down();
         }
@@ -195,19 +199,23 @@ impl ConnectionTable {
 
     /// Admits a connection. It is idle.
     pub fn admit(self: &Arc<Self>, fd: OwnedFd, address: Option<IpAddr>) -> Place {
+        // Of IPv6, a whole network counts as one address.
         let address = address.map(network_of);
         let socket = Arc::new(Socket { fd, idle_since: AtomicU64::new(IN_USE) });
+
         let mut entries = self.entries();
         let excess = entries.find_place(self.counts, address);
         if excess.is_some() && entries.reserve >= RESERVE_IN_USE {
             entries.end_idle(|entry| entry.is_reserve);
         }
+
         entries.last_id += 1;
         let id = entries.last_id;
         entries.insert(
             id,
             Entry { address, is_reserve: excess.is_some(), socket: Arc::clone(&socket) },
         );
+        // Until here it counted as in use, so that no other thread could end it.
         drop(entries);
         let place = Place { table: Arc::clone(self), id, excess: Cell::new(excess), socket };
         place.set_idle();
@@ -232,12 +240,14 @@ impl Place {
     /// Leaves the reserve if there is room now. Returns why it cannot.
     pub fn leave_reserve(&self) -> Option<Excess> {
         self.excess.get()?;
+
         let mut entries = self.table.entries();
-        // Not there if a further connection in the reserve has ended it, although its request was
-        // read: it stays refused.
+        // Missing if a further connection in the reserve has ended this one although its request
+        // was read: it stays refused.
         let Some(address) = entries.open.get(&self.id).map(|entry| entry.address) else {
             return self.excess.get();
         };
+
         let excess = entries.find_place(self.table.counts, address);
         if excess.is_none()
             && let Some(entry) = entries.remove(self.id)
@@ -248,13 +258,13 @@ impl Place {
         excess
     }
 
-    /// From now on it may have to make room for another.
+    /// Marks it as idle: from now on it may have to make room for another.
     pub fn set_idle(&self) {
         let now = self.table.ticks.fetch_add(1, Ordering::Relaxed) + 1;
         self.socket.idle_since.store(now, Ordering::Release);
     }
 
-    /// From now on it makes room before those that are idle, although it is not.
+    /// Marks it as dispensable: it makes room before those that are idle, although it is not idle.
     pub fn set_dispensable(&self) {
         self.socket.idle_since.store(DISPENSABLE, Ordering::Release);
     }
@@ -300,7 +310,9 @@ mod tests {
         first[0].0.set_in_use();
         first[1].0.set_in_use();
         first[1].0.set_idle();
+
         let next = connect(&table, ONE);
+
         assert_eq!(next.0.excess(), None);
         assert_eq!(
             first.iter().map(|(_, client)| is_open(client)).collect::<Vec<_>>(),
@@ -319,6 +331,7 @@ mod tests {
             first.iter().map(|(_, client)| is_open(client)).collect::<Vec<_>>(),
             [true, false, true]
         );
+
         (&first[2].1).write_all(b"GET /").unwrap();
         (&next.1).write_all(b"GET /").unwrap();
         assert_eq!(
@@ -332,6 +345,7 @@ mod tests {
     fn dispensable_connections_make_room_first() {
         let table = table();
         let first: Vec<_> = (0..3).map(|_| connect(&table, ONE)).collect();
+
         // Whatever its client sends.
         first[1].0.set_dispensable();
         (&first[1].1).write_all(b"GET /").unwrap();
@@ -341,6 +355,7 @@ mod tests {
             first.iter().map(|(_, client)| is_open(client)).collect::<Vec<_>>(),
             [true, false, true]
         );
+
         next.0.set_dispensable();
         next.0.set_in_use();
         drop(connect(&table, ONE));
@@ -355,13 +370,16 @@ mod tests {
             made.0.set_in_use();
             made
         };
+
         let of_one: Vec<_> = (0..3).map(|_| busy(ONE)).collect();
         assert_eq!(connect(&table, ONE).0.excess(), Some(Excess::OfAddress(3)));
+
         let of_other = busy(OTHER);
         assert_eq!(of_other.0.excess(), None, "another address still has places");
         let beyond = connect(&table, OTHER);
         assert_eq!(beyond.0.excess(), Some(Excess::All(4)));
         assert!(of_one.iter().chain([&of_other, &beyond]).all(|(_, client)| is_open(client)));
+
         drop(of_one);
         assert_eq!(connect(&table, ONE).0.excess(), None);
         assert_eq!(table.entries().reserve, 1);
@@ -374,6 +392,7 @@ mod tests {
         let table = table();
         let first: Vec<_> = (0..3).map(|_| connect(&table, ONE)).collect();
         first.iter().for_each(|(_, client)| (&mut &*client).write_all(b"GET /").unwrap());
+
         let beyond = connect(&table, ONE);
         assert_eq!(
             beyond.0.excess(),
@@ -384,16 +403,19 @@ mod tests {
         assert_eq!(beyond.0.leave_reserve(), Some(Excess::OfAddress(3)));
         first.iter().for_each(|(place, _)| place.set_in_use());
         assert_eq!(beyond.0.leave_reserve(), Some(Excess::OfAddress(3)));
+
         first[1].0.set_dispensable();
         assert_eq!((beyond.0.leave_reserve(), beyond.0.excess()), (None, None));
         assert_eq!(
             first.iter().map(|(_, client)| is_open(client)).collect::<Vec<_>>(),
             [true, false, true]
         );
+
         let counts =
             |entries: MutexGuard<'_, Entries>| (entries.reserve, entries.of_address(Some(ONE)));
         assert_eq!(counts(table.entries()), (0, 3));
         assert_eq!(connect(&table, ONE).0.excess(), Some(Excess::OfAddress(3)));
+
         let ended = connect(&table, ONE);
         table.entries().end_idle(|entry| entry.is_reserve);
         first[2].0.set_dispensable();
@@ -403,6 +425,7 @@ mod tests {
             "an ended connection gets no place"
         );
         assert!(is_open(&first[2].1));
+
         drop((first, beyond, ended));
         assert_eq!((table.open(), counts(table.entries())), (0, (0, 0)));
     }
@@ -417,6 +440,7 @@ mod tests {
                 made
             })
             .collect();
+
         let idle: Vec<_> = (0..500)
             .map(|_| {
                 let made = connect(&table, ONE);
@@ -424,6 +448,7 @@ mod tests {
                 made
             })
             .collect();
+
         assert!(idle.iter().all(|(place, _)| place.excess().is_some()));
         assert_eq!(idle.iter().filter(|(_, client)| is_open(client)).count(), RESERVE_IN_USE);
         assert!(is_open(&idle[499].1), "the newest may still ask");

@@ -2,8 +2,8 @@
 //! does not arrive and one that is idle, but not one whose client reads nothing of its response,
 //! sends an incomplete second head, or keeps sending a body that no handler reads. So each
 //! connection has a second descriptor of its socket and a watchdog task that shuts the socket down;
-//! actix-web then drops everything that it holds for the client. How many there may be is the part
-//! of `connection_table`.
+//! actix-web then drops everything that it holds for the client. `connection_table` limits how many
+//! there may be.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -37,16 +37,16 @@ const SOON: Duration = Duration::from_secs(1);
 /// Longest wait for room to send the 408.
 const TIMEOUT_RESPONSE_WAIT: Duration = Duration::from_millis(100);
 
-/// How long a connection may stay in a state.
+/// How long a connection may stay in each state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// Idle, without a request.
+    /// Longest idle time, without a request.
     pub keep_alive: Duration,
-    /// With an incomplete head.
+    /// Longest wait for the rest of a head.
     pub head: Duration,
-    /// Closing.
+    /// Longest time to close.
     pub disconnect: Duration,
-    /// With a client that reads nothing of its response.
+    /// Longest wait for a client that reads nothing of its response.
     pub stalled_reader: Duration,
 }
 
@@ -91,13 +91,14 @@ impl Connections {
         self.stalled.load(Ordering::Relaxed)
     }
 
-    /// For `HttpServer::on_connect`: watches the connection, and adds it to the data of its
-    /// requests.
+    /// The callback for `HttpServer::on_connect`: watches the connection, and adds it to the data
+    /// of its requests.
     pub fn on_connect(
         self: &Arc<Self>,
     ) -> impl Fn(&dyn Any, &mut Extensions) + Send + Sync + 'static {
         let connections = Arc::clone(self);
         move |stream, data| {
+            // Always a TCP stream here: without TLS, the server accepts nothing else.
             let Some(stream) = stream.downcast_ref::<TcpStream>() else { return };
             let address = stream.peer_addr().ok().map(|address| address.ip());
             match stream.as_fd().try_clone_to_owned() {
@@ -148,6 +149,7 @@ impl Connection {
         if let Err(error) = options {
             tracing::debug!(%error, "cannot set socket options; only the watchdog limits this connection");
         }
+
         let connection = Rc::new(Self {
             place: connections.table.admit(socket, address),
             connections: Arc::clone(connections),
@@ -155,6 +157,9 @@ impl Connection {
             ends: Cell::new(false),
             watchdog: Cell::new(None),
         });
+
+        // Weak, so that the task does not keep alive the connection that it watches; dropping the
+        // connection aborts it.
         let watchdog = actix_web::rt::spawn(watchdog(Rc::downgrade(&connection)));
         connection.watchdog.set(Some(watchdog));
         connection
@@ -185,6 +190,7 @@ impl Connection {
                 )
             }
         };
+
         let message =
             format!("{message}, and all are in use: close some, or use those that you have");
         Err(ApiError::too_many("too_many_connections", message, SOON))
@@ -198,6 +204,7 @@ impl Connection {
     fn due(&self, now: Instant) -> Due {
         let limits = &self.connections.limits;
         let (phase, since) = self.phase.get();
+
         let (limit, then) = match phase {
             // No limit, but the watchdog must look again before the shortest limit of another phase
             // could expire.
@@ -209,8 +216,11 @@ impl Connection {
             }
             Phase::Idle => (limits.keep_alive + limits.head, Due::HalfHead),
         };
+
         let at = since + limit;
         if at <= now {
+            // Looks again at the latest when the shortest limit of another phase could expire,
+            // because nothing wakes the watchdog when the phase changes.
             then
         } else {
             Due::Later(at.min(now + limits.stalled_reader.min(limits.disconnect)))
@@ -271,6 +281,7 @@ async fn watchdog(connection: Weak<Connection>) {
 /// earlier response: a writable socket has room for everything that actix-web can still hold of
 /// one, and yielding lets it write that first.
 async fn send_timeout_response(connection: &Weak<Connection>) {
+    // A second descriptor: the task must not hold the connection while it waits.
     let Some(socket) =
         connection.upgrade().and_then(|connection| connection.place.socket.fd().try_clone().ok())
     else {
@@ -280,6 +291,7 @@ async fn send_timeout_response(connection: &Weak<Connection>) {
     if !matches!(timeout(TIMEOUT_RESPONSE_WAIT, stream.writable()).await, Ok(Ok(()))) {
         return;
     }
+
     tokio::task::yield_now().await;
     let error = ApiError::timeout(
         "the head of the request was not complete in time (server.head_timeout_ms)",
@@ -290,6 +302,8 @@ async fn send_timeout_response(connection: &Weak<Connection>) {
          {body}",
         body.len()
     );
+
+    // Only if no request has arrived meanwhile: its response must not be mixed with this one.
     let is_idle =
         connection.upgrade().is_some_and(|connection| connection.phase.get().0 == Phase::Idle);
     if is_idle {
@@ -353,130 +367,4 @@ impl Drop for Exchange {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::response_body::GuardedBody;
-    use super::*;
-    use actix_web::body::{BodyStream, BoxBody, MessageBody as _};
-    use actix_web::web::Bytes;
-    use futures::stream;
-    use std::io::Read as _;
-    use std::os::unix::net::UnixStream;
-    use std::pin::Pin;
-    use tokio::time::advance;
-
-    const SECOND: Duration = Duration::from_secs(1);
-    const LIMITS: ConnectionLimits = ConnectionLimits {
-        keep_alive: Duration::from_secs(15),
-        head: Duration::from_secs(5),
-        disconnect: SECOND,
-        stalled_reader: Duration::from_secs(10),
-    };
-
-    /// A watched connection and its client, with a paused clock.
-    fn connected() -> (Rc<Connection>, UnixStream, Arc<Connections>) {
-        tokio::time::pause();
-        let (server, client) = UnixStream::pair().unwrap();
-        server.set_nonblocking(true).unwrap();
-        client.set_nonblocking(true).unwrap();
-        let connections = Connections::new(LIMITS, ConnectionCounts { all_max: 9, address_max: 9 });
-        (Connection::watch(server.into(), None, &connections), client, connections)
-    }
-
-    fn just_before(limit: Duration) -> Duration {
-        limit.saturating_sub(Duration::from_millis(5))
-    }
-
-    /// Whether the client has read the end of the connection.
-    fn is_shut(mut client: &UnixStream) -> bool {
-        matches!(client.read(&mut [0; 512]), Ok(0))
-    }
-
-    /// Advances the clock, with the watchdog running. Returns whether the connection is still open.
-    async fn stays_open_for(time: Duration, client: &UnixStream) -> bool {
-        advance(time).await;
-        for _ in 0..100 {
-            tokio::task::yield_now().await;
-        }
-        !is_shut(client)
-    }
-
-    /// Whether the connection is shut down within half a second.
-    async fn ends_now(client: &UnixStream) -> bool {
-        for _ in 0..500 {
-            advance(Duration::from_millis(1)).await;
-            tokio::task::yield_now().await;
-            if is_shut(client) {
-                return true;
-            }
-        }
-        false
-    }
-
-    #[actix_web::test]
-    async fn a_client_that_reads_nothing_is_disconnected_at_the_limit() {
-        let (connection, client, connections) = connected();
-        let exchange = Exchange::begin(Some(&connection));
-        assert!(stays_open_for(SECOND * 3_600, &client).await, "a request may take long");
-        exchange.sends();
-        assert!(stays_open_for(just_before(LIMITS.stalled_reader), &client).await);
-        assert!(ends_now(&client).await);
-        assert_eq!((connections.stalled(), connections.open()), (1, 1));
-        drop((exchange, connection));
-        assert_eq!(connections.open(), 0);
-    }
-
-    #[actix_web::test]
-    async fn a_client_that_reads_slowly_but_steadily_stays() {
-        let (connection, client, connections) = connected();
-        let exchange = Exchange::begin(Some(&connection));
-        for _ in 0..100 {
-            exchange.sends();
-            assert!(stays_open_for(just_before(LIMITS.stalled_reader), &client).await);
-        }
-        exchange.waits();
-        assert!(stays_open_for(SECOND * 3_600, &client).await, "there is nothing to read");
-        assert_eq!(connections.stalled(), 0);
-    }
-
-    #[actix_web::test]
-    async fn each_piece_of_a_body_that_the_client_reads_restarts_the_limit() {
-        let (connection, client, connections) = connected();
-        let exchange = Exchange::begin(Some(&connection));
-        let chunks = stream::repeat_with(|| Ok::<_, actix_web::Error>(Bytes::from_static(b"x")));
-        let mut body = GuardedBody::new(BoxBody::new(BodyStream::new(chunks)), exchange, None);
-        for _ in 0..100 {
-            // The server asks for the next piece when the client has read this one.
-            let piece =
-                std::future::poll_fn(|context| Pin::new(&mut body).poll_next(context)).await;
-            assert!(piece.is_some_and(|piece| piece.is_ok()));
-            assert!(stays_open_for(just_before(LIMITS.stalled_reader), &client).await);
-        }
-        assert!(ends_now(&client).await);
-        assert_eq!((connections.stalled(), connections.open()), (1, 1));
-    }
-
-    #[actix_web::test]
-    async fn a_connection_without_a_request_is_closed_after_both_limits() {
-        let (connection, client, connections) = connected();
-        drop(Exchange::begin(Some(&connection)));
-        assert!(stays_open_for(just_before(SECOND * 20), &client).await);
-        drop(Exchange::begin(Some(&connection)));
-        assert!(
-            stays_open_for(just_before(SECOND * 20), &client).await,
-            "a request restarts the limit"
-        );
-        assert!(ends_now(&client).await);
-        assert_eq!(connections.stalled(), 0);
-    }
-
-    #[actix_web::test]
-    async fn a_closing_connection_is_shut_down_at_its_limit() {
-        let (connection, client, _) = connected();
-        let exchange = Exchange::begin(Some(&connection));
-        exchange.ends_connection();
-        assert!(stays_open_for(SECOND * 60, &client).await);
-        drop(exchange);
-        assert!(stays_open_for(just_before(LIMITS.disconnect), &client).await);
-        assert!(ends_now(&client).await);
-    }
-}
+mod tests;

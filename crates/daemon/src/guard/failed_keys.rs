@@ -1,7 +1,7 @@
-//! Requests without a valid key: the answers to an address that sends many are slowed, and a burst
-//! of them is logged once. Right keys are never held up, however many wrong ones come from the same
-//! address: keys have 256 random bits, so that the point is not to hinder guessing but to keep load
-//! and log small.
+//! Requests without a valid key: the answers to an address that sends many are delayed, and a burst
+//! of them is logged once. Valid keys are never delayed, however many wrong ones come from the same
+//! address: keys have 256 random bits, so the point is not to hinder guessing but to keep load and
+//! log small.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -17,7 +17,7 @@ use crate::error::ApiError;
 const BURST_ENDS: Duration = Duration::from_mins(1);
 /// Failures of a burst that are answered at once.
 const AT_ONCE: u32 = 20;
-/// By how much each further answer is later than the one before it, up to the longest delay.
+/// The delay that each further answer adds to that of the one before it, and the longest delay.
 const SLOWER: Duration = Duration::from_millis(100);
 const DELAY_MAX: Duration = Duration::from_secs(5);
 /// Addresses that are told apart; further ones share a burst.
@@ -32,7 +32,7 @@ struct Burst {
 #[derive(Default)]
 struct Bursts {
     of_addresses: HashMap<IpAddr, Burst>,
-    /// When those that ended were removed last.
+    /// When bursts that had ended were last removed.
     cleaned: Option<Instant>,
 }
 
@@ -57,20 +57,24 @@ impl FailedKeys {
     pub fn note(&self, address: Option<IpAddr>, error: &ApiError) -> Duration {
         let now = Instant::now();
         let mut bursts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Without room, new addresses share one burst, so that memory stays bounded.
         let mut address = address.map_or(OTHERS, network_of);
         if !bursts.of_addresses.contains_key(&address) && !bursts.has_room(now) {
             address = OTHERS;
         }
+
         let burst = bursts.of_addresses.entry(address).or_insert(Burst { failures: 0, last: now });
         if now.duration_since(burst.last) >= BURST_ENDS {
             tracing::info!(%address, failures = burst.failures, "the last burst of requests without a valid key");
             burst.failures = 0;
         }
+
         burst.last = now;
         burst.failures = burst.failures.saturating_add(1);
         if burst.failures == 1 {
             tracing::warn!(%address, "{error}; further such requests of this address are not logged until it pauses");
         }
+        // The inner limit only keeps the product from overflowing.
         (SLOWER * burst.failures.saturating_sub(AT_ONCE).min(1_000)).min(DELAY_MAX)
     }
 }

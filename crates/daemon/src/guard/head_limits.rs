@@ -32,6 +32,7 @@ impl HeadLimits {
                 self.url_bytes_max
             )));
         }
+
         let headers: usize =
             head.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
         if headers > self.header_bytes_max {

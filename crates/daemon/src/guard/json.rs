@@ -13,11 +13,13 @@ pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     let not_json = |error: &serde_json::Error| {
         ApiError::bad_request(format!("the body is not a JSON object: {error}"))
     };
+
     let is_list = bytes.trim_ascii_start().first() == Some(&b'[');
     if is_list {
         // serde would read its elements as the fields in their order.
         return Err(ApiError::bad_request("the body is not a JSON object: it is a list"));
     }
+
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let field = error.path().to_string();
@@ -31,6 +33,8 @@ pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
             ApiError::bad_field(&field, error)
         }
     })?;
+
+    // Text after the object is an error too.
     json.end().map_err(|error| not_json(&error))?;
     Ok(value)
 }

@@ -20,7 +20,7 @@ const RANDOM_BYTES: usize = 32;
 /// What a request may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rights {
-    /// There are keys, and it has none: a probe's.
+    /// The rights of a probe without a key, where there are keys.
     Stranger,
     /// Its own runs.
     Key,
@@ -28,8 +28,8 @@ pub enum Rights {
     Admin,
 }
 
-/// The owner of a request: the name of its key, or "" without. In the extensions of every request
-/// that reaches a handler.
+/// The owner of a request: the name of its key, or "" without keys. Every request that reaches a
+/// handler has it in its extensions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
     pub name: String,
@@ -39,9 +39,9 @@ pub struct Owner {
 /// A new key. It cannot be recovered later.
 #[derive(Clone)]
 pub struct NewKey {
-    /// For the client.
+    /// The key itself, for the client.
     pub key: String,
-    /// For the configuration.
+    /// Its hash, for the configuration.
     pub sha256: KeyHash,
 }
 
@@ -55,6 +55,7 @@ impl NewKey {
         for byte in random {
             write!(key, "{byte:02x}").expect("invariant: writing to a string cannot fail");
         }
+
         let sha256 = hash(key.as_bytes());
         Self { key, sha256 }
     }
@@ -85,6 +86,7 @@ impl Keys {
     /// # Errors
     /// 401 unless there is exactly one key and it is known.
     pub fn authenticate(&self, headers: &HeaderMap) -> Result<usize, ApiError> {
+        // With two headers it would be open whose request it is.
         let mut values = headers.get_all(AUTHORIZATION);
         let (Some(value), None) = (values.next(), values.next()) else {
             return Err(ApiError::unauthorized(
@@ -94,6 +96,7 @@ impl Keys {
         let Some(key) = bearer(value.as_bytes()) else {
             return Err(ApiError::unauthorized("the header Authorization must be `Bearer KEY`"));
         };
+
         let presented = hash(key);
         // Compares all of them in constant time, so that timing reveals nothing.
         let (mut found, mut at) = (Choice::from(0), 0_u64);
@@ -102,6 +105,7 @@ impl Keys {
             at.conditional_assign(&place, same);
             found |= same;
         }
+
         match usize::try_from(at) {
             Ok(at) if bool::from(found) => Ok(at),
             _ => Err(ApiError::unauthorized("this key is unknown: check it, or ask for a new one")),
@@ -139,6 +143,7 @@ mod tests {
 
     fn authenticated(values: &[&str]) -> Result<usize, ApiError> {
         let mut headers = HeaderMap::new();
+
         for value in values {
             headers.append(AUTHORIZATION, HeaderValue::from_bytes(value.as_bytes()).unwrap());
         }
@@ -182,6 +187,7 @@ mod tests {
             digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()),
             "{digits}"
         );
+
         let keys = Keys(vec![other.sha256, one.sha256]);
         let mut headers = HeaderMap::new();
         headers

@@ -14,6 +14,7 @@ use crate::error::ApiError;
 /// # Errors
 /// 403 with the reason.
 pub fn check_local(head: &RequestHead) -> Result<(), ApiError> {
+    // With several, each must name this machine.
     let mut host = None;
     for name in head.headers.get_all(HOST) {
         let name = name.to_str().unwrap_or_default();
@@ -27,6 +28,9 @@ pub fn check_local(head: &RequestHead) -> Result<(), ApiError> {
     {
         return Err(not_local(authority.as_str()));
     }
+
+    // Every page may send a request without asking; only one that this daemon served has its own
+    // host as its origin.
     let own = host.map(|host| format!("http://{host}"));
     let mut origins = texts(head, &ORIGIN);
     let foreign =
@@ -64,8 +68,10 @@ fn is_this_machine(host: &str) -> bool {
         Some((address, port)) => (address, port),
         None => host.split_at(host.find(':').unwrap_or(host.len())),
     };
+
     let port_fits =
         port.is_empty() || port.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok());
+    // A bare IPv6 address is ambiguous before a port, and brackets are for IPv6 only.
     let is_six = host.starts_with('[');
     let name_fits = match name.parse::<IpAddr>() {
         Ok(address) => address.is_loopback() && address.is_ipv6() == is_six,

@@ -38,7 +38,7 @@ impl Limit {
     }
 }
 
-/// A limit on what happens at the same time, and how much does.
+/// A limit on what happens at the same time, and how much of it does.
 struct Gauge {
     limit: Limit,
     in_use: AtomicU32,
@@ -49,7 +49,7 @@ impl Gauge {
         Arc::new(Self { limit, in_use: AtomicU32::new(0) })
     }
 
-    /// Counts one more until the permit is dropped. At the limit, that is the error.
+    /// Counts one more until the permit is dropped. The error is the limit that is reached.
     fn enter(self: &Arc<Self>) -> Result<Permit, &Limit> {
         let most = if self.limit.most == 0 { u32::MAX } else { self.limit.most };
         let one_more = |in_use: u32| (in_use < most).then_some(in_use + 1);
@@ -112,9 +112,11 @@ impl<C: Clock + Clone> Limits<C> {
         let concurrent =
             Limit::of("concurrent_max", &owner.name, concurrent, server.concurrent_max);
         let streams = Limit::of("streams_max", &owner.name, None, server.streams_max);
+        // Without a rate there is no bucket; 0 stands for no limit.
         let quota = NonZeroU32::new(rate.most).zip(NonZeroU32::new(server.burst));
         let quota = quota.map(|(most, burst)| Quota::per_second(most).allow_burst(burst));
         let bucket = quota.map(|quota| RateLimiter::direct_with_clock(quota, clock.clone()));
+
         Arc::new(Self {
             owner,
             rate,
@@ -134,10 +136,12 @@ impl<C: Clock + Clone> Limits<C> {
     /// # Errors
     /// 429 that names the limit and when to retry.
     pub fn enter(&self) -> Result<Permit, ApiError> {
+        // First, so that a refusal for concurrency costs nothing of the rate.
         let permit = self.requests.enter().map_err(|Limit { most, key }| {
             let message = format!("{most} requests are in progress ({key}): wait for one to end");
             ApiError::too_many("too_many_concurrent_requests", message, SOON)
         })?;
+
         if let Some(Err(not_until)) = self.bucket.as_ref().map(RateLimiter::check) {
             let Limit { most, key } = &self.rate;
             let message = format!("more than {most} requests per second ({key}): retry later");
@@ -148,7 +152,7 @@ impl<C: Clock + Clone> Limits<C> {
     }
 
     /// Admits a stream of events, which counts until the permit is dropped. Streams may be quiet
-    /// for hours, so that there is a limit of their own.
+    /// for hours, so they have a limit of their own.
     ///
     /// # Errors
     /// 429 that names the limit.
@@ -160,7 +164,7 @@ impl<C: Clock + Clone> Limits<C> {
     }
 }
 
-/// A permit for a stream of events, as the answer to a request.
+/// A permit for a stream of events in response to a request; `None` where nothing is limited.
 ///
 /// # Errors
 /// 429 that names the limit.
@@ -218,11 +222,13 @@ mod tests {
                 .contains("more than 2 requests per second (server.requests_per_second)"),
             "{error}"
         );
+
         clock.advance(Duration::from_millis(499));
         refused(&limits);
         clock.advance(Duration::from_millis(1));
         assert!(limits.enter().is_ok());
         refused(&limits);
+
         clock.advance(Duration::from_hours(1));
         for _ in 0..3 {
             assert!(limits.enter().is_ok(), "the burst is full again");
@@ -241,6 +247,7 @@ mod tests {
             error.to_string().contains("2 requests are in progress (server.concurrent_max)"),
             "{error}"
         );
+
         drop(first);
         let third = limits.enter().unwrap();
         refused(&limits);
@@ -269,6 +276,7 @@ mod tests {
                 "more than 1 requests per second (requests_per_second of the key \"ci\")"
             )
         );
+
         let (free, _) = limits(&server(1, 1, 1), (Some(0), Some(0)));
         let permits: Vec<_> = (0..100).map(|_| free.enter().unwrap()).collect();
         assert_eq!((permits.len(), &free.owner().name[..]), (100, "ci"));
@@ -286,6 +294,7 @@ mod tests {
             error.to_string().contains("2 streams of events are open (server.streams_max)"),
             "{error}"
         );
+
         drop(first);
         assert!(limits.enter_stream().is_ok());
     }
@@ -297,6 +306,7 @@ mod tests {
         for _ in 0..10 {
             refused(&limits);
         }
+
         drop(permit);
         assert!(limits.enter().is_ok());
     }

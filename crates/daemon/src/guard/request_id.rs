@@ -19,6 +19,7 @@ impl RequestId {
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Self {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+
         let given = headers.get(X_REQUEST_ID).and_then(|value| value.to_str().ok());
         match given.filter(|id| (1..=BYTES_MAX).contains(&id.len()) && id.bytes().all(plain)) {
             Some(id) => Self(id.to_owned()),
@@ -49,6 +50,7 @@ mod tests {
         for id in ["a", "4f7c-A_b.9", &"x".repeat(64)] {
             assert_eq!(of(id.as_bytes()), id);
         }
+
         let mut made = vec![RequestId::of(&HeaderMap::new()).0];
         for id in [&b""[..], b"a b", b"a\"b", b"\xff\xfe", "x".repeat(65).as_bytes()] {
             made.push(of(id));

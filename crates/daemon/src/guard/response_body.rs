@@ -56,6 +56,7 @@ impl MessageBody for GuardedBody {
                 }
             }
         }
+
         let piece = this.rest.split_to(this.rest.len().min(PIECE_BYTES));
         this.exchange.sends();
         Poll::Ready(Some(Ok(piece)))

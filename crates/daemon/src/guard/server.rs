@@ -12,8 +12,8 @@ use actix_web::{App, HttpServer, web};
 use super::body::BodyLimits;
 use super::connection_table::RESERVE;
 use super::connections::Connections;
-use super::{Guard, ResponseHead};
-use crate::DaemonError;
+use super::middleware::{Guard, ResponseHead};
+use crate::daemon_error::DaemonError;
 use crate::head_requests::head_as_get;
 use prime_settings::Server;
 
@@ -48,7 +48,7 @@ pub fn bind(
     let http = HttpServer::new(move || {
         App::new()
             .app_data(bodies)
-            // For actix-web's own extractors.
+            // The same limit for actix-web's own extractors.
             .app_data(web::PayloadConfig::new(bodies.bytes_max))
             .wrap(from_fn(head_as_get))
             .wrap(guard.clone())

@@ -10,11 +10,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout_at};
 
-use crate::State;
 use crate::error::ApiError;
 use crate::guard::json;
-use crate::runs::{cancel_run, list_runs, owned_run, submit_run};
+use crate::request_context::{owned_run, shown_to};
+use crate::run_calls::{cancel_run, list_runs};
+use crate::state::State;
+use crate::submit::submit_run;
 use crate::verify::verify;
+use prime_service::requests::RequestError;
 use prime_service::runs::RunError;
 
 /// The longest that a call waits for events.
@@ -29,6 +32,12 @@ pub struct ToolError(pub String);
 
 impl From<ApiError> for ToolError {
     fn from(error: ApiError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<RequestError> for ToolError {
+    fn from(error: RequestError) -> Self {
         Self(error.to_string())
     }
 }
@@ -73,7 +82,7 @@ pub trait Backend: Send + Sync {
     async fn cancel(&self, id: &str) -> Result<Value, ToolError>;
 }
 
-/// This process, in the name of an owner of runs; an empty one may see all of them.
+/// This process, on behalf of an owner of runs; one without a name may see all of them.
 pub struct Local {
     state: web::Data<State>,
     owner: String,
@@ -97,7 +106,7 @@ fn body(arguments: &Map<String, Value>) -> Vec<u8> {
 #[async_trait]
 impl Backend for Local {
     async fn verify(&self, request: Map<String, Value>) -> Result<Value, ToolError> {
-        value(verify(&self.state, &self.owner, body(&request).into()).await?)
+        value(verify(&self.state.verify, &self.owner, body(&request).into()).await?)
     }
 
     async fn start(&self, request: Map<String, Value>) -> Result<Value, ToolError> {
@@ -107,8 +116,7 @@ impl Backend for Local {
 
     async fn list(&self, query: Map<String, Value>) -> Result<Value, ToolError> {
         let wanted = json(&body(&query))?;
-        let owner = Some(self.owner.clone()).filter(|owner| !owner.is_empty());
-        value(list_runs(&self.state, owner, wanted).await?)
+        value(list_runs(&self.state, shown_to(self.owner.clone()), wanted).await?)
     }
 
     async fn read(&self, id: &str) -> Result<Value, ToolError> {
@@ -117,9 +125,11 @@ impl Backend for Local {
 
     async fn events(&self, id: &str, watch: Watch) -> Result<Vec<(u64, Value)>, ToolError> {
         owned_run(&self.state, &self.owner, id).await?;
+
         let deadline = Instant::now() + watch.wait;
         let mut batches = Box::pin(self.state.runs.events(id, watch.after, true));
         let mut found = Vec::new();
+
         while found.is_empty() {
             let Ok(Some(batch)) = timeout_at(deadline, batches.next()).await else { break };
             for (seq, event) in batch?.events().take(EVENTS_MAX) {
@@ -128,6 +138,7 @@ impl Backend for Local {
                 found.push((seq, event));
             }
         }
+
         Ok(found)
     }
 
@@ -137,7 +148,7 @@ impl Backend for Local {
     }
 }
 
-/// Where to go on in a run's events.
+/// Where to continue in a run's events.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WatchArguments {
@@ -154,14 +165,18 @@ pub async fn watch(
     arguments: &WatchArguments,
 ) -> Result<Watched, ToolError> {
     let wait = Duration::from_millis(arguments.wait_ms).min(WAIT_MAX);
+
     let events = backend.events(&arguments.run, Watch { after: arguments.after, wait }).await?;
+    // Without events, the next call asks for the same ones.
     let after = events.last().map_or(arguments.after, |(seq, _)| *seq);
     let run = backend.read(&arguments.run).await?;
+
     let numbered = events.into_iter().map(|(seq, mut event)| {
         if let Some(fields) = event.as_object_mut() {
             fields.insert("seq".to_owned(), seq.into());
         }
         event
     });
+
     Ok(Watched { events: numbered.collect(), after, run })
 }

@@ -5,7 +5,7 @@
 //!   dispatches to
 //! - `backend`: what carries a call out: this process, or a daemon elsewhere (the command line has
 //!   that one).
-//! - `route`: the streamable HTTP transport, behind the guard like every route.
+//! - `route`: the streamable HTTP transport, guarded like every route.
 //!
 //! The protocol itself is rmcp's; nothing here knows its messages.
 
@@ -19,9 +19,12 @@ use std::sync::Arc;
 use actix_web::web;
 use rmcp::ServiceExt as _;
 
-use super::{DaemonError, State, Telemetry, open_runs};
+use super::daemon_error::DaemonError;
+use super::journal::open_runs;
+use super::state::State;
 use prime_service::app::App;
 use prime_service::metrics::Metrics;
+use prime_service::telemetry::Telemetry;
 
 use backend::Local;
 pub use backend::{Backend, EVENTS_MAX, ToolError, WAIT_MAX, Watch};

@@ -17,8 +17,7 @@ use serde_json::{Map, Value, json};
 use super::backend::{Backend, ToolError, watch};
 use super::tools::Tool;
 use crate::guard::json as from_json;
-use crate::resolve::problem_of;
-use crate::wire::RunRequest;
+use prime_service::requests::{Instance, RunRequest};
 
 /// What a client may tell its model about all tools.
 const INSTRUCTIONS: &str = "PRIME-Bench: 86 algorithmic tasks that are solved one action line at a time, with a verifier \
@@ -70,9 +69,11 @@ fn run_name(name: &str) -> Result<&str, ToolError> {
 fn list_tasks(arguments: &ListTasks) -> Result<Value, ToolError> {
     let category = arguments.category.as_deref().map(str::parse::<Category>).transpose();
     let category = category.map_err(|error| ToolError(format!("field `category`: {error}")))?;
+
     let chosen = tasks::all()
         .map(|task| task.spec())
         .filter(|spec| category.is_none_or(|only| spec.category == only));
+
     let rows: Vec<_> = chosen
         .map(|spec| {
             let [easy, medium, hard] = spec.sizes;
@@ -82,6 +83,7 @@ fn list_tasks(arguments: &ListTasks) -> Result<Value, ToolError> {
             })
         })
         .collect();
+
     Ok(json!({ "tasks": rows }))
 }
 
@@ -100,15 +102,18 @@ fn make_instance(mut arguments: Map<String, Value>) -> Result<Value, ToolError> 
         }
         Some(other) => return Err(ToolError(format!("field `style`: {other} is no string"))),
     };
+
     let request: RunRequest = read(&arguments)?;
-    let (id, problem) = problem_of(&request)?;
+    let Instance { name: id, problem } = Instance::of(&request)?;
     let spec = problem.spec();
+
     if !style.suits(spec.category) {
         return Err(ToolError(format!(
             "field `style`: {style} is for sorting, and {} is no sort",
             spec.slug
         )));
     }
+
     Ok(json!({
         "id": id, "task": spec.slug,
         "input": visible(spec, problem.input()),
@@ -182,10 +187,13 @@ impl ServerHandler for Server {
                 format!("there is no tool {:?}; there are {}", request.name, known.join(", "));
             return Err(ErrorData::invalid_params(message, None));
         };
+        // A failed call is a result for the model, which may mend its arguments; only an unknown
+        // tool is an error of the protocol.
         let result = match self.call(tool, request.arguments.unwrap_or_default()).await {
             Ok(value) => CallToolResult::structured(value),
             Err(error) => CallToolResult::error(vec![ContentBlock::text(error.to_string())]),
         };
+
         Ok(result.into())
     }
 }

@@ -188,11 +188,13 @@ impl Tool {
             Value::Object(schema) => schema,
             _ => JsonObject::new(),
         };
+
         let reads = !matches!(self, Self::StartRun | Self::CancelRun);
         let hints = ToolAnnotations::new()
             .read_only(reads)
             .destructive(self == Self::CancelRun)
             .open_world(false);
+
         rmcp::model::Tool::new(self.name(), self.description(), Arc::new(schema))
             .with_annotations(hints)
     }
@@ -230,6 +232,7 @@ mod tests {
         assert!(schema.is_valid(
             &json!({"problem": {"statement": "x", "input": {}, "answer": {"schema": {}}}})
         ));
+
         assert!(!schema.is_valid(&json!({"task": 3})));
         assert!(!schema.is_valid(&json!({"task": "n-queens", "budget": {"steps": 0}})));
     }

@@ -2,22 +2,21 @@
 
 use std::sync::Arc;
 
-use actix_web::{HttpRequest, web};
+use actix_web::HttpRequest;
 
 use super::answer_form::AnswerForm;
 use super::cancel_on_drop::{CancelOnDrop, is_kept};
 use super::delivery::Delivery;
 use super::request::ChatRequest;
 use super::run_requests::RunRequests;
-use crate::State;
 use crate::error::ApiError;
-use crate::resolve::spec_of;
-use crate::runs::{key_of, owner_of};
-use prime_bench::tasks::Problem;
+use crate::request_context::owner_of;
+use crate::state::State;
+use crate::submit::{key_of, resolve_if_room};
 use prime_journal::IdempotencyKey;
-use prime_service::runs::{NewRun, RunError, RunRecord, RunSpec, Runs};
-
-type Checked = (RunSpec, Arc<dyn Problem>);
+use prime_service::app::App;
+use prime_service::requests::{ResolvedRun, resolve};
+use prime_service::runs::{NewRun, RunError, RunRecord, Runs};
 
 /// An accepted run, and what its client wants of it.
 pub struct AcceptedRun {
@@ -39,13 +38,13 @@ impl Expected {
     }
 }
 
-/// The checked runs, and the form of their answers.
-fn specs_of(runs: &Runs, chat: &ChatRequest) -> Result<(Vec<Checked>, Arc<AnswerForm>), ApiError> {
-    let app = runs.app();
+/// The runs of a chat completion, and the form of their answers.
+fn runs_of(app: &App, chat: &ChatRequest) -> Result<(Vec<ResolvedRun>, Arc<AnswerForm>), ApiError> {
     let requests = RunRequests::of(app.settings(), chat)?;
-    let specs = requests.runs.iter().map(|request| spec_of(&app, request, None));
-    let specs = specs.collect::<Result<_, _>>().map_err(|error| requests.locate(error))?;
-    Ok((specs, requests.form))
+    let resolved = requests.runs.iter().map(|request| resolve(app, request, None));
+    let resolved =
+        resolved.collect::<Result<_, _>>().map_err(|error| requests.locate(error.into()))?;
+    Ok((resolved, requests.form))
 }
 
 /// The key of one choice of a request. No header can have a line break, so no client has chosen the
@@ -55,23 +54,26 @@ fn key_of_choice(key: &IdempotencyKey, index: usize) -> IdempotencyKey {
     IdempotencyKey { key: text, fingerprint: key.fingerprint }
 }
 
-/// Accepts all runs, or cancels those already accepted; with a key they go on, for the request that
-/// comes again.
+/// Accepts all runs, or cancels those already accepted; with a key they continue, for the request
+/// that comes again.
 async fn accept_all(
     runs: Arc<Runs>,
     owner: String,
     key: Option<IdempotencyKey>,
-    (specs, form): (Vec<Checked>, Arc<AnswerForm>),
+    (resolved, form): (Vec<ResolvedRun>, Arc<AnswerForm>),
     is_kept: bool,
 ) -> Result<Vec<AcceptedRun>, RunError> {
-    let mut accepted: Vec<AcceptedRun> = Vec::with_capacity(specs.len());
-    for (index, (spec, problem)) in specs.into_iter().enumerate() {
+    let mut accepted: Vec<AcceptedRun> = Vec::with_capacity(resolved.len());
+    for (index, run) in resolved.into_iter().enumerate() {
+        let ResolvedRun { spec, problem } = run;
         let expected = Expected { form: Arc::clone(&form), is_checked: spec.plan.is_checked };
         let own_key = key.as_ref().map(|key| key_of_choice(key, index));
         match runs.accept(NewRun { owner: owner.clone(), key: own_key, spec, problem }).await {
             Ok(run) => accepted
                 .push(AcceptedRun { run: CancelOnDrop::new(&runs, run.record, is_kept), expected }),
             Err(error) => {
+                // Only without a key: with one, the client repeats the request and gets these runs
+                // again.
                 if key.is_none() {
                     accepted.iter_mut().for_each(|accepted| accepted.run.force());
                 }
@@ -79,6 +81,7 @@ async fn accept_all(
             }
         }
     }
+
     Ok(accepted)
 }
 
@@ -94,27 +97,15 @@ pub async fn accept(
     chat: ChatRequest,
 ) -> Result<Vec<AcceptedRun>, ApiError> {
     let key = key_of(request.headers(), body)?;
-    // Whoever sends a key may come back, here or at another node.
+    // A client that sends a key may come back, here or at another node.
     let is_kept = is_kept(request)?.unwrap_or(key.is_some());
+
     let runs = Arc::clone(&state.runs);
     let owner = owner_of(request);
-    // A key may belong to runs that are open already.
-    if key.is_none() {
-        runs.has_room(&owner)?;
-    }
-    // Generating an instance may take milliseconds, for which other requests of this worker must
-    // not wait.
-    let specs = {
-        let runs = Arc::clone(&runs);
-        let system = actix::System::current();
-        web::block(move || {
-            actix::System::set_current(system);
-            specs_of(&runs, &chat)
-        })
-        .await
-        .map_err(|_| ApiError::from(RunError::Draining))??
-    };
-    Ok(runs.run_detached(accept_all(Arc::clone(&runs), owner, key, specs, is_kept)).await?)
+
+    let resolved =
+        resolve_if_room(state, &owner, key.as_ref(), move |app| runs_of(app, &chat)).await?;
+    Ok(runs.run_detached(accept_all(Arc::clone(&runs), owner, key, resolved, is_kept)).await?)
 }
 
 /// The part of a response's id that is unique: that of the first run.

@@ -41,7 +41,7 @@ fn invalid(field: &str, error: &ProblemError) -> ApiError {
     ApiError::bad_field(field, format!("{}; {}", error.problem, error.remedy))
 }
 
-/// The schema with its references below `pointer`, where it will stand in another one.
+/// The schema with its references moved below `pointer`, where it will be part of another one.
 fn rebased(schema: &Value, pointer: &str) -> Value {
     match schema {
         Value::Array(values) => values.iter().map(|value| rebased(value, pointer)).collect(),
@@ -63,7 +63,7 @@ fn rebased(schema: &Value, pointer: &str) -> Value {
 impl AnswerForm {
     pub const TEXT: Self = Self(Form::Text);
 
-    /// JSON that follows a schema, which `field` of the request has.
+    /// JSON that follows a schema, which is in the request's `field`.
     ///
     /// # Errors
     /// 400: it is not a schema.
@@ -83,11 +83,13 @@ impl AnswerForm {
                 .parameters
                 .clone()
                 .map_or_else(|| json!({"type": "object"}), Value::Object);
+
             let check =
                 Schema::read(&field, &parameters).map_err(|error| invalid(&field, &error))?;
             let description = function.description.clone().unwrap_or_default();
             Ok(Callable { name: function.name.clone(), description, parameters, check })
         };
+
         functions
             .iter()
             .map(callable)
@@ -121,13 +123,14 @@ impl AnswerForm {
         }
     }
 
-    /// What a problem in words must say besides, so that its answer is a call.
+    /// What the statement of a problem in words needs in addition, so that its answer is a call.
     pub fn instructions(&self) -> Option<String> {
         let Form::Call(functions) = &self.0 else { return None };
         let described = functions.iter().map(|function| match function.description.as_str() {
             "" => format!("`{}`", function.name),
             description => format!("`{}`: {description}", function.name),
         });
+
         let described = described.collect::<Vec<_>>().join("\n");
         Some(if functions.len() == 1 {
             format!("The answer is the arguments of a call of this function, as JSON:\n{described}")
@@ -162,11 +165,14 @@ impl AnswerForm {
                 let named = functions
                     .iter()
                     .find(|function| functions.len() > 1 && answer["name"] == function.name);
+
                 if let Some(called) =
                     named.and_then(|function| call(function, answer.get("arguments")?).ok())
                 {
                     return Ok(called);
                 }
+                // An answer that names no function may be the arguments alone. Of several reasons,
+                // the last is told.
                 let mut refused = Err("there is no function".to_owned());
                 for function in functions {
                     match call(function, answer) {
@@ -190,6 +196,7 @@ mod tests {
         let sum = json!({
             "type": "object", "properties": {"sum": {"$ref": "#/$defs/n"}}, "required": ["sum"], "$defs": {"n": leaf},
         });
+
         let list =
             json!({"type": "object", "properties": {"of": {"type": "array"}}, "required": ["of"]});
         serde_json::from_value(json!([with("add", sum), with("list", list)])).unwrap()
@@ -211,6 +218,7 @@ mod tests {
             text(json!({"b": [1], "a": null})),
             Formed::Text(r#"{"b":[1],"a":null}"#.to_owned())
         );
+
         let form = AnswerForm::json("f", json!({"type": ["string", "integer"]})).unwrap();
         assert_eq!(
             form.of(&json!("x")),
@@ -223,6 +231,7 @@ mod tests {
     #[test]
     fn a_call_of_one_function_is_its_arguments() {
         let functions = functions();
+
         let form = call(&functions[..1]);
         assert_eq!(form.schema(), functions[0].parameters.clone().map(Value::Object));
         assert!(form.instructions().unwrap().contains("`add`: does"));
@@ -234,7 +243,9 @@ mod tests {
     fn a_call_of_several_functions_says_which() {
         let form = call(&functions());
         let problem = json!({"statement": "2 + 2?", "input": {}, "steps": "single", "answer": {"schema": form.schema()}});
+
         assert!(prime_problems::Custom::read(&problem).is_ok(), "references still lead somewhere");
+
         let line = Schema::read("line", &form.schema().unwrap()).unwrap();
         assert!(line.check(&json!({"name": "add", "arguments": {"sum": 4}})).is_ok());
         assert!(line.check(&json!({"name": "add", "arguments": {"of": []}})).is_err());
@@ -242,6 +253,7 @@ mod tests {
             form.of(&json!({"name": "add", "arguments": {"sum": 4}})),
             Ok(called("add", r#"{"sum":4}"#))
         );
+
         assert_eq!(
             form.of(&json!({"of": []})),
             Ok(called("list", r#"{"of":[]}"#)),

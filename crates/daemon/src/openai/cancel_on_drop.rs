@@ -8,7 +8,7 @@ use utoipa::IntoParams;
 use crate::error::ApiError;
 use prime_service::runs::{RunRecord, Runs};
 
-/// Keeps a run going when its client disconnects.
+/// The header that keeps runs going when their client disconnects.
 const KEEP: &str = "X-Prime-Keep";
 
 /// The headers of a chat completion. Only for the OpenAPI document.
@@ -16,8 +16,8 @@ const KEEP: &str = "X-Prime-Keep";
 #[into_params(parameter_in = Header)]
 #[expect(dead_code, reason = "never constructed")]
 pub struct ChatHeaders {
-    /// Keeps the runs going when the client disconnects. With an `Idempotency-Key`, they go on
-    /// unless it is `false`.
+    /// Keeps the runs going when the client disconnects. With an `Idempotency-Key`, they
+    /// continue unless it is `false`.
     #[param(rename = "X-Prime-Keep", nullable = false)]
     keep: Option<bool>,
     /// Makes retries safe, at any daemon of a shared journal: a repeated request gets the runs of
@@ -54,6 +54,7 @@ impl Drop for CancelOnDrop {
         if self.is_kept {
             return;
         }
+        // A run that is over stays as it is; one of another node is not cancelled from here.
         if let Some(live) =
             self.runs.live(self.id()).filter(|live| !live.stream.committed().is_over)
         {
@@ -63,7 +64,7 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// Whether a request's runs go on when its client disconnects, if it says so.
+/// Whether a request's runs continue when its client disconnects, if it says so.
 ///
 /// # Errors
 /// 400 when the header is neither `true` nor `false`.

@@ -7,9 +7,10 @@ use super::cancel_on_drop::ChatHeaders;
 use super::request::ChatRequest;
 use super::response::{ChatCompletion, ChunkEvent, Head};
 use super::{completion, streaming};
+use crate::clock::now_ms;
 use crate::error::{ApiError, ErrorBody};
 use crate::guard::{Body, json, stream_permit};
-use crate::{State, now_ms};
+use crate::state::State;
 
 /// Solves the problem in the last user message.
 ///
@@ -48,10 +49,13 @@ pub async fn complete(
     body: Body,
 ) -> Result<HttpResponse, ApiError> {
     let chat: ChatRequest = json(&body.0)?;
+    // Read before `accept` takes the request.
     let (model, is_streamed, wants_usage) =
         (chat.model.clone(), chat.is_streamed(), chat.wants_usage());
+    // First, so that no run is accepted for a stream that is then refused.
     let permit = if is_streamed { stream_permit(&request)? } else { None };
     let accepted = accept(&state, &request, &body.0, chat).await?;
+
     let runs = &state.runs;
     let head = Head {
         id: format!("chatcmpl-{}", unique_of(&accepted)),
@@ -59,6 +63,7 @@ pub async fn complete(
         model,
         system_fingerprint: runs.app().config_hash().to_owned(),
     };
+
     if is_streamed {
         return Ok(streaming::respond(runs, head, accepted, wants_usage, permit));
     }

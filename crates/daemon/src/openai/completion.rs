@@ -14,7 +14,7 @@ use crate::error::ApiError;
 use prime_protocol::Usage;
 use prime_service::runs::{RunRecord, Runs, Status};
 
-/// Beyond the last event of any run.
+/// A number after the last event of any run.
 const LAST: u64 = u32::MAX as u64;
 /// When to retry after a failure.
 const LATER: Duration = Duration::from_secs(5);
@@ -33,6 +33,7 @@ pub async fn record_of(runs: &Arc<Runs>, id: &str) -> Result<RunRecord, ApiError
             LATER,
         ));
     }
+    // The events ended because the daemon drains, not the run.
     if !record.status.is_over() {
         let message =
             format!("the daemon is stopping, and run {id} is not over: ask again in a moment");
@@ -46,9 +47,11 @@ pub async fn record_of(runs: &Arc<Runs>, id: &str) -> Result<RunRecord, ApiError
 /// # Errors
 /// As [`record_of`].
 pub async fn ended(runs: &Arc<Runs>, id: &str) -> Result<(RunRecord, Option<String>), ApiError> {
+    // Only their end is awaited, so none is read.
     // The events of a run that is over end at once.
     let mut events = Box::pin(runs.events(id, LAST, true));
     while events.try_next().await?.is_some() {}
+
     let record = record_of(runs, id).await?;
     let reasoning = reasoning::of_answer(runs, &record).await?;
     Ok((record, reasoning))
@@ -76,16 +79,19 @@ pub async fn respond(
     accepted: &[AcceptedRun],
 ) -> Result<HttpResponse, ApiError> {
     let waiting = (0..).zip(accepted).map(|(index, accepted)| choice_of(runs, index, accepted));
+
     let mut usage = Usage::default();
     let mut choices = Vec::with_capacity(accepted.len());
     for (choice, tokens) in try_join_all(waiting).await? {
         usage.add(tokens);
         choices.push(choice);
     }
+
     let prime: RunInfo = choices
         .first()
         .map(|choice: &Choice| choice.prime.clone())
         .ok_or_else(|| ApiError::internal("a chat completion has no choice"))?;
+
     let Head { id, created, model, system_fingerprint } = head;
     Ok(HttpResponse::Ok().json(ChatCompletion {
         id,

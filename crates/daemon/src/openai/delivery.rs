@@ -29,15 +29,17 @@ pub fn is_spent(record: &RunRecord) -> bool {
 }
 
 impl Delivery {
-    /// Of a run whose verifier checks answers, or not.
+    /// The delivery of a run that is over; `is_checked` says whether its verifier checks answers.
     pub fn new(record: &RunRecord, form: &AnswerForm, is_checked: bool) -> Self {
         let (id, result) = (&record.id, &record.result);
         let outcome = result.outcome.as_deref().unwrap_or("unknown");
+
         let Some(answer) = &result.answer else {
             return Self::Refusal(format!(
                 "There is no answer: the run ended with the outcome `{outcome}`. Its steps: GET /v1/runs/{id}/trace"
             ));
         };
+
         if is_checked && !result.verified {
             return Self::Refusal(format!(
                 "There is no verified answer: the verifier `{}` objects to the best one. The run ended with the outcome \
@@ -45,6 +47,7 @@ impl Delivery {
                 result.verifier
             ));
         }
+
         match form.of(answer) {
             Ok(Formed::Text(text)) => Self::Content(text),
             Ok(Formed::Call { name, arguments }) => Self::Call { name, arguments },
@@ -88,13 +91,16 @@ mod tests {
             Delivery::new(&record(&answer, verified), &AnswerForm::TEXT, is_checked)
         };
         let content = |text: &str| Delivery::Content(text.to_owned());
+
         assert_eq!(of(json!([1]), true, true), content("[1]"));
         assert_eq!(of(json!("x"), false, false), content("x"), "nothing checks it");
+
         let objected = refusal(of(json!([1]), false, true));
         assert!(
             objected.contains("no verified answer") && objected.contains("/v1/runs/run_x"),
             "{objected}"
         );
+
         for is_checked in [false, true] {
             let empty = refusal(of(Value::Null, false, is_checked));
             assert!(empty.contains("no answer") && empty.contains("`rounds_spent`"), "{empty}");

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::request::{Message, Role};
 use crate::error::ApiError;
-use crate::wire::RunRequest;
+use prime_service::requests::RunRequest;
 
 /// Fields of a line of the benchmark that a run request does not have.
 const LINE_FIELDS: [&str; 7] =
@@ -35,6 +35,7 @@ fn text_of(index: usize, message: &Message) -> Result<String, ApiError> {
             format!("{detail}; give a text or a list of {{\"type\": \"text\"}} parts"),
         )
     };
+
     match &message.content {
         Some(Value::String(text)) => Ok(text.clone()),
         Some(Value::Array(parts)) => {
@@ -69,13 +70,16 @@ pub fn task_of(messages: &[Message]) -> Result<(ChatTask, String), ApiError> {
     let last = last_of_user(messages)?;
     let source = content_of(last);
     let text = text_of(last, &messages[last])?;
+
     if text.trim().is_empty() {
         return Err(ApiError::bad_field(&source, "is empty, but must have the problem to solve"));
     }
+
     if let Some(object) = object_in(&text).map_err(|detail| ApiError::bad_field(&source, detail))? {
         let request = request_of(object).map_err(|detail| ApiError::bad_field(&source, detail))?;
         return Ok((ChatTask::Run(Box::new(request)), source));
     }
+    // Prose: what the system's messages say belongs to the problem.
     let mut words = Vec::new();
     for (index, message) in messages[..last].iter().enumerate() {
         if matches!(message.role, Role::System | Role::Developer) {
@@ -94,6 +98,7 @@ fn object_in(text: &str) -> Result<Option<Map<String, Value>>, String> {
         }
         _ => None,
     };
+
     match serde_json::from_str(text) {
         Ok(value) => return Ok(named(value)),
         // Malformed JSON, not prose.
@@ -105,6 +110,8 @@ fn object_in(text: &str) -> Result<Option<Map<String, Value>>, String> {
         }
         Err(_) => {}
     }
+    // Not the whole text, so perhaps a fence in prose. A fence that holds something else does not
+    // end the search.
     let mut rest = text;
     while let Some((_, fence)) = rest.split_once("```json") {
         rest = fence;
@@ -134,6 +141,7 @@ fn request_of(object: Map<String, Value>) -> Result<RunRequest, String> {
             ..RunRequest::default()
         });
     }
+
     serde_path_to_error::deserialize(Value::Object(object)).map_err(|error| {
         let path = error.path().to_string();
         format!("`{path}` of the JSON object in it: {}", error.into_inner())
@@ -184,6 +192,7 @@ mod tests {
             "id": "n-queens/easy/000", "task": "n-queens", "task_id": 5, "category": "classic_puzzles",
             "difficulty": "easy", "index": 0, "seed": 77, "input": {"n": 4}, "answer": {}, "steps": 3
         });
+
         let read = run(&line.to_string());
         assert_eq!((read.task.as_deref(), &read.input), (Some("n-queens"), &Some(line)));
         assert_eq!(
@@ -210,6 +219,7 @@ mod tests {
             {"role": "user", "content": "{\"task\": \"n-queens\"}"},
             {"role": "assistant", "content": "begin"},
         ]));
+
         let (read, place) = task_of(&all).unwrap();
         assert_eq!(place, "messages[2].content");
         assert!(
@@ -225,10 +235,12 @@ mod tests {
             {"role": "developer", "content": [{"type": "text", "text": "In JSON."}]},
             {"role": "user", "content": "What is 2 + 2?"},
         ]));
+
         let (read, _) = task_of(&all).unwrap();
         assert!(
             matches!(read, ChatTask::Text(words) if words == "Be exact.\n\nIn JSON.\n\nWhat is 2 + 2?")
         );
+
         for text in [
             "{\"a\": 1}",
             "[1]",
@@ -270,6 +282,7 @@ mod tests {
             );
             assert!(error.to_string().contains(part), "{part:?} is missing in {error}");
         }
+
         let error = task_of(&messages(json!([{"role": "system", "content": "x"}]))).unwrap_err();
         assert_eq!(error.body().error.param.as_deref(), Some("messages"));
     }

@@ -7,6 +7,7 @@ pub mod chat;
 mod completion;
 mod delivery;
 mod message;
+mod model_names;
 pub mod models;
 mod problem;
 mod reasoning;
@@ -19,9 +20,8 @@ mod tools;
 
 use actix_web::{HttpResponse, web};
 
-use super::error::ApiError;
-use super::method_not_allowed;
-use super::resolve::checked as checked_run;
+use super::error::{ApiError, method_not_allowed};
+use prime_service::requests::CheckedRequest;
 use prime_settings::Settings;
 use request::ChatRequest;
 use run_requests::RunRequests;
@@ -74,6 +74,6 @@ pub(super) fn checked_response(settings: &Settings, body: &[u8]) -> Result<(), A
 
 fn checked_chat(settings: &Settings, chat: &ChatRequest) -> Result<(), ApiError> {
     let requests = RunRequests::of(settings, chat)?;
-    let runs = requests.runs.iter().try_for_each(|run| checked_run(settings, run).map(drop));
-    runs.map_err(|error| requests.locate(error))
+    let runs = requests.runs.iter().try_for_each(|run| CheckedRequest::of(settings, run).map(drop));
+    runs.map_err(|error| requests.locate(error.into()))
 }

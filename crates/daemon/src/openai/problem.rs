@@ -3,16 +3,19 @@
 use serde_json::json;
 
 use super::answer_form::AnswerForm;
-use crate::wire::RunRequest;
+use prime_service::requests::RunRequest;
 
 /// The run that answers in one step, whose line is the answer in this form.
 pub fn run_of(statement: &str, form: &AnswerForm) -> RunRequest {
     let instructions =
         form.instructions().map(|instructions| format!("\n\n{instructions}")).unwrap_or_default();
+
     let mut problem = json!({ "statement": format!("{statement}{instructions}"), "input": {}, "steps": "single" });
+    // Without a schema, the answer is any text.
     if let Some(schema) = form.schema() {
         problem["answer"] = json!({ "schema": schema });
     }
+
     RunRequest { problem: Some(problem), ..RunRequest::default() }
 }
 

@@ -18,7 +18,7 @@ const TEXT_BYTES_MAX: usize = 4 << 20;
 /// The trajectory that is streamed.
 const STREAMED: u32 = 0;
 
-/// The prefix of a recorded end of a trajectory.
+/// How recorded ends of trajectories, and steps, begin.
 const END: &[u8] = br#"{"event":"trajectory_ended","#;
 const STEP: &[u8] = br#"{"event":"step","#;
 
@@ -39,6 +39,7 @@ fn step_of(event: &[u8]) -> Result<Option<StepLine<'_>>, RunError> {
     if !event.starts_with(STEP) {
         return Ok(None);
     }
+    // The whole event is parsed only now: most events of other kinds are told by their first bytes.
     match RecordedEvent::read(event).map_err(|error| unreadable(&error))? {
         RecordedEvent::Step(step) => Ok(Some(step)),
         _ => Ok(None),
@@ -59,8 +60,8 @@ fn write(text: &mut String, step: &StepLine<'_>) {
     text.push('\n');
 }
 
-/// Finds the trajectory that gave an answer: of several, the one with the lowest scores, then the
-/// first to end.
+/// Finds the trajectory that gave an answer: among several, the one with the lowest sum of scores,
+/// then the first to end.
 struct Search<'a> {
     answer: &'a Value,
     /// Scores above zero among the committed steps of each trajectory, by depth.
@@ -72,6 +73,7 @@ impl Search<'_> {
     fn see(&mut self, event: &[u8]) -> Result<(), RunError> {
         if let Some(step) = step_of(event)? {
             let scores = self.tolerated.entry(step.id()).or_default();
+            // A step at this depth replaces what was committed there and below.
             scores.retain(|(depth, _)| *depth < step.depth);
             if is_committed(&step) && step.score > Score::ZERO {
                 scores.push((step.depth, step.score));
@@ -110,9 +112,11 @@ impl Committed {
 
     fn see(&mut self, event: &[u8]) -> Result<(), RunError> {
         let Some(step) = step_of(event)?.filter(|step| step.id() == self.id) else { return Ok(()) };
+        // A step at this depth takes back what was committed there and below.
         self.ends.truncate(step.depth);
         self.text.truncate(self.ends.last().copied().unwrap_or(0));
         self.cut_at = self.cut_at.filter(|cut_at| *cut_at < step.depth);
+
         if is_committed(&step) {
             let length = step.action.len() + step.derivation.len();
             if self.cut_at.is_none() && self.text.len() + length <= self.bytes_max {
@@ -131,6 +135,7 @@ impl Committed {
             writeln!(self.text, "({all} steps in all: GET {trace})")
                 .expect("invariant: writing to a string succeeds");
         }
+
         self.text.truncate(self.text.trim_end().len());
         self.text
     }
@@ -142,13 +147,18 @@ impl Committed {
 /// When the run's events cannot be read.
 pub async fn of_answer(runs: &Arc<Runs>, record: &RunRecord) -> Result<Option<String>, RunError> {
     let Some(answer) = &record.result.answer else { return Ok(None) };
+
+    // In two passes: which trajectory gave the answer is known only at its end, and keeping the
+    // text of all would take memory without bound.
     let mut search = Search { answer, tolerated: HashMap::new(), best: None };
     let mut events = Box::pin(runs.events(&record.id, 0, false));
     while let Some(lines) = events.try_next().await? {
         lines.events().try_for_each(|(_, event)| search.see(event))?;
     }
+
     let Some((_, id)) = search.best else { return Ok(None) };
     let mut committed = Committed::new(id, TEXT_BYTES_MAX);
+
     let mut events = Box::pin(runs.events(&record.id, 0, false));
     while let Some(lines) = events.try_next().await? {
         lines.events().try_for_each(|(_, event)| committed.see(event))?;
@@ -171,19 +181,23 @@ impl ReasoningStream {
     ///
     /// # Errors
     /// When the event cannot be read.
+
     pub fn delta(&mut self, event: &[u8]) -> Result<Option<String>, RunError> {
         let Some(step) = step_of(event)?.filter(|step| step.trajectory == STREAMED) else {
             return Ok(None);
         };
+
         let mut text = String::new();
         let mut line = |arguments: std::fmt::Arguments<'_>| {
             text.write_fmt(arguments).expect("invariant: writing to a string succeeds");
         };
+
         if step.round > self.round {
             line(format_args!("(round {})\n", step.round));
         } else if step.depth < self.depth {
             line(format_args!("(back to step {})\n", step.depth));
         }
+
         (self.round, self.depth) = (step.round, step.depth);
         if is_committed(&step) {
             write(&mut text, &step);
@@ -239,6 +253,7 @@ mod tests {
             step(2, 0, 0, "a", "proceed", 0.0),
             ended(2, 0, &json!(7)),
         ];
+
         assert_eq!(winner(&json!(7), &events), Some((1, 1)));
         assert_eq!(winner(&json!(8), &events), Some((1, 2)));
         assert_eq!(winner(&json!(9), &events), None);
@@ -262,6 +277,7 @@ mod tests {
             step(1, 1, 1, "c", "proceed", 0.0),
             step(1, 1, 2, "d", "proceed", 0.0),
         ];
+
         assert_eq!(text(1_000, &events), "a\nc\nd");
         assert_eq!(text(1, &events), "a\n(3 steps in all: GET /v1/runs/run_x/trace)");
         assert_eq!(text(0, &events[..2]), "(1 steps in all: GET /v1/runs/run_x/trace)");
@@ -308,6 +324,7 @@ mod tests {
                 String::from_utf8_lossy(&event)
             );
         }
+
         assert!(reasoning.delta(br#"{"event":"step","round":1}"#).is_err());
     }
 }

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use super::answer_form::AnswerForm;
 use super::tools::{Tool, ToolChoice, forced};
 use crate::error::ApiError;
-use crate::wire::RunRequest;
+use prime_service::requests::RunRequest;
 
 /// Most choices per request; each is a run.
 const CHOICES_MAX: u32 = 16;
@@ -213,6 +213,7 @@ mod tests {
         let mut request =
             value!({"model": "prime", "messages": [{"role": "user", "content": "x"}]});
         request[field] = given.clone();
+
         let read = json::<ChatRequest>(request.to_string().as_bytes());
         let checked = read.and_then(|chat| chat.check().and_then(|()| chat.answer_form()));
         checked.err().map(|error| (error.body().error.param, error.to_string()))

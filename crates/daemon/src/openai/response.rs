@@ -21,7 +21,7 @@ pub struct ChatCompletion {
     /// The hash of the daemon's configuration.
     pub system_fingerprint: String,
     pub choices: Vec<Choice>,
-    /// Of all choices.
+    /// The tokens of all choices.
     pub usage: TokenUsage,
     /// The run of the first choice.
     pub prime: RunInfo,
@@ -70,7 +70,7 @@ pub struct ToolCall {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct CalledFunction {
     pub name: String,
-    /// As JSON.
+    /// The arguments as JSON.
     pub arguments: String,
 }
 
@@ -78,30 +78,30 @@ pub struct CalledFunction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishReason {
-    /// With an answer, or definitely without; then the message has a refusal.
+    /// There is an answer, or definitely none; then the message has a refusal.
     Stop,
     /// A budget was spent before there was an answer.
     Length,
-    /// With a call of a function.
+    /// The answer is a call of a function.
     ToolCalls,
 }
 
 /// The record of a run, without its answer.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct RunInfo {
-    /// For `GET /v1/runs/{id}`.
+    /// The run's `id`, for `GET /v1/runs/{id}`.
     pub run: String,
     pub status: Status,
     /// Whether the verifier accepted every step as clean.
     pub verified: bool,
-    /// What that is worth; left out if the answer is not verified.
+    /// What the verification is worth; left out if the answer is not verified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
     pub verifier: String,
     /// The kinds of constraints that were evaluated, or that a program's owner says it checks. A
     /// model's opinion is none.
     pub checked_kinds: Vec<Kind>,
-    /// The name of what ended the run.
+    /// What ended the run.
     pub outcome: Option<String>,
     pub votes: Vec<Ballot>,
     /// Votes of the winner over the trajectories of its round, 0 to 1.
@@ -218,10 +218,10 @@ pub struct Chunk<'a> {
     pub system_fingerprint: &'a str,
     /// One; none in the chunk with the token counts.
     pub choices: Vec<ChunkChoice>,
-    /// In the last chunk, if requested.
+    /// The tokens of all choices, in the last chunk, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<TokenUsage>,
-    /// In the first and the last chunk of a choice: its run.
+    /// The choice's run, in its first and its last chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prime: Option<RunInfo>,
 }
@@ -373,6 +373,7 @@ mod tests {
                 },
             })
         );
+
         assert_eq!(
             serde_json::to_value(TokenUsage::from(Usage { prompt: 5, completion: 2 })).unwrap(),
             json!({"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7})
@@ -383,12 +384,14 @@ mod tests {
     fn a_call_is_a_message_without_content() {
         let choice = Choice::new(0, &record("agreed", &json!({})), None, called());
         let call = json!({"id": "call_x", "type": "function", "function": {"name": "f", "arguments": "{}"}});
+
         assert_eq!(
             serde_json::to_value(choice.message).unwrap(),
             json!({
                 "role": "assistant", "content": null, "reasoning_content": null, "refusal": null, "tool_calls": [call],
             })
         );
+
         let delta = serde_json::to_value(Delta::answer("run_x", called())).unwrap();
         assert_eq!(
             (&delta["tool_calls"][0]["index"], &delta["tool_calls"][0]["id"]),
@@ -405,6 +408,7 @@ mod tests {
             system_fingerprint: "f".to_owned(),
         };
         let delta = Delta { reasoning_content: Some("a\n".to_owned()), ..Delta::default() };
+
         assert_eq!(
             serde_json::to_value(head.delta(2, delta)).unwrap(),
             json!({

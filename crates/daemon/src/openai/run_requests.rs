@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::answer_form::AnswerForm;
 use super::message::{ChatTask, task_of};
-use super::models::preset_of;
+use super::model_names::preset_of;
 use super::problem::run_of;
 use super::request::ChatRequest;
 use crate::error::ApiError;
-use crate::wire::{BudgetRequest, RunRequest};
 use prime_service::app::Overrides;
+use prime_service::requests::{BudgetRequest, RunRequest};
 use prime_settings::Settings;
 
 /// Seeds have 63 bits.
@@ -38,8 +38,11 @@ fn has_problem(request: &RunRequest) -> bool {
 
 /// Fills the gaps of `above` from `below`. The task and its instance come from one of them.
 fn merge(above: RunRequest, below: RunRequest) -> RunRequest {
+    // Not field by field: an index of one and a task of the other would be an instance that nobody
+    // named.
     let RunRequest { task, difficulty, index, base_seed, input, problem, .. } =
         if has_problem(&above) { above.clone() } else { below.clone() };
+
     RunRequest {
         task,
         difficulty,
@@ -104,16 +107,20 @@ fn instance_in(request: &RunRequest) -> Option<&'static str> {
         ("index", request.index.is_some()),
         ("base_seed", request.base_seed.is_some()),
     ];
+
     given.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
 }
 
 /// The budget of completion tokens, from the chat completion's own fields.
 fn completion_tokens_of(settings: &Settings, chat: &ChatRequest) -> Result<Option<u64>, ApiError> {
+    // The newer name takes precedence.
     let (field, tokens) = match chat.max_completion_tokens {
         Some(tokens) => ("max_completion_tokens", Some(tokens)),
         None => ("max_tokens", chat.max_tokens),
     };
+
     let Some(tokens) = tokens else { return Ok(None) };
+
     // A configured limit of 0 means none.
     let limit = Some(settings.run.budget.completion_tokens).filter(|limit| *limit > 0);
     if tokens == 0 || limit.is_some_and(|limit| tokens > limit) {
@@ -134,11 +141,13 @@ impl RunRequests {
         let preset = preset_of(settings, &chat.model)?.map(str::to_owned);
         chat.check()?;
         let form = chat.answer_form()?;
+
         let mut is_prose = false;
         let outer = RunRequest {
             preset,
             temperature: chat.temperature,
             top_p: chat.top_p,
+            // OpenAI's interface allows negative seeds, a run's does not.
             seed: chat.seed.map(|seed| seed.cast_unsigned() & SEED_MASK),
             budget: BudgetRequest {
                 completion_tokens: completion_tokens_of(settings, chat)?,
@@ -146,8 +155,11 @@ impl RunRequests {
             },
             ..RunRequest::default()
         };
+
         let prime = chat.prime.clone().unwrap_or_default();
+        // Before merging: afterwards nobody knows which fields came from where.
         let of_prime = fields_in(&prime);
+
         let (inner, source) = if has_problem(&prime) {
             (prime, "prime".to_owned())
         } else {
@@ -165,29 +177,37 @@ impl RunRequests {
             };
             (merge(prime, request), source)
         };
+
         let inner_fields = fields_in(&inner);
         let outer_fields =
             fields_in(&outer).into_iter().filter(|field| !inner_fields.contains(field)).collect();
+
         let one = merge(inner, outer);
         let seed = one.seed.unwrap_or(settings.run.seed);
+
         let choice = |index: u32| {
             // The first choice has the given seed, so that one out of range is refused and not
             // mapped.
             let seed = if index == 0 { seed } else { seed.wrapping_add(index.into()) & SEED_MASK };
             RunRequest { seed: Some(seed), ..one.clone() }
         };
+
         let runs = (0..chat.choices()).map(choice).collect();
         Ok(Self { runs, form: Arc::new(form), source, outer: outer_fields, of_prime, is_prose })
     }
 
     /// Maps an error about a run request to the chat completion that it came from.
+    // Without a field, it is about no part of the request.
     pub fn locate(&self, error: ApiError) -> ApiError {
         let Some(field) = error.body().error.field else { return error };
+        // The client sent a field of this name itself.
         if self.outer.contains(&field.as_str()) {
             return error;
         }
+
         let message = error.to_string();
         let detail = message.strip_prefix(&format!("field `{field}`: ")).unwrap_or(&message);
+
         if self.is_prose && field == "problem" {
             let example = r#"{"task": "tower-of-hanoi", "input": {"n": 3, "from": 0, "to": 2}}"#;
             let message = format!(
@@ -196,6 +216,7 @@ impl RunRequests {
             );
             return ApiError::bad_field(&self.source, message);
         }
+
         if self.source == "prime" || self.of_prime.contains(&field.as_str()) {
             return ApiError::bad_field(&format!("prime.{field}"), detail);
         }
@@ -232,6 +253,7 @@ mod tests {
         let run = one(
             &json!({"model": "prime/fast", "temperature": 0.5, "max_tokens": 9, "max_completion_tokens": 8}),
         );
+
         assert_eq!(
             (run.task.as_deref(), run.index, run.fanout),
             (Some("n-queens"), Some(3), Some(2))
@@ -254,6 +276,7 @@ mod tests {
 
         let run = one(&json!({"prime": {"task": "bubble-sort"}}));
         assert_eq!((run.task.as_deref(), run.index, run.fanout), (Some("bubble-sort"), None, None));
+
         let run = one(
             &json!({"messages": [{"role": "user", "content": null}], "prime": {"task": "bubble-sort"}}),
         );
@@ -281,20 +304,24 @@ mod tests {
     fn errors_name_the_part_of_the_chat_completion() {
         let task = || ApiError::bad_field("task", "there is none");
         let wrong = |error: ApiError| (error.body().error.param.unwrap(), error.to_string());
+
         let (param, message) = wrong(requests(&json!({})).unwrap().locate(task()));
         assert_eq!(param, "messages[0].content");
         assert_eq!(message, "field `messages[0].content`: `task`: there is none");
+
         let (param, message) =
             wrong(requests(&json!({"prime": {"task": "x"}})).unwrap().locate(task()));
         assert_eq!(
             (param.as_str(), message.as_str()),
             ("prime.task", "field `prime.task`: there is none")
         );
+
         let fanout = ApiError::bad_field("fanout", "is 0");
         assert_eq!(
             wrong(requests(&json!({"prime": {"fanout": 0}})).unwrap().locate(fanout)).0,
             "prime.fanout"
         );
+
         let outer = requests(&json!({"temperature": 1}))
             .unwrap()
             .locate(ApiError::bad_field("temperature", "no"));
@@ -315,6 +342,7 @@ mod tests {
             assert_eq!(error.body().error.param.as_deref(), Some(field));
             assert!(error.to_string().contains(range), "{error}");
         }
+
         assert_eq!(
             completion_tokens_of(&limited, &chat(&json!({"max_tokens": 1_000}))).unwrap(),
             Some(1_000)
@@ -346,9 +374,11 @@ mod tests {
         let problem = requests.runs[0].problem.as_ref().unwrap();
         assert_eq!(problem["statement"], "Be exact.\n\n2 + 2?");
         assert_eq!(problem["answer"], json!({"schema": {"type": "integer"}}));
+
         let wrong =
             |field| requests.locate(ApiError::bad_field(field, "no")).body().error.param.unwrap();
         assert_eq!(wrong("problem.statement"), "messages[1].content");
+
         let unread =
             requests.locate(ApiError::bad_field("problem", "the executor `x` cannot read it"));
         assert_eq!(unread.body().error.param.as_deref(), Some("messages[1].content"));

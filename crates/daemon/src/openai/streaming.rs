@@ -15,8 +15,8 @@ use super::completion::record_of;
 use super::reasoning::ReasoningStream;
 use super::response::{Chunk, Delta, Head, finish_reason};
 use crate::error::ApiError;
-use crate::events::with_heartbeat;
 use crate::guard::Permit;
+use crate::heartbeat::with_heartbeat;
 use prime_protocol::Usage;
 use prime_service::runs::Runs;
 
@@ -43,6 +43,7 @@ fn choice(
 ) -> impl Stream<Item = Result<Bytes, ApiError>> + use<> {
     let begin = Delta { role: Some("assistant"), content: Some(String::new()), ..Delta::default() };
     let begin = event_of(&Chunk { prime: Some((&run.record).into()), ..head.delta(index, begin) });
+
     let id = run.id();
     let (chunks, mut reasoning) = (Rc::clone(head), ReasoningStream::new());
     let steps = runs.events(id, 0, true).map(move |lines| {
@@ -55,24 +56,31 @@ fn choice(
         }
         Ok(Bytes::from(text))
     });
+
     let (runs, head, id, usage) =
         (Arc::clone(runs), Rc::clone(head), id.to_owned(), Rc::clone(usage));
+
     let expected = expected.clone();
+    // After the steps: their stream ends with the run.
     let end = stream::once(async move {
         let record = record_of(&runs, &id).await?;
+
         let mut sum = usage.get();
         sum.add(record.result.tokens);
         usage.set(sum);
+
         let mut text = Vec::new();
         let delivery = expected.delivery(&record);
         let reason = finish_reason(&record, &delivery);
         write_event(&mut text, &head.delta(index, Delta::answer(&id, delivery)));
+
         let mut last = head.delta(index, Delta::default());
         last.choices.iter_mut().for_each(|choice| choice.finish_reason = Some(reason));
         last.prime = Some((&record).into());
         write_event(&mut text, &last);
         Ok(Bytes::from(text))
     });
+
     stream::once(std::future::ready(Ok(begin))).chain(steps).chain(end)
 }
 
@@ -93,7 +101,7 @@ fn with_errors(
     })
 }
 
-/// Responds at once, and streams while the runs go on. Dropping the body drops `accepted`.
+/// Responds at once, and streams while the runs continue. Dropping the body drops `accepted`.
 pub fn respond(
     runs: &Arc<Runs>,
     head: Head,
@@ -105,6 +113,7 @@ pub fn respond(
     let choices = (0..)
         .zip(&accepted)
         .map(|(index, run)| choice(runs, &head, index, run, &usage).boxed_local());
+
     let choices = stream::select_all(choices.collect::<Vec<_>>());
     let end = stream::once(async move {
         let mut text = Vec::new();
@@ -114,14 +123,17 @@ pub fn respond(
         text.extend_from_slice(b"data: [DONE]\n\n");
         Ok(Bytes::from(text))
     });
+
     // An empty piece would end the body.
     let pieces = choices
         .chain(end)
         .filter(|piece| std::future::ready(!piece.as_ref().is_ok_and(Bytes::is_empty)));
+
     let body = with_heartbeat(with_errors(pieces), permit).map(move |piece| {
         let _cancelled_with_the_body = &accepted;
         piece
     });
+
     HttpResponse::Ok()
         .content_type("text/event-stream")
         .insert_header(("Cache-Control", "no-cache"))
@@ -138,11 +150,13 @@ mod tests {
         let pieces =
             [Ok(Bytes::from("a")), Err(ApiError::internal("it broke")), Ok(Bytes::from("b"))];
         let sent: Vec<_> = with_errors(stream::iter(pieces)).map(Result::unwrap).collect().await;
+
         assert_eq!(sent.len(), 2);
         let error = std::str::from_utf8(&sent[1]).unwrap();
         let data: serde_json::Value =
             serde_json::from_str(error.strip_prefix("data: ").unwrap()).unwrap();
         assert!(error.ends_with("\n\n"));
+
         assert_eq!(data["error"]["message"], "it broke");
     }
 }

@@ -1,4 +1,4 @@
-//! Tools of a request: which functions the client forces the answer to be a call of.
+//! Tools of a request: the functions of which the client forces the answer to be a call.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::error::ApiError;
 
-/// Most functions of which a request forces a call.
+/// Most functions among which a request may force a call.
 const FUNCTIONS_MAX: usize = 128;
 
 /// A tool. Only functions can be forced; others are ignored.
@@ -84,10 +84,12 @@ pub fn forced<'a>(
     choice: Option<&Value>,
 ) -> Result<Vec<(usize, &'a Function)>, ApiError> {
     let refused = |message: String| Err(ApiError::bad_field("tool_choice", message));
+
     let functions = || {
         let functions = tools.iter().enumerate().filter(|(_, tool)| tool.kind == "function");
         functions.filter_map(|(place, tool)| Some((place, tool.function.as_ref()?)))
     };
+
     let chosen: Vec<_> = match choice {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::String(mode)) => match mode.as_str() {
@@ -106,6 +108,7 @@ pub fn forced<'a>(
                     "is not supported; give \"none\", \"auto\", \"required\" or {example}"
                 ));
             };
+
             let chosen: Vec<_> =
                 functions().filter(|(_, function)| function.name == name).take(1).collect();
             if chosen.is_empty() {
@@ -114,6 +117,7 @@ pub fn forced<'a>(
             chosen
         }
     };
+
     match chosen.len() {
         0 => refused("needs a function in `tools`".to_owned()),
         1..=FUNCTIONS_MAX => Ok(chosen),

@@ -19,6 +19,7 @@ pub fn add(document: &mut Value) {
         Value::Object(fields) => {
             let format = fields.get("format").and_then(Value::as_str);
             if let Some((least, greatest)) = format.and_then(range) {
+                // An exclusive bound is one already.
                 if !fields.contains_key("exclusiveMinimum") {
                     fields.entry("minimum").or_insert_with(|| json!(least));
                 }
@@ -43,8 +44,10 @@ mod tests {
             "limit": {"type": "integer", "format": "u-int32", "maximum": 1000},
             "share": {"type": "number", "format": "double"},
         }});
+
         add(&mut document);
         let fields = &document["properties"];
+
         assert_eq!(
             (&fields["seq"]["minimum"], &fields["seq"]["maximum"]),
             (&json!(1), &json!(18_446_744_073_709_551_615_u64))

@@ -10,13 +10,14 @@ use actix_web::{HttpResponse, web};
 use serde_json::Value;
 use utoipa::OpenApi;
 
+use super::error::method_not_allowed;
+use super::state::State;
 use super::{
-    State, catalog, cluster, events, health, http_metrics, method_not_allowed, openai, reload,
-    reports, reviews, runs, split, steps, try_step, verify,
+    catalog, cluster, events, health, http_metrics, openai, reload, reports, reviews, runs, split,
+    steps, try_step, verify,
 };
 pub use json_schema::json_schema;
 use shared_responses::SharedResponses;
-pub(super) use swagger_ui::accepts_gzip;
 
 /// The introduction.
 const DESCRIPTION: &str = "\
@@ -37,7 +38,7 @@ Every error has one shape, `ErrorBody`, and every response a header `X-Request-I
         runs::cancel,
         runs::fork,
         runs::collect,
-        reload::reload,
+        reload::route::reload,
         split::show,
         cluster::show,
         reports::list,
@@ -55,7 +56,7 @@ Every error has one shape, `ErrorBody`, and every response a header `X-Request-I
         try_step::try_agent,
         reviews::list,
         reviews::review,
-        verify::judge,
+        verify::route::judge,
         catalog::list,
         catalog::show,
         catalog::agents,
@@ -134,6 +135,7 @@ mod tests {
                 operation["summary"].as_str().is_some_and(|summary| !summary.is_empty()),
                 "{place}"
             );
+
             let mut parameters = BTreeSet::new();
             for parameter in operation["parameters"].as_array().into_iter().flatten() {
                 assert!(
@@ -149,6 +151,7 @@ mod tests {
                     "{place}: {parameter}"
                 );
             }
+
             for (status, response) in operation["responses"].as_object().unwrap() {
                 assert_eq!(status.len(), 3, "{place}: {status} is exact");
                 assert!(
@@ -160,6 +163,7 @@ mod tests {
                 assert!(is_described || response["$ref"].is_string(), "{place}: {status}");
             }
         }
+
         assert!(names.len() > 15, "{names:?}");
     }
 
@@ -178,6 +182,7 @@ mod tests {
                 _ => {}
             }
         }
+
         let document = document(false);
         walk(&document, &document);
     }
@@ -203,6 +208,7 @@ mod tests {
                 );
             }
         }
+
         let reference =
             |name: &str| serde_json::json!({"$ref": format!("#/components/schemas/{name}")});
         let lines = schemas["TraceRecord"]["oneOf"].as_array().unwrap();
@@ -235,6 +241,7 @@ mod tests {
                 _ => {}
             }
         }
+
         let document = document(false);
         walk(&document, "");
         assert_eq!(document["servers"][0]["url"], "/");
@@ -251,6 +258,7 @@ mod tests {
                 .map(|status| status.parse().unwrap())
                 .collect()
         };
+
         let (open, closed) = (document(false), document(true));
         for (place, without, with) in [
             (
@@ -288,6 +296,7 @@ mod tests {
             let expected = if needs_none { serde_json::json!([]) } else { Value::Null };
             assert_eq!(operation["security"], expected, "{place}");
         }
+
         assert_eq!(closed["security"], serde_json::json!([{ "bearer": [] }]));
         assert!(open.get("security").is_none());
     }

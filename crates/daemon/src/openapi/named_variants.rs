@@ -13,7 +13,9 @@ pub fn add(document: &mut Value) {
     else {
         return;
     };
+
     let names: Vec<_> = schemas.keys().cloned().collect();
+    // In two passes: a union's fields must be distributed before its variants leave it.
     for name in &names {
         distribute(schemas, name);
     }
@@ -37,13 +39,16 @@ fn distribute(schemas: &mut Schemas, name: &str) {
     else {
         return;
     };
+
     let mut fields = parts.clone();
     fields.remove(at);
     let with_fields = |variant: &Value| {
         let parts: Vec<_> = std::iter::once(variant).chain(&fields).collect();
         json!({ "allOf": parts })
     };
+
     let variants: Vec<_> = variants.iter().map(with_fields).collect();
+
     let schema = &mut schemas[name];
     let description = schema["description"].take();
     *schema = json!({"oneOf": variants, "description": description});
@@ -79,6 +84,7 @@ fn move_variants(schemas: &mut Schemas, name: &str) {
         let Some(distinction) = tag(&variant).or_else(|| only(&variant["required"])) else {
             continue;
         };
+
         let own = format!("{name}{}", type_name(distinction));
         if !schemas.contains_key(&own) {
             schemas[name]["oneOf"][at] = json!({"$ref": format!("{SCHEMAS}{own}")});
@@ -102,12 +108,15 @@ mod tests {
             &["why", "event"],
         );
         let pattern = object(&json!({"pattern": {"type": "string"}}), &["pattern"]);
+
         let mut document = json!({"components": {"schemas": {
             "Event": {"oneOf": [ended, {"$ref": "#/components/schemas/Other"}]},
             "Form": {"oneOf": [pattern, {"type": "string"}]},
             "Other": {"type": "object"},
         }}});
+
         add(&mut document);
+
         let schemas = json!({
             "Event": {"oneOf": [
                 {"$ref": "#/components/schemas/EventTurnEnded"}, {"$ref": "#/components/schemas/Other"}
@@ -131,11 +140,14 @@ mod tests {
             "Line": {"allOf": [{"$ref": "#/components/schemas/Event"}, seq], "description": "A line."},
             "Step": {"type": "object"},
         }}});
+
         add(&mut document);
+
         let schemas = &document["components"]["schemas"];
         let line = json!({"description": "A line.", "oneOf": [
             {"$ref": "#/components/schemas/LineStarted"}, {"$ref": "#/components/schemas/LineStep"}
         ]});
+
         assert_eq!(schemas["Line"], line);
         assert_eq!(schemas["LineStarted"], json!({"allOf": [tagged("started"), seq]}));
         assert_eq!(schemas["LineStep"], json!({"allOf": [step, seq]}));

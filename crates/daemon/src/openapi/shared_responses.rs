@@ -144,6 +144,7 @@ impl SharedResponse {
     fn response(&self) -> Response {
         let mut response = Response::new(self.description);
         let body = Content::new(Some(Ref::from_schema_name(ErrorBody::name())));
+
         response.content.insert("application/json".to_owned(), body.into());
         if let Some((name, meaning, is_number)) = self.header {
             let of = Object::with_type(if is_number { Type::Integer } else { Type::String });
@@ -151,6 +152,7 @@ impl SharedResponse {
             header.description = Some(meaning.to_owned());
             response.headers.insert(name.to_owned(), header.into());
         }
+
         add_request_id(&mut response);
         response
     }
@@ -188,9 +190,11 @@ impl SharedResponses {
                 .to_owned(),
         );
         components.headers.insert(REQUEST_ID.to_owned(), request_id.into());
+
         for shared in SHARED {
             components.responses.insert(shared.name.to_owned(), shared.response().into());
         }
+
         let meaning =
             if self.has_keys { "A key of `server.keys`" } else { "This daemon has no keys" };
         let mut bearer = Http::new(HttpAuthScheme::Bearer);
@@ -208,15 +212,18 @@ impl SharedResponses {
             has_path_parameters: places > 0,
             has_other_parameters: parameters > places,
         };
+        // A probe needs no key, in contrast to the rest of the document.
         if route.has_keys && route.is_open() {
             operation.security = Some(Vec::new());
         }
+
         let responses = &mut operation.responses.responses;
         for response in responses.values_mut() {
             if let RefOr::T(response) = response {
                 add_request_id(response);
             }
         }
+        // What a route says itself is more exact, and stays.
         for shared in SHARED.iter().filter(|shared| (shared.comes_from)(&route)) {
             let answer = || RefOr::Ref(Ref::from_response_name(shared.name));
             responses.entry(shared.status.to_owned()).or_insert_with(answer);

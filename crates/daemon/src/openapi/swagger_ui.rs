@@ -3,13 +3,13 @@
 use std::io::Read as _;
 use std::sync::{Arc, LazyLock};
 
-use actix_web::http::header::{self, AcceptEncoding, ContentEncoding, Encoding, Header as _};
+use actix_web::http::header::{self, ContentEncoding};
 use actix_web::{HttpRequest, HttpResponse, web};
 use flate2::read::GzDecoder;
 use utoipa_swagger_ui::{Config, serve};
 
-use crate::error::ApiError;
-use crate::method_not_allowed;
+use crate::encodings::accepts_gzip;
+use crate::error::{ApiError, method_not_allowed};
 
 /// Without a validator, which would be on another host.
 static CONFIG: LazyLock<Arc<Config<'static>>> =
@@ -35,12 +35,6 @@ pub fn configure(config: &mut web::ServiceConfig) {
 
 async fn moved() -> HttpResponse {
     HttpResponse::PermanentRedirect().insert_header((header::LOCATION, "/docs/")).finish()
-}
-
-pub(crate) fn accepts_gzip(request: &HttpRequest) -> bool {
-    let supported = [Encoding::gzip(), Encoding::identity()];
-    let accepted = AcceptEncoding::parse(request).ok();
-    accepted.and_then(|accepted| accepted.negotiate(supported.iter())) == Some(Encoding::gzip())
 }
 
 /// The files are embedded gzipped, a quarter of their size.

@@ -7,10 +7,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// Requests that wait, in all and of one owner. Each holds its body.
+/// Most requests that wait, in all and of one owner. Each holds its body.
 const QUEUE_MAX: usize = 64;
 const OWNER_QUEUE_MAX: usize = 32;
-/// One thread for so many cores: runs come first.
+/// Cores per thread. Few threads, because runs come first.
 const CORES_PER_THREAD: usize = 4;
 
 /// Too many requests wait already.
@@ -43,11 +43,13 @@ impl Queue {
     fn push(&mut self, owner: &str, job: Job) -> Result<(), QueueFull> {
         let waiting: usize = self.owners.iter().map(|(_, jobs)| jobs.len()).sum();
         let own = self.owners.iter_mut().find(|(name, _)| name == owner);
+
         if waiting >= QUEUE_MAX
             || own.as_ref().is_some_and(|(_, jobs)| jobs.len() >= OWNER_QUEUE_MAX)
         {
             return Err(QueueFull);
         }
+
         match own {
             Some((_, jobs)) => jobs.push_back(job),
             None => self.owners.push_back((owner.to_owned(), VecDeque::from([job]))),
@@ -97,7 +99,7 @@ impl Shared {
     }
 }
 
-/// The threads. They end with it.
+/// The threads. They end when it is dropped.
 pub struct Pool(Arc<Shared>);
 
 impl Pool {
@@ -124,7 +126,7 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Lets a thread do work for an owner. Dropping the ticket abandons it.
+    /// Has a thread do work for an owner. Dropping the ticket abandons the work.
     ///
     /// # Errors
     /// When too many wait.
@@ -135,13 +137,16 @@ impl Pool {
     ) -> Result<Ticket<T>, QueueFull> {
         let (reply, result) = oneshot::channel();
         let abandoned = Abandoned::default();
+
         let flag = abandoned.clone();
         let work = Box::new(move || {
             // A panic is the ticket's error, not the thread's end.
             let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&flag)));
             drop(result.map(|result| reply.send(result)));
         });
+
         self.0.queue().push(owner, Job { abandoned: abandoned.clone(), work })?;
+
         self.0.changed.notify_one();
         Ok(Ticket { result, _waiter: Waiter { abandoned, shared: Arc::clone(&self.0) } })
     }
@@ -190,12 +195,14 @@ mod tests {
         let pool = Pool::with_threads(1).unwrap();
         let (begun, begins) = channel();
         let (hold, released) = channel::<()>();
+
         let ticket = pool
             .submit("holder", move |_| {
                 begun.send(()).unwrap();
                 released.recv().unwrap_or_default();
             })
             .unwrap();
+
         begins.recv().unwrap();
         (pool, hold, ticket)
     }
@@ -208,12 +215,15 @@ mod tests {
             let tell = tell.clone();
             pool.submit(owner, move |_| tell.send(owner).unwrap()).unwrap()
         };
+
         let tickets = ["ada", "ada", "ada", "bob", "cy", "bob"].map(submit);
+
         drop(hold);
         held.result().await.unwrap();
         for ticket in tickets {
             ticket.result().await.unwrap();
         }
+
         assert_eq!(told.try_iter().collect::<Vec<_>>(), ["ada", "bob", "cy", "ada", "bob", "ada"]);
     }
 
@@ -221,10 +231,13 @@ mod tests {
     async fn the_queue_refuses_and_no_owner_fills_it() {
         let (pool, _hold, _held) = held();
         let submit = |owner: &str| pool.submit(owner, |_| ());
+
         let mut of_ada: Vec<_> = (0..OWNER_QUEUE_MAX).map(|_| submit("ada").unwrap()).collect();
         assert!(submit("ada").is_err());
+
         let of_bob: Vec<_> = (OWNER_QUEUE_MAX..QUEUE_MAX).map(|_| submit("bob").unwrap()).collect();
         assert!(submit("cy").is_err());
+
         of_ada.pop();
         assert!(submit("cy").is_ok(), "what nobody waits for has left the queue");
         drop(of_bob);
@@ -235,6 +248,7 @@ mod tests {
         let pool = Pool::with_threads(1).unwrap();
         let (begun, begins) = channel();
         let (ended, ends) = channel();
+
         let ticket = pool.submit("ada", move |abandoned| {
             begun.send(()).unwrap();
             while !abandoned.is_so() {
@@ -242,6 +256,7 @@ mod tests {
             }
             ended.send(()).unwrap();
         });
+
         begins.recv().unwrap();
         drop(ticket);
         ends.recv().unwrap();
@@ -250,6 +265,7 @@ mod tests {
     #[actix_web::test]
     async fn a_panic_ends_no_thread() {
         let pool = Pool::with_threads(1).unwrap();
+
         let panics = pool.submit("ada", |_| panic!("broken")).unwrap();
         assert_eq!(panics.result().await, None::<()>);
         assert_eq!(pool.submit("ada", |_| 7).unwrap().result().await, Some(7));

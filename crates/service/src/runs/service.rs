@@ -508,15 +508,5 @@ impl Runs {
 
 /// The part of results that does not depend on the outcome.
 pub(super) fn context_of(spec: &RunSpec, basis: Basis) -> RunContext {
-    RunContext {
-        task: spec.task.clone(),
-        instance: spec.instance.clone(),
-        agents: spec.agents.clone(),
-        notes: spec.notes.clone(),
-        basis: spec.basis_on(basis),
-        config_hash: spec.config_hash.clone(),
-        strategy: spec.plan.strategy,
-        seed: spec.sampling.seed,
-        split: spec.split,
-    }
+    spec.context(basis)
 }

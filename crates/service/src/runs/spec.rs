@@ -11,7 +11,7 @@ use crate::app::Overrides;
 use prime_agent_set::{Basis, Names, RecordedAgents};
 use prime_bench::tasks::{self, Kind, Kinds, Problem};
 use prime_protocol::RunPlan;
-use prime_report::Arm;
+use prime_report::{Arm, RunContext};
 use prime_runtime::RunSampling;
 
 /// The note of a run whose agents were not recorded.
@@ -107,6 +107,21 @@ impl RunSpec {
             // Accepted before specs had the kinds.
             [] => basis.on_checks(Kinds::ALL),
             kinds => basis.on_checks(kinds.iter().copied().collect()),
+        }
+    }
+
+    /// The part of results that does not depend on the outcome; `basis` is the verifier's.
+    pub fn context(&self, basis: Basis) -> RunContext {
+        RunContext {
+            task: self.task.clone(),
+            instance: self.instance.clone(),
+            agents: self.agents.clone(),
+            notes: self.notes.clone(),
+            basis: self.basis_on(basis),
+            config_hash: self.config_hash.clone(),
+            strategy: self.plan.strategy,
+            seed: self.sampling.seed,
+            split: self.split,
         }
     }
 

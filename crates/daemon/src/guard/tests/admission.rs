@@ -60,6 +60,7 @@ fn every_response_has_the_id_and_the_security_headers() {
         assert_eq!(answer.header("cache-control"), Some("no-store"));
         assert_eq!(answer.header("access-control-allow-origin"), None);
     }
+
     let made = server.get("/id", "X-Request-Id: a\"1\r\n");
     assert!(made.text().starts_with("req_"), "{made:?}");
     assert_eq!(made.header("x-request-id"), Some(made.text()));
@@ -72,9 +73,11 @@ fn a_panic_is_an_answer_and_not_the_end_of_the_connection() {
         let request =
             format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: broken\r\n\r\n");
         let mut client = server.send(&request);
+
         let answer = client.answer();
         answer.refused(500, "internal_error", &["broken", "log"]);
         assert!(!answer.text().contains("secret"));
+
         client.write("GET /owner HTTP/1.1\r\nHost: localhost\r\n\r\n");
         assert_eq!(client.answer().status, 200);
     }
@@ -91,9 +94,11 @@ fn errors_of_the_framework_have_the_same_shape() {
 fn without_keys_only_this_machine_is_served() {
     let server = Running::start(settings(), routes);
     assert_eq!((server.get("/owner", "").status, server.get("/owner", "").text()), (200, ""));
+
     let rebound = |path: &str| {
         server.send(&format!("GET {path} HTTP/1.1\r\nHost: example.org\r\n\r\n")).answer()
     };
+
     rebound("/owner").refused(403, "foreign_host", &["example.org", "localhost"]);
     rebound("/livez").refused(403, "foreign_host", &[]);
     server.get("/owner", "Origin: http://example.org\r\n").refused(
@@ -114,8 +119,10 @@ fn with_keys_all_but_the_probes_need_one() {
         assert_eq!(server.get("/livez/", headers).status, 401);
         assert_eq!(server.get("/livez", headers).status, 200);
     }
+
     let key = "Authorization: Bearer abc\r\n";
     assert_eq!(server.get("/owner", key).text(), "ci");
+
     let elsewhere =
         format!("GET /owner HTTP/1.1\r\nHost: example.org\r\nOrigin: http://x\r\n{key}\r\n");
     assert_eq!(server.send(&elsewhere).answer().text(), "ci");
@@ -128,15 +135,18 @@ fn a_right_key_finds_a_connection_while_wrong_ones_wait_for_their_answers() {
         Server { connections_max: 200, address_connections_max: 100, ..with_key(None, None) };
     let server = Running::start(limits, routes);
     let wrong = "GET /owner HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer wrong\r\n\r\n";
-    // Those that are answered at once.
+
+    // The first ones are answered at once.
     for _ in 0..20 {
         assert_eq!(server.send(wrong).answer().status, 401);
     }
+
     let _waiting: Vec<_> = (0..300).map(|_| server.send(wrong)).collect();
     // A connection whose request was not read makes no room.
     while !server.connections.has_read(320) {
         std::thread::yield_now();
     }
+
     for _ in 0..10 {
         assert_eq!(server.get("/owner", "Authorization: Bearer abc\r\n").text(), "ci");
     }
@@ -149,6 +159,7 @@ fn too_many_requests_are_told_when_to_come_again() {
         let answer = server.get("/owner", "Authorization: Bearer abc\r\n");
         (answer.status != 200).then_some(answer)
     });
+
     let refused = refused.expect("a refusal");
     refused.refused(429, "rate_limit_exceeded", &["requests_per_second", "\"ci\""]);
     assert_eq!(refused.header("retry-after"), Some("1"));
@@ -164,15 +175,19 @@ fn a_stream_counts_until_its_client_is_gone() {
         let endless = first.chain(stream::pending()).inspect(move |_| _ = &end);
         async move { HttpResponse::Ok().streaming(endless) }
     };
+
     let server = Running::start(with_key(None, Some(1)), move |config| {
         config.route("/stream", web::get().to(stream.clone())).configure(routes);
     });
+
     let key = "Authorization: Bearer abc\r\n";
     let mut client = server.send(&format!("GET /stream HTTP/1.1\r\nHost: x\r\n{key}\r\n"));
     assert_eq!(client.head().status, 200);
+
     let second = server.get("/owner", key);
     second.refused(429, "too_many_concurrent_requests", &["concurrent_max of the key \"ci\""]);
     assert!(second.header("retry-after").is_some());
+
     drop(client);
     assert_eq!(told(&ends), "end");
     assert_eq!(server.get("/owner", key).status, 200);
@@ -182,9 +197,11 @@ fn a_stream_counts_until_its_client_is_gone() {
 fn a_request_counts_until_its_client_is_gone() {
     let (server, happens) = Running::start_with_wait(with_key(None, Some(1)), routes);
     let key = "Authorization: Bearer abc\r\n";
+
     let client = server.send(&format!("GET /wait HTTP/1.1\r\nHost: x\r\n{key}\r\n"));
     assert_eq!(told(&happens), "begin");
     server.get("/owner", key).refused(429, "too_many_concurrent_requests", &[]);
+
     drop(client);
     assert_eq!(told(&happens), "end");
 }
@@ -193,6 +210,7 @@ fn a_request_counts_until_its_client_is_gone() {
 fn heads_that_are_too_large_are_refused() {
     let server =
         Running::start(Server { header_bytes_max: 256, url_bytes_max: 64, ..settings() }, routes);
+
     let long = "x".repeat(300);
     server.get(&format!("/{long}"), "").refused(
         414,
@@ -204,7 +222,9 @@ fn heads_that_are_too_large_are_refused() {
         "headers_too_large",
         &["server.header_bytes_max"],
     );
+
     assert_eq!(server.get("/id", &format!("X: {}\r\n", "x".repeat(200))).status, 200);
+
     for headers in ["X: x\r\n".repeat(97), format!("X: {}\r\n", "x".repeat(140_000))] {
         let mut client =
             server.send(&format!("GET /id HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n"));

@@ -31,8 +31,10 @@ fn whole_bodies_arrive_and_the_connection_goes_on() {
     let whole = "x".repeat(1_024);
     let mut client = post(&server, "Content-Length: 1024\r\n", &whole);
     assert_eq!(client.answer().text(), whole);
+
     client.write("POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
     assert_eq!(client.answer().text(), "abc");
+
     client.write("POST /echo HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert_eq!(client.answer().text(), "");
 }

@@ -38,7 +38,9 @@ fn probes_are_answered_while_all_connections_are_in_use() {
             ..settings()
         };
         let (server, happens) = start(limits);
+
         let mut clients = busy(&server, &happens, 2);
+
         for _ in 0..500 {
             let answer = server.get("/livez", "");
             assert_eq!(
@@ -46,16 +48,19 @@ fn probes_are_answered_while_all_connections_are_in_use() {
                 (200, "alive", Some("close"))
             );
         }
+
         let mut refused = server.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
         let answer = refused.answer();
         answer.refused(429, "too_many_connections", &["2", limit]);
         assert!(answer.header("retry-after").is_some());
         assert_eq!(refused.rest(), b"", "it is closed");
+        // A place is free again.
         clients.pop();
         assert_eq!(told(&happens), "end");
         while server.connections.open() > 1 {
             std::thread::yield_now();
         }
+
         assert_eq!(server.get("/", "").text(), "here");
     }
 }
@@ -68,7 +73,7 @@ fn silent(server: &Server, begun: &str, count: usize) -> Vec<Client> {
 
 #[test]
 fn silent_connections_keep_nobody_out() {
-    // Of one address 75, of which 71 can be silent.
+    // One address may have 75 connections, of which 71 can be silent here.
     let limits = Limits {
         connections_max: 100,
         head_timeout_ms: 600_000,
@@ -77,6 +82,7 @@ fn silent_connections_keep_nobody_out() {
     };
     let (server, happens) = start(limits);
     let _busy = busy(&server, &happens, 4);
+
     for begun in ["", "GET / HTTP/1.1\r\nHo"] {
         let _silent = silent(&server, begun, 300);
         for _ in 0..10 {

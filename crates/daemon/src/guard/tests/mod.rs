@@ -51,6 +51,7 @@ impl Running {
                 bound.running.await.unwrap();
             });
         };
+
         let thread = std::thread::spawn(serve);
         let (address, connections, handle) = receiver.recv_timeout(PATIENCE).expect("a server");
         Self { address, connections, handle, thread: Some(thread) }
@@ -72,6 +73,7 @@ impl Running {
                 "never"
             }
         };
+
         let server = Self::start(server, move |config| {
             config.route("/wait", web::get().to(wait.clone())).configure(configure);
         });
@@ -118,6 +120,7 @@ impl Client {
                 text => lines.push(text.to_owned()),
             }
         }
+
         let status = lines[0].split(' ').nth(1).unwrap().parse().unwrap();
         let headers = lines[1..].iter().map(|line| line.split_once(": ").unwrap());
         let headers =
@@ -128,6 +131,7 @@ impl Client {
     /// The next response, of which the length is said.
     fn answer(&mut self) -> Answer {
         let mut answer = self.head();
+
         let length = answer.header("content-length").expect("a length").parse().unwrap();
         answer.body = vec![0; length];
         self.0.read_exact(&mut answer.body).unwrap();

@@ -28,6 +28,7 @@ fn start<B: MessageBody + 'static>(
     let (tell, ends) = channel();
     let taken = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&taken);
+
     let endless = move || {
         let (end, count) = (Tell(tell.clone(), "end"), Arc::clone(&count));
         let chunks = stream::repeat_with(move || {
@@ -35,9 +36,11 @@ fn start<B: MessageBody + 'static>(
             count.fetch_add(60_000, Ordering::Relaxed);
             Ok(Bytes::from(vec![b'x'; 60_000]))
         });
+
         let response = HttpResponse::Ok().body(body(chunks.boxed_local()));
         async move { response }
     };
+
     let server = Running::start(Server { stalled_reader_ms, ..settings() }, move |config| {
         config.route("/", web::get().to(endless.clone()));
     });
@@ -56,6 +59,7 @@ fn sized(chunks: impl Stream<Item = Chunk> + Unpin + 'static) -> impl MessageBod
 fn a_client_that_reads_nothing_is_disconnected_and_its_buffers_are_dropped() {
     let (server, taken, ends) = start(300, streamed);
     let client = server.send(GET);
+
     assert_eq!(told(&ends), "end");
     assert_eq!((server.connections.stalled(), server.connections.open()), (1, 0));
     assert!(taken.load(Ordering::Relaxed) < HELD_MAX, "{taken:?}");
@@ -75,8 +79,10 @@ fn a_client_that_reads_nothing_of_a_sized_response_is_disconnected_too() {
 fn a_client_that_stops_reading_is_disconnected() {
     let (server, _, ends) = start(300, streamed);
     let mut client = server.send(GET);
+
     // Held up, this test may lose the connection before it has read so much.
     std::io::Read::read_exact(&mut client.0, &mut vec![0; 10_000_000]).unwrap_or_default();
+
     assert_eq!(told(&ends), "end");
     assert_eq!((server.connections.stalled(), server.connections.open()), (1, 0));
 }
@@ -93,15 +99,18 @@ fn a_quiet_stream_is_not_stalled() {
         });
         async move { HttpResponse::Ok().streaming(chunks) }
     };
+
     let server = Running::start(Server { stalled_reader_ms: 100, ..settings() }, move |config| {
         config.route("/", web::get().to(quiet.clone()));
     });
+
     let mut client = server.send(GET);
     assert_eq!(client.head().status, 200);
     let mut chunks = [0; "1\r\nx\r\n".len() * 4];
     std::io::Read::read_exact(&mut client.0, &mut chunks).unwrap();
     assert_eq!(&chunks, b"1\r\nx\r\n1\r\nx\r\n1\r\nx\r\n1\r\nx\r\n");
     assert_eq!((server.connections.stalled(), server.connections.open()), (0, 1));
+
     drop(client);
     assert_eq!(told(&ends), "end");
 }

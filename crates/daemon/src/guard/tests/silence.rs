@@ -34,6 +34,7 @@ fn half_a_further_head_is_answered_408_and_the_connection_closed() {
     let server = start();
     let mut client = server.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert_eq!(client.answer().text(), "here");
+
     client.write("GET / HTTP/1.1\r\nHost: loc");
     let answer = client.answer();
     answer.refused(408, "request_timeout", &["server.head_timeout_ms"]);

@@ -10,9 +10,10 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use super::accept::{accept, unique_of};
 use super::cancel_on_drop::ChatHeaders;
 use super::completion::ended;
+use crate::clock::now_ms;
 use crate::error::{ApiError, ErrorBody};
 use crate::guard::{Body, json, stream_permit};
-use crate::{State, now_ms};
+use crate::state::State;
 pub use request::ResponsesRequest;
 pub use response::{ModelResponse, ResponseEvent};
 use response::{Outcome, Template};
@@ -53,12 +54,14 @@ pub async fn respond(
     let (chat, is_streamed) = (asked.chat()?, asked.is_streamed());
     let permit = if is_streamed { stream_permit(&request)? } else { None };
     let mut accepted = accept(&state, &request, &body.0, chat).await.map_err(request::renamed)?;
+
     let template = Template::new(unique_of(&accepted), now_ms() / 1_000, asked);
     let runs = &state.runs;
     let only = accepted.pop().ok_or_else(|| ApiError::internal("a response has no run"))?;
     if is_streamed {
         return Ok(streaming::respond(runs, template, only, permit));
     }
+
     let (record, reasoning) = ended(runs, only.run.id()).await?;
     let outcome = Outcome { delivery: only.expected.delivery(&record), record, reasoning };
     Ok(HttpResponse::Ok().json(template.response(Some(outcome))))

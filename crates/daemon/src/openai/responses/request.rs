@@ -10,7 +10,7 @@ use crate::openai::request::{
     ChatRequest, FormatKind, JsonSchemaFormat, Message, ResponseFormat, Role,
 };
 use crate::openai::tools::{Function, Tool};
-use crate::wire::RunRequest;
+use prime_service::requests::RunRequest;
 
 /// A request for a response.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
@@ -27,15 +27,15 @@ pub struct ResponsesRequest {
     pub temperature: Option<f64>,
     #[schema(exclusive_minimum = 0.0, maximum = 1.0)]
     pub top_p: Option<f64>,
-    /// As `max_completion_tokens` of a chat completion.
+    /// The same as `max_completion_tokens` of a chat completion.
     #[schema(minimum = 1)]
     #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub max_output_tokens: Option<u64>,
     /// The form of the answer.
     pub text: Option<TextOptions>,
-    /// As those of a chat completion.
+    /// The same as `tools` of a chat completion.
     pub tools: Option<Vec<ResponseTool>>,
-    /// As that of a chat completion, with the name of a function beside its type.
+    /// The same as `tool_choice` of a chat completion, with the name of a function beside its type.
     #[schema(value_type = Option<ResponseToolChoice>)]
     pub tool_choice: Option<Value>,
     /// Always null: nothing is stored.
@@ -157,6 +157,7 @@ impl ResponsesRequest {
         let instructions = instructions
             .map(|text| Message { role: Role::System, content: Some(text.clone().into()) })
             .into_iter();
+
         let items = match &self.input {
             Value::String(text) => {
                 let message = Message { role: Role::User, content: Some(text.clone().into()) };
@@ -165,6 +166,7 @@ impl ResponsesRequest {
             Value::Array(items) => items.iter().enumerate(),
             _ => return Err(ApiError::bad_field("input", "must be a text or a list of messages")),
         };
+
         let mut messages: Vec<_> = instructions.collect();
         for (place, item) in items {
             let role = match item.get("role") {
@@ -177,14 +179,17 @@ impl ResponsesRequest {
                     return Err(ApiError::bad_field(&format!("input[{place}]"), message));
                 }
             };
+
             let role = serde_json::from_value(role.clone())
                 .map_err(|error| ApiError::bad_field(&format!("input[{place}].role"), error))?;
+
             let content = item.get("content").map(|content| match content {
                 Value::Array(parts) => parts.iter().map(part).collect(),
                 content => content.clone(),
             });
             messages.push(Message { role, content });
         }
+
         Ok(messages)
     }
 
@@ -203,11 +208,13 @@ impl ResponsesRequest {
                 return Err(ApiError::bad_field(field, message));
             }
         }
+
         if self.background.as_ref().is_some_and(|background| *background != false) {
             let message =
                 "nothing is stored here: leave it out, or submit the run with POST /v1/runs";
             return Err(ApiError::bad_field("background", message));
         }
+
         let tool = |tool: ResponseTool| Tool {
             kind: tool.kind,
             function: tool.name.map(|name| Function {
@@ -220,7 +227,9 @@ impl ResponsesRequest {
             Some(name) => json!({"type": choice["type"], "function": {"name": name}}),
             None => choice.clone(),
         });
+
         let format = self.text.as_ref().and_then(|text| text.format.clone());
+
         Ok(ChatRequest {
             model: self.model.clone(),
             messages: self.messages()?,
@@ -264,6 +273,7 @@ mod tests {
     #[test]
     fn input_and_instructions_are_messages() {
         assert_eq!(messages(&json!({})), [(Role::User, json!("2 + 2?"))]);
+
         let items = json!([
             {"role": "developer", "content": "Be exact."},
             {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x"}]},
@@ -271,6 +281,7 @@ mod tests {
             {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "y"}]},
             {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
         ]);
+
         assert_eq!(
             messages(&json!({"input": items, "instructions": "Be short."})),
             [
@@ -291,11 +302,13 @@ mod tests {
             "tool_choice": {"type": "function", "name": "f"},
         }))
         .unwrap();
+
         assert_eq!(chat.max_completion_tokens, Some(9));
         assert!(
             chat.answer_form().unwrap().instructions().unwrap().contains("`f`"),
             "a forced call takes precedence"
         );
+
         let free = ChatRequest { tool_choice: None, ..chat };
         assert_eq!(free.answer_form().unwrap().schema(), Some(json!({"type": "integer"})));
     }
@@ -313,6 +326,7 @@ mod tests {
             let error = chat(&fields).unwrap_err();
             assert_eq!(error.body().error.param.as_deref(), Some(field), "{error}");
         }
+
         assert!(chat(&json!({"background": false, "previous_response_id": null})).is_ok());
     }
 

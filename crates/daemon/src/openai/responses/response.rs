@@ -1,4 +1,4 @@
-//! The response object: what was asked, and what came of it.
+//! The response object: what was asked, and what the run gave.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ pub struct ModelResponse {
     /// Always empty.
     #[schema(value_type = Object)]
     pub metadata: Value,
-    /// The run; null while it goes on.
+    /// The run; null until it is over.
     pub prime: Option<RunInfo>,
 }
 
@@ -58,7 +58,7 @@ pub struct ModelResponse {
 #[serde(rename_all = "snake_case")]
 pub enum ResponseStatus {
     InProgress,
-    /// With an answer, or definitely without; then the message is a refusal.
+    /// There is an answer, or definitely none; then the message is a refusal.
     Completed,
     /// A budget was spent before there was an answer.
     Incomplete,
@@ -90,7 +90,7 @@ pub enum OutputItem {
         id: String,
         call_id: String,
         name: String,
-        /// As JSON.
+        /// The arguments as JSON.
         arguments: String,
         status: ResponseStatus,
     },
@@ -141,7 +141,7 @@ pub struct ResponseUsage {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "never constructed")]
 pub struct ResponseEvent {
-    /// Such as `response.completed`.
+    /// The event's type, such as `response.completed`.
     event: String,
     /// The event: its type, its number, and what is new.
     data: String,
@@ -159,7 +159,7 @@ impl From<Usage> for ResponseUsage {
     }
 }
 
-/// What came of a run that is over.
+/// What a run that is over gave.
 pub struct Outcome {
     pub record: RunRecord,
     pub delivery: Delivery,
@@ -174,7 +174,7 @@ pub struct Template {
 }
 
 impl Template {
-    /// `unique` is the part of its ids that is unique.
+    /// `unique` is the part that its ids have in common and no other response's have.
     pub fn new(unique: &str, created_at: u64, asked: ResponsesRequest) -> Self {
         Self { unique: unique.to_owned(), created_at, asked }
     }
@@ -196,6 +196,7 @@ impl Template {
             status,
             content: vec![content],
         };
+
         let answer = match delivery {
             Delivery::Content(text) => {
                 message(OutputContent::OutputText { text, annotations: [], logprobs: [] })
@@ -209,10 +210,11 @@ impl Template {
                 status,
             },
         };
+
         reasoning.into_iter().chain([answer]).collect()
     }
 
-    /// The response; without an outcome, while its run goes on.
+    /// The response; without an outcome, that of a run in progress.
     pub fn response(&self, outcome: Option<Outcome>) -> ModelResponse {
         let asked = &self.asked;
         let mut response = ModelResponse {
@@ -244,12 +246,15 @@ impl Template {
             metadata: json!({}),
             prime: None,
         };
+
         let Some(Outcome { record, delivery, reasoning }) = outcome else { return response };
         let is_incomplete = is_spent(&record) && matches!(delivery, Delivery::Refusal(_));
+
         response.status =
             if is_incomplete { ResponseStatus::Incomplete } else { ResponseStatus::Completed };
         response.incomplete_details =
             is_incomplete.then_some(IncompleteDetails { reason: "max_output_tokens" });
+
         response.output = self.output(delivery, reasoning, response.status);
         response.usage = Some(record.result.tokens.into());
         response.prime = Some((&record).into());

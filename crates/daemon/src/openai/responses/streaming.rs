@@ -12,8 +12,8 @@ use super::response::{
     ModelResponse, Outcome, OutputContent, OutputItem, ResponseStatus, Template,
 };
 use crate::error::ApiError;
-use crate::events::with_heartbeat;
 use crate::guard::Permit;
+use crate::heartbeat::with_heartbeat;
 use crate::openai::accept::AcceptedRun;
 use crate::openai::completion::ended;
 use prime_service::runs::Runs;
@@ -33,7 +33,7 @@ impl Events {
         self.text.extend_from_slice(format!("event: {kind}\ndata: {fields}\n\n").as_bytes());
     }
 
-    /// What there is so far, taken out.
+    /// Takes the text of the events so far.
     fn take(&mut self) -> Bytes {
         std::mem::take(&mut self.text).into()
     }
@@ -50,7 +50,9 @@ impl Events {
             fields[name] = value;
             fields
         };
+
         let part = |text: &str| json!({ "type": "summary_text", "text": text });
+
         self.add("response.reasoning_summary_part.added", with("part", part("")));
         self.add("response.reasoning_summary_text.delta", with("delta", text.into()));
         self.add("response.reasoning_summary_text.done", with("text", text.into()));
@@ -65,6 +67,7 @@ impl Events {
             }
             all
         };
+
         let (empty, name, text) = match content {
             OutputContent::OutputText { text, .. } => (
                 json!({"type": "output_text", "text": "", "annotations": [], "logprobs": []}),
@@ -75,7 +78,9 @@ impl Events {
                 (json!({"type": "refusal", "refusal": ""}), "refusal", refusal)
             }
         };
+
         let kind = if name == "text" { "output_text" } else { name };
+
         self.add("response.content_part.added", with(json!({ "part": empty })));
         self.add(&format!("response.{kind}.delta"), with(json!({ "delta": text, "logprobs": [] })));
         self.add(&format!("response.{kind}.done"), with(json!({ name: text, "logprobs": [] })));
@@ -83,6 +88,7 @@ impl Events {
     }
 
     fn item(&mut self, at: usize, item: &OutputItem) {
+        // An item begins without its content, which the following events add.
         let mut begun = json!(item);
         for (list, empty) in
             [("summary", json!([])), ("content", json!([])), ("arguments", json!(""))]
@@ -95,6 +101,7 @@ impl Events {
             begun["status"] = json!(ResponseStatus::InProgress);
         }
         self.add("response.output_item.added", json!({ "output_index": at, "item": begun }));
+
         match item {
             OutputItem::Reasoning { id, summary } => {
                 summary.iter().for_each(|part| self.reasoning(at, id, &part.text));
@@ -108,6 +115,7 @@ impl Events {
                 self.add("response.function_call_arguments.done", call("arguments"));
             }
         }
+
         self.add("response.output_item.done", json!({ "output_index": at, "item": item }));
     }
 
@@ -139,6 +147,7 @@ pub fn respond(
     let mut events = Events::default();
     events.begin(&template.response(None));
     let begin = events.take();
+
     let runs = Arc::clone(runs);
     let end = stream::once(async move {
         match ended(&runs, accepted.run.id()).await {
@@ -150,6 +159,7 @@ pub fn respond(
         }
         Ok(events.take())
     });
+
     let pieces = stream::once(std::future::ready(Ok::<_, Infallible>(begin))).chain(end);
     HttpResponse::Ok()
         .content_type("text/event-stream")
@@ -166,6 +176,7 @@ mod tests {
     fn events_are_numbered_and_named() {
         let mut events = Events::default();
         events.content(1, "msg_x", &OutputContent::Refusal { refusal: "no".to_owned() });
+
         let text = String::from_utf8(events.take().to_vec()).unwrap();
         let named: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
         assert_eq!(
@@ -177,12 +188,14 @@ mod tests {
                 "response.content_part.done",
             ]
         );
+
         let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
         let data: Vec<Value> = data.map(|line| serde_json::from_str(line).unwrap()).collect();
         for (number, (event, name)) in data.iter().zip(named).enumerate() {
             assert_eq!((&event["type"], &event["sequence_number"]), (&json!(name), &json!(number)));
             assert_eq!((&event["item_id"], &event["output_index"]), (&json!("msg_x"), &json!(1)));
         }
+
         assert_eq!((&data[1]["delta"], &data[2]["refusal"]), (&json!("no"), &json!("no")));
     }
 }

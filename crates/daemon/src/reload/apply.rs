@@ -1,17 +1,11 @@
-//! Reloads the configuration while the daemon serves, on a signal or by request.
+//! Puts new settings in force while the daemon serves, and reports what changed.
 
-use std::time::Duration;
-
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::web;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use utoipa::ToSchema;
 
-use super::error::{ApiError, ErrorBody};
-use super::runs::needs_admin;
-use super::{State, method_not_allowed};
 use prime_service::runs::Runs;
 use prime_settings::{Server, Settings};
 
@@ -65,72 +59,23 @@ pub struct Reloaded {
     pub at_next_start: Vec<String>,
 }
 
-pub fn configure(config: &mut web::ServiceConfig) {
-    config.service(
-        web::resource("/v1/reload")
-            .route(web::post().to(reload))
-            .default_service(web::to(|| method_not_allowed("POST"))),
-    );
-}
-
-/// Reloads the configuration.
-///
-/// Like SIGHUP: files, definitions and templates are read again and apply to new runs; open runs
-/// keep theirs. With an error anywhere, nothing changes. The response may take as long as loading a
-/// model.
-#[utoipa::path(
-    post, path = "/v1/reload", tag = "operations", operation_id = "reload",
-    responses(
-        (status = 200, description = "Reloaded", body = Reloaded),
-        (status = 403, description = "Not an admin's key; without keys, another host or origin", body = ErrorBody),
-        (status = 409, description = "A reload is in progress", body = ErrorBody),
-        (status = 422, description = "The configuration has an error, which the message names; nothing has changed", body = ErrorBody),
-        (status = 501, description = "This process has no configuration to reload", body = ErrorBody),
-        (status = 503, description = "The daemon is stopping", body = ErrorBody),
-    ),
-)]
-pub async fn reload(
-    state: web::Data<State>,
-    request: HttpRequest,
-) -> Result<HttpResponse, ApiError> {
-    needs_admin(&request, "may reload the configuration")?;
-    let stopping =
-        || ApiError::unavailable("draining", "the daemon is stopping", Duration::from_secs(5));
-    let Some(reloads) = &state.reloads else {
-        return Err(ApiError::not_implemented(
-            "this process has no configuration to reload: restart it",
-        ));
-    };
-    let (reply, reloaded) = oneshot::channel();
-    reloads.try_send(ReloadRequest { reply }).map_err(|error| match error {
-        TrySendError::Full(_) => {
-            ApiError::conflict("reload_under_way", "a reload is in progress: wait for it to finish")
-        }
-        TrySendError::Closed(_) => stopping(),
-    })?;
-    let reloaded = reloaded.await.map_err(|_| stopping())?;
-    let reloaded = reloaded.map_err(|error| {
-        let message = format!("the configuration was refused, everything stays as it is: {error}");
-        ApiError::unprocessable("configuration_refused", None, message)
-    })?;
-    Ok(HttpResponse::Ok().json(reloaded))
-}
-
 /// Applies new settings to new runs. The server itself stays as it was `started`.
 ///
 /// # Errors
 /// When an engine or an agent cannot be made; then nothing has changed.
-pub(super) async fn apply(
+pub async fn apply(
     runs: &Runs,
     started: &Settings,
     settings: Settings,
 ) -> Result<Reloaded, String> {
     let app = runs.app();
     let (before, after) = (all(app.settings()), all(&settings));
+
     let config_hash = settings.hash();
     // The limits of the keys change together with the keys: at the next start.
     let server = Server { keys: started.server.keys.clone(), ..settings.server.clone() };
     let settings = Settings { server, ..settings };
+
     let system = actix::System::current();
     // A model may have to be loaded.
     let made = web::block(move || {
@@ -139,6 +84,7 @@ pub(super) async fn apply(
     });
     let made = made.await.map_err(|error| error.to_string())?;
     runs.replace(made.map_err(|error| error.to_string())?);
+
     let taken = changed(&before, &after).into_iter().filter(|key| counts_at_once(key)).collect();
     let at_next_start =
         changed(&all(started), &after).into_iter().filter(|key| !counts_at_once(key)).collect();
@@ -172,6 +118,7 @@ fn changed(one: &Value, other: &Value) -> Vec<String> {
             found.push(key.to_owned());
             return;
         };
+
         let mut names: Vec<_> = ones.keys().chain(others.keys()).collect();
         names.sort();
         names.dedup();
@@ -181,6 +128,7 @@ fn changed(one: &Value, other: &Value) -> Vec<String> {
             walk(&below, &value(ones), &value(others), found);
         }
     }
+
     let mut found = Vec::new();
     walk("", one, other, &mut found);
     found
@@ -222,8 +170,10 @@ mod tests {
                 &["journal.path"],
             ),
         ];
+
         let owned = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>();
         let before = all(&Settings::default());
+
         for (sets, at_once, later) in cases {
             let (now, then): (Vec<_>, Vec<_>) = changed(&before, &all(&settings(sets)))
                 .into_iter()
@@ -237,6 +187,7 @@ mod tests {
         let mut other = Settings::default();
         other.definitions.verifiers.get_mut("strict").unwrap().options.kinds.clear();
         other.definitions.templates.remove("executor/step.j2");
+
         let found = changed(&all(&Settings::default()), &all(&other));
         assert_eq!(
             found,

@@ -1,0 +1,40 @@
+//! What the workers of the server share.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use super::clock::now_ms;
+use super::readiness::Checks;
+use super::reload::ReloadRequest;
+use super::store_readings::StoreReadings;
+use super::verify::Pool;
+use prime_service::runs::Runs;
+
+/// Shared by all workers of the server.
+pub(super) struct State {
+    pub(super) runs: Arc<Runs>,
+    /// Whether requests need a key. Fixed when the server starts; a reload does not change it.
+    pub(super) has_keys: bool,
+    /// Start of the server, in milliseconds since 1970.
+    pub(super) started_ms: u64,
+    pub(super) verify: Pool,
+    /// What `/readyz` knows.
+    pub(super) checks: Checks,
+    /// What `/metrics` knows of a shared journal.
+    pub(super) store: StoreReadings,
+    /// Where to request a reload of the configuration; `None` where nothing can be reloaded.
+    pub(super) reloads: Option<mpsc::Sender<ReloadRequest>>,
+}
+
+impl State {
+    pub(super) fn new(
+        runs: Arc<Runs>,
+        has_keys: bool,
+        reloads: Option<mpsc::Sender<ReloadRequest>>,
+    ) -> Result<Self, std::io::Error> {
+        let verify = Pool::start()?;
+        let (checks, store) = (Checks::default(), StoreReadings::default());
+        Ok(Self { runs, has_keys, started_ms: now_ms(), verify, checks, store, reloads })
+    }
+}

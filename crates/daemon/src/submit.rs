@@ -1,0 +1,72 @@
+//! Submission: from a request to accepted runs, for all routes and tools that start any.
+
+use actix_web::http::header::HeaderMap;
+use sha2::{Digest as _, Sha256};
+
+use super::background::in_background;
+use super::error::ApiError;
+use super::state::State;
+use prime_journal::IdempotencyKey;
+use prime_service::app::App;
+use prime_service::requests::{ResolvedRun, RunRequest, resolve};
+use prime_service::runs::{Accepted, NewRun};
+use prime_service::telemetry::TraceParent;
+
+/// Longest idempotency key, in bytes.
+const KEY_BYTES_MAX: usize = 255;
+
+/// The request's `Idempotency-Key`, with the fingerprint of its body.
+pub(super) fn key_of(headers: &HeaderMap, body: &[u8]) -> Result<Option<IdempotencyKey>, ApiError> {
+    let Some(key) = headers.get("Idempotency-Key") else { return Ok(None) };
+    let key =
+        key.to_str().ok().filter(|key| !key.is_empty() && key.len() <= KEY_BYTES_MAX).ok_or_else(
+            || {
+                ApiError::bad_field(
+                    "Idempotency-Key",
+                    format!("must be 1 to {KEY_BYTES_MAX} visible ASCII characters"),
+                )
+            },
+        )?;
+    Ok(Some(IdempotencyKey { key: key.to_owned(), fingerprint: Sha256::digest(body).into() }))
+}
+
+/// The caller's trace context. The standard says to ignore a malformed header.
+pub(super) fn traceparent_of(headers: &HeaderMap) -> Option<String> {
+    let header = headers.get("traceparent")?.to_str().ok()?;
+    header.parse::<TraceParent>().ok().map(|parent| parent.to_string())
+}
+
+/// Resolves a request where that delays no other one, if there is room for its runs.
+pub(super) async fn resolve_if_room<T: Send + 'static>(
+    state: &State,
+    owner: &str,
+    key: Option<&IdempotencyKey>,
+    resolve: impl FnOnce(&App) -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    // A key may belong to a run that is open already and needs no room.
+    if key.is_none() {
+        state.runs.has_room(owner)?;
+    }
+
+    // Generating an instance may take milliseconds, for which other requests of this worker must
+    // not wait.
+    let app = state.runs.app();
+    in_background(move || resolve(&app)).await?
+}
+
+/// Accepts a run for an owner.
+pub(super) async fn submit_run(
+    state: &State,
+    owner: &str,
+    key: Option<IdempotencyKey>,
+    traceparent: Option<String>,
+    wanted: RunRequest,
+) -> Result<Accepted, ApiError> {
+    let ResolvedRun { spec, problem } = resolve_if_room(state, owner, key.as_ref(), move |app| {
+        Ok(resolve(app, &wanted, traceparent)?)
+    })
+    .await?;
+
+    let new = NewRun { owner: owner.to_owned(), key, spec, problem };
+    Ok(state.runs.accept(new).await?)
+}

@@ -1,0 +1,78 @@
+//! A request, checked as far as possible without agents.
+
+use super::chosen_settings::ChosenSettings;
+use super::error::{Reason, RequestError};
+use super::instance::Instance;
+use super::run_request::RunRequest;
+use crate::app::{Overrides, check_learnt, split};
+use prime_report::Arm;
+use prime_settings::Settings;
+
+/// A request, checked as far as possible without agents.
+pub struct CheckedRequest {
+    /// The agents that it chooses, or that its side of a comparison has.
+    pub overrides: Overrides,
+    /// Its side in the comparison of `agents.split`, if it takes part.
+    pub split: Option<Arm>,
+    /// The settings with its choices and these agents.
+    pub settings: Settings,
+    pub instance: Instance,
+    /// Whether to try a task that the executor's models have not learnt.
+    is_forced: bool,
+}
+
+impl CheckedRequest {
+    /// Checks a request. May compute for milliseconds.
+    ///
+    /// # Errors
+    /// The first invalid field.
+    pub fn of(settings: &Settings, request: &RunRequest) -> Result<Self, RequestError> {
+        // The settings come first because they are cheap: an instance may have to be generated.
+        let chosen = ChosenSettings::of(settings, request)?;
+        let instance = Instance::of(request)?;
+        Ok(Self::assigned(chosen, instance, request))
+    }
+
+    /// Checks a request whose instance is read already, and may have another name.
+    ///
+    /// # Errors
+    /// The first invalid field.
+    pub fn of_instance(
+        settings: &Settings,
+        request: &RunRequest,
+        instance: Instance,
+    ) -> Result<Self, RequestError> {
+        let chosen = ChosenSettings::of(settings, request)?;
+        Ok(Self::assigned(chosen, instance, request))
+    }
+
+    /// Assigns a request to its side in the comparison, which may choose an agent.
+    fn assigned(chosen: ChosenSettings, instance: Instance, request: &RunRequest) -> Self {
+        let ChosenSettings { settings, mut overrides } = chosen;
+        let split = split::assign(
+            &settings.agents.split,
+            &mut overrides,
+            settings.run.seed,
+            &instance.name,
+            instance.problem.as_ref(),
+        );
+
+        let settings = overrides.apply(&settings);
+        let is_forced = request.force.unwrap_or(false);
+        Self { overrides, split, settings, instance, is_forced }
+    }
+
+    /// Checks that the executor may know the task, unless the request forces a try.
+    ///
+    /// # Errors
+    /// [`Reason::NotLearnt`], about the field `task`.
+    pub fn check_learnt(&self) -> Result<(), RequestError> {
+        let problem = &self.instance.problem;
+        // No model is trained on a custom problem: whether one can read it is asked of the agents.
+        if self.is_forced || !problem.has_reference() {
+            return Ok(());
+        }
+        check_learnt(&self.settings, problem.spec())
+            .map_err(|error| RequestError::field("task", Reason::NotLearnt(error)))
+    }
+}

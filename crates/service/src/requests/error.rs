@@ -1,0 +1,160 @@
+//! Why a request cannot become a run: the invalid field, and the reason.
+
+use std::borrow::Cow;
+
+use crate::app::NotLearnt;
+use crate::runs::RunError;
+use prime_agent_set::registry::RegistryError;
+use prime_bench::tasks::instance::NoSuchIndex;
+use prime_bench::tasks::{BadInput, UnknownTask};
+use prime_problems::ProblemError;
+use prime_settings::SettingsError;
+
+/// Why a request cannot become a run.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    /// The value of a field is invalid.
+    #[error("field `{field}`: {reason}")]
+    Field {
+        /// The dotted path of the field in the request.
+        field: Cow<'static, str>,
+        /// What is wrong with its value, without its name.
+        reason: Reason,
+    },
+    /// The definition of a custom problem is invalid. It names the part itself, with its path.
+    #[error(transparent)]
+    Problem(ProblemError),
+    /// There is no problem to solve.
+    #[error(
+        "body: missing field `task`: give a task's slug, as GET /v1/tasks lists them, or a `problem`"
+    )]
+    NoTask,
+    /// The request is well-formed, but the settings with its choices are not.
+    #[error(transparent)]
+    Settings(SettingsError),
+    /// The run to fork cannot be used.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+impl RequestError {
+    /// The error that the value of this field is invalid.
+    pub(super) fn field(field: impl Into<Cow<'static, str>>, reason: impl Into<Reason>) -> Self {
+        Self::Field { field: field.into(), reason: reason.into() }
+    }
+
+    /// The same error about another field, from which the one named was made.
+    #[must_use]
+    pub fn moved_to(self, field: &'static str) -> Self {
+        match self {
+            Self::Field { reason, .. } => Self::Field { field: Cow::Borrowed(field), reason },
+            other => other,
+        }
+    }
+}
+
+/// What is wrong with the value of a field.
+#[derive(Debug, thiserror::Error)]
+pub enum Reason {
+    #[error("there is no preset {name:?} (section `presets`); {}", known_presets(known))]
+    UnknownPreset { name: String, known: Vec<String> },
+    /// More than the configuration allows, where 0 stands for no limit; or nothing.
+    #[error("is {given}; give {}", range_up_to(*limit))]
+    OverLimit { given: u64, limit: u64 },
+    #[error("is {found}, but must be {expected}")]
+    OutOfRange { found: String, expected: String },
+    #[error("{agent:?} is not allowed here; allowed ({option}): {}", names_or_none(allowed))]
+    AgentNotAllowed {
+        agent: String,
+        /// The key of the configuration with the allowed names.
+        option: &'static str,
+        allowed: Vec<String>,
+    },
+    #[error("does not go with `problem`: give one of the two")]
+    ExcludedByProblem,
+    #[error("give either an input, or difficulty, index and base_seed")]
+    InputAndInstance,
+    #[error(transparent)]
+    UnknownTask(#[from] UnknownTask),
+    #[error(transparent)]
+    BadInput(#[from] BadInput),
+    #[error(transparent)]
+    NoSuchIndex(#[from] NoSuchIndex),
+    /// An agent does not exist, or cannot be built.
+    #[error(transparent)]
+    Agents(#[from] RegistryError),
+    /// The executor does not know the task of a new run, which may `force` a try.
+    #[error("{0}; to try all the same, set `force`")]
+    NotLearnt(NotLearnt),
+    /// The executor chosen for a fork does not know its task.
+    #[error(transparent)]
+    ChosenHasNotLearnt(NotLearnt),
+    #[error(
+        "the executor `{executor}` follows a task's algorithm, and a custom problem has none: configure a model, or \
+         choose another executor (`agents.executor`)"
+    )]
+    NoAlgorithm { executor: String },
+    #[error(
+        "the executor `{executor}` is a model for the tasks of the benchmark (`agents.executor.prompt` is `compact`) and cannot \
+         read it: configure a model that follows instructions, with the prompt `step`, or choose another executor \
+         (`agents.executor`)"
+    )]
+    ReadsNoProse { executor: String },
+    #[error(
+        "the constraint {constraint:?} is in prose, which the verifier `{verifier}` cannot read: write it as a `check`, or choose a \
+         verifier that is a language model (`agents.verifier`)"
+    )]
+    UnreadableConstraint { constraint: String, verifier: String },
+}
+
+fn known_presets(known: &[String]) -> String {
+    if known.is_empty() {
+        "there are none".to_owned()
+    } else {
+        format!("known: {}", known.join(", "))
+    }
+}
+
+fn range_up_to(limit: u64) -> String {
+    if limit > 0 { format!("1 to {limit}, the daemon's own limit") } else { "1 or more".to_owned() }
+}
+
+fn names_or_none(names: &[String]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_its_field_and_may_be_about_another() {
+        let error = RequestError::field("budget.steps", Reason::OverLimit { given: 9, limit: 5 });
+        assert_eq!(
+            error.to_string(),
+            "field `budget.steps`: is 9; give 1 to 5, the daemon's own limit"
+        );
+
+        let moved = error.moved_to("steps");
+        assert_eq!(moved.to_string(), "field `steps`: is 9; give 1 to 5, the daemon's own limit");
+
+        let whole = RequestError::NoTask.moved_to("task");
+        assert!(matches!(whole, RequestError::NoTask), "it is about no field: {whole}");
+    }
+
+    #[test]
+    fn empty_lists_are_said_in_words() {
+        let preset = Reason::UnknownPreset { name: "x".to_owned(), known: Vec::new() };
+        assert_eq!(
+            preset.to_string(),
+            "there is no preset \"x\" (section `presets`); there are none"
+        );
+
+        let option = "server.allow_executors";
+        let agent = Reason::AgentNotAllowed { agent: "y".to_owned(), option, allowed: Vec::new() };
+        assert_eq!(
+            agent.to_string(),
+            "\"y\" is not allowed here; allowed (server.allow_executors): none"
+        );
+    }
+}

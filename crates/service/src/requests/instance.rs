@@ -1,0 +1,74 @@
+//! The problem that a request names or contains.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::error::{Reason, RequestError};
+use super::run_request::RunRequest;
+use prime_bench::tasks::instance::read_problem;
+use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId, Problem};
+use prime_problems::Custom;
+
+/// A problem to solve, and what it is called in results.
+#[derive(Clone)]
+pub struct Instance {
+    /// `<task>/<difficulty>/<index>`, or `input` for a problem that came with the request.
+    pub name: String,
+    pub problem: Arc<dyn Problem>,
+}
+
+impl Instance {
+    /// The instance that a request names or contains. May compute for milliseconds.
+    ///
+    /// # Errors
+    /// The first invalid field.
+    pub fn of(request: &RunRequest) -> Result<Self, RequestError> {
+        if let Some(problem) = &request.problem {
+            return Ok(Self::given(custom(request, problem)?));
+        }
+
+        let task = request.task.as_ref().ok_or(RequestError::NoTask)?;
+        let task = tasks::find(task).map_err(|error| RequestError::field("task", error))?;
+
+        if let Some(input) = &request.input {
+            let names_another = request.difficulty.is_some()
+                || request.index.is_some()
+                || request.base_seed.is_some();
+            if names_another {
+                return Err(RequestError::field("input", Reason::InputAndInstance));
+            }
+            let problem =
+                read_problem(task, input).map_err(|error| RequestError::field("input", error))?;
+            return Ok(Self::given(problem));
+        }
+
+        let difficulty = request.difficulty.unwrap_or(Difficulty::Easy);
+        let base_seed = request.base_seed.unwrap_or(BASE_SEED);
+        let id = InstanceId::new(task, difficulty, request.index.unwrap_or(0), base_seed)
+            .map_err(|error| RequestError::field("index", error))?;
+        Ok(Self { name: id.to_string(), problem: id.problem() })
+    }
+
+    /// A problem that came with its request.
+    fn given(problem: Arc<dyn Problem>) -> Self {
+        Self { name: "input".to_owned(), problem }
+    }
+}
+
+/// Reads a custom problem, which no field of a benchmark instance may accompany.
+fn custom(request: &RunRequest, problem: &Value) -> Result<Arc<dyn Problem>, RequestError> {
+    let others = [
+        ("task", request.task.is_some()),
+        ("input", request.input.is_some()),
+        ("difficulty", request.difficulty.is_some()),
+        ("index", request.index.is_some()),
+        ("base_seed", request.base_seed.is_some()),
+    ];
+    if let Some((other, _)) = others.into_iter().find(|(_, is_there)| *is_there) {
+        return Err(RequestError::field(other, Reason::ExcludedByProblem));
+    }
+
+    let custom = Custom::read(problem).map_err(RequestError::Problem)?;
+    Ok(custom.problem())
+}

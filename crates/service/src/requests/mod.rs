@@ -1,0 +1,23 @@
+//! From what a client wants to the spec of a run: one resolution for HTTP, OpenAI's clients, MCP and
+//! the command line.
+//!
+//! - `run_request`: what a client may ask for.
+//! - `instance`: the problem that it names or contains.
+//! - `chosen_settings`: the settings with its choices, within what the configuration allows.
+//! - `checked`: both together, as far as they can be checked without agents.
+//! - `resolve`: with the agents, the spec. Also the spec of a fork that changes agents.
+//! - `error`: which field is invalid, and why. Where requests come from maps it to its own form.
+
+mod checked;
+mod chosen_settings;
+mod error;
+mod instance;
+mod resolve;
+mod run_request;
+
+pub use checked::CheckedRequest;
+pub use chosen_settings::check_overrides;
+pub use error::{Reason, RequestError};
+pub use instance::Instance;
+pub use resolve::{ResolvedRun, resolve, spec_with_agents};
+pub use run_request::{BudgetRequest, RunRequest, TaskSlug};

@@ -1,0 +1,178 @@
+//! From a checked request and its agents to the spec of a run, which fixes everything that
+//! determines what the run does.
+
+use std::sync::Arc;
+
+use super::checked::CheckedRequest;
+use super::chosen_settings::check_overrides;
+use super::error::{Reason, RequestError};
+use super::instance::Instance;
+use super::run_request::RunRequest;
+use crate::app::{App, Overrides, check_learnt, run_plan, run_sampling};
+use crate::runs::{RunError, RunSpec};
+use prime_agent_set::{AgentSet, Agents as _, Names};
+use prime_bench::tasks::{Kind, Kinds, Problem};
+use prime_protocol::{Role, RunPlan};
+
+/// What a request comes to.
+pub struct ResolvedRun {
+    pub spec: RunSpec,
+    pub problem: Arc<dyn Problem>,
+}
+
+/// Resolves a request with the agents of a process. May compute for milliseconds; must be called
+/// within an actix system.
+///
+/// # Errors
+/// The first invalid field.
+pub fn resolve(
+    app: &App,
+    request: &RunRequest,
+    traceparent: Option<String>,
+) -> Result<ResolvedRun, RequestError> {
+    let checked = CheckedRequest::of(app.settings(), request)?;
+    let agents = app
+        .agents_with(&checked.overrides)
+        .map_err(|error| RequestError::field("agents.executor", error))?;
+
+    checked.check_learnt()?;
+    checked.with_agents(app, &agents, traceparent)
+}
+
+impl CheckedRequest {
+    /// The run of a request whose agents, those of its `overrides`, are built.
+    ///
+    /// # Errors
+    /// When they cannot work on its problem.
+    pub fn with_agents(
+        self,
+        app: &App,
+        agents: &AgentSet,
+        traceparent: Option<String>,
+    ) -> Result<ResolvedRun, RequestError> {
+        let Self { overrides, split, settings, instance, .. } = self;
+        let Instance { name, problem } = instance;
+
+        let is_read = check_agents(agents, problem.as_ref())?;
+        let mut plan = run_plan(&settings, agents.basis(), problem.as_ref());
+        plan.is_checked |= is_read;
+
+        let spec = RunSpec {
+            task: problem.spec().slug.to_owned(),
+            instance: name,
+            input: problem.input(),
+            plan,
+            sampling: run_sampling(&settings),
+            overrides,
+            agents: agents.names().clone(),
+            recorded: app.record_for(agents, problem.spec().slug),
+            notes: agents.notes().to_vec(),
+            check_kinds: check_kinds(problem.as_ref()),
+            config_hash: settings.hash(),
+            split,
+            forked_from: None,
+            traceparent,
+        };
+        Ok(ResolvedRun { spec, problem })
+    }
+}
+
+/// The spec of a run with some other agents; the rest are taken by their names from the present
+/// configuration. May compute for milliseconds; must be called within an actix system.
+///
+/// # Errors
+/// The first agent that may not be chosen, or cannot work on the problem.
+pub fn spec_with_agents(
+    app: &App,
+    parent: RunSpec,
+    chosen: &Overrides,
+) -> Result<RunSpec, RequestError> {
+    check_overrides(&app.settings().server, chosen)?;
+    let mut overrides = Overrides::from(&parent.agents);
+    for role in Role::ALL {
+        if let Some(name) = chosen.agent(role) {
+            overrides.choose(role, name);
+        }
+    }
+
+    let settings = overrides.apply(app.settings());
+    let problem = parent.problem().map_err(RunError::Unreadable)?;
+    let agents =
+        app.agents_with(&overrides).map_err(|error| RequestError::field("agents", error))?;
+    if problem.has_reference() {
+        check_learnt(&settings, problem.spec())
+            .map_err(|error| RequestError::field("agents", Reason::ChosenHasNotLearnt(error)))?;
+    }
+    // The problem is the parent's, so whatever does not suit it is the fault of the agents.
+    let is_read =
+        check_agents(&agents, problem.as_ref()).map_err(|error| error.moved_to("agents"))?;
+
+    let plan = run_plan(&settings, agents.basis(), problem.as_ref());
+    let is_checked = plan.is_checked || is_read;
+    let checks_end = plan.checks_end && parent.plan.checks_end;
+
+    let mut notes = agents.notes().to_vec();
+    let Names { executor, verifier, coordinator } = &parent.agents;
+    notes.push(format!(
+        "forked: the events before are by the agents {executor}, {verifier}, {coordinator}"
+    ));
+
+    Ok(RunSpec {
+        plan: RunPlan { is_checked, checks_end, ..parent.plan },
+        recorded: app.record_for(&agents, &parent.task),
+        agents: agents.names().clone(),
+        overrides,
+        notes,
+        config_hash: settings.hash(),
+        // A chosen agent takes no part in the comparison.
+        split: None,
+        ..parent
+    })
+}
+
+/// Checks that agents can work on a problem, and says whether the verifier reads constraints in
+/// prose.
+///
+/// # Errors
+/// The agent that cannot.
+fn check_agents(agents: &AgentSet, problem: &dyn Problem) -> Result<bool, RequestError> {
+    let executor = || agents.names().executor.clone();
+    if agents.needs_algorithm() && !problem.has_reference() {
+        let reason = Reason::NoAlgorithm { executor: executor() };
+        return Err(RequestError::field("problem", reason));
+    }
+    if !agents.reads_prose() && !problem.has_reference() {
+        let reason = Reason::ReadsNoProse { executor: executor() };
+        return Err(RequestError::field("problem", reason));
+    }
+    reads_all(problem, agents)
+}
+
+/// Whether there are constraints in prose, which the verifier reads.
+///
+/// # Errors
+/// When there are some and the verifier cannot read them.
+fn reads_all(problem: &dyn Problem, agents: &AgentSet) -> Result<bool, RequestError> {
+    if !problem.needs_reader() {
+        return Ok(false);
+    }
+    if agents.verifier().reads_words() {
+        return Ok(true);
+    }
+
+    let first = problem.rules().into_iter().find(|rule| rule.kind.is_none());
+    let reason = Reason::UnreadableConstraint {
+        constraint: first.map(|rule| rule.name.to_string()).unwrap_or_default(),
+        verifier: agents.names().verifier.clone(),
+    };
+    Err(RequestError::field("problem.constraints", reason))
+}
+
+/// The kinds of constraints of a custom problem; none for a task, whose kinds are known.
+fn check_kinds(problem: &dyn Problem) -> Vec<Kind> {
+    if problem.has_reference() {
+        return Vec::new();
+    }
+    let kinds: Kinds = problem.rules().into_iter().filter_map(|rule| rule.kind).collect();
+    kinds.iter().collect()
+}

@@ -1,0 +1,99 @@
+//! What a client may ask for: the fields of a run's request, on all ways into the service.
+
+use serde::Deserialize;
+use serde_json::Value;
+use utoipa::openapi::{RefOr, Schema, Type, schema::ObjectBuilder};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::app::Overrides;
+use prime_bench::tasks::{self, Difficulty};
+use prime_problems::Definition;
+use prime_settings::{StrategyName, VoteName};
+
+/// A run to execute: an instance of the benchmark, a task with an input, or a custom problem.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunRequest {
+    /// The task's slug, as `GET /v1/tasks` lists it.
+    #[schema(value_type = Option<TaskSlug>)]
+    pub task: Option<String>,
+    /// Difficulty of the benchmark instance; `easy` by default.
+    pub difficulty: Option<Difficulty>,
+    /// Index of the benchmark instance, 0 to 199.
+    #[schema(maximum = 199)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
+    pub index: Option<u32>,
+    /// 42 is the benchmark; any other generates fresh instances.
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
+    pub base_seed: Option<u64>,
+    /// The task's own input, or a line of the benchmark, instead of difficulty, index and base
+    /// seed.
+    #[schema(value_type = Option<Object>)]
+    pub input: Option<Value>,
+    /// A custom problem, instead of a task.
+    #[schema(value_type = Option<Definition>)]
+    pub problem: Option<Value>,
+    /// The name of an entry of `presets`. The other fields take precedence.
+    pub preset: Option<String>,
+    /// How the run searches.
+    pub strategy: Option<StrategyName>,
+    /// How its answers are counted.
+    pub vote: Option<VoteName>,
+    /// Whether a proposal starts before the verdict on the previous step.
+    pub speculate: Option<bool>,
+    /// Trajectories per round.
+    #[schema(minimum = 1, maximum = 256)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
+    pub fanout: Option<u32>,
+    #[schema(minimum = 1, maximum = 100)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
+    pub max_rounds: Option<u32>,
+    #[schema(maximum = 9_223_372_036_854_775_807_u64)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
+    pub seed: Option<u64>,
+    #[schema(minimum = 0.0, maximum = 2.0)]
+    pub temperature: Option<f64>,
+    #[schema(exclusive_minimum = 0.0, maximum = 1.0)]
+    pub top_p: Option<f64>,
+    #[serde(default)]
+    pub budget: BudgetRequest,
+    /// Agents instead of the configured ones, as far as the configuration allows.
+    #[serde(default)]
+    pub agents: Overrides,
+    /// Whether to try a task that the executor's models have not learnt.
+    pub force: Option<bool>,
+}
+
+/// Limits within the configured ones.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BudgetRequest {
+    /// Proposals.
+    #[schema(minimum = 1)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
+    pub steps: Option<u64>,
+    /// Prompt and completion tokens together.
+    #[schema(minimum = 1)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
+    pub tokens: Option<u64>,
+    /// Completion tokens of all trajectories and rounds.
+    #[schema(minimum = 1)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
+    pub completion_tokens: Option<u64>,
+    /// Milliseconds of run time.
+    #[schema(minimum = 1)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
+    pub wall_ms: Option<u64>,
+}
+
+/// The slug of a task; the OpenAPI document enumerates them.
+pub struct TaskSlug;
+
+impl PartialSchema for TaskSlug {
+    fn schema() -> RefOr<Schema> {
+        let slugs = tasks::all().chain(tasks::variants()).map(|task| task.spec().slug);
+        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(slugs)).into()
+    }
+}
+
+impl ToSchema for TaskSlug {}
