@@ -147,7 +147,7 @@ struct Checked {
 async fn check(runs: &Runs) -> Checked {
     let engines = runs.app().engines();
     let engines = join_all(engines.values().map(engine_health));
-    let (probed, engines) = tokio::join!(timeout(PROBE, runs.probe()), engines);
+    let (probed, engines) = tokio::join!(timeout(PROBE, runs.store().probe()), engines);
     let failure = match probed {
         Ok(Ok(())) => None,
         Ok(Err(reason)) => Some(reason),
@@ -185,7 +185,7 @@ pub async fn readyz(state: web::Data<State>, request: HttpRequest) -> HttpRespon
     let limit = app.settings().server.queue_max;
     let Checked { failure, mut engines } = state.checks.0.get(check(runs)).await;
     // What was found out since by writing counts at once.
-    let mut failure = failure.or_else(|| runs.journal_failure());
+    let mut failure = failure.or_else(|| runs.store().failure());
     let ready = failure.is_none()
         && !runs.is_draining()
         && open < limit as usize

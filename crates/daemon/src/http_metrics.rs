@@ -135,7 +135,7 @@ async fn read<T>(answer: impl Future<Output = Result<T, RunError>>) -> Option<T>
 impl StoreReadings {
     /// The content of the journal in bytes, and the nodes, if it is shared.
     async fn of(&self, runs: &Runs) -> (Option<u64>, Option<ClusterStatus>) {
-        let bytes = async { read(runs.journal_size()).await.map(|size| size.bytes) };
+        let bytes = async { read(runs.store().size()).await.map(|size| size.bytes) };
         if !runs.is_shared() {
             return (bytes.await, None);
         }
@@ -170,7 +170,7 @@ pub async fn metrics(state: web::Data<State>, request: HttpRequest) -> HttpRespo
     runs.metrics().hangs(runs.app().hangs());
     let metrics = runs.metrics();
     let (bytes, nodes) = state.store.of(runs).await;
-    metrics.journal_state(bytes, runs.journal_failure().is_none());
+    metrics.journal_state(bytes, runs.store().failure().is_none());
     metrics.cluster(nodes);
     let (content_type, text) = if wants_openmetrics(&request) {
         (CONTENT_TYPE, metrics.render())

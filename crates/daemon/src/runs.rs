@@ -229,7 +229,7 @@ pub(super) async fn list_runs(
         limit,
         ..Query::default()
     };
-    let RunPage { runs, unreadable, next } = state.runs.list(query).await?;
+    let RunPage { runs, unreadable, next } = state.runs.reader().list(query).await?;
     Ok(RunList { runs, unreadable, next })
 }
 
@@ -272,7 +272,7 @@ pub(super) async fn owned_run(
     asking: &str,
     id: &str,
 ) -> Result<RunRecord, ApiError> {
-    let (owner, record) = state.runs.get(id).await?;
+    let (owner, record) = state.runs.reader().get(id).await?;
     if asking.is_empty() || asking == owner {
         Ok(record)
     } else {
@@ -378,7 +378,7 @@ pub async fn fork(
     let refitted = if chosen == Overrides::default() {
         None
     } else {
-        let (app, parent) = (state.runs.app(), state.runs.spec(&id).await?);
+        let (app, parent) = (state.runs.app(), state.runs.store().spec(&id).await?);
         Some(in_background(move || refitted(&app, parent, &chosen)).await??)
     };
     let record = state.runs.fork(&id, seq, seed, refitted, &owner_of(&request)).await?;

@@ -213,7 +213,7 @@ pub async fn try_agent(
         check_overrides(&app.settings().server, &chosen)
             .map_err(|error| error.moved_to("agent"))?;
     }
-    let mut before = state.runs.before_step(&id, seq).await?;
+    let mut before = state.runs.store().before_step(&id, seq).await?;
     let mut overrides = Overrides::from(&before.spec.agents);
     let record = before.spec.recorded.clone().filter(|_| wanted.agent.is_none());
     if let Some(agent) = &wanted.agent {

@@ -118,7 +118,7 @@ impl Backend for Local {
     async fn events(&self, id: &str, watch: Watch) -> Result<Vec<(u64, Value)>, ToolError> {
         owned_run(&self.state, &self.owner, id).await?;
         let deadline = Instant::now() + watch.wait;
-        let mut batches = Box::pin(self.state.runs.events(id, watch.after, true));
+        let mut batches = Box::pin(self.state.runs.reader().events(id, watch.after, true));
         let mut found = Vec::new();
         while found.is_empty() {
             let Ok(Some(batch)) = timeout_at(deadline, batches.next()).await else { break };

@@ -143,13 +143,13 @@ impl Committed {
 pub async fn of_answer(runs: &Arc<Runs>, record: &RunRecord) -> Result<Option<String>, RunError> {
     let Some(answer) = &record.result.answer else { return Ok(None) };
     let mut search = Search { answer, tolerated: HashMap::new(), best: None };
-    let mut events = Box::pin(runs.events(&record.id, 0, false));
+    let mut events = Box::pin(runs.reader().events(&record.id, 0, false));
     while let Some(lines) = events.try_next().await? {
         lines.events().try_for_each(|(_, event)| search.see(event))?;
     }
     let Some((_, id)) = search.best else { return Ok(None) };
     let mut committed = Committed::new(id, TEXT_BYTES_MAX);
-    let mut events = Box::pin(runs.events(&record.id, 0, false));
+    let mut events = Box::pin(runs.reader().events(&record.id, 0, false));
     while let Some(lines) = events.try_next().await? {
         lines.events().try_for_each(|(_, event)| committed.see(event))?;
     }

@@ -45,7 +45,7 @@ fn choice(
     let begin = event_of(&Chunk { prime: Some((&run.record).into()), ..head.delta(index, begin) });
     let id = run.id();
     let (chunks, mut reasoning) = (Rc::clone(head), ReasoningStream::new());
-    let steps = runs.events(id, 0, true).map(move |lines| {
+    let steps = runs.reader().events(id, 0, true).map(move |lines| {
         let mut text = Vec::new();
         for (_, event) in lines?.events() {
             if let Some(steps) = reasoning.delta(event)? {

@@ -11,12 +11,8 @@ use crate::app::Overrides;
 use prime_agent_set::{Basis, Names, RecordedAgents};
 use prime_bench::tasks::{self, Kind, Kinds, Problem};
 use prime_protocol::RunPlan;
-use prime_report::Arm;
+use prime_report::{Arm, RunContext};
 use prime_runtime::RunSampling;
-
-/// The note of a run whose agents were not recorded.
-pub(super) const UNRECORDED: &str = "the agents were not recorded when the run was accepted: they were taken by their names \
-                                     from the configuration at the time of its resumption or fork";
 
 /// The parent of a forked run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -42,8 +38,8 @@ pub struct RunSpec {
     pub overrides: Overrides,
     /// The resulting agents.
     pub agents: Names,
-    /// The same, with everything that determines what they do: whoever executes the run uses these.
-    /// `None` for custom agents, and for runs that a version without records accepted.
+    /// The same, with everything that determines what they do: the process that executes the run
+    /// builds its agents from here. `None` for custom agents.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -76,8 +72,8 @@ fn write<S: Serializer>(
     recorded.as_deref().serialize(serializer)
 }
 
-/// What the agents of a run need of whoever executes it ([`RecordedAgents::needs`]), by its spec as
-/// the journal keeps it; nothing, where they were not recorded or this version cannot read them.
+/// What the agents of a run need of the node that executes it ([`RecordedAgents::needs`]), by its
+/// spec as the journal keeps it; nothing for custom agents, or where this version cannot read them.
 pub fn needs_of(spec: &str) -> Vec<String> {
     #[derive(Deserialize)]
     struct Agents {
@@ -107,6 +103,21 @@ impl RunSpec {
             // Accepted before specs had the kinds.
             [] => basis.on_checks(Kinds::ALL),
             kinds => basis.on_checks(kinds.iter().copied().collect()),
+        }
+    }
+
+    /// The part of results that does not depend on the outcome; `basis` is the verifier's.
+    pub fn context(&self, basis: Basis) -> RunContext {
+        RunContext {
+            task: self.task.clone(),
+            instance: self.instance.clone(),
+            agents: self.agents.clone(),
+            notes: self.notes.clone(),
+            basis: self.basis_on(basis),
+            config_hash: self.config_hash.clone(),
+            strategy: self.plan.strategy,
+            seed: self.sampling.seed,
+            split: self.split,
         }
     }
 
