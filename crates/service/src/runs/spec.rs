@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use crate::app::Overrides;
 use prime_agent_set::{Basis, Names, RecordedAgents};
-use prime_bench::tasks::{self, Kind, Kinds, Problem};
+use prime_bench::tasks::{self, Kind, Problem};
 use prime_protocol::RunPlan;
 use prime_report::{Arm, RunContext};
 use prime_runtime::RunSampling;
@@ -97,12 +97,10 @@ impl RunSpec {
 
     /// What a verifier looks at in this problem.
     pub fn basis_on(&self, basis: Basis) -> Basis {
-        let is_custom = self.task == prime_problems::SPEC.slug;
-        match &*self.check_kinds {
-            _ if !is_custom => basis,
-            // Accepted before specs had the kinds.
-            [] => basis.on_checks(Kinds::ALL),
-            kinds => basis.on_checks(kinds.iter().copied().collect()),
+        if self.task == prime_problems::SPEC.slug {
+            basis.on_checks(self.check_kinds.iter().copied().collect())
+        } else {
+            basis
         }
     }
 
