@@ -383,39 +383,3 @@ fn a_run_names_the_engine_that_it_asks_and_needs_no_other() {
         .unwrap();
     assert!(String::from_utf8(shown.stdout).unwrap().contains("engines  tiny\n"));
 }
-
-/// Earlier versions did not record agents.
-#[test]
-fn a_run_without_recorded_agents_takes_those_of_their_names_and_says_so() {
-    let daemon = Daemon::start(&[SCRIPTED, ERRING]);
-    daemon.limit_journal(Some(ROOM));
-    let run = daemon.submitted(&request());
-    daemon.until_not_writable();
-    let home = daemon.kill();
-
-    let journal = rusqlite::Connection::open(home.journal()).unwrap();
-    let changed = journal.execute(
-        "UPDATE spec SET body = json_remove(body, '$.recorded') WHERE body LIKE '%recorded%'",
-        [],
-    );
-    assert_eq!(changed, Ok(1));
-    drop(journal);
-
-    // The default executor of this process is another one.
-    let daemon = Daemon::start_in(&home, &["agents.executor.error_rate=0.0"]);
-    let after = daemon.finished(&run);
-    assert_eq!(
-        (&after["agents"]["executor"], &after["resumed"]),
-        (&json!("scripted"), &json!(1)),
-        "{after}"
-    );
-
-    let trace = trace(&daemon, &run);
-    assert_eq!(rejected_after(&trace, "resumed"), 0, "its options are those of this process");
-
-    let shown = prime(&["runs", "show", "--url", &daemon.url(""), after["id"].as_str().unwrap()])
-        .output()
-        .unwrap();
-    let shown = String::from_utf8(shown.stdout).unwrap();
-    assert!(shown.contains("the agents were not recorded when the run was accepted"), "{shown}");
-}

@@ -137,7 +137,7 @@ pub async fn events(
     // Whether the result may follow depends on the last event that was sent.
     let sent_seq = Rc::new(Cell::new(after));
     let seen = Rc::clone(&sent_seq);
-    let lines = state.runs.events(&id, after, true).map(move |lines| {
+    let lines = state.runs.reader().events(&id, after, true).map(move |lines| {
         lines.map(|lines| {
             seen.set(lines.last_seq());
             server_sent(&lines)
@@ -146,7 +146,7 @@ pub async fn events(
 
     let runs = std::sync::Arc::clone(&state.runs);
     let result = stream::once(async move {
-        let (_, record) = runs.get(&id).await?;
+        let (_, record) = runs.reader().get(&id).await?;
         // A stream that a drain ends may have missed the last events: the run may have ended since,
         // here or at another node.
         if !record.status.is_over() || record.events > sent_seq.get() {
@@ -200,13 +200,13 @@ pub async fn progress(
         }
         if let Some(seen) = seen {
             tokio::time::sleep(PROGRESS_INTERVAL).await;
-            runs.progressed(&id, seen).await;
+            runs.reader().progressed(&id, seen).await;
             if runs.is_draining() {
                 return Ok(None);
             }
         }
 
-        let (_, record) = runs.get(&id).await?;
+        let (_, record) = runs.reader().get(&id).await?;
         let text = serde_json::to_string(&record).expect("invariant: records serialise");
         let piece = Bytes::from(format!("id: {}\nevent: record\ndata: {text}\n\n", record.events));
         // A client that reconnects waits for what it has not seen.
@@ -235,7 +235,7 @@ pub async fn trace(
     authorized_run(&state, &request, &id).await?;
     let content =
         TraceContent { states: states.unwrap_or(true), prompts: prompts.unwrap_or(false) };
-    let lines = state.runs.trace(&id, content).await?;
+    let lines = state.runs.reader().trace(&id, content).await?;
     let body = lines.map(|lines| lines.map(Bytes::from));
     Ok(HttpResponse::Ok().content_type("application/jsonl").streaming(body))
 }

@@ -91,7 +91,7 @@ pub async fn readyz(state: web::Data<State>, request: HttpRequest) -> HttpRespon
     let Checked { failure, mut engines } = state.checks.latest(runs).await;
 
     // A write that failed since the check counts at once.
-    let mut failure = failure.or_else(|| runs.journal_failure());
+    let mut failure = failure.or_else(|| runs.store().failure());
 
     let ready = failure.is_none()
         && !runs.is_draining()

@@ -129,7 +129,7 @@ pub async fn metrics(state: web::Data<State>, request: HttpRequest) -> HttpRespo
 
     let metrics = runs.metrics();
     let (bytes, nodes) = state.store.of(runs).await;
-    metrics.journal_state(bytes, runs.journal_failure().is_none());
+    metrics.journal_state(bytes, runs.store().failure().is_none());
     metrics.cluster(nodes);
 
     let (content_type, text) = if wants_openmetrics(&request) {

@@ -90,7 +90,7 @@ async fn check(runs: &Runs) -> Checked {
     let engines = runs.app().engines();
     let engines = join_all(engines.values().map(engine_health));
     // At the same time, so that a probe takes no longer than the slowest part.
-    let (probed, engines) = tokio::join!(timeout(PROBE, runs.probe()), engines);
+    let (probed, engines) = tokio::join!(timeout(PROBE, runs.store().probe()), engines);
 
     let failure = match probed {
         Ok(Ok(())) => None,

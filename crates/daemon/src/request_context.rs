@@ -47,7 +47,7 @@ pub(super) async fn owned_run(
     asking: &str,
     id: &str,
 ) -> Result<RunRecord, ApiError> {
-    let (owner, record) = state.runs.get(id).await?;
+    let (owner, record) = state.runs.reader().get(id).await?;
     if asking.is_empty() || asking == owner {
         Ok(record)
     } else {

@@ -41,7 +41,7 @@ pub async fn list(
     let ReviewsQuery { after, limit } = parse_query(&request)?;
     let limit = page_limit(limit)?;
     authorized_run(&state, &request, &id).await?;
-    let (steps, next) = state.runs.reviews(&id, after.unwrap_or(0), limit).await?;
+    let (steps, next) = state.runs.store().reviews(&id, after.unwrap_or(0), limit).await?;
     Ok(HttpResponse::Ok().json(ReviewList { steps, next }))
 }
 
@@ -76,6 +76,6 @@ pub async fn review(
         .filter(|owner| !owner.is_empty())
         .unwrap_or_else(|| LOCAL.to_owned());
 
-    let step = state.runs.review(&id, seq, verdict, note, by).await?;
+    let step = state.runs.store().review(&id, seq, verdict, note, by).await?;
     Ok(HttpResponse::Ok().json(step))
 }

@@ -28,7 +28,7 @@ pub(super) async fn list_runs(
         limit,
         ..Query::default()
     };
-    let RunPage { runs, unreadable, next } = state.runs.list(query).await?;
+    let RunPage { runs, unreadable, next } = state.runs.reader().list(query).await?;
     Ok(RunList { runs, unreadable, next })
 }
 

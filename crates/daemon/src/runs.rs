@@ -201,7 +201,7 @@ pub async fn fork(
     let spec = if chosen == Overrides::default() {
         None
     } else {
-        let (app, parent) = (state.runs.app(), state.runs.spec(&id).await?);
+        let (app, parent) = (state.runs.app(), state.runs.store().spec(&id).await?);
         Some(in_background(move || spec_with_agents(&app, parent, &chosen)).await??)
     };
 

@@ -60,7 +60,7 @@ fn millis(since: &str) -> Result<u64, ApiError> {
 pub async fn show(state: web::Data<State>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let SplitQuery { since } = parse_query(&request)?;
     let since = since.as_deref().map(millis).transpose()?;
-    let comparison = state.runs.comparison(shown_to(owner_of(&request)), since).await?;
+    let comparison = state.runs.reader().comparison(shown_to(owner_of(&request)), since).await?;
 
     let (split, is_complete) = (info(state.runs.app().settings()), comparison.is_complete);
     Ok(HttpResponse::Ok().json(SplitReport { split, arms: comparison.arms, is_complete }))

@@ -126,7 +126,7 @@ pub async fn tree(
     id: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
     authorized_run(&state, &request, &id).await?;
-    Ok(HttpResponse::Ok().json(state.runs.tree(&id).await?))
+    Ok(HttpResponse::Ok().json(state.runs.steps().tree(&id).await?))
 }
 
 /// Shows the course of a trajectory in columns.
@@ -152,7 +152,7 @@ pub async fn shape(
 
     authorized_run(&state, &request, &id).await?;
     let range = (from.unwrap_or(0), to.unwrap_or(u64::MAX));
-    Ok(HttpResponse::Ok().json(state.runs.shape(&id, turn, range, cells as usize).await?))
+    Ok(HttpResponse::Ok().json(state.runs.steps().shape(&id, turn, range, cells as usize).await?))
 }
 
 /// Lists steps of a run.
@@ -190,8 +190,8 @@ pub async fn list(
 
     authorized_run(&state, &request, &id).await?;
     let steps = match turn {
-        Some(turn) => state.runs.steps_of(&id, turn, from.unwrap_or(0), limit).await?,
-        None => state.runs.steps_after(&id, after.unwrap_or(0), limit).await?,
+        Some(turn) => state.runs.steps().of_trajectory(&id, turn, from.unwrap_or(0), limit).await?,
+        None => state.runs.steps().after(&id, after.unwrap_or(0), limit).await?,
     };
     Ok(HttpResponse::Ok().json(steps))
 }
@@ -212,7 +212,7 @@ pub async fn show(
 ) -> Result<HttpResponse, ApiError> {
     let (id, seq) = path.into_inner();
     authorized_run(&state, &request, &id).await?;
-    Ok(HttpResponse::Ok().json(state.runs.step(&id, step_number(&seq)?).await?))
+    Ok(HttpResponse::Ok().json(state.runs.steps().detail(&id, step_number(&seq)?).await?))
 }
 
 /// Finds the next step of a kind.
@@ -239,7 +239,8 @@ pub async fn find(
     }
 
     authorized_run(&state, &request, &id).await?;
-    let found = state.runs.find(&id, turn, wanted, after.or(before), before.is_some()).await?;
+    let found =
+        state.runs.steps().find(&id, turn, wanted, after.or(before), before.is_some()).await?;
     Ok(HttpResponse::Ok().json(found))
 }
 
@@ -256,7 +257,7 @@ pub async fn spec(
     id: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
     authorized_run(&state, &request, &id).await?;
-    Ok(HttpResponse::Ok().json(state.runs.spec(&id).await?))
+    Ok(HttpResponse::Ok().json(state.runs.store().spec(&id).await?))
 }
 
 /// Compares two runs step by step.
@@ -278,7 +279,7 @@ pub async fn compare(
     let CompareQuery { a, b } = parse_query(&request)?;
     authorized_run(&state, &request, &a).await?;
     authorized_run(&state, &request, &b).await?;
-    Ok(HttpResponse::Ok().json(state.runs.compare(&a, &b).await?))
+    Ok(HttpResponse::Ok().json(state.runs.steps().compare(&a, &b).await?))
 }
 
 #[cfg(test)]

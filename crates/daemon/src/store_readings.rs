@@ -37,7 +37,7 @@ async fn read<T>(answer: impl Future<Output = Result<T, RunError>>) -> Option<T>
 impl StoreReadings {
     /// The content of the journal in bytes, and the nodes, if it is shared.
     pub async fn of(&self, runs: &Runs) -> (Option<u64>, Option<ClusterStatus>) {
-        let bytes = async { read(runs.journal_size()).await.map(|size| size.bytes) };
+        let bytes = async { read(runs.store().size()).await.map(|size| size.bytes) };
         if !runs.is_shared() {
             return (bytes.await, None);
         }

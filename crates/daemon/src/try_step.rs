@@ -221,7 +221,7 @@ pub async fn try_agent(
             .map_err(|error| error.moved_to("agent"))?;
     }
 
-    let mut before = state.runs.before_step(&id, seq).await?;
+    let mut before = state.runs.store().before_step(&id, seq).await?;
     let mut overrides = Overrides::from(&before.spec.agents);
     // With another agent, the record no longer describes the set: then all are taken by their
     // names.

@@ -2,6 +2,8 @@
 //! every component.
 
 mod agent_sets;
+mod cores;
+mod error;
 mod learnt;
 mod overrides;
 mod plan;
@@ -12,40 +14,28 @@ pub mod turn;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::shipped_model::CacheError;
 use prime_agent_set::model::Tap;
 use prime_agent_set::pools::Pools;
+use prime_agent_set::registry::RegistryError;
 use prime_agent_set::{
     AgentMissing, AgentSet, Names, RecordedAgents, Resources, engine_need, needs_met,
-    registry::RegistryError,
 };
 use prime_bench::tasks::Problem;
-use prime_engine::{Engine, EngineError};
+use prime_engine::Engine;
 use prime_protocol::{Outcome, RunPlan};
 use prime_runtime::{Hangs, Observer, RunHandle, RunSampling, Runtime, Silent, Submission};
-use prime_settings::{ModelMissing, Settings};
+use prime_settings::Settings;
 
 use agent_sets::AgentSets;
+pub use cores::cores;
+pub use error::AppError;
 pub use learnt::{NotLearnt, check_learnt};
 pub use overrides::Overrides;
 pub use plan::{basis_on, run_plan, run_sampling, runtime_plan};
+use resources::running_of;
 pub use resources::{
     engine_spec, environment_of_the_process, model_source, resources, resources_of,
 };
-use resources::{model_file, running_of};
-
-/// Why the process could not start.
-#[derive(Debug, thiserror::Error)]
-pub enum AppError {
-    #[error("engine `{engine}`: {reason}")]
-    Engine { engine: String, reason: EngineError },
-    #[error("engine `{engine}`: {reason}")]
-    Model { engine: String, reason: ModelMissing },
-    #[error("engine `{engine}`: {reason}")]
-    ModelCache { engine: String, reason: CacheError },
-    #[error(transparent)]
-    Registry(#[from] RegistryError),
-}
 
 /// The runtime ended before a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -60,11 +50,6 @@ pub struct App {
     agents: AgentSets,
     /// Serves all combinations of agents.
     runtime: Arc<Runtime>,
-}
-
-/// Cores available to this process.
-pub fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 impl App {

@@ -92,10 +92,7 @@ fn settings_changed_in_code_are_validated() {
 
     settings.run.fanout = 0;
     let message = settings.validate().unwrap_err().to_string();
-    assert_eq!(
-        message,
-        "the settings: `run.fanout` is 0, but must be an integer from 1 to 256"
-    );
+    assert_eq!(message, "the settings: `run.fanout` is 0, but must be an integer from 1 to 256");
 
     settings.run.fanout = 1;
     settings.run.tau_hard = 0.1;

@@ -127,7 +127,7 @@ impl Backend for Local {
         owned_run(&self.state, &self.owner, id).await?;
 
         let deadline = Instant::now() + watch.wait;
-        let mut batches = Box::pin(self.state.runs.events(id, watch.after, true));
+        let mut batches = Box::pin(self.state.runs.reader().events(id, watch.after, true));
         let mut found = Vec::new();
 
         while found.is_empty() {

@@ -24,7 +24,7 @@ const LATER: Duration = Duration::from_secs(5);
 /// # Errors
 /// 503 when the run failed, or the daemon drains before it is over.
 pub async fn record_of(runs: &Arc<Runs>, id: &str) -> Result<RunRecord, ApiError> {
-    let (_, record) = runs.get(id).await?;
+    let (_, record) = runs.reader().get(id).await?;
     if record.status == Status::Failed {
         let reason = record.result.failure.as_deref().unwrap_or("unknown reason");
         return Err(ApiError::unavailable(
@@ -49,7 +49,7 @@ pub async fn record_of(runs: &Arc<Runs>, id: &str) -> Result<RunRecord, ApiError
 pub async fn ended(runs: &Arc<Runs>, id: &str) -> Result<(RunRecord, Option<String>), ApiError> {
     // Only their end is awaited, so none is read.
     // The events of a run that is over end at once.
-    let mut events = Box::pin(runs.events(id, LAST, true));
+    let mut events = Box::pin(runs.reader().events(id, LAST, true));
     while events.try_next().await?.is_some() {}
 
     let record = record_of(runs, id).await?;

@@ -151,7 +151,7 @@ pub async fn of_answer(runs: &Arc<Runs>, record: &RunRecord) -> Result<Option<St
     // In two passes: which trajectory gave the answer is known only at its end, and keeping the
     // text of all would take memory without bound.
     let mut search = Search { answer, tolerated: HashMap::new(), best: None };
-    let mut events = Box::pin(runs.events(&record.id, 0, false));
+    let mut events = Box::pin(runs.reader().events(&record.id, 0, false));
     while let Some(lines) = events.try_next().await? {
         lines.events().try_for_each(|(_, event)| search.see(event))?;
     }
@@ -159,7 +159,7 @@ pub async fn of_answer(runs: &Arc<Runs>, record: &RunRecord) -> Result<Option<St
     let Some((_, id)) = search.best else { return Ok(None) };
     let mut committed = Committed::new(id, TEXT_BYTES_MAX);
 
-    let mut events = Box::pin(runs.events(&record.id, 0, false));
+    let mut events = Box::pin(runs.reader().events(&record.id, 0, false));
     while let Some(lines) = events.try_next().await? {
         lines.events().try_for_each(|(_, event)| committed.see(event))?;
     }

@@ -46,7 +46,7 @@ fn choice(
 
     let id = run.id();
     let (chunks, mut reasoning) = (Rc::clone(head), ReasoningStream::new());
-    let steps = runs.events(id, 0, true).map(move |lines| {
+    let steps = runs.reader().events(id, 0, true).map(move |lines| {
         let mut text = Vec::new();
         for (_, event) in lines?.events() {
             if let Some(steps) = reasoning.delta(event)? {

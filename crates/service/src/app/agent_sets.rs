@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::resources::{self, RunningEngine, start_engine_of};
-use super::{Overrides, model_file};
+use super::overrides::Overrides;
+use super::resources::{self, RunningEngine, model_file, start_engine_of};
 use prime_agent_set::registry::RegistryError;
 use prime_agent_set::{
     AgentMissing, AgentSet, RecordedAgents, Resources, configured_names, file_digest,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::cores;
+use super::cores::cores;
 use prime_agent_set::Basis;
 use prime_bench::tasks::{Kind, Kinds, Problem};
 use prime_protocol::reliability::least_k;

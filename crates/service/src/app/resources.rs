@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{AppError, cores};
+use super::cores::cores;
+use super::error::AppError;
 use crate::shipped_model;
 use prime_agent_set::pools::{Environment, Pools};
 use prime_agent_set::programs::Programs;

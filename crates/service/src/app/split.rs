@@ -3,7 +3,7 @@
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use super::Overrides;
+use super::overrides::Overrides;
 use prime_bench::tasks::Problem;
 use prime_report::Arm;
 use prime_settings::Split;

@@ -4,62 +4,54 @@
 //! Guarantees: an accepted run is never lost; a committed step never changes; an uncommitted step
 //! may be computed twice but becomes visible once.
 //!
-//! The parts:
-//! - data: `spec` (what to run), `progress` (counts), `record` (what users see), `live_run` (an
-//!   open run in memory);
-//! - into the journal: a `recorder` observes a run and appends to its `event_stream`; the thread of
-//!   `writer` commits the pending events of many streams as one `batch`; `backpressure` makes runs
-//!   wait for it;
-//! - execution: `service` accepts runs and is the hub of all others, `admission` counts them;
-//!   `execute` submits them to the runtime, with the `accepted_agents` or not at all; `resume` and
-//!   `fork` start from what `replay` rebuilds, and `leases` says which runs of a shared journal are
-//!   this node's, `elsewhere` waits for the others and says what they lack, `nodes` asks other
-//!   nodes;
-//! - out of the journal: `listing`, `event_reader`, `trace`, `reviews`, `comparison`, `retention`;
-//!   `index` answers questions about the steps of a run.
+//! The parts, each of which imports only those before it:
+//! - data: `spec` (what to run), `progress` (counts), `record` (what users see), `error`;
+//! - `store`, the journal in both directions, and `index`, which answers questions about the steps
+//!   of a run from it;
+//! - `live`, the runs that this process executes, and `cluster_link`, the other nodes;
+//! - `reader`, what users see of runs wherever they are;
+//! - `execution`, which accepts, resumes, forks and ends runs;
+//! - `service`, [`Runs`]: the owner of all these; `retention` removes finished runs.
 
-mod accepted_agents;
-mod admission;
-mod backpressure;
-mod batch;
-mod comparison;
-mod elsewhere;
-mod event_reader;
-mod event_stream;
-mod execute;
-mod fork;
+mod cluster_link;
+mod decision;
+mod error;
+mod execution;
 mod index;
-mod leases;
-mod listing;
-mod live_run;
-mod nodes;
+mod live;
 mod progress;
+mod reader;
 mod record;
-mod recorder;
-mod replay;
-mod resume;
 mod retention;
-mod reviews;
 mod service;
 mod spec;
-mod trace;
-mod writer;
+mod store;
 
-pub use comparison::{ArmFigures, Comparison};
-pub use event_reader::EventBatch;
-pub use event_stream::Committed;
-pub use index::{
-    Column, ConstraintMeaning, Course, Divergence, FoundStep, RoundNode, RunComparison, RunTree,
-    RunVote, StackFrame, StepDetail, StepList, StepSummary, TrajectoryEnd, TrajectoryNode,
-    TrajectoryShape, Wanted, WhatFollowed, decision_name,
-};
-pub use leases::Leases;
-pub use listing::RunPage;
-pub use live_run::LiveRun;
+pub use decision::decision_name;
+pub use error::RunError;
+pub use execution::leases::Leases;
+pub use execution::new_run::{Accepted, NewRun};
+pub use execution::observers::WrapObserver;
+pub use index::StepIndexes;
+pub use index::divergence::{Divergence, RunComparison};
+pub use index::explanation::{ConstraintMeaning, WhatFollowed};
+pub use index::find::{FoundStep, Wanted};
+pub use index::landmarks::{RunVote, TrajectoryEnd};
+pub use index::shape::{Column, TrajectoryShape};
+pub use index::step_detail::{StackFrame, StepDetail};
+pub use index::step_list::{StepList, StepSummary};
+pub use index::tree::{Course, RoundNode, RunTree, TrajectoryNode};
+pub use live::live_run::LiveRun;
+pub use reader::RunReader;
+pub use reader::comparison::{ArmFigures, Comparison};
+pub use reader::event_reader::EventBatch;
+pub use reader::listing::RunPage;
+pub use reader::trace::TraceContent;
 pub use record::{RunRecord, Status};
-pub use replay::BeforeStep;
 pub use retention::Cleanup;
-pub use reviews::{FlaggedStep, ReviewDecision, ReviewLine};
-pub use service::{Accepted, NewRun, RunError, Runs, WrapObserver};
+pub use service::Runs;
 pub use spec::{Origin, RunSpec, needs_of};
-pub use trace::TraceContent;
+pub use store::RunStore;
+pub use store::event_stream::Committed;
+pub use store::replay::BeforeStep;
+pub use store::reviews::{FlaggedStep, ReviewDecision, ReviewLine};

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::service::{RunError, Runs};
+use super::error::RunError;
+use super::service::Runs;
 use prime_journal::{Removed, Retention};
 
 /// Time between two rounds of removal.
@@ -27,7 +28,7 @@ impl Runs {
     /// # Errors
     /// When the journal cannot be written.
     pub async fn collect(self: &Arc<Self>, cleanup: Cleanup) -> Result<Removed, RunError> {
-        let now = (self.clock)();
+        let now = self.store().now_ms();
         let Cleanup { owner, older_than_days, bytes_max } = cleanup;
         let retention = Arc::new(Retention {
             owner,
@@ -40,7 +41,7 @@ impl Runs {
         let mut all = Removed::default();
         loop {
             let of_round = Arc::clone(&retention);
-            let round = self.read(move |journal| journal.collect(&of_round)).await?;
+            let round = self.store().read(move |journal| journal.collect(&of_round)).await?;
             all.runs += round.runs;
             all.events += round.events;
             all.bytes += round.bytes;

@@ -9,14 +9,10 @@ use utoipa::ToSchema;
 
 use crate::app::Overrides;
 use prime_agent_set::{Basis, Names, RecordedAgents};
-use prime_bench::tasks::{self, Kind, Kinds, Problem};
+use prime_bench::tasks::{self, Kind, Problem};
 use prime_protocol::RunPlan;
 use prime_report::{Arm, RunContext};
 use prime_runtime::RunSampling;
-
-/// The note of a run whose agents were not recorded.
-pub(super) const UNRECORDED: &str = "the agents were not recorded when the run was accepted: they were taken by their names \
-                                     from the configuration at the time of its resumption or fork";
 
 /// The parent of a forked run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -42,8 +38,8 @@ pub struct RunSpec {
     pub overrides: Overrides,
     /// The resulting agents.
     pub agents: Names,
-    /// The same, with everything that determines what they do: whoever executes the run uses these.
-    /// `None` for custom agents, and for runs that a version without records accepted.
+    /// The same, with everything that determines what they do: the process that executes the run
+    /// builds its agents from here. `None` for custom agents.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -76,8 +72,8 @@ fn write<S: Serializer>(
     recorded.as_deref().serialize(serializer)
 }
 
-/// What the agents of a run need of whoever executes it ([`RecordedAgents::needs`]), by its spec as
-/// the journal keeps it; nothing, where they were not recorded or this version cannot read them.
+/// What the agents of a run need of the node that executes it ([`RecordedAgents::needs`]), by its
+/// spec as the journal keeps it; nothing for custom agents, or where this version cannot read them.
 pub fn needs_of(spec: &str) -> Vec<String> {
     #[derive(Deserialize)]
     struct Agents {
@@ -101,12 +97,10 @@ impl RunSpec {
 
     /// What a verifier looks at in this problem.
     pub fn basis_on(&self, basis: Basis) -> Basis {
-        let is_custom = self.task == prime_problems::SPEC.slug;
-        match &*self.check_kinds {
-            _ if !is_custom => basis,
-            // Accepted before specs had the kinds.
-            [] => basis.on_checks(Kinds::ALL),
-            kinds => basis.on_checks(kinds.iter().copied().collect()),
+        if self.task == prime_problems::SPEC.slug {
+            basis.on_checks(self.check_kinds.iter().copied().collect())
+        } else {
+            basis
         }
     }
 

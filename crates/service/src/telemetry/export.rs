@@ -12,8 +12,7 @@ use opentelemetry_sdk::trace::{
 };
 use reqwest::blocking::Client;
 
-use super::spans::Traced;
-use super::{TelemetryError, TracedRun};
+use super::spans::{Traced, TracedRun};
 use prime_runtime::{Observer, Watched};
 
 /// Capacity of the queue. Spans beyond it are dropped, so that a slow collector does not hold up
@@ -24,6 +23,15 @@ const BATCH_MAX: usize = 512;
 const DELAY: Duration = Duration::from_secs(2);
 /// Timeout of a request to the collector.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Why telemetry cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum TelemetryError {
+    #[error(
+        "telemetry.otlp_endpoint = {endpoint:?}: {reason}; set it to the collector's address, such as http://127.0.0.1:4318"
+    )]
+    Endpoint { endpoint: String, reason: String },
+}
 
 /// Sends traces of runs to a collector.
 pub struct Telemetry {

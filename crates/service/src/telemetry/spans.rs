@@ -13,7 +13,7 @@ use opentelemetry::{Array, Context, KeyValue, StringValue, Value};
 use opentelemetry_sdk::trace::{SdkTracer, Span};
 use tokio::time::Instant;
 
-use super::{TraceParent, TracedRun};
+use super::traceparent::TraceParent;
 use prime_agent_set::{Failure, Proposal};
 use prime_protocol::{Decision, Ending, Outcome, Role, TurnId, Verdict};
 use prime_runtime::{Event, Observer};
@@ -22,6 +22,19 @@ use prime_runtime::{Event, Observer};
 const STEPS_MAX: u64 = 10_000;
 /// Mishaps of a run that are recorded.
 const MISHAPS_MAX: u64 = 100;
+
+/// A traced run, as its root span names it.
+#[derive(Clone, Debug)]
+pub struct TracedRun {
+    /// The id that clients know.
+    pub id: String,
+    /// The slug of its task.
+    pub task: String,
+    /// The caller's span; `None` starts a new trace.
+    pub parent: Option<TraceParent>,
+    /// When it started in this process.
+    pub started: jiff::Timestamp,
+}
 
 /// Traces a run.
 pub struct Traced {

@@ -1,13 +1,14 @@
 //! Where two runs part: the first step of each trajectory that differs in action, violations or
 //! decision.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::StepIndexes;
 use super::run_index::RunIndex;
-use crate::runs::{RunError, Runs};
+use crate::runs::error::RunError;
 
 /// How far a trajectory is the same in two runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -59,23 +60,23 @@ fn divergences(a: &RunIndex, b: &RunIndex) -> Vec<Divergence> {
         .collect()
 }
 
-impl Runs {
+impl StepIndexes {
     /// Where two runs part.
     ///
     /// # Errors
     /// When the journal cannot be read.
-    pub async fn compare(self: &Arc<Self>, a: &str, b: &str) -> Result<RunComparison, RunError> {
+    pub async fn compare(&self, a: &str, b: &str) -> Result<RunComparison, RunError> {
         let a_has_more = self.ask(a, |_, _, has_more| Ok(has_more)).await?;
         let b_has_more = self.ask(b, |_, _, has_more| Ok(has_more)).await?;
         let (a, b) = (a.to_owned(), b.to_owned());
         let trajectories = if a == b {
-            let index = self.indexes.get(&a);
+            let index = self.cache.get(&a);
             let index = index.lock().unwrap_or_else(PoisonError::into_inner);
             divergences(&index, &index)
         } else {
             // In the order of their ids, so that two comparisons never wait for each other.
             let (first, second) =
-                (self.indexes.get(a.as_str().min(&b)), self.indexes.get(a.as_str().max(&b)));
+                (self.cache.get(a.as_str().min(&b)), self.cache.get(a.as_str().max(&b)));
             let first = first.lock().unwrap_or_else(PoisonError::into_inner);
             let second = second.lock().unwrap_or_else(PoisonError::into_inner);
             if a < b { divergences(&first, &second) } else { divergences(&second, &first) }

@@ -4,10 +4,9 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::step_detail::ConstraintMeaning;
-use super::steps::cut;
-use super::tree::TrajectoryEnd;
-use crate::runs::RunSpec;
+use super::landmarks::TrajectoryEnd;
+use super::step_list::cut;
+use crate::runs::spec::RunSpec;
 use prime_agent_set::{RecordedAgent, RecordedAgents};
 use prime_protocol::{Decision, Score, Thresholds};
 use prime_report::StepLine;
@@ -15,6 +14,18 @@ use prime_settings::{CoordinatorImplementation, Implementation as _};
 
 /// Longest feedback of a verifier in an explanation, in bytes; the step has the whole.
 const FEEDBACK_BYTES_MAX: usize = 1_024;
+
+/// A constraint that the step violated.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ConstraintMeaning {
+    pub name: String,
+    /// `format`, `invariant`, `transition` or `terminal`; null for one in words.
+    #[schema(required)]
+    pub kind: Option<String>,
+    /// The paper's weight: 1.0, 0.6 or 0.2.
+    pub weight: f64,
+    pub meaning: String,
+}
 
 /// What happened after a step.
 #[derive(Clone, Debug, Serialize, ToSchema)]

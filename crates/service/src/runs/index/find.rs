@@ -1,14 +1,13 @@
 //! The next step of a kind, forwards or backwards.
 
-use std::sync::Arc;
-
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::StepIndexes;
 use super::run_index::RunIndex;
-use super::steps::no_such_trajectory;
-use super::trajectory_index::Finding;
-use crate::runs::{RunError, Runs};
+use super::step::Finding;
+use super::step_list::no_such_trajectory;
+use crate::runs::error::RunError;
 use prime_protocol::TurnId;
 
 /// What to look for.
@@ -67,14 +66,14 @@ pub struct FoundStep {
     pub seq: Option<u64>,
 }
 
-impl Runs {
+impl StepIndexes {
     /// The first step of the kind after `position` of a trajectory or, `backwards`, the last before
     /// it; from the trajectory's edge without a position.
     ///
     /// # Errors
     /// When the run has no such trajectory, or the journal cannot be read.
     pub async fn find(
-        self: &Arc<Self>,
+        &self,
         id: &str,
         turn: TurnId,
         wanted: Wanted,

@@ -11,30 +11,25 @@
 //!   `step_detail` (one of them with its states), `explanation` (in words).
 
 mod cache;
-mod divergence;
-mod explanation;
-mod find;
+pub(super) mod divergence;
+pub(super) mod explanation;
+pub(super) mod find;
+pub(super) mod landmarks;
 mod run_index;
-mod shape;
-mod step_detail;
-mod steps;
+pub(super) mod shape;
+mod step;
+pub(super) mod step_detail;
+pub(super) mod step_list;
 mod summary;
 mod trajectory_index;
-mod tree;
-
-pub(super) use cache::IndexCache;
-pub use divergence::{Divergence, RunComparison};
-pub use explanation::WhatFollowed;
-pub use find::{FoundStep, Wanted};
-pub use shape::{Column, TrajectoryShape};
-pub use step_detail::{ConstraintMeaning, StackFrame, StepDetail};
-pub use steps::{StepList, StepSummary, decision_name};
-pub use tree::{Course, RoundNode, RunTree, RunVote, TrajectoryEnd, TrajectoryNode};
+pub(super) mod tree;
 
 use std::ops::RangeInclusive;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use super::service::{RunError, Runs};
+use super::error::RunError;
+use super::store::RunStore;
+use cache::IndexCache;
 use prime_journal::{Journal, JournalError};
 use run_index::RunIndex;
 
@@ -72,26 +67,38 @@ fn extend(index: &mut RunIndex, journal: &dyn Journal, id: &str) -> Result<bool,
     Ok(index.steps < STEPS_MAX)
 }
 
-impl Runs {
+/// Answers questions about the steps of runs, each from an index that is built on demand.
+pub struct StepIndexes {
+    store: Arc<RunStore>,
+    cache: Arc<IndexCache>,
+}
+
+impl StepIndexes {
+    pub(super) fn new(store: Arc<RunStore>) -> Self {
+        Self { store, cache: Arc::default() }
+    }
+
     /// Asks a run's index, after bringing it up to date as far as one question may; the answer gets
     /// whether more follows.
     async fn ask<T: Send + 'static>(
-        self: &Arc<Self>,
+        &self,
         id: &str,
         answer: impl FnOnce(&mut RunIndex, &dyn Journal, bool) -> Result<T, RunError> + Send + 'static,
     ) -> Result<T, RunError> {
-        let index = self.indexes.get(id);
-        let (runs, id) = (Arc::clone(self), id.to_owned());
-        self.read(move |journal| {
+        let index = self.cache.get(id);
+        let (cache, id) = (Arc::clone(&self.cache), id.to_owned());
+        let ask = move |journal: &dyn Journal| {
             let mut index: MutexGuard<'_, RunIndex> =
                 index.lock().unwrap_or_else(PoisonError::into_inner);
             let has_more = extend(&mut index, journal, &id)?;
             let answered = answer(&mut index, journal, has_more);
+
+            // Not while the index is locked: the cache has a lock of its own.
             let bytes = index.bytes();
             drop(index);
-            runs.indexes.note_size(&id, bytes);
+            cache.note_size(&id, bytes);
             Ok(answered)
-        })
-        .await?
+        };
+        self.store.read(ask).await?
     }
 }

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::trajectory_index::{Finding, Step, TrajectoryIndex};
-use super::tree::{RunVote, TrajectoryEnd};
+use super::landmarks::{RunVote, TrajectoryEnd};
+use super::step::{Finding, Step};
+use super::trajectory_index::TrajectoryIndex;
 use prime_protocol::{Decision, Score, TurnId, Usage};
 
 /// Constraints that have a bit of their own; any others share the last.

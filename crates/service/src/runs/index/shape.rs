@@ -1,15 +1,14 @@
 //! A trajectory in columns: as many steps in each as a picture of a given width needs. Counts and
 //! extremes, so that one bad step among a million is not lost.
 
-use std::sync::Arc;
-
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::StepIndexes;
 use super::run_index::RunIndex;
-use super::steps::no_such_trajectory;
+use super::step_list::no_such_trajectory;
 use super::trajectory_index::TrajectoryIndex;
-use crate::runs::{RunError, Runs};
+use crate::runs::error::RunError;
 use prime_protocol::TurnId;
 
 /// Consecutive steps of a trajectory.
@@ -78,13 +77,13 @@ fn column(index: &RunIndex, of: &TrajectoryIndex, from: usize, to: usize) -> Col
     }
 }
 
-impl Runs {
+impl StepIndexes {
     /// Steps `from..to` of a trajectory in at most `cells` columns.
     ///
     /// # Errors
     /// When the run has no such trajectory, or the journal cannot be read.
     pub async fn shape(
-        self: &Arc<Self>,
+        &self,
         id: &str,
         turn: TurnId,
         range: (u64, u64),

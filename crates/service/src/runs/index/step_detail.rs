@@ -10,11 +10,14 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::explanation::{NextStep, WhatFollowed, what_followed, why};
+use super::StepIndexes;
+use super::explanation::{ConstraintMeaning, NextStep, WhatFollowed, what_followed, why};
 use super::run_index::RunIndex;
-use super::steps::{cut, no_such_trajectory, read_events, read_step};
-use super::trajectory_index::{Finding, Mark, TrajectoryIndex};
-use crate::runs::{RunError, RunSpec, Runs};
+use super::step::Finding;
+use super::step_list::{cut, no_such_trajectory, read_events, read_step};
+use super::trajectory_index::{Mark, TrajectoryIndex};
+use crate::runs::error::RunError;
+use crate::runs::spec::RunSpec;
 use prime_bench::tasks::{Machine, Problem};
 use prime_journal::{Journal, JournalError};
 use prime_protocol::TurnId;
@@ -36,18 +39,6 @@ pub struct StackFrame {
     pub depth: u64,
     /// Cut to 256 bytes.
     pub action: String,
-}
-
-/// A constraint that the step violated.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct ConstraintMeaning {
-    pub name: String,
-    /// `format`, `invariant`, `transition` or `terminal`; null for one in words.
-    #[schema(required)]
-    pub kind: Option<String>,
-    /// The paper's weight: 1.0, 0.6 or 0.2.
-    pub weight: f64,
-    pub meaning: String,
 }
 
 /// A step in full.
@@ -274,25 +265,16 @@ fn detail(
     })
 }
 
-impl Runs {
+impl StepIndexes {
     /// A step in full.
     ///
     /// # Errors
     /// When the event is no step, this version does not know the run's task, or the journal cannot
     /// be read.
-    pub async fn step(self: &Arc<Self>, id: &str, seq: u64) -> Result<StepDetail, RunError> {
-        let spec = self.spec(id).await?;
+    pub async fn detail(&self, id: &str, seq: u64) -> Result<StepDetail, RunError> {
+        let spec = self.store.spec(id).await?;
         let id = id.to_owned();
         self.ask(&id.clone(), move |index, journal, _| detail((&id, seq), &spec, index, journal))
             .await
-    }
-
-    /// Everything that a run was accepted with.
-    ///
-    /// # Errors
-    /// When the run does not exist, or another version wrote its row.
-    pub async fn spec(&self, id: &str) -> Result<RunSpec, RunError> {
-        let row = self.row(id).await?;
-        serde_json::from_str(&row.spec).map_err(|error| RunError::Unreadable(error.to_string()))
     }
 }

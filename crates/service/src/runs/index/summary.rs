@@ -1,7 +1,7 @@
 //! Counts and extremes of consecutive steps, which add up: those of many blocks are those of all
 //! their steps.
 
-use super::trajectory_index::Finding;
+use super::step::Finding;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Summary {

@@ -1,54 +1,22 @@
 //! A run as rounds of trajectories, with counts.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::StepIndexes;
+use super::landmarks::{RunVote, TrajectoryEnd};
 use super::run_index::RunIndex;
 use super::shape::ranges;
 use super::trajectory_index::TrajectoryIndex;
-use crate::runs::{RunError, Runs};
+use crate::runs::error::RunError;
 use prime_protocol::Usage;
 
 /// Most trajectories in one answer.
 const TRAJECTORIES_MAX: usize = 1_024;
 /// Columns of the small picture of each trajectory.
 const CELLS: usize = 24;
-
-/// The vote after a round.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct RunVote {
-    /// The number of its event.
-    pub seq: u64,
-    /// Votes for the winner.
-    pub votes: u32,
-    /// The winner's share of the round's trajectories, 0 to 1.
-    pub agreement: f64,
-    /// Null if nobody answered.
-    #[schema(value_type = Value)]
-    pub winner: Option<Value>,
-}
-
-/// How a trajectory ended.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct TrajectoryEnd {
-    /// The number of its event.
-    pub seq: u64,
-    /// `answered`, or what it failed by.
-    pub end: String,
-    /// Null if it has none.
-    #[schema(value_type = Value)]
-    pub answer: Option<Value>,
-    /// Why it failed; null otherwise.
-    #[schema(required)]
-    pub failure: Option<String>,
-    /// The reward and its parts.
-    #[schema(value_type = Object)]
-    pub reward: Value,
-}
 
 /// A part of a trajectory: consecutive steps.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
@@ -160,12 +128,12 @@ fn node(index: &RunIndex, (round, trajectory): (u32, u32), of: &TrajectoryIndex)
     }
 }
 
-impl Runs {
+impl StepIndexes {
     /// The rounds and trajectories of a run, as far as its durable events are indexed.
     ///
     /// # Errors
     /// When the journal cannot be read.
-    pub async fn tree(self: &Arc<Self>, id: &str) -> Result<RunTree, RunError> {
+    pub async fn tree(&self, id: &str) -> Result<RunTree, RunError> {
         let run = id.to_owned();
         self.ask(id, move |index, _, has_more| {
             let left_out = index.trajectories.len().saturating_sub(TRAJECTORIES_MAX);

@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::event_stream::{Committed, EventStream};
-use super::progress::Progress;
-use super::record::{RunRecord, Status, timestamp};
-use super::spec::RunSpec;
+use crate::runs::progress::Progress;
+use crate::runs::record::{RunRecord, Status, timestamp};
+use crate::runs::spec::RunSpec;
+use crate::runs::store::event_stream::{Committed, EventStream};
 use prime_journal::RunRow;
 use prime_report::{RunContext, RunResult};
 use prime_runtime::Canceller;
@@ -48,7 +48,7 @@ impl LiveRun {
     }
 
     /// Whether the stream has counted its events; right after a restart it has not.
-    pub(super) fn is_counted(&self) -> bool {
+    pub(in crate::runs) fn is_counted(&self) -> bool {
         let committed = self.stream.committed();
         committed.head.seq == 0 || committed.progress.proposals > 0 || self.counts.get().is_some()
     }
@@ -60,12 +60,12 @@ impl LiveRun {
     }
 
     /// Whether some steps need or needed review; then the journal has counts of reviews.
-    pub(super) fn has_reviews(&self) -> bool {
+    pub(in crate::runs) fn has_reviews(&self) -> bool {
         self.counts_of(&self.stream.committed()).reviews_needed > 0
     }
 
     /// Sets what the record shows until the events are replayed.
-    pub(super) fn set_counts(&self, counts: Progress) {
+    pub(in crate::runs) fn set_counts(&self, counts: Progress) {
         // All callers count the same events.
         drop(self.counts.set(counts));
     }
@@ -90,12 +90,12 @@ impl LiveRun {
     }
 
     /// Resolves when the run is cancelled, now or before. For one waiter.
-    pub(super) async fn cancelled(&self) {
+    pub(in crate::runs) async fn cancelled(&self) {
         self.cancellation.notified().await;
     }
 
     /// Says which agent the run waits for. Returns whether that is new.
-    pub(super) fn set_waiting_for(&self, missing: Option<String>) -> bool {
+    pub(in crate::runs) fn set_waiting_for(&self, missing: Option<String>) -> bool {
         let mut current = self.waiting_for.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = *current != missing;
         *current = missing;

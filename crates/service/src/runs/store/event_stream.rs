@@ -11,7 +11,7 @@ use tokio::sync::{oneshot, watch};
 use tracing::Span;
 
 use super::backpressure::Backpressure;
-use super::progress::Progress;
+use crate::runs::progress::Progress;
 use prime_journal::{Head, Segment, Snapshot};
 use prime_protocol::RunSnapshot;
 use prime_report::TraceLine;

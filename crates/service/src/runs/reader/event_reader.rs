@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use futures::{Stream, stream};
 
-use super::elsewhere::Onward;
-use super::live_run::LiveRun;
-use super::service::{RunError, Runs};
+use super::RunReader;
+use super::waiting::ElsewhereNews;
+use crate::runs::error::RunError;
+use crate::runs::live::live_run::LiveRun;
 use prime_journal::Segment;
 
 /// Bytes of events per read.
@@ -33,7 +34,7 @@ impl EventBatch {
 }
 
 struct Reader {
-    runs: Arc<Runs>,
+    runs: RunReader,
     id: String,
     after: u64,
     live: Option<Arc<LiveRun>>,
@@ -71,7 +72,7 @@ impl Reader {
             } else if committed.is_over || !self.follows {
                 self.is_done = true;
             } else {
-                let mut drained = self.runs.drained();
+                let mut drained = self.runs.live.drained();
                 tokio::select! {
                     changed = watch.changed() => self.is_done = changed.is_err(),
                     _ = drained.wait_for(|drained| *drained) => self.is_done = true,
@@ -86,39 +87,41 @@ impl Reader {
         if !self.ready.is_empty() {
             return Ok(());
         }
-        if !self.follows || !self.runs.is_shared() {
+        if !self.follows || !self.runs.cluster.is_shared() {
             self.is_done = true;
             return Ok(());
         }
         match self.runs.wait_elsewhere(&self.id, self.after).await? {
-            Onward::Here(live) => self.live = Some(live),
-            Onward::Row { last_seq, is_over } => self.is_done = is_over && last_seq <= self.after,
-            Onward::Drained => self.is_done = true,
+            ElsewhereNews::Here(live) => self.live = Some(live),
+            ElsewhereNews::Row { last_seq, is_over } => {
+                self.is_done = is_over && last_seq <= self.after
+            }
+            ElsewhereNews::Drained => self.is_done = true,
         }
         Ok(())
     }
 
     async fn fetch(&mut self) -> Result<(), RunError> {
-        let segments = self.runs.segments(&self.id, self.after, READ_BYTES).await?;
+        let segments = self.runs.store.segments(&self.id, self.after, READ_BYTES).await?;
         self.ready.extend(segments.into_iter().map(Arc::new));
         Ok(())
     }
 }
 
-impl Runs {
+impl RunReader {
     /// The durable events of a run after `after`; with `follows`, also those to come, until the run
     /// is over or the daemon drains.
     pub fn events(
-        self: &Arc<Self>,
+        &self,
         id: &str,
         after: u64,
         follows: bool,
     ) -> impl Stream<Item = Result<EventBatch, RunError>> + use<> {
         let reader = Reader {
-            runs: Arc::clone(self),
+            runs: self.clone(),
             id: id.to_owned(),
             after,
-            live: self.live(id),
+            live: self.live.get(id),
             follows,
             ready: VecDeque::new(),
             is_done: false,

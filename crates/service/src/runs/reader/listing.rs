@@ -1,9 +1,8 @@
-//! Pages of runs, and what the record of a run shows before it is replayed.
+//! Pages of runs.
 
-use super::live_run::LiveRun;
-use super::record::RunRecord;
-use super::replay::durable_counts;
-use super::service::{RunError, Runs};
+use super::RunReader;
+use crate::runs::error::RunError;
+use crate::runs::record::RunRecord;
 use prime_journal::{DamagedRow, JournalError, Query, RunRows};
 
 /// A page of a listing.
@@ -24,27 +23,27 @@ impl RunPage {
     }
 }
 
-impl Runs {
+impl RunReader {
     /// Runs, newest first. A row that cannot be read is named, and does not hide the others.
     ///
     /// # Errors
     /// When the journal cannot be read.
     pub async fn list(&self, query: Query) -> Result<RunPage, RunError> {
         let RunRows { rows, damaged, next } =
-            self.read(move |journal| journal.list(&query)).await?;
+            self.store.read(move |journal| journal.list(&query)).await?;
         let mut page = RunPage { next, ..RunPage::default() };
         for DamagedRow { id, reason } in damaged {
             page.leave_out(id, &reason);
         }
         for mut row in rows {
-            if let Some(live) = self.open(&row.id) {
+            if let Some(live) = self.live.unfinished(&row.id) {
                 self.count_events(&live).await;
                 page.runs.push(live.record().with_reviews(row.reviews));
                 continue;
             }
             if !row.is_over {
                 // It ended after its row was read. One that was removed since is listed as it was.
-                row = match self.row(&row.id).await {
+                row = match self.store.row(&row.id).await {
                     Err(RunError::NotFound(_)) => row,
                     Err(RunError::Journal(JournalError::Damaged(reason))) => {
                         page.leave_out(row.id, &reason);
@@ -58,19 +57,7 @@ impl Runs {
                 Err(error) => page.leave_out(row.id, &error.to_string()),
             }
         }
-        self.say_what_is_missing(&mut page.runs).await?;
+        self.cluster.name_missing_agents(&mut page.runs).await?;
         Ok(page)
-    }
-
-    /// Lets the record of a run that is not replayed yet show its durable counts.
-    pub(super) async fn count_events(&self, live: &LiveRun) {
-        if live.is_counted() {
-            return;
-        }
-        let (id, seq) = (live.stream.id.clone(), live.stream.committed().head.seq);
-        // What cannot be read fails the replay, which says so.
-        if let Ok(progress) = self.read(move |journal| durable_counts(journal, &id, seq)).await {
-            live.set_counts(progress);
-        }
     }
 }

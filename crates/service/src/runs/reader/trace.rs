@@ -1,17 +1,17 @@
 //! A run's trace as JSON Lines: its spec, then its durable events.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use futures::{Stream, TryStreamExt as _, stream};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::RunReader;
 use super::event_reader::EventBatch;
-use super::progress::Progress;
-use super::replay::apply;
-use super::service::{RunError, Runs};
-use super::spec::{RunSpec, UNRECORDED};
+use crate::runs::error::RunError;
+use crate::runs::progress::Progress;
+use crate::runs::spec::RunSpec;
+use crate::runs::store::replay::apply;
 use prime_agent_set::RecordedPrompts;
 use prime_agent_set::llm::Asked;
 use prime_protocol::{Replay, Reward, Trajectory};
@@ -98,18 +98,18 @@ impl Annotator {
     }
 }
 
-impl Runs {
+impl RunReader {
     /// The trace.
     ///
     /// # Errors
     /// When the run does not exist, this version does not know its task, or the prompts of its
     /// executor are not known.
     pub async fn trace(
-        self: &Arc<Self>,
+        &self,
         id: &str,
         content: TraceContent,
     ) -> Result<impl Stream<Item = Result<Vec<u8>, RunError>> + use<>, RunError> {
-        let row = self.row(id).await?;
+        let row = self.store.row(id).await?;
         let spec: RunSpec = serde_json::from_str(&row.spec)
             .map_err(|error| RunError::Unreadable(error.to_string()))?;
         let problem = spec.problem().map_err(RunError::Unreadable)?;
@@ -147,12 +147,11 @@ impl Runs {
 }
 
 fn prompts_of(spec: &RunSpec) -> Result<RecordedPrompts, RunError> {
-    let recorded = spec.recorded.as_ref();
-    let recorded = recorded
-        .ok_or_else(|| RunError::Conflict(format!("its prompts are not known: {UNRECORDED}")))?;
-    recorded
-        .executor_prompts()
-        .map_err(|missing| RunError::Conflict(format!("its prompts are not known: {missing}")))
+    let unknown = |reason: &dyn std::fmt::Display| {
+        RunError::Conflict(format!("its prompts are not known: {reason}"))
+    };
+    let recorded = spec.recorded.as_ref().ok_or_else(|| unknown(&"its agents are custom ones"))?;
+    recorded.executor_prompts().map_err(|missing| unknown(&missing))
 }
 
 /// Events as lines of a trace.

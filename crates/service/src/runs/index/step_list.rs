@@ -1,14 +1,13 @@
 //! Steps as they were recorded: of a trajectory by position, or of the whole run by event.
 
-use std::sync::Arc;
-
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::READ_BYTES;
-use crate::runs::{RunError, Runs};
+use super::{READ_BYTES, StepIndexes};
+use crate::runs::decision::decision_name;
+use crate::runs::error::RunError;
 use prime_journal::{Journal, JournalError};
-use prime_protocol::{Decision, TurnId, Usage};
+use prime_protocol::{TurnId, Usage};
 use prime_report::{RecordedEvent, StepLine};
 
 /// Longest text in a list, in bytes.
@@ -61,15 +60,6 @@ pub struct StepList {
 
 pub(super) fn no_such_trajectory(TurnId { round, trajectory }: TurnId) -> RunError {
     RunError::NoSuchTrajectory { round, trajectory }
-}
-
-/// A decision's name in events and answers.
-pub fn decision_name(decision: Decision) -> &'static str {
-    match decision {
-        Decision::Proceed => "proceed",
-        Decision::Retry => "retry",
-        Decision::Backtrack => "backtrack",
-    }
 }
 
 /// The text up to a limit, and whether it was cut.
@@ -138,13 +128,13 @@ pub(super) fn read_step(seq: u64, event: &[u8]) -> Result<StepLine<'_>, RunError
     }
 }
 
-impl Runs {
+impl StepIndexes {
     /// Steps of a trajectory from position `from` on, at most `limit`.
     ///
     /// # Errors
     /// When the run has no such trajectory, or the journal cannot be read.
-    pub async fn steps_of(
-        self: &Arc<Self>,
+    pub async fn of_trajectory(
+        &self,
         id: &str,
         turn: TurnId,
         from: u64,
@@ -174,12 +164,7 @@ impl Runs {
     ///
     /// # Errors
     /// When the journal cannot be read.
-    pub async fn steps_after(
-        self: &Arc<Self>,
-        id: &str,
-        after: u64,
-        limit: usize,
-    ) -> Result<StepList, RunError> {
+    pub async fn after(&self, id: &str, after: u64, limit: usize) -> Result<StepList, RunError> {
         let id = id.to_owned();
         let read = move |journal: &dyn Journal| {
             let (mut steps, mut seq) = (Vec::new(), after);
@@ -199,6 +184,6 @@ impl Runs {
             }
             Ok(StepList { steps, total: None, next: Some(seq), has_more: false })
         };
-        self.read(read).await
+        self.store.read(read).await
     }
 }

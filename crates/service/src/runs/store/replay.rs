@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use super::RunStore;
 use super::event_stream::SavedRun;
-use super::progress::Progress;
-use super::service::{RunError, Runs};
-use super::spec::RunSpec;
+use crate::runs::error::RunError;
+use crate::runs::progress::Progress;
+use crate::runs::spec::RunSpec;
 use prime_bench::tasks::Problem;
 use prime_journal::{Journal, JournalError, Segment, Snapshot};
 use prime_protocol::{Replay, Replayed, RunInput, Trajectory, TurnId};
@@ -17,7 +18,7 @@ use prime_report::RecordedEvent;
 const READ_BYTES: usize = 4 << 20;
 
 /// A run after its recorded events.
-pub(super) struct Recovered {
+pub struct Recovered {
     pub problem: Arc<dyn Problem>,
     pub replayed: Replayed,
     pub progress: Progress,
@@ -27,11 +28,7 @@ pub(super) struct Recovered {
 ///
 /// # Errors
 /// When the event cannot be read, or cannot have happened.
-pub(super) fn apply(
-    replay: &mut Replay,
-    event: &[u8],
-    progress: &mut Progress,
-) -> Result<(), String> {
+pub fn apply(replay: &mut Replay, event: &[u8], progress: &mut Progress) -> Result<(), String> {
     let recorded = RecordedEvent::read(event).map_err(|error| format!("not an event: {error}"))?;
     let applied = match recorded {
         RecordedEvent::Step(step) => {
@@ -57,7 +54,7 @@ pub(super) fn apply(
 ///
 /// # Errors
 /// When the journal cannot be read.
-pub(super) fn durable_counts(
+pub fn durable_counts(
     journal: &dyn Journal,
     id: &str,
     last_seq: u64,
@@ -112,7 +109,7 @@ fn restore(
 ///
 /// # Errors
 /// The event that cannot be replayed, and why.
-pub(super) fn replay_run(
+pub fn replay_run(
     journal: &dyn Journal,
     id: &str,
     spec: &RunSpec,
@@ -156,7 +153,7 @@ pub struct BeforeStep {
     pub line: String,
 }
 
-impl Runs {
+impl RunStore {
     /// The trajectory of a step before it, with its rejected lines and feedback. Replays the run up
     /// to there.
     ///

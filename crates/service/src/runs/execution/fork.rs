@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
-use super::execute::{Start, conclude, failed_outcome};
-use super::live_run::LiveRun;
-use super::progress::Progress;
-use super::record::RunRecord;
-use super::replay::{Recovered, replay_run};
-use super::service::{RunError, Runs};
-use super::spec::{Origin, RunSpec, UNRECORDED};
+use super::Execution;
+use super::execute::{Start, failed_outcome};
+use crate::runs::error::RunError;
+use crate::runs::live::live_run::LiveRun;
+use crate::runs::progress::Progress;
+use crate::runs::record::RunRecord;
+use crate::runs::spec::{Origin, RunSpec};
+use crate::runs::store::replay::{Recovered, replay_run};
 use prime_journal::{JournalError, RunRow};
 use prime_protocol::Replayed;
 use prime_report::{RecordedEvent, TraceLine};
@@ -31,9 +32,9 @@ fn not_copied(live: &LiveRun) -> RunError {
     }
 }
 
-impl Runs {
+impl Execution {
     /// Starts a run from the state of another after its event `seq`. `seed` replaces the parent's
-    /// seed from there on, and `refitted` its spec: the same but for the agents.
+    /// seed from there on, and `spec_with_agents` its spec: the same but for the agents.
     ///
     /// # Errors
     /// When the run or the event does not exist, or the run was over at that event; or as for a new
@@ -43,14 +44,13 @@ impl Runs {
         parent: &str,
         seq: u64,
         seed: Option<u64>,
-        refitted: Option<RunSpec>,
+        spec_with_agents: Option<RunSpec>,
         owner: &str,
     ) -> Result<RunRecord, RunError> {
-        let (runs, parent, owner) = (Arc::clone(self), parent.to_owned(), owner.to_owned());
-        self.run_detached(
-            async move { runs.begin_fork(&parent, seq, seed, refitted, &owner).await },
-        )
-        .await
+        let (execution, parent, owner) = (Arc::clone(self), parent.to_owned(), owner.to_owned());
+        let fork =
+            async move { execution.begin_fork(&parent, seq, seed, spec_with_agents, &owner).await };
+        self.run_detached(fork).await
     }
 
     async fn begin_fork(
@@ -58,27 +58,30 @@ impl Runs {
         parent: &str,
         seq: u64,
         seed: Option<u64>,
-        refitted: Option<RunSpec>,
+        spec_with_agents: Option<RunSpec>,
         owner: &str,
     ) -> Result<RunRecord, RunError> {
-        if self.is_draining() {
+        if self.live.is_draining() {
             return Err(RunError::Draining);
         }
-        let row = self.row(parent).await?;
-        let head = self.live(parent).map_or(row.head, |live| live.stream.committed().head);
+
+        // The state to start from.
+        let row = self.store.row(parent).await?;
+        let head = self.live.get(parent).map_or(row.head, |live| live.stream.committed().head);
         if seq > head.seq {
             return Err(RunError::Conflict(format!(
                 "seq is {seq}, but the run has the events 1 to {}",
                 head.seq
             )));
         }
-        let spec = match refitted {
-            Some(refitted) => refitted,
+        let spec = match spec_with_agents {
+            Some(spec) => spec,
             None => serde_json::from_str(&row.spec)
                 .map_err(|error| RunError::Unreadable(error.to_string()))?,
         };
         let (name, of) = (parent.to_owned(), spec.clone());
-        let recovered = self.read(move |journal| Ok(replay_run(journal, &name, &of, seq))).await?;
+        let recovered =
+            self.store.read(move |journal| Ok(replay_run(journal, &name, &of, seq))).await?;
         let Recovered { problem, replayed, mut progress } =
             recovered.map_err(RunError::Unreadable)?;
         let Replayed::Open(suspended) = replayed else {
@@ -86,50 +89,45 @@ impl Runs {
                 "the run was over at event {seq}: give an earlier one"
             )));
         };
+
+        // Acceptance, as of a new run.
         let slot = self.reserve_slot(owner)?;
         let mut spec =
             RunSpec { forked_from: Some(Origin { run: parent.to_owned(), seq }), ..spec };
         spec.sampling.seed = seed.unwrap_or(spec.sampling.seed);
-        if spec.recorded.is_none() {
-            let app = self.app();
-            let agents = app
-                .agents_named(&spec.agents)
-                .map_err(|error| RunError::Agents(error.to_string()))?;
-            spec.recorded = app.record_for(&agents, &spec.task);
-            spec.notes.extend(spec.recorded.as_ref().map(|_| UNRECORDED.to_owned()));
-        }
         self.check_engines(&spec)?;
         let (live, row) = self.prepare(owner, spec)?;
-        self.writer.accept(row, None).await?;
-        self.live.insert(live.stream.id.clone(), Arc::clone(&live));
-        let copied = self.copy(&live).await;
-        if let Err(error) = copied {
+        self.store.accept(row, None).await?;
+
+        // The copy of the parent's events, which the fork is visible during.
+        self.live.insert(&live);
+        if let Err(error) = self.copy(&live).await {
             // While the process ends, nothing can be written: the next one completes the copy.
-            if !self.is_draining() {
+            if !self.live.is_draining() {
                 let outcome = failed_outcome(format!("the fork failed: {error}"), &live);
-                conclude(self, &live, outcome, slot).await;
+                self.conclude(&live, outcome, slot).await;
             }
             return Err(error);
         }
+
         progress.is_under_way = true;
         live.stream.append_raw(&[], 0, &[], progress);
-        self.launch(
-            Arc::clone(&live),
-            Start { suspended: Some(suspended), ..Start::new(problem) },
-            slot,
-        );
+        let start = Start { suspended: Some(suspended), ..Start::new(problem) };
+        self.launch(Arc::clone(&live), start, slot);
         Ok(live.record())
     }
 
     /// Copies the parent's events that are missing, and waits until they are durable.
-    async fn copy(self: &Arc<Self>, live: &Arc<LiveRun>) -> Result<(), RunError> {
+    async fn copy(&self, live: &LiveRun) -> Result<(), RunError> {
         let Some(origin) = &live.spec.forked_from else { return Ok(()) };
         let mut seq = live.stream.committed().head.seq;
+        // The event `Forked` comes after the copies: with it, the copy is complete.
         if seq > origin.seq {
             return Ok(());
         }
+
         while seq < origin.seq {
-            let segments = self.segments(&origin.run, seq, COPY_BYTES).await?;
+            let segments = self.store.segments(&origin.run, seq, COPY_BYTES).await?;
             let (mut events, mut count, mut flagged) = (Vec::new(), 0, Vec::new());
             for (at, event) in segments.iter().flat_map(|segment| segment.events()) {
                 if at > seq && at <= origin.seq {
@@ -141,6 +139,8 @@ impl Runs {
                     }
                 }
             }
+
+            // The parent was removed meanwhile.
             if count == 0 {
                 return Err(RunError::Conflict(format!(
                     "event {} of {} is not in the journal any more",
@@ -148,10 +148,13 @@ impl Runs {
                     origin.run
                 )));
             }
+
+            // One portion after the other, so that a long copy does not fill the memory.
             seq += u64::from(count);
             live.stream.append_raw(&events, count, &flagged, Progress::default());
             live.stream.durable(seq).await.map_err(|()| not_copied(live))?;
         }
+
         live.stream.append(&TraceLine::Forked { run: &origin.run, seq: origin.seq });
         live.stream.durable(origin.seq + 1).await.map_err(|()| not_copied(live))
     }
@@ -160,16 +163,14 @@ impl Runs {
     ///
     /// # Errors
     /// When the parent run was removed.
-    pub(super) fn complete_fork(
-        self: &Arc<Self>,
-        live: &Arc<LiveRun>,
-        row: &RunRow,
-    ) -> Result<(), String> {
+    pub(super) fn complete_fork(&self, live: &LiveRun, row: &RunRow) -> Result<(), String> {
         let is_complete =
             live.spec.forked_from.as_ref().is_none_or(|origin| row.head.seq > origin.seq);
         if is_complete {
             return Ok(());
         }
+
+        // The thread that resumes runs has no runtime of its own.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .map_err(|error| error.to_string())?;

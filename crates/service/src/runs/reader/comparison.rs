@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::record::{RunRecord, Status};
-use super::service::{RunError, Runs};
+use super::RunReader;
+use crate::runs::error::RunError;
+use crate::runs::record::{RunRecord, Status};
 use prime_agent_set::Names;
 use prime_bench::interval::Proportion;
 use prime_journal::{JournalError, Query};
@@ -100,7 +101,7 @@ impl Sums {
     }
 }
 
-impl Runs {
+impl RunReader {
     /// Compares the runs of an owner, or of everybody, that take part in a comparison and were
     /// accepted at `since_ms` (milliseconds since 1970) or later.
     ///

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use super::live_run::LiveRun;
-use super::service::{RunError, Runs};
+use super::Execution;
+use crate::runs::error::RunError;
 use prime_journal::Cluster;
 
 /// What the journal says of this node's leases, in the order in which it says it. Its methods do
@@ -15,8 +15,8 @@ pub struct Leases {
     granted: Mutex<(HashMap<String, u64>, u64)>,
     starts: Sender<(String, u64)>,
     waiting: Mutex<Option<Receiver<(String, u64)>>>,
-    /// Nothing can be lost before runs are executed.
-    runs: OnceLock<Weak<Runs>>,
+    /// Empty until runs are executed; before that, nothing can be lost.
+    execution: OnceLock<Weak<Execution>>,
 }
 
 impl Default for Leases {
@@ -26,7 +26,7 @@ impl Default for Leases {
             granted: Mutex::default(),
             starts,
             waiting: Mutex::new(Some(waiting)),
-            runs: OnceLock::new(),
+            execution: OnceLock::new(),
         }
     }
 }
@@ -36,13 +36,13 @@ impl Leases {
         self.granted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn runs(&self) -> Option<Arc<Runs>> {
-        self.runs.get().and_then(Weak::upgrade)
+    fn execution(&self) -> Option<Arc<Execution>> {
+        self.execution.get().and_then(Weak::upgrade)
     }
 
     /// Which of these needs of runs this node meets at present; none before it executes runs.
     pub fn needs_met(&self, asked: &[String]) -> Vec<String> {
-        self.runs().map(|runs| runs.app().needs_met(asked)).unwrap_or_default()
+        self.execution().map(|execution| execution.app().needs_met(asked)).unwrap_or_default()
     }
 
     /// The node got the lease of a run: it starts soon.
@@ -59,22 +59,22 @@ impl Leases {
     /// The lease is lost. After this, nothing that the run did under it is written.
     pub fn stop(&self, id: &str) {
         self.granted().0.remove(id);
-        if let Some(runs) = self.runs() {
-            runs.abandon(id);
+        if let Some(execution) = self.execution() {
+            execution.abandon(id);
         }
     }
 
     /// The end of a run is asked for.
     pub fn cancel(&self, id: &str) {
-        if let Some(live) = self.runs().and_then(|runs| runs.live(id)) {
+        if let Some(live) = self.execution().and_then(|execution| execution.live.get(id)) {
             live.cancel();
         }
     }
 
     /// Another node went on with a run.
     pub fn changed(&self, id: &str) {
-        if let Some(runs) = self.runs() {
-            runs.elsewhere.changed(id);
+        if let Some(execution) = self.execution() {
+            execution.cluster.changed(id);
         }
     }
 
@@ -93,9 +93,9 @@ impl Leases {
     }
 }
 
-impl Runs {
+impl Execution {
     /// Executes the runs whose leases this node gets, and no others, on a thread of its own.
-    /// Replaces [`Runs::resume`].
+    /// Replaces [`Execution::resume`].
     ///
     /// # Errors
     /// When the thread cannot be started.
@@ -104,15 +104,15 @@ impl Runs {
         leases: Arc<Leases>,
         cluster: Arc<dyn Cluster>,
     ) -> Result<(), RunError> {
-        self.share(cluster);
-        drop(leases.runs.set(Arc::downgrade(self)));
+        self.cluster.share(cluster, self.app().settings().server.queue_max);
+        drop(leases.execution.set(Arc::downgrade(self)));
         let starts = leases.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let (runs, system) = (Arc::clone(self), actix::System::current());
+        let (execution, system) = (Arc::clone(self), actix::System::current());
         let follow = move || {
             // Agents are actors.
             actix::System::set_current(system);
             for (id, number) in starts.into_iter().flatten() {
-                runs.start_leased(&leases, &id, number);
+                execution.start_leased(&leases, &id, number);
             }
         };
         let thread = std::thread::Builder::new().name("leases".to_owned()).spawn(follow);
@@ -124,15 +124,15 @@ impl Runs {
     /// Nothing of the run is executed unless the lease was held from before its row was read until
     /// it was registered; from then on, a loss abandons it.
     fn start_leased(self: &Arc<Self>, leases: &Leases, id: &str, number: u64) {
-        if self.is_draining() || !leases.is_granted(id, number) {
+        if self.live.is_draining() || !leases.is_granted(id, number) {
             return;
         }
         // Of an earlier lease, whose loss came between its commit and its registration.
         self.abandon(id);
         // What this node wrote of the run under an earlier lease is in its row then, or never will
         // be.
-        self.writer.settle();
-        let row = match self.journal.run(id) {
+        self.store.settle();
+        let row = match self.store.journal().run(id) {
             Ok(Some(row)) if !row.is_over => row,
             Ok(Some(_)) => return,
             Ok(None) => {
@@ -151,12 +151,12 @@ impl Runs {
             self.resume_run(&live, &row, slot);
         } else {
             live.stream.abandon();
-            self.forget(&live);
+            self.live.forget(&live);
         }
     }
 
     fn abandon(&self, id: &str) {
-        let Some(live) = self.live(id) else { return };
+        let Some(live) = self.live.get(id) else { return };
         // Its end may be committed, and the answer on its way.
         if !live.stream.committed().is_over {
             tracing::warn!(
@@ -165,12 +165,7 @@ impl Runs {
             );
         }
         live.stream.abandon();
-        self.forget(&live);
+        self.live.forget(&live);
         live.cancel();
-    }
-
-    /// Removes the run from those in memory, unless it was taken again since.
-    pub(super) fn forget(&self, live: &Arc<LiveRun>) {
-        self.live.remove_if(&live.stream.id, |_, known| Arc::ptr_eq(known, live));
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tracing::Span;
 
-use super::event_stream::{EventStream, RowUpdate};
+use crate::runs::store::event_stream::{EventStream, RowUpdate};
 use prime_protocol::RunSnapshot;
 use prime_report::TraceLine;
 use prime_runtime::{Event, Observer, Wake};

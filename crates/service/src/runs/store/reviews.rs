@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::index::decision_name;
-use super::record::timestamp;
-use super::service::{RunError, Runs};
+use super::RunStore;
+use crate::runs::decision::decision_name;
+use crate::runs::error::RunError;
+use crate::runs::record::timestamp;
 use prime_journal::{FlaggedEvent, Journal, JournalError, Review, Segment};
 use prime_protocol::Opinion;
 use prime_report::{RecordedEvent, StepLine};
@@ -142,7 +143,7 @@ fn steps(
     Ok((steps, true))
 }
 
-impl Runs {
+impl RunStore {
     /// The steps of a run after event `after` that need review: at most `limit`, fewer where events
     /// are large. The second value is `after` of the next page; `None` at the end.
     ///
@@ -180,7 +181,7 @@ impl Runs {
         by: String,
     ) -> Result<FlaggedStep, RunError> {
         let review = Review {
-            at_ms: (self.clock)(),
+            at_ms: self.now_ms(),
             by,
             is_rejected: decision == ReviewDecision::Reject,
             note,

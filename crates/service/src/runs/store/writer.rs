@@ -49,7 +49,7 @@ enum Command {
 }
 
 /// Called after each commit, with the number of its events and its duration in seconds.
-type Measure = Box<dyn Fn(usize, f64) + Send>;
+pub type Measure = Box<dyn Fn(usize, f64) + Send>;
 
 /// The handle of the writer thread.
 pub struct Writer {

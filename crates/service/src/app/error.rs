@@ -1,0 +1,19 @@
+//! Why the process could not start.
+
+use crate::shipped_model::CacheError;
+use prime_agent_set::registry::RegistryError;
+use prime_engine::EngineError;
+use prime_settings::ModelMissing;
+
+/// Why the process could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    #[error("engine `{engine}`: {reason}")]
+    Engine { engine: String, reason: EngineError },
+    #[error("engine `{engine}`: {reason}")]
+    Model { engine: String, reason: ModelMissing },
+    #[error("engine `{engine}`: {reason}")]
+    ModelCache { engine: String, reason: CacheError },
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+}

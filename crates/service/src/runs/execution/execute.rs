@@ -1,0 +1,206 @@
+//! Submits a run to the runtime, and records how it ended.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tracing::Span;
+
+use super::Execution;
+use super::recorder::Recorder;
+use super::rows::{final_row, open_row};
+use crate::runs::live::admission::RunSlot;
+use crate::runs::live::live_run::LiveRun;
+use crate::runs::record::Status;
+use prime_bench::tasks::Problem;
+use prime_protocol::{Effect, Ending, Outcome, SuspendedRun};
+use prime_report::TraceLine;
+use prime_runtime::{Event, Observer, Submission};
+
+/// How a run starts in this process.
+pub struct Start {
+    pub problem: Arc<dyn Problem>,
+    /// Where it continues.
+    pub suspended: Option<Box<SuspendedRun>>,
+    /// An earlier process executed it.
+    pub is_resumed: bool,
+}
+
+impl Start {
+    /// A new run.
+    pub fn new(problem: Arc<dyn Problem>) -> Self {
+        Self { problem, suspended: None, is_resumed: false }
+    }
+}
+
+impl Execution {
+    /// Executes a durable run. The current span becomes the parent of the run's.
+    pub(super) fn launch(self: &Arc<Self>, live: Arc<LiveRun>, start: Start, slot: RunSlot) {
+        self.live.insert(&live);
+        let request = Span::current();
+        self.arbiter.spawn(Arc::clone(self).execute(live, start, slot, request));
+    }
+
+    /// Executes a run to its end. `request` is the span of the request that started the run, if
+    /// any: the parent of the run's span.
+    async fn execute(
+        self: Arc<Self>,
+        live: Arc<LiveRun>,
+        start: Start,
+        slot: RunSlot,
+        request: Span,
+    ) {
+        let Start { problem, suspended, is_resumed } = start;
+        let now = self.store.now_ms();
+        let recorder = Recorder {
+            stream: Arc::clone(&live.stream),
+            started: open_row(&live, Status::Running, now),
+        };
+        let observer = self.observers.of(&live, problem.as_ref(), recorder, now);
+
+        let Some((app, agents)) = self.agents_of(&live).await else {
+            let outcome = cancelled_outcome(suspended, &live, observer.as_ref());
+            return self.conclude(&live, outcome, slot).await;
+        };
+        // Only now: a run that still waits for its agents has not been resumed.
+        if is_resumed {
+            self.record_resumption(&live);
+        }
+
+        let runtime = Arc::clone(app.runtime());
+        // What is under way keeps its agents, not the configuration that they are from.
+        drop(app);
+        let submission = Submission {
+            problem,
+            plan: live.spec.plan.clone(),
+            sampling: live.spec.sampling,
+            observer,
+            suspended,
+        };
+        let mut handle = request.in_scope(|| runtime.submit_with(agents.clone(), submission));
+        // The request ends long before its run.
+        drop(request);
+        live.set_canceller(handle.canceller());
+
+        let outcome = tokio::select! {
+            outcome = handle.outcome() => outcome,
+            () = live.stream.refused() => {
+                // What it computes from now on would not be recorded.
+                live.cancel();
+                handle.outcome().await
+            }
+        };
+
+        // No outcome means that the process is ending: the next one resumes the run.
+        let Some(outcome) = outcome else { return };
+        self.conclude(&live, outcome, slot).await;
+
+        if let Some(unused) = Arc::into_inner(agents) {
+            // Its agents may wait for their processes to end.
+            drop(tokio::task::spawn_blocking(move || drop(unused)));
+        }
+    }
+
+    /// Records that this process continues the run.
+    pub(super) fn record_resumption(&self, live: &LiveRun) {
+        let resumed = live.resumed.fetch_add(1, Ordering::Relaxed) + 1;
+        self.observers.metrics().resumed();
+
+        let events = live.stream.committed().head.seq;
+        live.stream.append(&TraceLine::Resumed { resumed });
+        // Nobody waits for the row; it is committed with the event.
+        drop(live.stream.update(open_row(live, Status::Running, self.store.now_ms())));
+        tracing::info!(run = %live.stream.id, events, "run resumed");
+    }
+
+    /// As [`Execution::conclude`], on the thread that executes the runs.
+    pub(super) fn conclude_soon(
+        self: &Arc<Self>,
+        live: &Arc<LiveRun>,
+        outcome: Outcome,
+        slot: RunSlot,
+    ) {
+        let (execution, live) = (Arc::clone(self), Arc::clone(live));
+        self.arbiter.spawn(async move { execution.conclude(&live, outcome, slot).await });
+    }
+
+    /// Records a run's result, and forgets the run when that is durable. A run whose events the
+    /// journal refused fails, with the reason.
+    pub(super) async fn conclude(&self, live: &Arc<LiveRun>, outcome: Outcome, slot: RunSlot) {
+        // Another node executes it: its end is not ours to record.
+        if live.stream.is_abandoned() {
+            return self.live.forget(live);
+        }
+
+        let refused = |reason: &str| format!("the journal refused the run's events: {reason}");
+        let outcome = match live.stream.reopen() {
+            Some(reason) => failed_outcome(refused(&reason), live),
+            None => outcome,
+        };
+        let row = final_row(live, outcome, self.store.now_ms());
+
+        // A client that sees the end must find room for its next run.
+        drop(slot);
+        let mut written = live.stream.update(row).await;
+
+        if written.is_err()
+            && let Some(reason) = live.stream.reopen()
+        {
+            // Without an event: that may be what the journal refuses.
+            let outcome = Outcome::without_answer(Ending::AgentFailed(refused(&reason)));
+            let row = final_row(live, outcome, self.store.now_ms());
+            written = live.stream.update(row).await;
+
+            if written.is_err() && live.stream.reopen().is_some() {
+                tracing::error!(run = %live.stream.id, "the run's end cannot be recorded: the next process goes on with it");
+                self.live.forget(live);
+            }
+        }
+
+        // Unwritten means that the process is ending, or that another node has the run. The next
+        // executor of the run replays the same events to the same end.
+        if written.is_ok() || live.stream.is_abandoned() {
+            self.live.forget(live);
+        }
+    }
+}
+
+/// Ends a run that cannot continue.
+pub fn failed_outcome(reason: String, live: &LiveRun) -> Outcome {
+    let ending = Ending::AgentFailed(reason);
+    live.stream.append(&TraceLine::Stopped {
+        ending: &ending,
+        elapsed_ms: live.stream.committed().progress.elapsed_ms,
+    });
+    Outcome::without_answer(ending)
+}
+
+/// Ends a run that waits for its agents, with what is committed.
+fn cancelled_outcome(
+    suspended: Option<Box<SuspendedRun>>,
+    live: &LiveRun,
+    observer: &dyn Observer,
+) -> Outcome {
+    let ending = Ending::Cancelled;
+    let elapsed_ms = live.stream.uncommitted_progress().elapsed_ms;
+    observer.observe(&Event::Stopped { ending: &ending, elapsed_ms });
+
+    // No cell has the run, so its protocol is stopped here.
+    let mut effects = Vec::new();
+    if let Some(suspended) = suspended {
+        let mut run = suspended.run;
+        run.stop(ending.clone(), &mut effects);
+    }
+
+    let mut outcome = Outcome::without_answer(ending);
+    for effect in effects {
+        match effect {
+            Effect::Voted { round, winner, agreement } => {
+                observer.observe(&Event::Voted { round, winner: winner.as_ref(), agreement });
+            }
+            Effect::Finish(finished) => outcome = *finished,
+            _ => {}
+        }
+    }
+    observer.observe(&Event::Finished(&outcome));
+    outcome
+}

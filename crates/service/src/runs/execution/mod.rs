@@ -1,0 +1,109 @@
+//! Carries out runs: `accept`s new ones, `execute`s each on the runtime with its `accepted_agents` or
+//! not at all, `resume`s and `fork`s from what the journal has, and follows the `leases` of a shared
+//! journal. `rows` are what it writes of a run beside its events.
+
+pub(super) mod accept;
+mod accepted_agents;
+mod current_app;
+mod execute;
+mod fork;
+mod key_locks;
+pub(super) mod leases;
+pub(super) mod new_run;
+pub(super) mod observers;
+mod recorder;
+mod resume;
+mod rows;
+
+use std::sync::Arc;
+
+use actix::ArbiterHandle;
+use tokio::sync::oneshot;
+use tracing::Instrument as _;
+
+use super::cluster_link::ClusterLink;
+use super::error::RunError;
+use super::live::LiveRuns;
+use super::store::RunStore;
+use crate::app::App;
+use current_app::CurrentApp;
+use key_locks::KeyLocks;
+use observers::Observers;
+
+/// Starts runs, and sees each of them to its end.
+pub struct Execution {
+    app: CurrentApp,
+    store: Arc<RunStore>,
+    live: Arc<LiveRuns>,
+    cluster: Arc<ClusterLink>,
+    observers: Observers,
+    /// Requests with a key that are being accepted.
+    keys: KeyLocks,
+    /// Executes the runs. Not a thread of the server, whose threads end before the process does.
+    arbiter: ArbiterHandle,
+}
+
+impl Execution {
+    /// Must be called within an actix system, whose arbiter executes the runs.
+    pub fn new(
+        app: Arc<App>,
+        store: Arc<RunStore>,
+        live: Arc<LiveRuns>,
+        cluster: Arc<ClusterLink>,
+        observers: Observers,
+    ) -> Self {
+        Self {
+            app: CurrentApp::new(app),
+            store,
+            live,
+            cluster,
+            observers,
+            keys: KeyLocks::default(),
+            arbiter: actix::Arbiter::current(),
+        }
+    }
+
+    /// The configuration and agents of new runs.
+    pub fn app(&self) -> Arc<App> {
+        self.app.get()
+    }
+
+    /// Replaces [`Execution::app`] for new runs and those that wait for their agents; open runs
+    /// keep theirs.
+    pub fn replace(&self, app: App) {
+        self.cluster.limit_open_runs(app.settings().server.queue_max);
+        self.app.replace(app);
+    }
+
+    pub fn observers(&self) -> &Observers {
+        &self.observers
+    }
+
+    /// Checks for room, so that a run is refused before anything is computed for it. Only
+    /// [`Execution::accept`] decides.
+    ///
+    /// # Errors
+    /// `Full`, `OwnerFull` or `Draining`.
+    pub fn has_room(&self, owner: &str) -> Result<(), RunError> {
+        let (app, elsewhere) = (self.app(), self.cluster.open_elsewhere());
+        self.live.check_room(owner, &app.settings().server, elsewhere)
+    }
+
+    /// Completes `work` even when the request is dropped because its client disconnected: half of
+    /// it must not stay.
+    ///
+    /// # Errors
+    /// Those of `work`, or `Draining` when the process ends first.
+    pub async fn run_detached<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, RunError>> + Send + 'static,
+    ) -> Result<T, RunError> {
+        let (reply, result) = oneshot::channel();
+        let work = async move {
+            // The caller may have stopped waiting.
+            drop(reply.send(work.await));
+        };
+        self.arbiter.spawn(work.in_current_span());
+        result.await.unwrap_or(Err(RunError::Draining))
+    }
+}

@@ -1,0 +1,117 @@
+//! Resumes the open runs of a journal, each from its last committed step.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::Execution;
+use super::execute::{Start, failed_outcome};
+use crate::runs::error::RunError;
+use crate::runs::live::admission::RunSlot;
+use crate::runs::live::live_run::LiveRun;
+use crate::runs::progress::Progress;
+use crate::runs::spec::RunSpec;
+use crate::runs::store::replay::{Recovered, replay_run};
+use prime_agent_set::Basis;
+use prime_journal::{DamagedRow, RunRow, RunRows};
+use prime_protocol::Replayed;
+
+impl Execution {
+    /// Resumes every open run. They are visible and count at once; a thread replays them one after
+    /// the other. Returns how many there are.
+    ///
+    /// # Errors
+    /// When the journal cannot be read, or the thread cannot be started.
+    pub fn resume(self: &Arc<Self>) -> Result<usize, RunError> {
+        let RunRows { rows, damaged, .. } = self.store.journal().open_runs()?;
+        for DamagedRow { id, reason } in damaged {
+            tracing::error!(run = id, reason, "skipping a run whose row in the journal is damaged");
+        }
+
+        let count = rows.len();
+        let known: Vec<_> = rows.into_iter().filter_map(|row| self.register(row)).collect();
+
+        let execution = Arc::clone(self);
+        let replay_all = move || {
+            for (live, row, slot) in known {
+                execution.resume_run(&live, &row, slot);
+            }
+        };
+        let thread = std::thread::Builder::new().name("resume".to_owned()).spawn(replay_all);
+        thread.map_err(|error| {
+            RunError::Unreadable(format!("no thread for resuming runs: {error}"))
+        })?;
+        Ok(count)
+    }
+
+    /// Makes an open run visible and counts it; `None` if this version cannot read it.
+    pub(super) fn register(&self, row: RunRow) -> Option<(Arc<LiveRun>, RunRow, RunSlot)> {
+        let spec: RunSpec = match serde_json::from_str(&row.spec) {
+            Ok(spec) => spec,
+            Err(error) => {
+                tracing::error!(run = %row.id, %error, "skipping a run that another version accepted and this one cannot read");
+                return None;
+            }
+        };
+
+        let basis = match &spec.recorded {
+            Some(recorded) => recorded.basis,
+            // Custom agents that this process lacks: the run waits for them (`accepted_agents`), and
+            // its record promises nothing meanwhile.
+            None => self.app().agents_named(&spec.agents).map_or(Basis::NONE, |set| set.basis()),
+        };
+        let context = spec.context(basis);
+        let progress = Progress { is_under_way: row.head.seq > 0, ..Progress::default() };
+        let stream = self.store.stream(&row, progress);
+        let live = Arc::new(LiveRun::new(&row, spec, context, stream));
+
+        self.live.insert(&live);
+        let slot = self.live.slot_for_open_run(&row.owner);
+        Some((live, row, slot))
+    }
+
+    /// Replays a registered run, and executes it from there. Blocks meanwhile.
+    pub(super) fn resume_run(self: &Arc<Self>, live: &Arc<LiveRun>, row: &RunRow, slot: RunSlot) {
+        if let Err(reason) = self.complete_fork(live, row) {
+            return self.give_up(live, reason, slot);
+        }
+
+        let head = live.stream.committed().head;
+        // A task that panics on its events must not keep other runs from resuming.
+        let recovered = catch_unwind(AssertUnwindSafe(|| {
+            replay_run(self.store.journal(), &row.id, &live.spec, head.seq)
+        }));
+        let recovered =
+            recovered.unwrap_or_else(|_| Err("its events cannot be replayed: panicked".to_owned()));
+        let Recovered { problem, replayed, mut progress } = match recovered {
+            Ok(recovered) => recovered,
+            Err(reason) => {
+                let reason = format!("this version cannot resume the run: {reason}");
+                return self.give_up(live, reason, slot);
+            }
+        };
+
+        progress.is_under_way = head.seq > 0;
+        live.stream.append_raw(&[], 0, &[], progress);
+
+        // A run without events starts; it does not resume.
+        let is_resumed = head.seq > 0;
+        match replayed {
+            Replayed::Open(suspended) => {
+                let suspended = is_resumed.then_some(suspended);
+                self.launch(Arc::clone(live), Start { problem, suspended, is_resumed }, slot);
+            }
+            Replayed::Over(outcome) => {
+                if is_resumed {
+                    self.record_resumption(live);
+                }
+                self.conclude_soon(live, *outcome, slot);
+            }
+        }
+    }
+
+    fn give_up(self: &Arc<Self>, live: &Arc<LiveRun>, reason: String, slot: RunSlot) {
+        tracing::error!(run = %live.stream.id, %reason, "a run is given up");
+        let outcome = failed_outcome(reason, live);
+        self.conclude_soon(live, outcome, slot);
+    }
+}

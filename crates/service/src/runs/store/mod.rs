@@ -1,0 +1,149 @@
+//! The journal of this process: everything about runs that is durable is read and written here.
+//!
+//! - Out of it: rows, specs and events here, `reviews` of flagged steps, and what `replay` rebuilds
+//!   from the events.
+//! - Into it: a run appends to its `event_stream`; the one thread of `writer` commits the pending
+//!   events of many streams as one `batch`; `backpressure` makes runs wait for it.
+
+pub(super) mod backpressure;
+pub(super) mod batch;
+pub(super) mod event_stream;
+pub(super) mod replay;
+pub(super) mod reviews;
+pub(super) mod writer;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::error::RunError;
+use super::progress::Progress;
+use super::spec::RunSpec;
+use event_stream::EventStream;
+use prime_journal::{IdempotencyKey, Journal, JournalError, RunRow, Segment, Size};
+use writer::{Measure, Writer};
+
+/// Milliseconds since 1970.
+pub type Clock = fn() -> u64;
+
+/// Reads the journal, and writes it through its one writer.
+pub struct RunStore {
+    journal: Arc<dyn Journal>,
+    writer: Writer,
+    /// The clock of all times in rows and reviews.
+    clock: Clock,
+}
+
+impl RunStore {
+    /// Starts the writer's thread. `window` is how long a lone event waits for others to share its
+    /// commit; `measure` is told of each commit.
+    ///
+    /// # Errors
+    /// When the thread cannot be started.
+    pub(super) fn start(
+        journal: Arc<dyn Journal>,
+        clock: Clock,
+        window: Duration,
+        measure: Measure,
+    ) -> std::io::Result<Self> {
+        let writer = Writer::start(Arc::clone(&journal), window, measure)?;
+        Ok(Self { journal, writer, clock })
+    }
+
+    /// The time, in milliseconds since 1970.
+    pub(super) fn now_ms(&self) -> u64 {
+        (self.clock)()
+    }
+
+    /// The journal, for threads that may block; others use [`RunStore::read`].
+    pub(super) fn journal(&self) -> &dyn Journal {
+        self.journal.as_ref()
+    }
+
+    /// Reads the journal on a thread that may block.
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&dyn Journal) -> Result<T, JournalError> + Send + 'static,
+    ) -> Result<T, RunError> {
+        let journal = Arc::clone(&self.journal);
+        let result = tokio::task::spawn_blocking(move || read(journal.as_ref())).await;
+
+        // A blocking task is dropped only when the process ends.
+        Ok(result.map_err(|_| RunError::Draining)??)
+    }
+
+    pub(super) async fn row(&self, id: &str) -> Result<RunRow, RunError> {
+        let name = id.to_owned();
+        let row = self.read(move |journal| journal.run(&name)).await?;
+        row.ok_or_else(|| RunError::NotFound(id.to_owned()))
+    }
+
+    /// Everything that a run was accepted with.
+    ///
+    /// # Errors
+    /// When the run does not exist, or another version wrote its row.
+    pub async fn spec(&self, id: &str) -> Result<RunSpec, RunError> {
+        let row = self.row(id).await?;
+        serde_json::from_str(&row.spec).map_err(|error| RunError::Unreadable(error.to_string()))
+    }
+
+    /// Segments of a run's events after `seq`, about `bytes` of them.
+    pub(super) async fn segments(
+        &self,
+        id: &str,
+        seq: u64,
+        bytes: usize,
+    ) -> Result<Vec<Segment>, RunError> {
+        let id = id.to_owned();
+        self.read(move |journal| journal.segments(&id, seq, bytes)).await
+    }
+
+    /// The size of the journal.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub async fn size(&self) -> Result<Size, RunError> {
+        self.read(|journal| journal.size()).await
+    }
+
+    /// Why the journal cannot be written at present, if so.
+    pub fn failure(&self) -> Option<String> {
+        self.writer.failure()
+    }
+
+    /// Tests whether the journal can be written, by writing.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub async fn probe(&self) -> Result<(), String> {
+        self.writer.probe().await.map_err(|reason| RunError::from(reason).to_string())
+    }
+
+    /// Makes a new run durable.
+    ///
+    /// # Errors
+    /// When it could not be written, or the store has no room for it; then it does not exist.
+    pub(super) async fn accept(
+        &self,
+        row: RunRow,
+        key: Option<IdempotencyKey>,
+    ) -> Result<(), RunError> {
+        Ok(self.writer.accept(row, key).await?)
+    }
+
+    /// The way of a run's events into the journal, after those that its row counts.
+    pub(super) fn stream(&self, row: &RunRow, progress: Progress) -> Arc<EventStream> {
+        let (backpressure, announce) = self.writer.sink();
+        EventStream::new(row.id.clone(), row.head, progress, backpressure, announce)
+    }
+
+    /// Waits until every commit that began earlier has ended. Later ones write no run that is
+    /// abandoned by now. For threads that may block.
+    pub(super) fn settle(&self) {
+        self.writer.settle();
+    }
+
+    /// Accepts nothing more, and writes everything pending. Blocks until that is done.
+    pub(super) fn close(&self) {
+        self.writer.close();
+    }
+}
