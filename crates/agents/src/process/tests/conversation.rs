@@ -44,7 +44,7 @@ async fn a_program_sees_only_the_passed_environment() {
         named,
     )
     .await;
-    assert_eq!(seen, Ok("prime-agents0".to_owned()));
+    assert_eq!(seen, Ok(concat!(env!("CARGO_PKG_NAME"), "0").to_owned()));
 }
 
 #[tokio::test]
