@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::described;
+use super::document::described;
 
 const COMPONENTS: &str = "#/components/schemas/";
 
