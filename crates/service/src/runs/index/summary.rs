@@ -3,6 +3,7 @@
 
 use super::step::Finding;
 
+/// What consecutive steps add up to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Summary {
     pub depth_min: u32,
@@ -20,7 +21,7 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    /// Of no steps.
+    /// The summary of no steps.
     pub const EMPTY: Self = Self {
         depth_min: u32::MAX,
         depth_max: 0,

@@ -63,10 +63,13 @@ impl Backpressure {
     /// Resumes runs that had to wait. To be called after each commit.
     pub fn wake(&self) {
         let mut wakes = self.wakes.lock().unwrap_or_else(PoisonError::into_inner);
+
         let is_little = self.waiting_bytes.load(Ordering::Relaxed) <= FEW_BYTES;
         let count = if is_little { wakes.len() } else { wakes.len().div_ceil(WOKEN_SHARE) };
+
         let woken: Vec<Wake> = wakes.drain(..count).collect();
         drop(wakes);
+
         woken.into_iter().for_each(|wake| wake());
     }
 }
