@@ -144,8 +144,8 @@ impl Execution {
         // What is left of an earlier lease, which was lost between the commit and the registration.
         self.abandon(id);
 
-        // After this, what this node wrote under an earlier lease is in the run's row, or never will
-        // be.
+        // After this, what this node wrote under an earlier lease is in the run's row, or never
+        // will be.
         self.store.settle();
 
         let row = match self.store.journal().run(id) {

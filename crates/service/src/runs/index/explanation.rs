@@ -29,7 +29,7 @@ pub struct ConstraintMeaning {
 /// What happened after a step.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct WhatFollowed {
-    /// In words.
+    /// What happened, in words.
     pub text: String,
     /// The number of the event of the trajectory's next step; null if there is none.
     #[schema(required)]

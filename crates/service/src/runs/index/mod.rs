@@ -83,8 +83,8 @@ impl StepIndexes {
         Self { store, cache: Arc::default() }
     }
 
-    /// Asks a run's index, after bringing it up to date as far as one question may. `answer` is told
-    /// whether there may be more events than are indexed.
+    /// Asks a run's index, after bringing it up to date as far as one question may. `answer` is
+    /// told whether there may be more events than are indexed.
     async fn ask<T: Send + 'static>(
         &self,
         id: &str,

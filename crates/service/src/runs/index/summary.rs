@@ -8,7 +8,7 @@ use super::step::Finding;
 pub(super) struct Summary {
     pub depth_min: u32,
     pub depth_max: u32,
-    /// At the last step.
+    /// Depth of the last step.
     pub depth_end: u32,
     pub retries: u32,
     pub backtracks: u32,

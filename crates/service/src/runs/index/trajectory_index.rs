@@ -25,8 +25,8 @@ pub(super) struct TrajectoryIndex {
     pub steps: Vec<Step>,
     /// What happened at steps that were not simply accepted, in the order of the steps.
     pub findings: Vec<Finding>,
-    /// Summaries of whole blocks of steps, without the block that holds the last step: what this step
-    /// popped is not known yet.
+    /// Summaries of whole blocks of steps, without the block that holds the last step: what this
+    /// step popped is not known yet.
     blocks: Vec<Summary>,
     /// How often each constraint was violated, by its bit.
     pub violations: Vec<u32>,
@@ -138,8 +138,8 @@ impl TrajectoryIndex {
 mod tests {
     use super::*;
 
-    /// A trajectory that climbs, with a rejection at every seventh step and at every 97th; the latter
-    /// pop three states.
+    /// A trajectory that climbs, with a rejection at every seventh step and at every 97th; the
+    /// latter pop three states.
     fn climbing(steps: usize) -> TrajectoryIndex {
         let mut index = TrajectoryIndex::default();
         let mut depth = 0;

@@ -49,7 +49,7 @@ pub struct Means {
 /// Both sides, over the runs in the journal.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Comparison {
-    /// By side and agents.
+    /// The figures of each side and its agents.
     pub arms: Vec<ArmFigures>,
     /// Whether all runs were counted; otherwise only the newest, usually 100,000.
     pub is_complete: bool,

@@ -49,8 +49,8 @@ pub fn apply(replay: &mut Replay, event: &[u8], progress: &mut Progress) -> Resu
     applied.map_err(|error| error.to_string())
 }
 
-/// Counts a run's durable events without replaying them: those that its snapshot covers, and as many
-/// of the others as one read takes.
+/// Counts a run's durable events without replaying them: those that its snapshot covers, and as
+/// many of the others as one read takes.
 ///
 /// # Errors
 /// When the journal cannot be read.
@@ -86,8 +86,8 @@ pub fn durable_counts(
     Ok(progress)
 }
 
-/// Restores a run from a snapshot; logs the reason and returns `None` where this version cannot read
-/// it.
+/// Restores a run from a snapshot; logs the reason and returns `None` where this version cannot
+/// read it.
 fn restore(
     id: &str,
     spec: &RunSpec,

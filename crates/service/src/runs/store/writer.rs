@@ -178,8 +178,8 @@ struct WriterThread {
     is_folded: bool,
 }
 
-/// Ends the process. Whether earlier pages reached the disk is unknown, so that a retry could report
-/// success falsely.
+/// Ends the process. Whether earlier pages reached the disk is unknown, so that a retry could
+/// report success falsely.
 fn exit_on_disk_failure(reason: &str) -> ! {
     tracing::error!(%reason, "the journal's disk failed: exiting; everything acknowledged is durable");
     eprintln!("error: the journal's disk failed: {reason}");
