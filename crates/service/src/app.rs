@@ -91,8 +91,8 @@ impl App {
     ) -> Self {
         let (agents, plan) = (AgentSets::new(agents), runtime_plan(&settings));
         let configured = Arc::clone(agents.configured());
-        // Runs of all configurations share the cells, as long as these stay the same.
 
+        // Runs of all configurations share the cells, as long as these stay the same.
         let runtime = match running.filter(|runtime| *runtime.plan() == plan) {
             Some(running) => {
                 running.replace_agents(configured);

@@ -96,9 +96,9 @@ fn file_in(model: Model, folders: &[PathBuf]) -> Result<PathBuf, CacheError> {
 fn cached(Model { name, bytes }: Model, folder: &Path) -> io::Result<PathBuf> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     check_private(folder)?;
+
     // The digest is a part of the name, so that versions of the program do not overwrite each
     // other.
-
     let digest = &format!("{:x}", Sha256::digest(bytes))[..16];
     let path = folder.join(format!("{name}-{digest}.gguf"));
 

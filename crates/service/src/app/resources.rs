@@ -48,8 +48,8 @@ pub fn engine_spec(
     let model = model_file(name, engine)?;
     // A file that cannot be read is refused when the engine starts.
     let trained = prime_engine::gguf::read(&model).ok().and_then(|header| header.context_length());
-    // The engine counts these in 16 bits.
 
+    // The engine counts these in 16 bits.
     let narrow = |value: u32| u16::try_from(value).unwrap_or(u16::MAX);
 
     let threads = if engine.threads == 0 {
@@ -108,9 +108,9 @@ pub fn resources(settings: &Settings, turns: Option<u32>) -> Result<Resources, A
 pub fn resources_of<'s>(
     all: impl IntoIterator<Item = &'s Settings>,
     turns: Option<u32>,
-    // The pools are passed along, so that all configurations share one view of each server.
 ) -> Result<Resources, AppError> {
     let mut running = Running::new();
+    // Passed along, so that all configurations share one view of each server.
     let mut pools = Pools::default();
     for settings in all {
         let resources = renewed(settings, &running, pools, turns)?;

@@ -85,8 +85,8 @@ async fn take_turn(
         }
         TurnInput::Judge(line) => line,
     };
-    // Each part is kept as soon as it is known: a failure later on does not lose it.
 
+    // Each part is kept as soon as it is known: a failure later on does not lose it.
     let line = &*turn.line.insert(line);
     turn.refusal = trajectory.machine.propose(line).err().map(|refusal| refusal.to_string());
     let verdict = &*turn.verdict.insert(agents.verifier().judge(trajectory, line).await?);

@@ -67,8 +67,8 @@ impl RunMeter {
             .constraints
             .iter()
             .filter_map(|constraint| metrics.constraints.get(constraint.name));
-        // Before the events: the run is open and queued from now on.
 
+        // Before the events: the run is open and queued from now on.
         metrics.runs_open.inc();
         metrics.runs_queued.inc();
         Self {

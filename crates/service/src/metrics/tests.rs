@@ -295,8 +295,8 @@ fn the_process_is_measured() {
     let metrics = fed();
     let memory = value(&families(&metrics), "process_resident_memory_bytes", &[]);
     assert!(memory > 1e6 && memory < 1e12, "{memory} bytes");
-    // Other tests of this process open files too, so that a difference says nothing; a floor does.
 
+    // Other tests of this process open files too, so that a difference says nothing; a floor does.
     let files: Vec<_> = (0..100).map(|_| fs::File::open("/dev/null").expect("there")).collect();
     assert!(open(&metrics) >= files.len() as f64);
 }

@@ -25,8 +25,8 @@ fn type_of(line: &str) -> Option<(&str, &str)> {
 
 /// Translates what this crate renders.
 pub fn from_openmetrics(openmetrics: &str) -> String {
-    let kinds: HashMap<_, _> = openmetrics.lines().filter_map(type_of).collect();
     // A family's HELP comes before its TYPE, so all types are read first.
+    let kinds: HashMap<_, _> = openmetrics.lines().filter_map(type_of).collect();
 
     let mut text = String::with_capacity(openmetrics.len());
     for line in openmetrics.lines() {

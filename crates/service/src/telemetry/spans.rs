@@ -138,7 +138,6 @@ impl Traced {
         }
 
         // A step begins where the last one of its trajectory was decided, or with the round.
-
         let began = open.decided.insert(id.trajectory, now).unwrap_or(open.round);
         let mut span = self
             .tracer
@@ -181,10 +180,10 @@ impl Traced {
     /// An agent could not do a turn. The reason may name what was asked for, and stays here.
     fn mishap(&self, name: &'static str, id: TurnId, role: Role, failure: Failure) {
         let now = self.now();
-        // An agent that fails at every turn must not fill the memory: a span keeps its events until
-        // the end.
         let mut open = self.open();
         open.mishaps += 1;
+        // An agent that fails at every turn must not fill the memory: a span keeps its events until
+        // the end.
         if open.mishaps > MISHAPS_MAX {
             return;
         }
@@ -200,9 +199,9 @@ impl Traced {
 
     fn vote(&self, round: u32, agreement: f64) {
         let now = self.now();
-        // The next round's steps begin after the vote.
 
         let mut open = self.open();
+        // The next round's steps begin after the vote.
         open.round = now;
         open.decided.clear();
 

@@ -115,9 +115,9 @@ impl Execution {
         cluster: Arc<dyn Cluster>,
     ) -> Result<(), RunError> {
         self.cluster.share(cluster, self.app().settings().server.queue_max);
+        // Weak, because the store holds the leases and would keep everything alive.
         drop(leases.execution.set(Arc::downgrade(self)));
 
-        // The thread keeps the process's state alive; `leases`, which the store holds, must not.
         let starts = leases.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
         let (execution, system) = (Arc::clone(self), actix::System::current());
         let follow = move || {

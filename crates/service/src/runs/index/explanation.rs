@@ -125,9 +125,9 @@ pub(super) fn why(
             false => format!("Accepted, although {}.", finding(step, broken)),
         };
     }
-    // The thresholds explain a decision only if they lead to it.
 
     let found = finding(step, broken);
+    // The thresholds explain a decision only if they lead to it.
     let limits =
         thresholds(spec).filter(|limits| limits.decide(step.score, retries) == step.decision);
     let coordinator = &spec.agents.coordinator;

@@ -85,7 +85,6 @@ impl StepIndexes {
             let of = index.trajectory(turn).ok_or_else(|| no_such_trajectory(turn))?;
 
             let mut fitting = of.findings.iter().filter(|finding| wanted.fits(index, finding));
-
             let found = if backwards {
                 fitting.rfind(|finding| position.is_none_or(|position| finding.position < position))
             } else {

@@ -113,8 +113,7 @@ fn mark_before(of: &TrajectoryIndex, at: usize) -> Option<&Mark> {
 
 /// Keeps the state in which a step was proposed, unless it is large.
 fn keep_mark(of: &mut TrajectoryIndex, position: usize, machine: &dyn Machine) {
-    // It is there already.
-
+    // A mark that is there already stays.
     let Err(at) = of.marks.binary_search_by_key(&position, |mark| mark.position) else { return };
     let state = machine.state();
     let bytes = state.to_string().len();
@@ -145,7 +144,6 @@ fn machine_before(
     let seqs: Vec<u64> = positions.iter().map(|position| of.steps[*position].seq).collect();
 
     let mut applied = 0;
-
     let mut passed = positions.into_iter();
     read_events(journal, id, &seqs, |seq, event| {
         let step = read_step(seq, event)?;
@@ -183,7 +181,6 @@ fn detail(
         line.extend_from_slice(event);
         Ok(())
     });
-
     match read {
         // Such an event does not exist; the journal is not damaged.
         Err(RunError::Journal(JournalError::Damaged(_))) if line.is_empty() => {
@@ -196,7 +193,6 @@ fn detail(
     // Then the steps' decisions do not say what was committed, so that no state can be computed.
     let is_by_vote = index.is_by_vote || spec.plan.strategy.is_synchronous();
     let turn: TurnId = step.id();
-
     let of = index
         .trajectories
         .get_mut(&(turn.round, turn.trajectory))

@@ -115,8 +115,8 @@ impl LiveRun {
         let counts = self.counts_of(&committed);
         counts.fill(&mut result, self.spec.plan.trajectories());
         let elapsed = counts.elapsed_ms;
-        let waiting_for = self.waiting_for.lock().unwrap_or_else(PoisonError::into_inner).clone();
 
+        let waiting_for = self.waiting_for.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let is_running = committed.progress.is_under_way && waiting_for.is_none();
 
         RunRecord {

@@ -63,8 +63,8 @@ pub fn durable_counts(
     struct Saved {
         progress: Progress,
     }
-    // Only the counts: the state may be large, and may be one that this version cannot read.
 
+    // Only the counts: the state may be large, and may be one that this version cannot read.
     let saved = journal.snapshot(id)?.filter(|saved| saved.seq <= last_seq);
     let saved = saved.and_then(|saved| {
         Some((saved.seq, serde_json::from_slice::<Saved>(&saved.body).ok()?.progress))
@@ -182,8 +182,8 @@ fn before_step(
     seq: u64,
 ) -> Result<BeforeStep, RunError> {
     let before = seq.checked_sub(1).ok_or(RunError::NoSuchStep(seq))?;
-    // The step itself, which says which turn it was.
 
+    // The step itself, which says which turn it was.
     let mut found = None;
     for (at, event) in journal.segments(id, before, 0)?.iter().flat_map(Segment::events) {
         if at == seq {

@@ -327,7 +327,6 @@ impl WriterThread {
         let until = Instant::now() + window;
 
         let mut urgency = self.take(first);
-
         for _ in 0..COMMANDS_MAX {
             let next = match urgency {
                 Urgency::Stop => return true,
