@@ -91,6 +91,8 @@ impl App {
     ) -> Self {
         let (agents, plan) = (AgentSets::new(agents), runtime_plan(&settings));
         let configured = Arc::clone(agents.configured());
+
+        // Runs of all configurations share the cells, as long as these stay the same.
         let runtime = match running.filter(|runtime| *runtime.plan() == plan) {
             Some(running) => {
                 running.replace_agents(configured);
@@ -98,6 +100,7 @@ impl App {
             }
             None => Arc::new(Runtime::start(&plan, configured)),
         };
+
         Self { config_hash: settings.hash(), settings, resources, agents, runtime }
     }
 
@@ -110,6 +113,7 @@ impl App {
             other.choose(compared.role, &compared.other);
             AgentSet::from_settings(&other.apply(settings), resources)?;
         }
+
         Ok(agents)
     }
 
@@ -127,14 +131,18 @@ impl App {
     /// # Errors
     /// As [`App::start`].
     pub fn with_settings(&self, settings: Settings) -> Result<Self, AppError> {
+        // The configured engines come last: where both exist, a name means the configured one.
         let mut running = self.agents.engines();
         running.extend(running_of(&self.settings, &self.resources));
+
         let mut resources =
             resources::renewed(&settings, &running, self.resources.pools.clone(), None)?;
         resources.programs.clone_from(&self.resources.programs);
+
         let agents = Self::configured_agents(&settings, &resources)?;
-        // Whoever reloads may have removed what killed a worker.
+        // The reload may have removed what killed a worker.
         running.values().for_each(|running| running.engine.restart());
+
         Ok(Self::assemble(settings, resources, agents, Some(&self.runtime)))
     }
 
@@ -240,12 +248,15 @@ impl App {
             };
             known.cloned()
         };
+        // What this process has anyway is told as well, so that it is known before a run asks for
+        // it.
         let own = self
             .resources
             .model_digests
             .iter()
             .map(|(name, digest)| engine_need(name, Some(digest)));
         let asked: Vec<_> = asked.iter().cloned().chain(own).collect();
+
         needs_met(&asked, &self.settings, &self.resources.environment, digest_of)
     }
 
@@ -266,7 +277,7 @@ impl App {
         recorded.chain(self.resources.engines.clone()).collect()
     }
 
-    /// Why a run of these agents could not go on at present, if one of their engines is out of
+    /// Why a run of these agents could not continue at present, if one of their engines is out of
     /// service.
     pub fn lost_engine(&self, agents: &RecordedAgents) -> Option<AppError> {
         let engines = self.engines();

@@ -15,7 +15,7 @@ struct Model {
     bytes: &'static [u8],
 }
 
-/// Those of `prime_settings::BUILT_IN_MODELS`.
+/// The models of `prime_settings::BUILT_IN_MODELS`, in that order.
 const MODELS: [Model; 14] = [
     Model { name: "prime-tiny", bytes: include_bytes!("../../../models/prime-tiny.gguf") },
     Model { name: "prime-automata", bytes: include_bytes!("../../../models/prime-automata.gguf") },
@@ -74,6 +74,7 @@ pub fn file(name: &str) -> Result<PathBuf, CacheError> {
 fn folders(variable: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
     let cache =
         variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")));
+
     let user = rustix::process::getuid().as_raw();
     let cache =
         cache.filter(|folder| folder.is_absolute()).map(|folder| folder.join("prime-agents"));
@@ -95,29 +96,36 @@ fn file_in(model: Model, folders: &[PathBuf]) -> Result<PathBuf, CacheError> {
 fn cached(Model { name, bytes }: Model, folder: &Path) -> io::Result<PathBuf> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     check_private(folder)?;
+
+    // The digest is a part of the name, so that versions of the program do not overwrite each
+    // other.
     let digest = &format!("{:x}", Sha256::digest(bytes))[..16];
     let path = folder.join(format!("{name}-{digest}.gguf"));
+
     if std::fs::read(&path).is_ok_and(|found| found == bytes) {
         return Ok(path);
     }
     // Other processes may be loading the file: it is replaced as a whole, never modified.
+    // The process's number keeps two processes from writing to the same file.
     let part = folder.join(format!("{name}-{digest}.{}.part", std::process::id()));
     let written = write(&part, bytes).and_then(|()| std::fs::rename(&part, &path));
     if written.is_err() {
         drop(std::fs::remove_file(&part));
     }
+
     written.map(|()| path)
 }
 
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // Left by a process with the same id that was killed.
+    // A process with the same id that was killed may have left one.
     drop(std::fs::remove_file(path));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }
 
-/// In a folder that others can write to, the file could be exchanged after it was verified.
+/// Checks that only this user can write to the folder. Otherwise the file could be exchanged after
+/// it was verified.
 fn check_private(folder: &Path) -> io::Result<()> {
     let metadata = std::fs::symlink_metadata(folder)?;
     if metadata.is_dir()
@@ -142,12 +150,15 @@ mod tests {
         let folder = home.path().join("a/b");
         let path = file_in(MODELS[0], std::slice::from_ref(&folder)).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), MODELS[0].bytes);
+
         assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         assert_eq!(std::fs::metadata(&folder).unwrap().mode() & 0o777, 0o700);
+
         let inode = std::fs::metadata(&path).unwrap().ino();
         assert_eq!(file_in(MODELS[0], std::slice::from_ref(&folder)).unwrap(), path);
         assert_eq!(std::fs::metadata(&path).unwrap().ino(), inode, "an intact file is kept");
         std::fs::write(&path, &MODELS[0].bytes[..100]).unwrap();
+
         assert_eq!(file_in(MODELS[0], std::slice::from_ref(&folder)).unwrap(), path);
         assert_eq!(std::fs::read(&path).unwrap(), MODELS[0].bytes);
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "no temporary files are left");
@@ -164,15 +175,18 @@ mod tests {
     fn a_folder_that_others_can_write_to_is_skipped() {
         let home = tempfile::tempdir().unwrap();
         let (open, private) = (home.path().join("open"), home.path().join("private"));
+
         std::fs::create_dir(&open).unwrap();
         std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o777)).unwrap();
         let link = home.path().join("link");
         std::os::unix::fs::symlink(&open, &link).unwrap();
+
         assert!(
             file_in(MODELS[0], &[open.clone(), link.clone(), private.clone()])
                 .unwrap()
                 .starts_with(&private)
         );
+
         let error = file_in(MODELS[0], &[open, link]).unwrap_err().to_string();
         assert!(
             error.contains("other users can write") && error.contains("XDG_CACHE_HOME"),

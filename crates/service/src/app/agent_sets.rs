@@ -16,6 +16,7 @@ use prime_settings::{Engine as EngineEntry, Settings};
 /// Most sets of each origin that are kept besides the configured one; the oldest goes.
 const SETS_MAX: usize = 16;
 
+/// The sets of agents of this process.
 pub struct AgentSets {
     configured: Arc<AgentSet>,
     others: Mutex<Others>,
@@ -31,15 +32,16 @@ pub struct AgentSets {
 
 type Started = BTreeMap<String, Result<RunningEngine, String>>;
 
-/// What a record gives.
+/// The agents of a record, or which of them is missing.
 type Built = Result<Arc<AgentSet>, AgentMissing>;
 
 #[derive(Default)]
+
 struct Others {
-    /// By the settings of this process, newest last.
+    /// Sets that requests chose from the settings of this process, newest last.
     chosen: Vec<Arc<AgentSet>>,
-    /// By the records of runs, newest last; a record that cannot be used is not tried again before
-    /// the next reload.
+    /// Sets built from the records of runs, newest last. A record that cannot be used is not tried
+    /// again before the next reload.
     recorded: Vec<(Arc<RecordedAgents>, Built)>,
 }
 
@@ -55,7 +57,7 @@ fn keep<T>(entries: &mut Vec<T>, entry: T) {
     entries.push(entry);
 }
 
-/// Whether two records are the same, which most often are one.
+/// Whether two records are the same. Most often they are one allocation.
 fn is_same(one: &Arc<RecordedAgents>, other: &Arc<RecordedAgents>) -> bool {
     Arc::ptr_eq(one, other) || one == other
 }
@@ -91,11 +93,13 @@ impl AgentSets {
         if names == *self.configured.names() {
             return Ok(Arc::clone(&self.configured));
         }
+
         if let Some(known) =
             locked(&self.others).chosen.iter().find(|agents| *agents.names() == names)
         {
             return Ok(Arc::clone(known));
         }
+        // Without the lock, because building may take long. Two requests may build the same set.
         let agents = Arc::new(AgentSet::from_settings(&settings, resources)?);
         keep(&mut locked(&self.others).chosen, Arc::clone(&agents));
         Ok(agents)
@@ -113,6 +117,7 @@ impl AgentSets {
         if let Some(same) = known.iter().find(|known| ***known == record) {
             return Some(Arc::clone(same));
         }
+
         let record = Arc::new(record);
         keep(&mut known, Arc::clone(&record));
         Some(record)
@@ -129,10 +134,12 @@ impl AgentSets {
         let is_it = |agents: &&Arc<AgentSet>| {
             self.record_for(agents, task, engines).is_some_and(|own| is_same(&own, record))
         };
+
         let others = locked(&self.others);
         if let Some(agents) = std::iter::once(&self.configured).chain(&others.chosen).find(is_it) {
             return Some(Ok(Arc::clone(agents)));
         }
+
         others
             .recorded
             .iter()
@@ -151,10 +158,12 @@ impl AgentSets {
         present: &Settings,
         resources: &Resources,
     ) -> Result<Arc<AgentSet>, AgentMissing> {
+        // One at a time: two runs of one record must not both load its model.
         let _building = locked(&self.building);
         if let Some(known) = self.known(record, task, &present.engines) {
             return known;
         }
+
         let built = self.build(record, present, resources).map(Arc::new);
         keep(&mut locked(&self.others).recorded, (Arc::clone(record), built.clone()));
         built
@@ -171,12 +180,14 @@ impl AgentSets {
         resources: &Resources,
     ) -> Result<AgentSet, AgentMissing> {
         let settings = record.restore(present, &resources.environment)?;
+
         let mut resources = resources.clone();
         for name in settings.engines_needed() {
             let (engine, digest) = engine_of(&name, record, &settings, &resources, &self.started)?;
             resources.model_digests.extend(digest.map(|digest| (name.clone(), digest)));
             resources.engines.insert(name, engine);
         }
+
         let agents = AgentSet::from_settings(&settings, &resources);
         Ok(agents
             .map_err(|error| AgentMissing::Unusable(error.to_string()))?
@@ -189,6 +200,7 @@ impl AgentSets {
         if let Some(known) = locked(&self.digests).get(name) {
             return known.clone();
         }
+        // Without the lock: a large model takes seconds to read.
         let digest = model_file(name, entry).ok().and_then(|model| file_digest(&model).ok());
         locked(&self.digests).insert(name.to_owned(), digest.clone());
         digest
@@ -215,6 +227,7 @@ fn engine_of(
 ) -> Result<(Engine, Option<String>), AgentMissing> {
     let wanted = record.engines.get(name).and_then(Option::as_ref);
     let is_wanted = |digest: Option<&String>| wanted.is_none() || digest == wanted;
+    // The engine that the configuration has started.
     if let Some(engine) = resources.engines.get(name) {
         let digest = resources.model_digests.get(name);
         if !is_wanted(digest) {
@@ -222,26 +235,31 @@ fn engine_of(
         }
         return Ok((engine.clone(), digest.cloned()));
     }
+
+    // One that an earlier record started, or failed to start.
     let known = locked(started).get(name).cloned();
     let engine = if let Some(known) = known {
         known
     } else {
         let entry =
             settings.engines.get(name).expect("invariant: restored settings name existing engines");
+
         let unusable = |reason: String| record.engine_missing(name, reason);
-        // A model of which it is the wrong one is not loaded.
+        // Checked before it is loaded: a wrong model would cost its memory for nothing.
         let model = model_file(name, entry).map_err(|error| unusable(error.to_string()))?;
         let digest = file_digest(&model)
             .map_err(|error| unusable(format!("{}: {error}", model.display())))?;
         if !is_wanted(Some(&digest)) {
             return Err(record.other_model(name, Some(&digest)));
         }
+
         tracing::info!(engine = name, "starting an engine for a run that was accepted with it");
         let engine =
             start_engine_of(name, entry, Some(digest), None).map_err(|error| error.to_string());
         locked(started).insert(name.to_owned(), engine.clone());
         engine
     };
+
     match engine {
         Ok(running) if is_wanted(running.digest.as_ref()) => Ok((running.engine, running.digest)),
         Ok(running) => Err(record.other_model(name, running.digest.as_deref())),

@@ -24,6 +24,7 @@ pub fn check_learnt(settings: &Settings, task: &Spec) -> Result<(), NotLearnt> {
     if may_know(settings, task) {
         return Ok(());
     }
+
     let known = tasks::all().map(|task| task.spec()).filter(|other| may_know(settings, other));
     Err(NotLearnt { task: task.slug, known: known.map(|task| task.slug).collect() })
 }
@@ -32,6 +33,7 @@ fn may_know(settings: &Settings, task: &Spec) -> bool {
     let mut may_know = false;
     settings.walk_configured::<ExecutorAgent>(&mut |_, agent| {
         let engines = agent.engines();
+
         let has_learnt = |name: &String| {
             settings.engines.get(name).and_then(|engine| engine.has_learnt(task.slug))
         };
@@ -39,6 +41,7 @@ fn may_know(settings: &Settings, task: &Spec) -> bool {
             // An escalation knows what its parts know.
             agent.members().is_empty()
         } else {
+            // A model whose tasks are not known may know this one.
             engines.iter().any(|name| has_learnt(name) != Some(false))
         };
     });
@@ -77,16 +80,19 @@ mod tests {
     fn only_models_whose_tasks_are_known_are_refused_others() {
         assert_eq!(check("llama", "n-queens", |_| ()), Ok(()));
         assert_eq!(check("llama", "turing-machine", |_| ()), Ok(()), "the second engine knows it");
+
         let error = check("llama", "turing-machine", tiny_alone).unwrap_err();
         assert!(error.to_string().contains("`turing-machine`; they know "), "{error}");
         assert_eq!(
             error.known,
             ["bubble-sort", "tower-of-hanoi", "n-queens", "dfa-simulation", "long-division"]
         );
+
         let other_model = |settings: &mut Settings| {
             tiny_alone(settings);
             settings.engines.get_mut("tiny").unwrap().model = "other.gguf".into();
         };
+
         assert_eq!(check("llama", "turing-machine", other_model), Ok(()));
         assert_eq!(check("reference", "turing-machine", tiny_alone), Ok(()));
     }
@@ -101,6 +107,7 @@ mod tests {
                 engine.tasks = vec![entry.to_owned()];
             }
         };
+
         assert_eq!(check("llama", "unification", stated("unification")), Ok(()));
         assert_eq!(check("llama", "unification", stated("logic")), Ok(()));
         assert!(check("llama", "unification", stated("graph-traversal")).is_err());
@@ -112,6 +119,7 @@ mod tests {
             check("escalation", "turing-machine", tiny_alone).is_err(),
             "both parts are built-in models"
         );
+
         let large = |settings: &mut Settings| {
             tiny_alone(settings);
             "reference".clone_into(&mut settings.agents.executor.escalation.large);

@@ -22,6 +22,7 @@ fn strategy(run: &prime_settings::Run, steps_max: u64) -> Strategy {
         }
         StrategyName::Ahead => {
             let ahead = &run.ahead;
+            // A configured `k` is taken as it is; 0 asks for the least that is reliable enough.
             let least = || least_k(ahead.step_accuracy, ahead.reliability, steps_max);
             Strategy::Ahead(Ahead {
                 k: if ahead.k > 0 {

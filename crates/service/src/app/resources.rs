@@ -35,8 +35,8 @@ pub(super) fn model_file(name: &str, engine: &prime_settings::Engine) -> Result<
     }
 }
 
-/// The spec of a configured engine, for at most so many `turns` under way at once; `None`: as many
-/// as it takes.
+/// The spec of a configured engine, for at most `turns` turns at once; `None` stands for as many as
+/// it takes.
 ///
 /// # Errors
 /// The model's file does not exist, or the built-in model cannot be written to the cache.
@@ -48,13 +48,17 @@ pub fn engine_spec(
     let model = model_file(name, engine)?;
     // A file that cannot be read is refused when the engine starts.
     let trained = prime_engine::gguf::read(&model).ok().and_then(|header| header.context_length());
+
+    // The engine counts these in 16 bits.
     let narrow = |value: u32| u16::try_from(value).unwrap_or(u16::MAX);
+
     let threads = if engine.threads == 0 {
         // One core is left to the actors; a small model gains nothing from many threads.
         u32::try_from(cores().saturating_sub(1).clamp(1, 8)).unwrap_or(1)
     } else {
         engine.threads
     };
+
     let kv = engine.kv_pool(turns.unwrap_or(u32::MAX), trained.unwrap_or(u64::MAX));
     let part = engine.split_tokens();
     if let Some(trained) = trained.filter(|trained| kv == KvPool::Split && part < *trained) {
@@ -64,6 +68,7 @@ pub fn engine_spec(
              turns are cut off; set kv_cache = \"auto\", raise context_tokens or lower sequences_max"
         );
     }
+
     Ok(EngineSpec {
         name: name.to_owned(),
         model,
@@ -86,8 +91,8 @@ pub fn engine_spec(
     })
 }
 
-/// The resources of the configured agents: starts the engines that they need, for at most so many
-/// `turns` at once.
+/// The resources of the configured agents: starts the engines that they need, for at most `turns`
+/// turns at once.
 ///
 /// # Errors
 /// When an engine cannot start.
@@ -105,12 +110,14 @@ pub fn resources_of<'s>(
     turns: Option<u32>,
 ) -> Result<Resources, AppError> {
     let mut running = Running::new();
+    // Passed along, so that all configurations share one view of each server.
     let mut pools = Pools::default();
     for settings in all {
         let resources = renewed(settings, &running, pools, turns)?;
         running.extend(running_of(settings, &resources));
         pools = resources.pools;
     }
+
     Ok(new(running, pools))
 }
 
@@ -147,6 +154,7 @@ pub(super) fn start_engine(
     turns: Option<u32>,
 ) -> Result<RunningEngine, AppError> {
     let model = model_file(name, entry)?;
+    // In parallel, because each reads the whole file.
     std::thread::scope(|scope| {
         let digest = scope.spawn(move || file_digest(&model).ok());
         let mut running = start_engine_of(name, entry, None, turns)?;
@@ -178,6 +186,7 @@ pub(super) fn renewed(
     turns: Option<u32>,
 ) -> Result<Resources, AppError> {
     let mut engines = Running::new();
+
     for name in settings.engines_needed() {
         let entry = settings
             .engines
@@ -189,17 +198,20 @@ pub(super) fn renewed(
         };
         engines.insert(name, engine);
     }
+
     Ok(new(engines, pools))
 }
 
 /// Resources with these engines and pools, and the environment of the process.
 pub(super) fn new(running: Running, pools: Pools) -> Resources {
     let programs = Programs::default();
+
     let (mut engines, mut model_digests) = (BTreeMap::new(), BTreeMap::new());
     for (name, RunningEngine { engine, digest, .. }) in running {
         model_digests.extend(digest.map(|digest| (name.clone(), digest)));
         engines.insert(name, engine);
     }
+
     Resources {
         engines,
         model_digests,

@@ -25,9 +25,11 @@ pub fn assign(
     if split.other.is_empty() || agents.agent(split.role).is_some() {
         return None;
     }
+
     let drawn =
         json!([split.role, split.other, seed, problem.spec().slug, instance, problem.input()]);
     let arm = if fraction(&drawn.to_string()) < split.share { Arm::B } else { Arm::A };
+
     if arm == Arm::B {
         agents.choose(split.role, &split.other);
     }
@@ -39,6 +41,7 @@ pub fn assign(
 fn fraction(text: &str) -> f64 {
     let digest = Sha256::digest(text.as_bytes());
     let bits = digest.iter().take(8).fold(0_u64, |all, byte| all << 8 | u64::from(*byte));
+    // A float has 53 bits of precision: more would round up to 1.
     (bits >> 11) as f64 / (1_u64 << 53) as f64
 }
 
@@ -72,6 +75,7 @@ mod tests {
             let others: Vec<u64> = (0..500)
                 .filter(|seed| side(&split(share), &none, *seed).0 == Some(Arm::B))
                 .collect();
+
             let expected = share * 500.0;
             assert!(
                 (others.len() as f64 - expected).abs() < 50.0,
@@ -79,12 +83,14 @@ mod tests {
                 others.len()
             );
             assert!(others.len() >= before);
+
             for seed in others.iter().take(5) {
                 let (again, agents) = side(&split(1.0_f64.min(share + 0.1)), &none, *seed);
                 assert_eq!((again, agents.agent(Role::Verifier)), (Some(Arm::B), Some("strict")));
             }
             before = others.len();
         }
+
         assert_eq!(side(&split(0.0), &none, 1), (Some(Arm::A), Overrides::default()));
     }
 
@@ -95,6 +101,7 @@ mod tests {
         assert_eq!(side(&split(1.0), &agents, 1).0, Some(Arm::B), "another role");
         agents.choose(Role::Verifier, "rules");
         assert_eq!(side(&split(1.0), &agents, 1), (None, agents.clone()));
+
         let off = Split { other: String::new(), ..split(1.0) };
         assert_eq!(side(&off, &Overrides::default(), 1), (None, Overrides::default()));
     }

@@ -77,6 +77,7 @@ async fn take_turn(
         TurnInput::Propose(sampling) => {
             let proposal = agents.executor().propose(trajectory, sampling).await?;
             let proposal = turn.proposal.insert(proposal);
+            // There is no line to judge.
             if proposal.is_exhausted {
                 return Ok(());
             }
@@ -84,6 +85,8 @@ async fn take_turn(
         }
         TurnInput::Judge(line) => line,
     };
+
+    // Each part is kept as soon as it is known: a failure later on does not lose it.
     let line = &*turn.line.insert(line);
     turn.refusal = trajectory.machine.propose(line).err().map(|refusal| refusal.to_string());
     let verdict = &*turn.verdict.insert(agents.verifier().judge(trajectory, line).await?);

@@ -90,6 +90,7 @@ impl Collector for Cluster {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), Error> {
         let status = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(status) = status else { return Ok(()) };
+
         for (name, help, unit, value) in of_all() {
             let Some(value) = value(&status) else { continue };
             let gauge = ConstGauge::new(value);
@@ -100,12 +101,14 @@ impl Collector for Cluster {
                 MetricType::Gauge,
             )?)?;
         }
+
         for (name, help, unit, value) in of_nodes() {
             let known: Vec<_> =
                 status.nodes.iter().filter_map(|node| Some((node, value(node)?))).collect();
             if known.is_empty() {
                 continue;
             }
+
             let mut family =
                 encoder.encode_descriptor(name, help, unit.as_ref(), MetricType::Gauge)?;
             for (node, value) in known {
@@ -113,7 +116,8 @@ impl Collector for Cluster {
                 ConstGauge::new(value).encode(family.encode_family(&labels)?)?;
             }
         }
-        // The only one that differs from node to node.
+
+        // The only gauge that differs from node to node.
         if let Some(this) = status.nodes.into_iter().find(|node| node.is_this) {
             let help =
                 "The node that shows these metrics; all that are not over the cluster are its own.";
@@ -122,6 +126,7 @@ impl Collector for Cluster {
             let labels = NodeInfo { node: this.name, id: this.id, version: this.version };
             ConstGauge::new(1.0).encode(family.encode_family(&labels)?)?;
         }
+
         Ok(())
     }
 }

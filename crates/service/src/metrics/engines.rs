@@ -72,9 +72,11 @@ impl Engines {
             "Turns that are being computed",
             self.sequences.clone(),
         );
+
         for ((name, help, _), counter) in COUNTERS.iter().zip(&self.counters) {
             of.register(*name, *help, counter.clone());
         }
+
         let help = "99th percentile of the time of a decode; 0 until enough were seen";
         of.register_with_unit(
             "prime_engine_decode_p99",
@@ -82,6 +84,7 @@ impl Engines {
             Unit::Seconds,
             self.decode_p99.clone(),
         );
+
         let help = "Memory that the engine's worker holds; 0 without a worker of its own";
         of.register_with_unit(
             "prime_engine_resident_memory",
@@ -93,16 +96,20 @@ impl Engines {
 
     pub(super) fn tell(&self, status: &EngineStatus) {
         let engine = Engine { engine: status.name.clone() };
+
         self.up.get_or_create(&engine).set(i64::from(status.ready || status.idle));
         self.in_flight.get_or_create(&engine).set(level(status.in_flight as u64));
         self.sequences.get_or_create(&engine).set(i64::from(status.counts.live));
-        // The engine itself counts.
+
+        // The engine itself counts: its totals replace ours.
         let store = |counter: &Counter, value: u64| counter.inner().store(value, Ordering::Relaxed);
         store(&self.restarts.get_or_create(&engine), u64::from(status.restarts));
         for ((.., number), counter) in COUNTERS.iter().zip(&self.counters) {
             store(&counter.get_or_create(&engine), number(&status.counts));
         }
+
         self.decode_p99.get_or_create(&engine).set(f64::from(status.counts.decode_p99_us) / 1e6);
+        // The worker is another process, whose memory the operating system knows.
         let memory = status.worker_pid.and_then(|pid| resident_bytes(&pid.to_string()));
         self.memory.get_or_create(&engine).set(level(memory.unwrap_or(0)));
     }

@@ -29,6 +29,7 @@ fn labels(text: &str) -> (Labels, &str) {
             is_name(name) && labels.iter().all(|(other, _)| other != name),
             "label {name:?} in {text:?}"
         );
+
         let mut value = String::new();
         let mut chars = after.char_indices();
         let end = loop {
@@ -42,6 +43,7 @@ fn labels(text: &str) -> (Labels, &str) {
                 (_, c) => value.push(c),
             }
         };
+
         labels.push((name.to_owned(), value));
         rest = &after[end + 1..];
         match rest.strip_prefix(',') {
@@ -80,9 +82,12 @@ pub fn read(text: &str) -> BTreeMap<String, Family> {
                 );
                 name.clone_into(&mut current);
             }
+
             assert_eq!(name, current, "the lines of a family stand together");
+
             let family = families.get_mut(name).expect("HELP comes first");
             assert!(family.samples.is_empty(), "what describes {name} comes before its samples");
+
             match what {
                 "HELP" => value.clone_into(&mut family.help),
                 "TYPE" => value.clone_into(&mut family.kind),
@@ -91,13 +96,16 @@ pub fn read(text: &str) -> BTreeMap<String, Family> {
             }
             continue;
         }
+
         let family = families.get_mut(&current).expect("a description comes first");
+
         let end = line.find(['{', ' ']).expect("a value");
         let (name, rest) = line.split_at(end);
         let suffix = name.strip_prefix(&current).expect("a sample of the family above it");
         assert!(suffixes(&family.kind).contains(&suffix), "{name} in a {}", family.kind);
         let (labels, value) = labels(rest);
         let value: f64 = value.strip_prefix(' ').expect("one blank").parse().expect("a number");
+
         assert!(
             family.samples.iter().all(|(other, with, _)| (other.as_str(), with) != (name, &labels)),
             "{line:?} twice"

@@ -68,12 +68,15 @@ fn rows() -> [Row; 5] {
 impl Collector for Gpus {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), Error> {
         let gpus = self.0.read();
+
         for (name, help, unit, value) in rows() {
             let known: Vec<(&GpuReading, f64)> =
                 gpus.iter().filter_map(|gpu| Some((gpu, value(gpu)?))).collect();
+            // A family without samples would still be described.
             if known.is_empty() {
                 continue;
             }
+
             let mut family =
                 encoder.encode_descriptor(name, help, unit.as_ref(), MetricType::Gauge)?;
             for (gpu, value) in known {

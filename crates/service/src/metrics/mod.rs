@@ -1,5 +1,5 @@
 //! Metrics of the process in the OpenMetrics text format, or Prometheus' own. No globals:
-//! [`Metrics`] is passed to whoever counts. Counting costs a few atomic additions; the text is
+//! [`Metrics`] is passed to all that count. Counting costs a few atomic additions; the text is
 //! rendered on request.
 
 mod cluster;
@@ -61,6 +61,7 @@ const COMMIT_SECONDS: [f64; 12] =
 const COMMIT_EVENTS: [f64; 12] =
     [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 4096.0];
 
+/// What the process counts.
 pub struct Metrics {
     registry: Registry,
     /// The names of the benchmark's constraints, the only ones that become labels.
@@ -132,6 +133,7 @@ impl Metrics {
             journal_writable: Gauge::default(),
             cluster: Cluster::default(),
         };
+
         metrics.initialise_series();
         metrics.registered(started)
     }
@@ -163,14 +165,16 @@ impl Metrics {
         drop(self.violations.get_or_create(&Broken { constraint: OTHER }));
     }
 
-    /// Rendering adds the suffixes: `_total` for counters, and the units.
+    /// Registers all metrics. Rendering adds the suffixes: `_total` for counters, and the units.
     fn registered(mut self, started: jiff::Timestamp) -> Self {
         let of = &mut self.registry;
+
         of.register(
             "prime_build",
             "What was built",
             Info::new(Version { version: env!("CARGO_PKG_VERSION") }),
         );
+
         of.register("prime_runs", "Runs that ended, by status", self.runs.clone());
         of.register(
             "prime_runs_open",
@@ -231,6 +235,7 @@ impl Metrics {
             self.http_seconds.clone(),
         );
         self.engines.register(of);
+
         let help = "Time of a commit to the journal";
         of.register_with_unit(
             "prime_journal_commit_duration",
@@ -254,6 +259,7 @@ impl Metrics {
             "Whether the last write succeeded",
             self.journal_writable.clone(),
         );
+
         of.register_collector(Box::new(self.cluster.clone()));
         of.register_collector(Box::new(Process::started_at(started)));
         self
@@ -300,19 +306,19 @@ impl Metrics {
         RunMeter::new(self, spec)
     }
 
-    /// A run that another process accepted was resumed.
+    /// Counts a run that another process accepted and this one resumed.
     pub fn resumed(&self) {
         self.resumed.inc();
     }
 
-    /// A request was refused for a reason other than its content: a full queue, a rate limit, a
-    /// journal that cannot be written. The reason is an error code.
+    /// Counts a request that was refused for another reason than its content: a full queue, a rate
+    /// limit, a journal that cannot be written. The reason is an error code.
     pub fn refused(&self, reason: &'static str) {
         self.refused.get_or_create(&Reason { reason }).inc();
     }
 
-    /// A request was answered; of a stream, its head. `route` is a pattern, or one word for all
-    /// unknown paths, because client input must not become a label.
+    /// Counts an answered request; a stream counts once its head was sent. `route` is a pattern, or
+    /// one word for all unknown paths, because client input must not become a label.
     pub fn http(&self, route: &'static str, status: u16, seconds: f64) {
         self.http_requests.get_or_create(&Answered { route, status }).inc();
         self.http_seconds.get_or_create(&Route { route }).observe(seconds);
@@ -323,20 +329,20 @@ impl Metrics {
         self.engines.tell(status);
     }
 
-    /// The agents that block their thread; set it before [`Self::render`].
+    /// Sets the number of agents that block their thread. Call it before [`Self::render`].
     pub fn hangs(&self, hangs: Hangs) {
         self.agents_hung.set(level(hangs.now));
         self.agent_hangs.inner().store(hangs.total, Ordering::Relaxed);
     }
 
-    /// The journal committed `events` in this time.
+    /// Counts a commit of the journal: its events and its duration.
     pub fn journal_commit(&self, events: usize, seconds: f64) {
         self.commit_events.observe(events as f64);
         self.commit_seconds.observe(seconds);
     }
 
-    /// Bytes of the journal's content, if they are known, and whether its last write (a commit or a
-    /// probe) succeeded.
+    /// Sets the bytes of the journal's content, if they are known, and whether its last write (a
+    /// commit or a probe) succeeded.
     pub fn journal_state(&self, bytes: Option<u64>, is_writable: bool) {
         if let Some(bytes) = bytes {
             self.journal_bytes.set(level(bytes));
@@ -344,7 +350,7 @@ impl Metrics {
         self.journal_writable.set(i64::from(is_writable));
     }
 
-    /// The nodes that share the journal; `None` if there are none, or if they are not known at
+    /// Sets the nodes that share the journal; `None` if there are none, or if they are not known at
     /// present.
     pub fn cluster(&self, status: Option<ClusterStatus>) {
         self.cluster.tell(status);

@@ -23,6 +23,7 @@ impl Process {
 /// is no such process.
 pub(super) fn resident_bytes(process: &str) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     // The kernel's kB are 1024 bytes.
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
@@ -32,7 +33,7 @@ pub(super) fn resident_bytes(process: &str) -> Option<u64> {
 /// Open file descriptors; `None` without `/proc`.
 fn open_fds() -> Option<u64> {
     let entries = fs::read_dir("/proc/self/fd").ok()?.count();
-    // Without that of the listing itself.
+    // The listing has a descriptor of its own.
     Some(entries.saturating_sub(1) as u64)
 }
 
@@ -43,12 +44,14 @@ impl Collector for Process {
             gauge.encode(encoder.encode_descriptor(name, help, unit, gauge.metric_type())?)
         };
         let started = self.started.as_microsecond() as f64 / 1e6;
+
         gauge(
             "process_start_time",
             "When the process started, since 1970.",
             Some(&Unit::Seconds),
             started,
         )?;
+
         if let Some(bytes) = resident_bytes("self") {
             gauge(
                 "process_resident_memory",
@@ -57,9 +60,11 @@ impl Collector for Process {
                 bytes as f64,
             )?;
         }
+
         if let Some(count) = open_fds() {
             gauge("process_open_fds", "Open file descriptors.", None, count as f64)?;
         }
+
         Ok(())
     }
 }

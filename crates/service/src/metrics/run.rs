@@ -16,12 +16,13 @@ use prime_protocol::{Decision, Ending, Outcome, Role};
 use prime_runtime::{Event, Observer};
 
 pub const STATUSES: [&str; 4] = ["verified", "unverified", "failed", "cancelled"];
-/// In the order of [`Decision`].
+/// The names of decisions, in the order of [`Decision`].
 pub const DECISIONS: [&str; 3] = ["proceed", "retry", "backtrack"];
 pub const TOKENS: [&str; 2] = ["prompt", "completion"];
 pub const SPECULATED: [&str; 2] = ["used", "wasted"];
 
 fn status(outcome: &Outcome) -> usize {
+    // Indexes of `STATUSES`.
     match &outcome.ending {
         Ending::AgentFailed(_) => 2,
         Ending::Cancelled => 3,
@@ -61,10 +62,13 @@ pub struct RunMeter {
 impl RunMeter {
     pub(super) fn new(metrics: &Metrics, spec: &Spec) -> Self {
         let broken = |constraint| metrics.violations.get_or_create_owned(&Broken { constraint });
+
         let known = spec
             .constraints
             .iter()
             .filter_map(|constraint| metrics.constraints.get(constraint.name));
+
+        // Before the events: the run is open and queued from now on.
         metrics.runs_open.inc();
         metrics.runs_queued.inc();
         Self {
@@ -138,11 +142,13 @@ impl Observer for RunMeter {
         match event {
             Event::Step { verdict, decision, usage, speculations, .. } => {
                 self.settle_vote(false);
+
                 let decision = match decision {
                     Decision::Proceed => 0,
                     Decision::Retry => 1,
                     Decision::Backtrack => 2,
                 };
+
                 self.decisions[decision].inc();
                 self.tokens[0].inc_by(usage.prompt);
                 self.tokens[1].inc_by(usage.completion);

@@ -1,4 +1,4 @@
-//! The text: its form, its names, and that a feed reaches its metric.
+//! Tests of the text: its form, its names, and that what is fed reaches its metric.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -40,6 +40,7 @@ impl GpuSource for TwoGpus {
 }
 
 /// An engine with a name that has to be escaped.
+
 fn engine_status() -> EngineStatus {
     let counts = EngineCounts {
         decodes: 3,
@@ -50,6 +51,7 @@ fn engine_status() -> EngineStatus {
         decode_p99_us: 2500,
         ..EngineCounts::default()
     };
+
     let name = "a \"b\"\\c\nd".to_owned();
     EngineStatus { name, ready: true, restarts: 2, in_flight: 7, counts, ..EngineStatus::default() }
 }
@@ -77,6 +79,7 @@ fn two_nodes() -> ClusterStatus {
         lag_ms: None,
         ..first.clone()
     };
+
     ClusterStatus {
         nodes: vec![first, second],
         open_runs: 6,
@@ -86,7 +89,7 @@ fn two_nodes() -> ClusterStatus {
     }
 }
 
-/// Metrics of which each has a row.
+/// Metrics in which every family has a sample.
 fn fed() -> Metrics {
     let metrics = Metrics::new("2026-02-03T04:05:06.5Z".parse().expect("a time"))
         .with_gpus(Box::new(TwoGpus));
@@ -110,10 +113,12 @@ fn families(metrics: &Metrics) -> BTreeMap<String, Family> {
 type With<'a> = &'a [(&'a str, &'a str)];
 
 /// The value of the one sample of this name with exactly these labels.
+
 fn value(families: &BTreeMap<String, Family>, name: &str, labels: With) -> f64 {
     let has = |found: &[(String, String)]| {
         found.iter().map(|(name, value)| (name.as_str(), value.as_str())).eq(labels.iter().copied())
     };
+
     let mut samples = families.values().flat_map(|family| &family.samples);
     let found = samples.find(|(other, found, _)| other == name && has(found));
     found.unwrap_or_else(|| panic!("{name} {labels:?} is missing in {families:#?}")).2
@@ -141,7 +146,7 @@ fn buckets_of_histograms_rise_to_their_count() {
     let families = families(&fed());
     let mut looked_at = 0;
     for (name, family) in families.iter().filter(|(_, family)| family.kind == "histogram") {
-        // Of one series: all labels but `le`.
+        // A series is identified by all its labels but `le`.
         let mut series: BTreeMap<_, Vec<(f64, f64)>> = BTreeMap::new();
         for (_, labels, count) in
             family.samples.iter().filter(|(sample, ..)| sample.ends_with("_bucket"))
@@ -150,6 +155,7 @@ fn buckets_of_histograms_rise_to_their_count() {
                 labels.iter().partition(|(label, _)| label == "le");
             series.entry(others).or_default().push((le[0].1.parse().expect("a bound"), *count));
         }
+
         for (labels, buckets) in series {
             assert!(buckets.is_sorted(), "{name}: {buckets:?}");
             let (bound, last) = buckets[buckets.len() - 1];
@@ -191,13 +197,16 @@ fn what_is_fed_is_shown() {
         ("prime_journal_writable", &[], 1.0),
         ("process_start_time_seconds", &[], 1_770_091_506.5),
     ];
+
     for (name, labels, expected) in rows {
         let found = value(&families, name, labels);
         assert!((found - expected).abs() < 1e-9, "{name} is {found}, not {expected}");
     }
+
     metrics.engine(&EngineStatus { ready: false, restarts: 3, in_flight: 0, ..engine_status() });
     metrics.journal_state(None, false);
     let families = read(&metrics.render());
+
     let again = ["prime_engine_up", "prime_engine_restarts_total", "prime_engine_in_flight"];
     assert_eq!(again.map(|name| value(&families, name, &engine)), [0.0, 3.0, 0.0]);
     assert_eq!(value(&families, "prime_journal_writable", &[]), 0.0);
@@ -207,6 +216,7 @@ fn what_is_fed_is_shown() {
 #[test]
 fn gpus_have_a_row_each_for_what_they_tell() {
     let with_two = families(&fed());
+
     let (first, second) = ([("gpu", "0"), ("uuid", "GPU-1")], [("gpu", "1"), ("uuid", "GPU-2")]);
     let rows: [(&str, With, f64); 6] = [
         ("prime_gpu_memory_used_bytes", &first, 17_179_869_184.0),
@@ -216,9 +226,11 @@ fn gpus_have_a_row_each_for_what_they_tell() {
         ("prime_gpu_temperature_celsius", &first, 41.0),
         ("prime_gpu_power_watts", &first, 699.5),
     ];
+
     for (name, labels, expected) in rows {
         assert_eq!(value(&with_two, name, labels), expected, "{name}");
     }
+
     assert_eq!(
         with_two["prime_gpu_power_watts"].samples.len(),
         1,
@@ -232,6 +244,7 @@ fn gpus_have_a_row_each_for_what_they_tell() {
             Vec::new()
         }
     }
+
     let without = families(&Metrics::new(jiff::Timestamp::UNIX_EPOCH).with_gpus(Box::new(NoGpu)));
     assert!(without.keys().all(|name| !name.contains("gpu")), "{without:#?}");
 }
@@ -241,6 +254,7 @@ fn the_nodes_of_a_shared_journal_have_a_row_each() {
     let metrics = fed();
     let of_two = families(&metrics);
     let (first, second) = ([("node", "box:1"), ("id", "7")], [("node", "box:1"), ("id", "9")]);
+
     let rows: [(&str, With, f64); 12] = [
         ("prime_cluster_nodes", &[], 2.0),
         ("prime_cluster_open_runs", &[], 6.0),
@@ -255,14 +269,17 @@ fn the_nodes_of_a_shared_journal_have_a_row_each() {
         ("prime_cluster_heartbeat_lag_seconds", &first, 0.75),
         ("prime_node_info", &[("node", "box:1"), ("id", "7"), ("version", "0.2.0")], 1.0),
     ];
+
     for (name, labels, expected) in rows {
         assert_eq!(value(&of_two, name, labels), expected, "{name} {labels:?}");
     }
+
     assert_eq!(
         of_two["prime_cluster_heartbeat_lag_seconds"].samples.len(),
         1,
         "what is not told is not shown as 0"
     );
+
     metrics.cluster(None);
     let without = families(&metrics);
     assert!(
@@ -278,6 +295,7 @@ fn the_process_is_measured() {
     let metrics = fed();
     let memory = value(&families(&metrics), "process_resident_memory_bytes", &[]);
     assert!(memory > 1e6 && memory < 1e12, "{memory} bytes");
+
     // Other tests of this process open files too, so that a difference says nothing; a floor does.
     let files: Vec<_> = (0..100).map(|_| fs::File::open("/dev/null").expect("there")).collect();
     assert!(open(&metrics) >= files.len() as f64);
@@ -287,14 +305,17 @@ fn the_process_is_measured() {
 fn a_run_waits_until_it_begins_and_is_open_until_its_meter_is_gone() {
     let metrics = fed();
     let spec = tasks::find("n-queens").expect("listed").spec();
+
     let open_and_queued = || {
         ["prime_runs_open", "prime_runs_queued"].map(|name| value(&families(&metrics), name, &[]))
     };
     assert_eq!(open_and_queued(), [0.0, 0.0]);
+
     let meters = [metrics.run(spec), metrics.run(spec)];
     assert_eq!(open_and_queued(), [2.0, 2.0]);
     drop(meters);
     assert_eq!(open_and_queued(), [0.0, 0.0]);
+
     assert_eq!(
         value(&families(&metrics), "prime_run_duration_seconds_count", &[]),
         0.0,
@@ -327,6 +348,7 @@ fn proposals_begun_early_are_counted_by_what_became_of_them() {
             timing: None,
         });
     }
+
     assert_eq!(counted(), [2.0, 3.0]);
 }
 
@@ -345,6 +367,7 @@ fn failures_have_a_row_each_and_are_counted_by_role_and_kind() {
             mishaps,
         });
     }
+
     let failed = Event::TurnFailed {
         id,
         elapsed_ms: 1,
@@ -353,6 +376,7 @@ fn failures_have_a_row_each_and_are_counted_by_role_and_kind() {
         reason: "no",
     };
     meter.observe(&failed);
+
     let families = families(&metrics);
     assert_eq!(
         families["prime_agent_failures"].samples.len(),
@@ -379,6 +403,7 @@ fn the_board_asks_for_metrics_that_there_are() {
     let families = families(&fed());
     let known: Vec<&str> =
         families.values().flat_map(|family| &family.samples).map(|(name, ..)| &**name).collect();
+
     let name = regex::Regex::new(r"\b(?:prime|process)_[a-z0-9_]+").expect("a pattern");
     let panels = board["panels"].as_array().expect("panels");
     let mut asked = 0;
@@ -399,6 +424,7 @@ fn the_board_asks_for_metrics_that_there_are() {
             }
         }
     }
+
     assert!(asked > 20, "only {asked} metrics are shown");
     let mut ids: Vec<_> = panels.iter().map(|panel| panel["id"].as_u64().expect("an id")).collect();
     ids.sort_unstable();

@@ -1,13 +1,14 @@
 //! Prometheus' own text format, version 0.0.4, from OpenMetrics text: for scrapers that do not ask
 //! for OpenMetrics.
 //!
-//! The samples are the same. What describes a counter or an info stands under the name of its
-//! samples, an info is a gauge, and there are neither units nor an end.
+//! The samples are the same. Counters and infos are described under the names of their samples, an
+//! info is a gauge, and there are neither `# UNIT` lines nor an `# EOF`.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-/// The suffix of the samples of a type that is part of the name in this format, and the type there.
+/// What this format calls a type of OpenMetrics, and the suffix that it adds to the family's name.
+/// Returned as suffix and type.
 fn renamed(kind: &str) -> (&'static str, &str) {
     match kind {
         "counter" => ("_total", "counter"),
@@ -24,7 +25,9 @@ fn type_of(line: &str) -> Option<(&str, &str)> {
 
 /// Translates what this crate renders.
 pub fn from_openmetrics(openmetrics: &str) -> String {
+    // A family's HELP comes before its TYPE, so all types are read first.
     let kinds: HashMap<_, _> = openmetrics.lines().filter_map(type_of).collect();
+
     let mut text = String::with_capacity(openmetrics.len());
     for line in openmetrics.lines() {
         let written = if let Some((name, kind)) = type_of(line) {
@@ -35,6 +38,7 @@ pub fn from_openmetrics(openmetrics: &str) -> String {
         {
             let (suffix, _) = renamed(kinds.get(name).copied().unwrap_or_default());
             writeln!(text, "# HELP {name}{suffix} {help}")
+        // UNIT and EOF, which this format does not have.
         } else if line.starts_with('#') {
             Ok(())
         } else {

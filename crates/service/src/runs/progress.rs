@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use prime_protocol::{Decision, Rejection, Speculations, Usage};
 use prime_report::{RejectedStep, RunResult, StepLine, TraceLine};
 
+/// What the events of a run add up to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     pub is_under_way: bool,
@@ -41,19 +42,23 @@ impl Progress {
     }
 
     pub fn see_step(&mut self, step: &StepLine<'_>) {
+        // Steps are those of the current round.
         if step.round > self.rounds {
             self.rounds = step.round;
             self.steps = 0;
         }
+
         self.proposals += 1;
         self.reviews_needed += u64::from(step.needs_review);
         self.usage.add(step.usage);
         self.speculations.add(step.speculations);
         self.elapsed_ms = step.elapsed_ms;
+
         match step.decision {
             Decision::Proceed if step.applicable => {
                 self.steps = self.steps.max(step.depth as u64 + 1)
             }
+            // Passed over: the line could not be applied, so that nothing was committed.
             Decision::Proceed => {}
             Decision::Retry => self.retries += 1,
             Decision::Backtrack => {

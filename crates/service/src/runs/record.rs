@@ -49,7 +49,7 @@ impl Status {
         Self::of_ended(outcome.ending.name(), outcome.verified)
     }
 
-    /// The same, by the name of the ending.
+    /// As [`Status::of`], by the name of the ending.
     pub fn of_ended(ending: &str, is_verified: bool) -> Self {
         if ending == Ending::AgentFailed(String::new()).name() {
             Self::Failed

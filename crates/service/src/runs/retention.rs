@@ -1,4 +1,4 @@
-//! Retention: removes finished runs by age and by size, in rounds, so that writes go on in between.
+//! Retention: removes finished runs by age and by size, in rounds, with other writes in between.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ const DAY_MS: u64 = 86_400_000;
 pub struct Cleanup {
     /// Only those of this owner.
     pub owner: Option<String>,
-    /// Those last changed more days ago.
+    /// Those whose last change is more than this many days ago.
     pub older_than_days: Option<u32>,
     /// Then the oldest while the journal, or what the owner's finished runs hold, exceeds this.
     pub bytes_max: Option<u64>,
@@ -27,7 +27,7 @@ impl Runs {
     ///
     /// # Errors
     /// When the journal cannot be written.
-    pub async fn collect(self: &Arc<Self>, cleanup: Cleanup) -> Result<Removed, RunError> {
+    pub async fn collect(&self, cleanup: Cleanup) -> Result<Removed, RunError> {
         let now = self.store().now_ms();
         let Cleanup { owner, older_than_days, bytes_max } = cleanup;
         let retention = Arc::new(Retention {
@@ -38,10 +38,12 @@ impl Runs {
             now_ms: now,
             keep_keys_ms: u64::from(self.app().settings().journal.idempotency_days) * DAY_MS,
         });
+
         let mut all = Removed::default();
         loop {
             let of_round = Arc::clone(&retention);
             let round = self.store().read(move |journal| journal.collect(&of_round)).await?;
+
             all.runs += round.runs;
             all.events += round.events;
             all.bytes += round.bytes;
@@ -55,6 +57,7 @@ impl Runs {
     pub fn configured_cleanup(&self, owner: Option<String>) -> Cleanup {
         let app = self.app();
         let journal = &app.settings().journal;
+
         let bytes_max = match &owner {
             None => journal.retention_bytes,
             Some(owner) => {
@@ -62,6 +65,7 @@ impl Runs {
                 own.and_then(|key| key.journal_bytes_max).unwrap_or(journal.key_bytes_max)
             }
         };
+
         Cleanup {
             owner,
             older_than_days: (journal.retention_days > 0).then_some(journal.retention_days),
@@ -75,6 +79,7 @@ impl Runs {
         while tokio::time::timeout(PERIOD, drained.wait_for(|drained| *drained)).await.is_err() {
             // A key that exceeds its own limit makes room before all are looked at.
             let app = self.app();
+
             let of_keys = app
                 .settings()
                 .server
@@ -82,6 +87,7 @@ impl Runs {
                 .iter()
                 .map(|key| self.configured_cleanup(Some(key.name.clone())));
             let of_keys = of_keys.filter(|cleanup| cleanup.bytes_max.is_some()).collect::<Vec<_>>();
+
             for cleanup in of_keys.into_iter().chain([self.configured_cleanup(None)]) {
                 match self.collect(cleanup).await {
                     Ok(removed) if removed.runs > 0 => {

@@ -51,9 +51,11 @@ impl Telemetry {
         }
         let refused =
             |reason: String| TelemetryError::Endpoint { endpoint: endpoint.to_owned(), reason };
+        // The exporter has no TLS.
         if !endpoint.starts_with("http://") {
             return Err(refused("it does not start with http://".to_owned()));
         }
+
         let exporter = SpanExporter::builder()
             .with_http()
             .with_http_client(client().map_err(&refused)?)
@@ -62,6 +64,7 @@ impl Telemetry {
             .with_timeout(PATIENCE)
             .build()
             .map_err(|error| refused(error.to_string()))?;
+
         let queue = BatchConfigBuilder::default()
             .with_max_queue_size(QUEUE_MAX)
             .with_max_export_batch_size(BATCH_MAX)
@@ -70,6 +73,7 @@ impl Telemetry {
             .with_service_name("prime-agents")
             .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
             .build();
+
         let provider = SdkTracerProvider::builder()
             .with_span_processor(
                 BatchSpanProcessor::builder(exporter).with_batch_config(queue.build()).build(),

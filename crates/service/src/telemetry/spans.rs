@@ -84,6 +84,7 @@ fn decision_name(decision: Decision) -> &'static str {
 impl Traced {
     pub fn new(tracer: SdkTracer, run: &TracedRun) -> Self {
         let parent = run.parent.as_ref().map_or_else(Context::new, remote);
+
         let root = tracer
             .span_builder("invoke_workflow prime")
             .with_kind(SpanKind::Internal)
@@ -95,7 +96,9 @@ impl Traced {
                 KeyValue::new("prime.task", run.task.clone()),
             ])
             .start_with_context(&tracer, &parent);
+
         let context = Context::new().with_remote_span_context(root.span_context().clone());
+
         let round = SystemTime::from(run.started);
         let open = Mutex::new(Open {
             root,
@@ -127,11 +130,14 @@ impl Traced {
         decision: Decision,
     ) {
         let now = self.now();
+
         let mut open = self.open();
         open.steps += 1;
         if open.steps > STEPS_MAX || !open.root.is_recording() {
             return;
         }
+
+        // A step begins where the last one of its trajectory was decided, or with the round.
         let began = open.decided.insert(id.trajectory, now).unwrap_or(open.round);
         let mut span = self
             .tracer
@@ -150,6 +156,7 @@ impl Traced {
                 KeyValue::new("prime.decision", decision_name(decision)),
             ])
             .start_with_context(&self.tracer, &open.context);
+
         let score = verdict.score.value();
         let mut evaluation = vec![
             KeyValue::new("gen_ai.evaluation.name", "prime.violation_score"),
@@ -159,11 +166,13 @@ impl Traced {
                 if score == 0.0 { "pass" } else { "fail" },
             ),
         ];
+
         if !verdict.violations.is_empty() {
             let names =
                 verdict.violations.iter().map(|name| StringValue::from(name.to_string())).collect();
             evaluation.push(KeyValue::new("prime.violations", Value::Array(Array::String(names))));
         }
+
         span.add_event_with_timestamp("gen_ai.evaluation.result", now, evaluation);
         span.end_with_timestamp(now);
     }
@@ -173,9 +182,12 @@ impl Traced {
         let now = self.now();
         let mut open = self.open();
         open.mishaps += 1;
+        // An agent that fails at every turn must not fill the memory: a span keeps its events until
+        // the end.
         if open.mishaps > MISHAPS_MAX {
             return;
         }
+
         let attributes = vec![
             KeyValue::new("prime.round", i64::from(id.round)),
             KeyValue::new("prime.trajectory", i64::from(id.trajectory)),
@@ -187,9 +199,12 @@ impl Traced {
 
     fn vote(&self, round: u32, agreement: f64) {
         let now = self.now();
+
         let mut open = self.open();
+        // The next round's steps begin after the vote.
         open.round = now;
         open.decided.clear();
+
         let attributes = vec![
             KeyValue::new("prime.round", i64::from(round)),
             KeyValue::new("prime.agreement", agreement),
@@ -200,6 +215,7 @@ impl Traced {
     fn finish(&self, outcome: &Outcome) {
         let now = self.now();
         let mut open = self.open();
+
         let left_out = open.steps.saturating_sub(STEPS_MAX);
         open.root.set_attributes([
             KeyValue::new("gen_ai.usage.input_tokens", int(outcome.usage.prompt)),
@@ -208,10 +224,12 @@ impl Traced {
             KeyValue::new("prime.verified", outcome.verified),
             KeyValue::new("prime.steps_without_span", int(left_out)),
         ]);
+
         if let Ending::AgentFailed(reason) = &outcome.ending {
             open.root.set_attribute(KeyValue::new("error.type", outcome.ending.name()));
             open.root.set_status(Status::error(reason.clone()));
         }
+
         open.root.end_with_timestamp(now);
     }
 }
@@ -221,6 +239,7 @@ impl Observer for Traced {
         if let Event::Finished(outcome) = event {
             self.finish(outcome);
         }
+
         match event {
             Event::Step { id, depth, proposal, verdict, decision, .. } => {
                 self.step(*id, *depth, proposal, verdict, *decision);

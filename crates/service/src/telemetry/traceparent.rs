@@ -9,11 +9,11 @@ pub struct TraceParent {
     pub trace_id: [u8; 16],
     /// The caller's span.
     pub parent_id: [u8; 8],
-    /// Bit 0: the caller records the trace. The others are handed on.
+    /// Bit 0: the caller records the trace. The other bits are passed on.
     pub flags: u8,
 }
 
-/// A header that is none. The standard says to begin a new trace then, as if there were no header.
+/// An invalid header. The standard says to begin a new trace then, as if there were no header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no traceparent: give VERSION-TRACE-PARENT-FLAGS as 2, 32, 16 and 2 small hexadecimal digits, ids not all zero"
@@ -27,18 +27,19 @@ impl TraceParent {
     }
 }
 
-/// Bytes of exactly twice as many small hexadecimal digits.
+/// Reads `N` bytes from exactly `2 * N` lower-case hexadecimal digits.
 fn bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
     let digit = |digit: u8| match digit {
         b'0'..=b'9' => Some(digit - b'0'),
         b'a'..=b'f' => Some(digit - b'a' + 10),
         _ => None,
     };
-    let pairs = text.as_bytes().chunks_exact(2);
-    let mut bytes = [0; N];
     if text.len() != 2 * N {
         return None;
     }
+
+    let pairs = text.as_bytes().chunks_exact(2);
+    let mut bytes = [0; N];
     for (byte, pair) in bytes.iter_mut().zip(pairs) {
         *byte = digit(pair[0])? << 4 | digit(pair[1])?;
     }
@@ -51,6 +52,7 @@ fn parse(header: &str) -> Option<TraceParent> {
     let trace_id = bytes(parts.next()?)?;
     let parent_id = bytes(parts.next()?)?;
     let [flags] = bytes(parts.next()?)?;
+
     // Later versions may add parts; this one has none, and 255 is no version.
     let has_more = parts.next().is_some();
     let is_known = version != 0xff && (version != 0 || !has_more);

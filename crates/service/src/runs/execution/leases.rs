@@ -8,12 +8,22 @@ use super::Execution;
 use crate::runs::error::RunError;
 use prime_journal::Cluster;
 
+/// Leases that this node got and has not used or lost since.
+#[derive(Default)]
+struct Granted {
+    /// The number of the grant, by run: a run may be lost and granted again.
+    runs: HashMap<String, u64>,
+    /// The number of the last grant.
+    last: u64,
+}
+
 /// What the journal says of this node's leases, in the order in which it says it. Its methods do
 /// not block.
 pub struct Leases {
-    /// Runs that were granted and neither started nor lost since, with the number of the grant.
-    granted: Mutex<(HashMap<String, u64>, u64)>,
+    granted: Mutex<Granted>,
+    /// Runs to start, each with the number of its grant, for the thread that starts them.
     starts: Sender<(String, u64)>,
+    /// The other end of `starts`, until that thread takes it.
     waiting: Mutex<Option<Receiver<(String, u64)>>>,
     /// Empty until runs are executed; before that, nothing can be lost.
     execution: OnceLock<Weak<Execution>>,
@@ -32,7 +42,7 @@ impl Default for Leases {
 }
 
 impl Leases {
-    fn granted(&self) -> MutexGuard<'_, (HashMap<String, u64>, u64)> {
+    fn granted(&self) -> MutexGuard<'_, Granted> {
         self.granted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -45,20 +55,20 @@ impl Leases {
         self.execution().map(|execution| execution.app().needs_met(asked)).unwrap_or_default()
     }
 
-    /// The node got the lease of a run: it starts soon.
+    /// The node got the lease of a run, which starts soon.
     pub fn start(&self, id: String) {
         let mut granted = self.granted();
-        granted.1 += 1;
-        let number = granted.1;
-        granted.0.insert(id.clone(), number);
+        granted.last += 1;
+        let number = granted.last;
+        granted.runs.insert(id.clone(), number);
         drop(granted);
-        // The process ends.
+        // Without a receiver, the process ends.
         drop(self.starts.send((id, number)));
     }
 
     /// The lease is lost. After this, nothing that the run did under it is written.
     pub fn stop(&self, id: &str) {
-        self.granted().0.remove(id);
+        self.granted().runs.remove(id);
         if let Some(execution) = self.execution() {
             execution.abandon(id);
         }
@@ -71,7 +81,7 @@ impl Leases {
         }
     }
 
-    /// Another node went on with a run.
+    /// Another node executed a part of a run.
     pub fn changed(&self, id: &str) {
         if let Some(execution) = self.execution() {
             execution.cluster.changed(id);
@@ -79,15 +89,15 @@ impl Leases {
     }
 
     fn is_granted(&self, id: &str, number: u64) -> bool {
-        self.granted().0.get(id) == Some(&number)
+        self.granted().runs.get(id) == Some(&number)
     }
 
-    /// Whether the grant still stands; it is used up.
+    /// Uses up a grant. Returns whether it still stood.
     fn use_up(&self, id: &str, number: u64) -> bool {
         let mut granted = self.granted();
-        let stands = granted.0.get(id) == Some(&number);
+        let stands = granted.runs.get(id) == Some(&number);
         if stands {
-            granted.0.remove(id);
+            granted.runs.remove(id);
         }
         stands
     }
@@ -105,7 +115,9 @@ impl Execution {
         cluster: Arc<dyn Cluster>,
     ) -> Result<(), RunError> {
         self.cluster.share(cluster, self.app().settings().server.queue_max);
+        // Weak, because the store holds the leases and would keep everything alive.
         drop(leases.execution.set(Arc::downgrade(self)));
+
         let starts = leases.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
         let (execution, system) = (Arc::clone(self), actix::System::current());
         let follow = move || {
@@ -115,23 +127,27 @@ impl Execution {
                 execution.start_leased(&leases, &id, number);
             }
         };
+
         let thread = std::thread::Builder::new().name("leases".to_owned()).spawn(follow);
         thread
             .map(drop)
             .map_err(|error| RunError::Unreadable(format!("no thread for leases: {error}")))
     }
 
-    /// Nothing of the run is executed unless the lease was held from before its row was read until
-    /// it was registered; from then on, a loss abandons it.
+    /// Starts a run whose lease this node got. Nothing of it is executed unless the lease was held
+    /// from before its row was read until it was registered; from then on, a loss abandons it.
     fn start_leased(self: &Arc<Self>, leases: &Leases, id: &str, number: u64) {
+        // It was lost, or granted anew, since it was queued: the newer grant is queued as well.
         if self.live.is_draining() || !leases.is_granted(id, number) {
             return;
         }
-        // Of an earlier lease, whose loss came between its commit and its registration.
+        // What is left of an earlier lease, which was lost between the commit and the registration.
         self.abandon(id);
-        // What this node wrote of the run under an earlier lease is in its row then, or never will
-        // be.
+
+        // After this, what this node wrote under an earlier lease is in the run's row, or never
+        // will be.
         self.store.settle();
+
         let row = match self.store.journal().run(id) {
             Ok(Some(row)) if !row.is_over => row,
             Ok(Some(_)) => return,
@@ -145,16 +161,20 @@ impl Execution {
                 return tracing::error!(run = id, %error, "a run whose lease this node got cannot be read");
             }
         };
+
         let Some((live, row, slot)) = self.register(row) else { return };
+
         if leases.use_up(id, number) {
             tracing::info!(run = id, events = row.head.seq, "this node executes the run now");
             self.resume_run(&live, &row, slot);
         } else {
+            // Lost between the row and the registration, so that `stop` did not find the run.
             live.stream.abandon();
             self.live.forget(&live);
         }
     }
 
+    /// Ends the execution of a run here, without a result.
     fn abandon(&self, id: &str) {
         let Some(live) = self.live.get(id) else { return };
         // Its end may be committed, and the answer on its way.
@@ -164,6 +184,7 @@ impl Execution {
                 "the lease of this run is lost: this node executes it no longer"
             );
         }
+
         live.stream.abandon();
         self.live.forget(&live);
         live.cancel();

@@ -1,6 +1,6 @@
-//! Carries out runs: `accept`s new ones, `execute`s each on the runtime with its `accepted_agents` or
-//! not at all, `resume`s and `fork`s from what the journal has, and follows the `leases` of a shared
-//! journal. `rows` are what it writes of a run beside its events.
+//! Carries out runs: `accept`s new ones, `execute`s each on the runtime with its `accepted_agents`
+//! or not at all, `resume`s and `fork`s from what the journal has, and follows the `leases` of a
+//! shared journal. `rows` are what it writes of a run beside its events.
 
 pub(super) mod accept;
 mod accepted_agents;

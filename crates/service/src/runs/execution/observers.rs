@@ -1,5 +1,5 @@
-//! Who watches a run while it is executed, besides its recorder: metrics, spans for a collector, and
-//! whatever the embedding program adds.
+//! Who watches a run while it is executed, besides its recorder: metrics, spans for a collector,
+//! and whatever the embedding program adds.
 
 use std::sync::{Arc, OnceLock};
 

@@ -13,6 +13,7 @@ use prime_runtime::{Event, Observer, Wake};
 /// journal takes no body above 256 MiB; without one, a later process replays more events.
 const SNAPSHOT_BYTES_MAX: usize = 64 << 20;
 
+/// Writes the events of one run.
 pub struct Recorder {
     pub stream: Arc<EventStream>,
     /// The run's row once it has started.
@@ -23,6 +24,7 @@ impl Observer for Recorder {
     fn observe(&self, event: &Event<'_>) {
         self.stream.append(&TraceLine::of(event));
         if matches!(event, Event::Started) {
+            // The run's row says that it runs once that is durable, together with the event.
             drop(self.stream.update(self.started.clone()));
         }
     }

@@ -55,8 +55,8 @@ impl Execution {
 
         let basis = match &spec.recorded {
             Some(recorded) => recorded.basis,
-            // Custom agents that this process lacks: the run waits for them (`accepted_agents`), and
-            // its record promises nothing meanwhile.
+            // Custom agents that this process lacks: the run waits for them (`accepted_agents`),
+            // and its record promises nothing meanwhile.
             None => self.app().agents_named(&spec.agents).map_or(Basis::NONE, |set| set.basis()),
         };
         let context = spec.context(basis);

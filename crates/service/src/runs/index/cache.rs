@@ -17,7 +17,7 @@ struct Entry {
 
 #[derive(Default)]
 struct Entries {
-    of_runs: BTreeMap<String, Entry>,
+    by_run: BTreeMap<String, Entry>,
     questions: u64,
 }
 
@@ -30,29 +30,32 @@ impl IndexCache {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entries.questions += 1;
         let used = entries.questions;
-        let entry = entries.of_runs.entry(id.to_owned()).or_insert_with(|| Entry {
+
+        let entry = entries.by_run.entry(id.to_owned()).or_insert_with(|| Entry {
             index: Arc::default(),
             bytes: 0,
             used,
         });
+
         entry.used = used;
         Arc::clone(&entry.index)
     }
 
-    /// Notes how large an index is now, and drops others where they are too many.
+    /// Notes how large an index is now, and drops others where all together are too large.
     pub(super) fn note_size(&self, id: &str, bytes: usize) {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(entry) = entries.of_runs.get_mut(id) {
+        if let Some(entry) = entries.by_run.get_mut(id) {
             entry.bytes = bytes;
         }
-        while entries.of_runs.values().map(|entry| entry.bytes).sum::<usize>() > BYTES_MAX {
-            let others = entries.of_runs.iter().filter(|(other, _)| *other != id);
+
+        while entries.by_run.values().map(|entry| entry.bytes).sum::<usize>() > BYTES_MAX {
+            let others = entries.by_run.iter().filter(|(other, _)| *other != id);
             let Some(oldest) =
                 others.min_by_key(|(_, entry)| entry.used).map(|(other, _)| other.clone())
             else {
                 return;
             };
-            entries.of_runs.remove(&oldest);
+            entries.by_run.remove(&oldest);
         }
     }
 }
@@ -72,7 +75,7 @@ mod tests {
         cache.get("c");
         cache.note_size("c", 1);
         assert!(Arc::ptr_eq(&cache.get("a"), &first));
-        let kept: Vec<_> = cache.0.lock().unwrap().of_runs.keys().cloned().collect();
+        let kept: Vec<_> = cache.0.lock().unwrap().by_run.keys().cloned().collect();
         assert_eq!(kept, ["a", "c"]);
     }
 

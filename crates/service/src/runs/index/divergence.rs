@@ -47,6 +47,7 @@ fn divergences(a: &RunIndex, b: &RunIndex) -> Vec<Divergence> {
             let pairs = a.steps.iter().zip(&b.steps);
             let same =
                 pairs.take_while(|(a, b)| a.hash == b.hash && a.depth() == b.depth()).count();
+
             Divergence {
                 round,
                 trajectory,
@@ -66,9 +67,11 @@ impl StepIndexes {
     /// # Errors
     /// When the journal cannot be read.
     pub async fn compare(&self, a: &str, b: &str) -> Result<RunComparison, RunError> {
+        // Both are brought up to date first, one after the other.
         let a_has_more = self.ask(a, |_, _, has_more| Ok(has_more)).await?;
         let b_has_more = self.ask(b, |_, _, has_more| Ok(has_more)).await?;
         let (a, b) = (a.to_owned(), b.to_owned());
+
         let trajectories = if a == b {
             let index = self.cache.get(&a);
             let index = index.lock().unwrap_or_else(PoisonError::into_inner);
@@ -81,6 +84,7 @@ impl StepIndexes {
             let second = second.lock().unwrap_or_else(PoisonError::into_inner);
             if a < b { divergences(&first, &second) } else { divergences(&second, &first) }
         };
+
         Ok(RunComparison { a, b, has_more: a_has_more || b_has_more, trajectories })
     }
 }

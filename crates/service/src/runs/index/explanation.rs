@@ -30,7 +30,7 @@ pub struct ConstraintMeaning {
 /// What happened after a step.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct WhatFollowed {
-    /// In words.
+    /// What happened, in words.
     pub text: String,
     /// The number of the event of the trajectory's next step; null if there is none.
     #[schema(required)]
@@ -53,12 +53,14 @@ fn named(names: &[impl AsRef<str>]) -> String {
     }
 }
 
-/// What the verifier found.
+/// Says what the verifier found.
 fn finding(step: &StepLine<'_>, broken: &[ConstraintMeaning]) -> String {
     let score = step.score;
     let names = named(&step.violations);
+    // Constraints that this version does not know have no weight here, and the sum would be wrong.
     let weights: f64 = broken.iter().map(|constraint| constraint.weight).sum();
     let is_sum = broken.len() == step.violations.len() && Score::from_value(weights) == Some(score);
+
     match (step.violations.len(), step.feedback.as_deref()) {
         (0, Some(feedback)) => {
             format!(
@@ -84,8 +86,8 @@ fn finding(step: &StepLine<'_>, broken: &[ConstraintMeaning]) -> String {
     }
 }
 
-/// The thresholds by which it was decided; `None` where another coordinator decided, or none had a
-/// say.
+/// The thresholds by which the step was decided; `None` where another coordinator decided, or none
+/// had a say.
 fn thresholds(spec: &RunSpec) -> Option<Thresholds> {
     let recorded: &RecordedAgents = spec.recorded.as_ref()?;
     let is_threshold = |agent: &RecordedAgent| {
@@ -104,7 +106,7 @@ fn thresholds(spec: &RunSpec) -> Option<Thresholds> {
     })
 }
 
-/// What was decided and why. `retries` are those at the same state before.
+/// Says what was decided and why. `retries` are the earlier ones at the same state.
 pub(super) fn why(
     spec: &RunSpec,
     step: &StepLine<'_>,
@@ -115,6 +117,7 @@ pub(super) fn why(
         return "Given up in this state: every line that the executor could still write here had been rejected before."
             .to_owned();
     }
+
     let verifier = &spec.agents.verifier;
     if step.decision == Decision::Proceed && step.score == Score::ZERO {
         return match step.violations.is_empty() {
@@ -126,11 +129,14 @@ pub(super) fn why(
             false => format!("Accepted, although {}.", finding(step, broken)),
         };
     }
+
     let found = finding(step, broken);
+    // The thresholds explain a decision only if they lead to it.
     let limits =
         thresholds(spec).filter(|limits| limits.decide(step.score, retries) == step.decision);
     let coordinator = &spec.agents.coordinator;
     let is_outright = limits.is_some_and(|limits| step.score > limits.hard);
+
     match (step.decision, limits) {
         (Decision::Proceed, Some(limits)) => format!(
             "Accepted, although {found}: after {}, a score of at most {} is let through.",
@@ -187,7 +193,7 @@ fn ended(end: &TrajectoryEnd) -> String {
     reason.to_owned()
 }
 
-/// What happened after a step that popped `pops` states.
+/// Says what happened after a step that popped `pops` states.
 pub(super) fn what_followed(
     decision: Decision,
     pops: u32,
@@ -203,6 +209,7 @@ pub(super) fn what_followed(
         };
         return WhatFollowed { text, seq: None, position: None };
     };
+
     let start = match decision {
         _ if pops > 0 => format!(
             "No line was left to try in this state, so the last {} undone, back to depth {}.",
@@ -221,6 +228,7 @@ pub(super) fn what_followed(
             "The line was dropped and ruled out in this state, which stayed as it was.".to_owned()
         }
     };
+
     let what =
         if next.action.is_empty() { "no line".to_owned() } else { format!("`{}`", next.action) };
     let fate = match (next.decision, decision) {
@@ -229,6 +237,7 @@ pub(super) fn what_followed(
         (Decision::Backtrack, Decision::Backtrack) => "rejected too",
         (Decision::Backtrack, _) => "rejected",
     };
+
     let text = format!("{start} The next proposal, {what}, was {fate}.");
     WhatFollowed { text, seq: Some(next.seq), position: Some(next.position) }
 }

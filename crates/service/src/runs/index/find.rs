@@ -83,12 +83,14 @@ impl StepIndexes {
         let position = position.map(|at| usize::try_from(at).unwrap_or(usize::MAX));
         self.ask(id, move |index, _, _| {
             let of = index.trajectory(turn).ok_or_else(|| no_such_trajectory(turn))?;
+
             let mut fitting = of.findings.iter().filter(|finding| wanted.fits(index, finding));
             let found = if backwards {
                 fitting.rfind(|finding| position.is_none_or(|position| finding.position < position))
             } else {
                 fitting.find(|finding| position.is_none_or(|position| finding.position > position))
             };
+
             let found = found.map(|finding| finding.position);
             Ok(FoundStep {
                 position: found.map(|at| at as u64),

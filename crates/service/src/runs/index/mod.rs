@@ -4,10 +4,11 @@
 //! It is made from durable events only, at the first question, and then extended by the events
 //! since. It is never saved: the journal has everything that it holds.
 //!
-//! - `run_index`: the index; `trajectory_index`: its part for one trajectory. `summary`: counts and
-//!   extremes of consecutive steps. `cache`: those in use, bounded.
+//! - `run_index`: the index; `trajectory_index`: its part for one trajectory. `step` and
+//!   `summary`: what these are made of. `landmarks`: votes and ends. `cache`: the indexes in use,
+//!   bounded.
 //! - Answers: `tree` (rounds and trajectories), `shape` (a trajectory in columns), `find` (the next
-//!   step of a kind), `divergence` (of two runs), `steps` (steps as they were recorded),
+//!   step of a kind), `divergence` (of two runs), `step_list` (steps as they were recorded),
 //!   `step_detail` (one of them with its states), `explanation` (in words).
 
 mod cache;
@@ -35,10 +36,10 @@ use run_index::RunIndex;
 
 /// Bytes of events per read of the journal.
 const READ_BYTES: usize = 4 << 20;
-/// Bytes of events by which one question extends an index: as many as it has, so that the first
-/// answer comes soon, within these limits.
+/// Bounds of the bytes of events by which one question extends an index. Within them it is as many
+/// as the index has, so that the first answers come soon.
 const EXTEND_BYTES: RangeInclusive<usize> = (1 << 20)..=(16 << 20);
-/// Steps of a run that are indexed: 128 MiB.
+/// Most steps of a run that are indexed: 128 MiB.
 const STEPS_MAX: usize = 8 << 20;
 
 /// Adds the durable events that the index lacks, up to a limit for one question. Returns whether
@@ -51,15 +52,19 @@ fn extend(index: &mut RunIndex, journal: &dyn Journal, id: &str) -> Result<bool,
         let Some(last) = segments.last().map(prime_journal::Segment::last_seq) else {
             return Ok(false);
         };
+
         let read = segments.iter().map(|segment| segment.body.len()).sum::<usize>();
         (bytes, index.bytes_read) = (bytes + read, index.bytes_read + read);
         let known = index.seq;
+
         for (seq, event) in
             segments.iter().flat_map(prime_journal::Segment::events).filter(|(seq, _)| *seq > known)
         {
             index.add(seq, event);
         }
+
         index.seq = index.seq.max(last);
+        // Nothing new came: stop, rather than read the same segment again.
         if last <= known {
             return Ok(false);
         }
@@ -78,8 +83,8 @@ impl StepIndexes {
         Self { store, cache: Arc::default() }
     }
 
-    /// Asks a run's index, after bringing it up to date as far as one question may; the answer gets
-    /// whether more follows.
+    /// Asks a run's index, after bringing it up to date as far as one question may. `answer` is
+    /// told whether there may be more events than are indexed.
     async fn ask<T: Send + 'static>(
         &self,
         id: &str,

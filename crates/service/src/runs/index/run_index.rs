@@ -17,11 +17,12 @@ const CONSTRAINTS_MAX: usize = 64;
 /// A trajectory by round and number.
 pub(super) type Key = (u32, u32);
 
+/// The index of one run.
 #[derive(Default)]
 pub(super) struct RunIndex {
     /// The last event in it.
     pub seq: u64,
-    /// Bytes of the events in it, as questions have read them.
+    /// Bytes of events that were read for it.
     pub bytes_read: usize,
     /// Steps of all trajectories.
     pub steps: usize,
@@ -102,6 +103,7 @@ impl RunIndex {
     fn bit_of(&mut self, name: &str) -> u64 {
         let known = self.constraints.iter().position(|constraint| constraint == name);
         let at = known.unwrap_or_else(|| {
+            // Any further constraint shares the last bit.
             if self.constraints.len() < CONSTRAINTS_MAX {
                 self.constraints.push(name.to_owned());
             }
@@ -122,12 +124,14 @@ impl RunIndex {
     /// Adds the next event. One of another version that cannot be read counts as none.
     pub fn add(&mut self, seq: u64, event: &[u8]) {
         self.seq = seq;
+        // Steps are most of the events, and are read without what the index does not need.
         if event.starts_with(br#"{"event":"step","#) {
             if let Ok(step) = serde_json::from_slice(event) {
                 self.add_step(seq, &step);
             }
             return;
         }
+
         match serde_json::from_slice::<Other>(event) {
             Ok(Other::TrajectoryEnded { round, trajectory, end, answer, failure, reward }) => {
                 let entry = self.trajectories.entry((round, trajectory)).or_default();
@@ -148,10 +152,12 @@ impl RunIndex {
     fn add_step(&mut self, seq: u64, step: &IndexedStep<'_>) {
         let violations = step.violations.iter().fold(0, |bits, name| bits | self.bit_of(name));
         let is_committed = step.decision == Decision::Proceed && step.applicable;
+        // Whether a line could be applied is a part of what was decided.
         let decision = [step.decision as u8, u8::from(step.applicable)];
         let names = step.violations.iter().map(|name| name.as_bytes());
         let hash = hash([step.action.as_bytes(), &decision[..]].into_iter().chain(names));
         let entry = self.trajectories.entry((step.round, step.trajectory)).or_default();
+
         let is_plain = is_committed && violations == 0 && !step.needs_review;
         #[expect(clippy::cast_possible_truncation, reason = "three decimals of a small number")]
         let finding = (!is_plain).then(|| Finding {
@@ -163,6 +169,7 @@ impl RunIndex {
             pops: 0,
             is_flagged: step.needs_review,
         });
+
         entry.push(Step::new(seq, step.depth, is_committed, hash), finding);
         entry.usage.add(step.usage);
         entry.elapsed_ms = step.elapsed_ms;

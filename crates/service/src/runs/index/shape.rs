@@ -61,6 +61,7 @@ pub(super) fn ranges(from: usize, to: usize, cells: usize) -> impl Iterator<Item
 fn column(index: &RunIndex, of: &TrajectoryIndex, from: usize, to: usize) -> Column {
     let summary = of.summary(from, to);
     let worst = summary.worst.map_or(0.0, |(score, _)| f64::from(score));
+
     Column {
         from: from as u64,
         to: to as u64,
@@ -94,6 +95,7 @@ impl StepIndexes {
             let of = index.trajectory(turn).ok_or_else(|| no_such_trajectory(turn))?;
             let to = position(range.1).min(of.steps.len());
             let ranges = ranges(position(range.0).min(to), to, cells);
+
             Ok(TrajectoryShape {
                 round: turn.round,
                 trajectory: turn.trajectory,

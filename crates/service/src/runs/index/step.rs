@@ -1,6 +1,6 @@
 //! What an index keeps of each step, and of the steps that were not simply accepted.
 
-/// The bit of `Step::depth` of steps that were committed.
+/// The bit of `Step::depth` that says whether the step was committed.
 const COMMITTED: u32 = 1 << 31;
 
 /// A step: its event, the committed steps below it, whether it was committed, and a hash of its
@@ -9,7 +9,7 @@ const COMMITTED: u32 = 1 << 31;
 pub(super) struct Step {
     pub seq: u64,
     depth: u32,
-    /// Of action, violations and decision; not of times or tokens.
+    /// A hash of action, violations and decision, without times and tokens.
     pub hash: u32,
 }
 

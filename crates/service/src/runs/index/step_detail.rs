@@ -79,7 +79,8 @@ pub struct StepDetail {
     pub pops: u32,
 }
 
-/// The positions of the committed steps on the stack at a step, above a depth, lowest first.
+/// The positions of the committed steps on the stack at step `at`, lowest first: those above depth
+/// `above`, from position `from` on, at most the `most` uppermost.
 fn frames(of: &TrajectoryIndex, at: usize, above: u32, from: usize, most: usize) -> Vec<usize> {
     let mut missing = of.steps[at].depth();
     let mut found = Vec::new();
@@ -100,6 +101,7 @@ fn frames(of: &TrajectoryIndex, at: usize, above: u32, from: usize, most: usize)
 /// The last mark at or before a step whose state was not popped since.
 fn mark_before(of: &TrajectoryIndex, at: usize) -> Option<&Mark> {
     let end = of.marks.partition_point(|mark| mark.position <= at);
+    // Nothing between a mark and the step may be lower than the mark: else its state was popped.
     let (mut lowest, mut seen) = (of.steps[at].depth(), at);
     of.marks[..end].iter().rev().find(|mark| {
         lowest =
@@ -109,7 +111,9 @@ fn mark_before(of: &TrajectoryIndex, at: usize) -> Option<&Mark> {
     })
 }
 
+/// Keeps the state in which a step was proposed, unless it is large.
 fn keep_mark(of: &mut TrajectoryIndex, position: usize, machine: &dyn Machine) {
+    // A mark that is there already stays.
     let Err(at) = of.marks.binary_search_by_key(&position, |mark| mark.position) else { return };
     let state = machine.state();
     let bytes = state.to_string().len();
@@ -135,8 +139,10 @@ fn machine_before(
         ),
         None => (problem.start(), 0, 0),
     };
+
     let positions = frames(of, at, depth, from, usize::MAX);
     let seqs: Vec<u64> = positions.iter().map(|position| of.steps[*position].seq).collect();
+
     let mut applied = 0;
     let mut passed = positions.into_iter();
     read_events(journal, id, &seqs, |seq, event| {
@@ -149,6 +155,7 @@ fn machine_before(
         applied += 1;
         Ok(())
     })?;
+
     Ok(machine)
 }
 
@@ -175,20 +182,24 @@ fn detail(
         Ok(())
     });
     match read {
+        // Such an event does not exist; the journal is not damaged.
         Err(RunError::Journal(JournalError::Damaged(_))) if line.is_empty() => {
             return Err(RunError::NoSuchStep(seq));
         }
         read => read?,
     }
+
     let step = read_step(seq, &line)?;
+    // Then the steps' decisions do not say what was committed, so that no state can be computed.
     let is_by_vote = index.is_by_vote || spec.plan.strategy.is_synchronous();
     let turn: TurnId = step.id();
     let of = index
         .trajectories
         .get_mut(&(turn.round, turn.trajectory))
         .ok_or_else(|| no_such_trajectory(turn))?;
-    // Not indexed yet.
+    // A step that is not indexed yet counts as none.
     let position = of.position_of(seq).ok_or(RunError::NoSuchStep(seq))?;
+
     let problem = spec.problem().map_err(RunError::Unreadable)?;
     let rules = problem.rules();
     let broken: Vec<_> = step
@@ -202,12 +213,14 @@ fn detail(
             meaning: rule.meaning.clone().into_owned(),
         })
         .collect();
+
     let pops = of.findings_in(position, position + 1).first().map_or(0, |finding| finding.pops);
     let machine = if is_by_vote {
         None
     } else {
         Some(machine_before(of, journal, (id, position), &problem)?)
     };
+
     let (before, view) = (
         machine.as_ref().map(|machine| machine.state()),
         machine.as_ref().map(|machine| machine.view()),
@@ -216,14 +229,17 @@ fn detail(
         machine.replay(&step.action).ok()?;
         Some(machine.state())
     });
+
     let below = if is_by_vote { Vec::new() } else { frames(of, position, 0, 0, FRAMES_MAX) };
     let mut seqs: Vec<u64> = below.iter().map(|position| of.steps[*position].seq).collect();
     let retries = retries_before(of, position, &below);
+    // Beside the stack, the steps before and after it are read, in one pass.
     let previous = position.checked_sub(1).map(|at| of.steps[at].seq);
     let following = of.steps.get(position + 1).map(|next| next.seq);
-    let is_extra = previous.filter(|previous| !seqs.contains(previous));
-    seqs.extend(is_extra.into_iter().chain(following));
+    let extra = previous.filter(|previous| !seqs.contains(previous));
+    seqs.extend(extra.into_iter().chain(following));
     seqs.sort_unstable();
+
     let (mut stack, mut previous_elapsed_ms, mut next) = (Vec::with_capacity(seqs.len()), 0, None);
     read_events(journal, id, &seqs, |seq, event| {
         let frame = read_step(seq, event)?;
@@ -238,7 +254,7 @@ fn detail(
                 action: cut(&frame.action, LINE_BYTES_MAX).0,
                 decision: frame.decision,
             });
-        } else if Some(seq) != is_extra {
+        } else if Some(seq) != extra {
             stack.push(StackFrame {
                 seq,
                 depth: frame.depth as u64,
@@ -247,6 +263,7 @@ fn detail(
         }
         Ok(())
     })?;
+
     Ok(StepDetail {
         run: id.to_owned(),
         seq,

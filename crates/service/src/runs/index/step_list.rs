@@ -100,6 +100,7 @@ pub(super) fn read_events(
 ) -> Result<(), RunError> {
     let mut rest = seqs;
     while let Some(first) = rest.first().copied() {
+        // The smallest read: the segment that holds the event, and with luck some of the next ones.
         let segments = journal.segments(id, first.saturating_sub(1), 0)?;
         for (seq, event) in segments.iter().flat_map(prime_journal::Segment::events) {
             if rest.first() == Some(&seq) {
@@ -107,6 +108,7 @@ pub(super) fn read_events(
                 rest = &rest[1..];
             }
         }
+
         if rest.first() == Some(&first) {
             return Err(
                 JournalError::Damaged(format!("run {id:?}: event {first} is missing")).into()
@@ -145,14 +147,17 @@ impl StepIndexes {
             let of = index.trajectory(turn).ok_or_else(|| no_such_trajectory(turn))?;
             let total = of.steps.len();
             let start = usize::try_from(from).map_or(total, |from| from.min(total));
+
             let seqs: Vec<u64> =
                 of.steps[start..].iter().take(limit).map(|step| step.seq).collect();
             let mut steps = Vec::with_capacity(seqs.len());
+
             read_events(journal, &name, &seqs, |seq, event| {
                 let position = start as u64 + steps.len() as u64;
                 steps.push(summary(seq, Some(position), &read_step(seq, event)?));
                 Ok(())
             })?;
+
             let end = start + steps.len();
             let next = (end < total).then_some(end as u64);
             Ok(StepList { steps, total: Some(total as u64), next, has_more })
@@ -173,6 +178,7 @@ impl StepIndexes {
                 if segments.is_empty() {
                     return Ok(StepList { steps, total: None, next: None, has_more: false });
                 }
+
                 for (at, event) in segments.iter().flat_map(prime_journal::Segment::events) {
                     if at > seq && steps.len() < limit {
                         seq = at;

@@ -3,11 +3,12 @@
 
 use super::step::Finding;
 
+/// What consecutive steps add up to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Summary {
     pub depth_min: u32,
     pub depth_max: u32,
-    /// At the last step.
+    /// Depth of the last step.
     pub depth_end: u32,
     pub retries: u32,
     pub backtracks: u32,
@@ -20,7 +21,7 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    /// Of no steps.
+    /// The summary of no steps.
     pub const EMPTY: Self = Self {
         depth_min: u32::MAX,
         depth_max: 0,

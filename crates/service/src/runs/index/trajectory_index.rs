@@ -7,7 +7,7 @@ use super::step::{Finding, Step};
 use super::summary::Summary;
 use prime_protocol::Usage;
 
-/// Steps of a block, whose summary is kept so that one of many steps need not look at each.
+/// Steps of a block. Its summary is kept, so that a summary of many steps need not look at each.
 const BLOCK: usize = 256;
 
 /// A state that was computed, to start from at the next question.
@@ -19,22 +19,25 @@ pub(super) struct Mark {
     pub bytes: usize,
 }
 
+/// What a trajectory did, as far as its events are indexed.
 #[derive(Default)]
 pub(super) struct TrajectoryIndex {
     pub steps: Vec<Step>,
-    /// In the order of their steps.
+    /// What happened at steps that were not simply accepted, in the order of the steps.
     pub findings: Vec<Finding>,
-    /// Of whole blocks of steps, without the one that holds the last step: what this popped is not
-    /// known yet.
+    /// Summaries of whole blocks of steps, without the block that holds the last step: what this
+    /// step popped is not known yet.
     blocks: Vec<Summary>,
     /// How often each constraint was violated, by its bit.
     pub violations: Vec<u32>,
+
     /// The position of the first step that was not accepted.
     pub first_rejected: Option<usize>,
-    /// In the order of their steps.
+    /// States that were computed, in the order of their steps.
     pub marks: Vec<Mark>,
+
     pub usage: Usage,
-    /// Of the last step, in milliseconds of run time.
+    /// Run time at the last step, in milliseconds.
     pub elapsed_ms: u64,
     /// Failed attempts at turns.
     pub mishaps: u32,
@@ -59,10 +62,12 @@ impl TrajectoryIndex {
         self.steps.last().map_or(0, |step| u64::from(step.depth()) + u64::from(step.is_committed()))
     }
 
-    /// Adds a step, and what it tells of the one before it: states that this popped.
+    /// Adds a step. It also tells how many states the step before it popped.
     pub fn push(&mut self, step: Step, finding: Option<Finding>) {
         let before = self.steps.last().copied();
         let position = self.steps.len();
+
+        // A rejection popped states exactly if the next step is proposed at a lower depth.
         if let Some(before) =
             before.filter(|before| before.depth() > step.depth() && !before.is_committed())
             && let Some(finding) =
@@ -70,10 +75,13 @@ impl TrajectoryIndex {
         {
             finding.pops = before.depth() - step.depth();
         }
+        // Only now, because a block's last rejection gets its pops from this step.
         if position > 0 && position.is_multiple_of(BLOCK) {
             self.blocks.push(self.scanned(position - BLOCK, position));
         }
+
         self.steps.push(step);
+
         if let Some(finding) = finding {
             for bit in (0..u64::BITS as usize).filter(|bit| finding.violations & (1 << bit) != 0) {
                 self.violations.resize(self.violations.len().max(bit + 1), 0);
@@ -104,6 +112,7 @@ impl TrajectoryIndex {
         if first >= last {
             return self.scanned(from, to);
         }
+
         let mut summary = self.scanned(from, first * BLOCK);
         for block in &self.blocks[first..last] {
             summary.append(block);
@@ -115,6 +124,7 @@ impl TrajectoryIndex {
     }
 
     pub fn bytes(&self) -> usize {
+        // The vectors grow by doubling, so their capacity counts.
         let marks: usize = self.marks.iter().map(|mark| mark.bytes).sum();
         let blocks = self.blocks.capacity() * size_of::<Summary>();
         self.steps.capacity() * size_of::<Step>()
@@ -128,8 +138,8 @@ impl TrajectoryIndex {
 mod tests {
     use super::*;
 
-    /// A trajectory that climbs, with a rejection at every step that one of these divides; those of
-    /// 97 pop three states.
+    /// A trajectory that climbs, with a rejection at every seventh step and at every 97th; the
+    /// latter pop three states.
     fn climbing(steps: usize) -> TrajectoryIndex {
         let mut index = TrajectoryIndex::default();
         let mut depth = 0;
@@ -144,6 +154,7 @@ mod tests {
                 pops: 0,
                 is_flagged: position % 35 == 34,
             });
+
             index.push(Step::new(position as u64, depth, !is_rejected, 0), finding);
             if !is_rejected {
                 depth += 1;
@@ -170,6 +181,7 @@ mod tests {
         ] {
             assert_eq!(index.summary(from, to), index.scanned(from, to), "{from}..{to}");
         }
+
         let all = index.summary(0, index.steps.len());
         // Of 1,320 positions, 188 leave 6 when divided by 7; 13 leave 96 when divided by 97, of
         // which 1 is among those.

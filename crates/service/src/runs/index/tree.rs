@@ -107,6 +107,7 @@ fn course(of: &TrajectoryIndex, (from, to): (usize, usize)) -> Course {
 fn node(index: &RunIndex, (round, trajectory): (u32, u32), of: &TrajectoryIndex) -> TrajectoryNode {
     let counted = index.constraints.iter().zip(&of.violations).filter(|(_, times)| **times > 0);
     let all = of.summary(0, of.steps.len());
+
     TrajectoryNode {
         round,
         trajectory,
@@ -138,14 +139,17 @@ impl StepIndexes {
         self.ask(id, move |index, _, has_more| {
             let left_out = index.trajectories.len().saturating_sub(TRAJECTORIES_MAX);
             let mut rounds: BTreeMap<u32, Vec<TrajectoryNode>> = BTreeMap::new();
+            // Those left out are of the first rounds: keys are in ascending order.
             for (key, of) in index.trajectories.iter().skip(left_out) {
                 rounds.entry(key.0).or_default().push(node(index, *key, of));
             }
+
             let rounds = rounds.into_iter().map(|(round, trajectories)| RoundNode {
                 round,
                 vote: index.votes.get(&round).cloned(),
                 trajectories,
             });
+
             Ok(RunTree {
                 run,
                 indexed: index.seq,

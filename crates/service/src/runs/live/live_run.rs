@@ -12,6 +12,7 @@ use prime_report::{RunContext, RunResult};
 use prime_runtime::Canceller;
 use tokio::sync::Notify;
 
+/// An open run. Its fields are fixed but for those behind locks and atomics.
 pub struct LiveRun {
     pub owner: String,
     pub created_ms: u64,
@@ -19,13 +20,15 @@ pub struct LiveRun {
     pub context: RunContext,
     pub resumed: AtomicU32,
     pub stream: Arc<EventStream>,
+
     canceller: Mutex<Option<Canceller>>,
     is_cancelled: AtomicBool,
     cancellation: Notify,
+
     /// Why its agents cannot be built, while it waits for them.
     waiting_for: Mutex<Option<String>>,
     updated_ms: AtomicU64,
-    /// What the durable events count to, while they are not replayed yet.
+    /// The counts of the durable events, while they are not replayed yet.
     counts: OnceLock<Progress>,
 }
 
@@ -70,10 +73,11 @@ impl LiveRun {
         drop(self.counts.set(counts));
     }
 
-    /// Called when the runtime has the run.
+    /// Sets what cancels the run, once the runtime has it.
     pub fn set_canceller(&self, canceller: Canceller) {
         let mut current = self.canceller.lock().unwrap_or_else(PoisonError::into_inner);
         let canceller = current.insert(canceller);
+        // Cancelled before the runtime had it.
         if self.is_cancelled.load(Ordering::SeqCst) {
             canceller.cancel();
         }
@@ -82,6 +86,7 @@ impl LiveRun {
     /// Ends the run with what is committed, as soon as the runtime has it, or at once while it
     /// waits for its agents.
     pub fn cancel(&self) {
+        // Before the lock: a canceller that is set meanwhile then sees it.
         self.is_cancelled.store(true, Ordering::SeqCst);
         self.cancellation.notify_one();
         if let Some(canceller) = &*self.canceller.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -106,17 +111,21 @@ impl LiveRun {
     pub fn record(&self) -> RunRecord {
         let committed = self.stream.committed();
         let mut result = RunResult::open(&self.context);
+
         let counts = self.counts_of(&committed);
         counts.fill(&mut result, self.spec.plan.trajectories());
         let elapsed = counts.elapsed_ms;
+
         let waiting_for = self.waiting_for.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let is_running = committed.progress.is_under_way && waiting_for.is_none();
+
         RunRecord {
             id: self.stream.id.clone(),
             status: if is_running { Status::Running } else { Status::Queued },
             waiting_for,
             resumed: self.resumed.load(Ordering::Relaxed),
             created_at: timestamp(self.created_ms),
+            // A step is newer than the row, which is written only when the status changes.
             updated_at: timestamp(
                 self.updated_ms.load(Ordering::Relaxed).max(self.created_ms + elapsed),
             ),

@@ -1,5 +1,6 @@
-//! The runs that this process executes: each as a `live_run` in memory, counted by `admission` until
-//! it is over; and the signal by which they, and those who watch them, learn that the daemon drains.
+//! The runs that this process executes: each as a `live_run` in memory, counted by `admission`
+//! until it is over; and the signal by which they, and those who watch them, learn that the daemon
+//! drains.
 
 pub(super) mod admission;
 pub(super) mod live_run;

@@ -49,7 +49,7 @@ pub struct Means {
 /// Both sides, over the runs in the journal.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Comparison {
-    /// By side and agents.
+    /// The figures of each side and its agents.
     pub arms: Vec<ArmFigures>,
     /// Whether all runs were counted; otherwise only the newest, usually 100,000.
     pub is_complete: bool,
@@ -72,6 +72,7 @@ impl Sums {
         if !record.status.is_over() || record.status == Status::Cancelled {
             return;
         }
+
         let result = &record.result;
         self.finished += 1;
         self.verified += u64::from(record.status == Status::Verified);
@@ -90,6 +91,7 @@ impl Sums {
             tokens: mean(self.tokens),
             wall_ms: mean(self.wall_ms),
         };
+
         ArmFigures {
             arm,
             agents,
@@ -115,6 +117,7 @@ impl RunReader {
         let mut sums: BTreeMap<(Arm, Names), Sums> = BTreeMap::new();
         let mut query = Query { owner, since_ms, in_split: true, limit: PAGE, ..Query::default() };
         let mut seen = 0;
+
         let is_complete = loop {
             let page = match self.list(query.clone()).await {
                 // Retention removed the last run of the previous page: where the next one begins is
@@ -122,20 +125,24 @@ impl RunReader {
                 Err(RunError::Journal(JournalError::NoSuchRun { .. })) => break false,
                 page => page?,
             };
+
             for record in &page.runs {
                 if let Some(arm) = record.result.split {
                     sums.entry((arm, record.result.agents.clone())).or_default().add(record);
                 }
             }
+
             seen += u64::from(PAGE);
             if page.next.is_none() {
                 break true;
             }
+
             query.after = page.next;
             if seen >= RUNS_MAX {
                 break false;
             }
         };
+
         let arms =
             sums.into_iter().map(|((arm, agents), sums)| sums.figures(arm, agents)).collect();
         Ok(Comparison { arms, is_complete })

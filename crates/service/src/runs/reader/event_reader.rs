@@ -33,12 +33,17 @@ impl EventBatch {
     }
 }
 
+/// Where a reader of events is.
 struct Reader {
     runs: RunReader,
     id: String,
+    /// The last event that was returned.
     after: u64,
+    /// The run, while this process executes it.
     live: Option<Arc<LiveRun>>,
+    /// Whether to wait for events to come.
     follows: bool,
+    /// Segments that were read and not returned yet.
     ready: VecDeque<Arc<Segment>>,
     is_done: bool,
 }
@@ -53,15 +58,18 @@ impl Reader {
             if self.is_done {
                 return Ok(None);
             }
+
             let Some(live) = self.live.clone() else {
                 self.read_elsewhere().await?;
                 continue;
             };
+
             if live.stream.is_abandoned() {
-                // Another node goes on with it.
+                // Another node continues it.
                 self.live = None;
                 continue;
             }
+            // Marked as seen before it is read, so that a commit after this wakes the reader.
             let mut watch = live.stream.watch();
             let committed = watch.borrow_and_update().clone();
             if committed.head.seq > self.after {
@@ -87,10 +95,12 @@ impl Reader {
         if !self.ready.is_empty() {
             return Ok(());
         }
+
         if !self.follows || !self.runs.cluster.is_shared() {
             self.is_done = true;
             return Ok(());
         }
+
         match self.runs.wait_elsewhere(&self.id, self.after).await? {
             ElsewhereNews::Here(live) => self.live = Some(live),
             ElsewhereNews::Row { last_seq, is_over } => {

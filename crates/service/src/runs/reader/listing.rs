@@ -32,15 +32,18 @@ impl RunReader {
         let RunRows { rows, damaged, next } =
             self.store.read(move |journal| journal.list(&query)).await?;
         let mut page = RunPage { next, ..RunPage::default() };
+
         for DamagedRow { id, reason } in damaged {
             page.leave_out(id, &reason);
         }
+
         for mut row in rows {
             if let Some(live) = self.live.unfinished(&row.id) {
                 self.count_events(&live).await;
                 page.runs.push(live.record().with_reviews(row.reviews));
                 continue;
             }
+
             if !row.is_over {
                 // It ended after its row was read. One that was removed since is listed as it was.
                 row = match self.store.row(&row.id).await {
@@ -52,6 +55,7 @@ impl RunReader {
                     read => read?,
                 };
             }
+
             match RunRecord::of_row(&row) {
                 Ok(record) => page.runs.push(record),
                 Err(error) => page.leave_out(row.id, &error.to_string()),

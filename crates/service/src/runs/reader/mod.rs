@@ -1,6 +1,6 @@
 //! What users see of runs, open or finished: their records, one by one, in `listing`s and in the
-//! `comparison` of the sides of a split; their events (`event_reader`), their `trace`, and `waiting`
-//! for progress. Open runs are read from memory, all others from the journal.
+//! `comparison` of the sides of a split; their events (`event_reader`), their `trace`, and
+//! `waiting` for progress. Open runs are read from memory, all others from the journal.
 
 pub(super) mod comparison;
 pub(super) mod event_reader;

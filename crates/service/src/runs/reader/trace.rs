@@ -17,28 +17,28 @@ use prime_agent_set::llm::Asked;
 use prime_protocol::{Replay, Reward, Trajectory};
 use prime_report::{RecordedEvent, StepLine};
 
-/// What a trace's steps have beside what the journal keeps of them.
+/// What the steps of a trace show beside what the journal keeps of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceContent {
-    /// The state that each was proposed in, and its reward.
+    /// The state in which each was proposed, and its reward.
     pub states: bool,
-    /// What a model was asked for each, what it answered, and the reward.
+    /// What a model was asked for each, what it answered, and its reward.
     pub prompts: bool,
 }
 
 impl TraceContent {
-    /// What the journal keeps.
+    /// The events alone, as the journal keeps them.
     pub const EVENTS: Self = Self { states: false, prompts: false };
 }
 
-/// Adds to events what follows from those before.
+/// Adds to each event what follows from the events before it.
 struct Annotator {
     content: TraceContent,
     replay: Replay,
     prompts: Option<RecordedPrompts>,
 }
 
-/// What follows from the run's state before a step.
+/// The fields that follow from the run's state before a step.
 #[derive(Serialize)]
 struct Before<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,7 +51,7 @@ struct Before<'a> {
     completion: Option<Cow<'a, str>>,
 }
 
-/// What follows from the run's state after a step.
+/// The same, with what follows from the state after the step.
 #[derive(Serialize)]
 struct Annotated<'a> {
     #[serde(flatten)]
@@ -68,9 +68,11 @@ impl Annotator {
         let asked =
             self.prompts.as_ref().map(|prompts| prompts.of(step.source.as_deref(), trajectory));
         let asked = asked.transpose().map_err(|error| error.to_string())?.flatten();
+
         let completion = asked.is_some().then(|| step.completion());
         let (system, prompt) =
             asked.map_or((None, None), |Asked { system, prompt }| (system, Some(prompt)));
+
         Ok(Before {
             state: self.content.states.then(|| trajectory.machine.state()),
             system,
@@ -79,17 +81,19 @@ impl Annotator {
         })
     }
 
-    /// Goes past an event; of a step, returns the fields to add.
+    /// Applies an event; returns the fields to add if it is a step.
     fn pass(&mut self, event: &[u8], progress: &mut Progress) -> Result<Option<String>, String> {
         let recorded =
             RecordedEvent::read(event).map_err(|error| format!("not an event: {error}"))?;
         let RecordedEvent::Step(step) = &recorded else {
             return apply(&mut self.replay, event, progress).map(|()| None);
         };
+        // Before it is applied, which may replace the trajectory's state.
         let known = self
             .replay
             .trajectory(step.id())
             .map(|trajectory| (trajectory.counts, self.before(step, trajectory)));
+
         apply(&mut self.replay, event, progress)?;
         let Some((counts, before)) = known else { return Ok(None) };
         let reward = self.replay.step_reward(step.id(), counts, step.applicable, step.score);
@@ -99,7 +103,7 @@ impl Annotator {
 }
 
 impl RunReader {
-    /// The trace.
+    /// The trace of a run: its spec, then its durable events, a line each.
     ///
     /// # Errors
     /// When the run does not exist, this version does not know its task, or the prompts of its
@@ -113,6 +117,7 @@ impl RunReader {
         let spec: RunSpec = serde_json::from_str(&row.spec)
             .map_err(|error| RunError::Unreadable(error.to_string()))?;
         let problem = spec.problem().map_err(RunError::Unreadable)?;
+
         let annotator = (content != TraceContent::EVENTS)
             .then(|| {
                 let prompts = content.prompts.then(|| prompts_of(&spec)).transpose()?;
@@ -123,10 +128,12 @@ impl RunReader {
                 })
             })
             .transpose()?;
+
         let mut head =
             format!(r#"{{"seq":0,"event":"accepted","run":"{id}","spec":{}}}"#, row.spec)
                 .into_bytes();
         head.push(b'\n');
+
         let events = self.events(id, 0, false);
         let lines = stream::try_unfold(
             (Box::pin(events), annotator),
@@ -154,7 +161,7 @@ fn prompts_of(spec: &RunSpec) -> Result<RecordedPrompts, RunError> {
     recorded.executor_prompts().map_err(|missing| unknown(&missing))
 }
 
-/// Events as lines of a trace.
+/// Renders events as lines of a trace.
 fn trace_lines(
     lines: &EventBatch,
     mut annotator: Option<&mut Annotator>,
@@ -164,11 +171,13 @@ fn trace_lines(
     for (seq, event) in lines.events() {
         text.extend_from_slice(format!(r#"{{"seq":{seq},"#).as_bytes());
         let rest = event.strip_prefix(b"{").unwrap_or(event);
+
         let added =
             annotator.as_mut().map(|annotator| annotator.pass(event, &mut progress)).transpose();
         let added = added
             .map_err(|reason| RunError::Unreadable(format!("event {seq}: {reason}")))?
             .flatten();
+        // Both are JSON objects: the event without its last brace, the fields without their first.
         match added {
             None => text.extend_from_slice(rest),
             Some(fields) => {

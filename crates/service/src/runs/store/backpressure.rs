@@ -12,9 +12,9 @@ use prime_runtime::Wake;
 /// Bytes of events, over all runs, that may wait for the journal. More of them would only be
 /// acknowledged later.
 const ALL_BYTES_MAX: usize = 6 << 20;
-/// Bytes up to which a commit leaves so little that all runs go on.
+/// Bytes of waiting events up to which a commit wakes all runs.
 const FEW_BYTES: usize = ALL_BYTES_MAX / 2;
-/// The share of the waiting runs, those that wait longest, that a commit wakes otherwise.
+/// One in this many of the waiting runs is woken by a commit otherwise: those that wait longest.
 const WOKEN_SHARE: usize = 32;
 
 /// Shared by every event stream and the writer thread.
@@ -22,7 +22,7 @@ const WOKEN_SHARE: usize = 32;
 pub struct Backpressure {
     waiting_bytes: AtomicUsize,
     is_closed: AtomicBool,
-    /// Of the runs that wait, the longest first.
+    /// What wakes the runs that wait; the first waits longest.
     wakes: Mutex<VecDeque<Wake>>,
 }
 
@@ -63,10 +63,13 @@ impl Backpressure {
     /// Resumes runs that had to wait. To be called after each commit.
     pub fn wake(&self) {
         let mut wakes = self.wakes.lock().unwrap_or_else(PoisonError::into_inner);
+
         let is_little = self.waiting_bytes.load(Ordering::Relaxed) <= FEW_BYTES;
         let count = if is_little { wakes.len() } else { wakes.len().div_ceil(WOKEN_SHARE) };
+
         let woken: Vec<Wake> = wakes.drain(..count).collect();
         drop(wakes);
+
         woken.into_iter().for_each(|wake| wake());
     }
 }
@@ -77,7 +80,7 @@ mod tests {
 
     use super::*;
 
-    /// So many runs that wait, and the runs that were woken, in order.
+    /// Lets `count` runs wait. Returns the runs that were woken, in order.
     fn waiting(backpressure: &Backpressure, count: usize) -> Arc<Mutex<Vec<usize>>> {
         let woken = Arc::new(Mutex::new(Vec::new()));
         for run in 0..count {

@@ -10,7 +10,7 @@ use prime_journal::{Segment, Write};
 /// Why the journal does not accept a write now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotAccepted {
-    /// So many runs are open in the store, which is all that it may have.
+    /// The store is at its limit of open runs.
     Full {
         open: u64,
         most: u64,
@@ -31,7 +31,7 @@ struct Publication {
 /// Consecutive writes that are committed together or not at all: one that a caller waits for, or
 /// all of a stream.
 struct Part {
-    /// Their number.
+    /// Number of writes.
     writes: usize,
     then: Then,
 }
@@ -54,8 +54,8 @@ pub struct CommitSize {
 pub struct Batch {
     pub writes: Vec<Write>,
     parts: Vec<Part>,
-    /// The first parts, which callers wait for. They come first so that they can be refused while
-    /// the rest waits.
+    /// Number of parts that callers wait for. They come first, so that they can be refused while
+    /// the rest waits. Each has one write.
     awaited: usize,
     pub probes: Vec<Reply>,
 }
@@ -72,7 +72,7 @@ impl Batch {
         self.awaited += 1;
     }
 
-    /// Whether a caller waits for it.
+    /// Whether a caller waits for the batch.
     pub fn is_urgent(&self) -> bool {
         self.awaited > 0 || !self.probes.is_empty()
     }
@@ -83,6 +83,7 @@ impl Batch {
         let bytes = pending.body.len()
             + pending.snapshot.as_ref().map_or(0, |snapshot| snapshot.body.len());
         let before = self.writes.len();
+
         let mut committed = Committed { progress: pending.progress, ..stream.committed() };
         let mut flagged = Vec::new();
         let segment = (pending.count > 0).then(|| {
@@ -95,6 +96,7 @@ impl Batch {
             committed.head = segment.head();
             segment
         });
+
         if let Some(segment) = &segment {
             self.writes.push(Write::Append { id: stream.id.clone(), segment: segment.clone() });
         }
@@ -115,6 +117,7 @@ impl Batch {
                 summary: update.summary,
             });
         }
+
         let writes = self.writes.len() - before;
         if writes > 0 {
             let then = Then::Publish(Box::new(Publication {
@@ -128,17 +131,22 @@ impl Batch {
         bytes
     }
 
-    /// Splits it into two halves, of which the probes are the last; the whole again if there is
-    /// only one part.
+    /// Splits the batch into two halves; probes go last, in a half of their own.
+    ///
+    /// # Errors
+    /// The batch itself, if it has only one part.
     pub fn halves(mut self) -> Result<(Self, Self), Self> {
+        // Probes write nothing, so they can succeed where the writes fail.
         if !self.probes.is_empty() && !self.parts.is_empty() {
             let probes = std::mem::take(&mut self.probes);
             return Ok((self, Self { probes, ..Self::default() }));
         }
+
         let middle = self.parts.len() / 2;
         if middle == 0 {
             return Err(self);
         }
+
         let writes = self.parts[..middle].iter().map(|part| part.writes).sum();
         let second = Self {
             writes: self.writes.split_off(writes),
@@ -146,11 +154,12 @@ impl Batch {
             awaited: self.awaited.saturating_sub(middle),
             probes: Vec::new(),
         };
+        // The awaited parts come first: the second half has those that do not fit into the first.
         self.awaited = self.awaited.min(middle);
         Ok((self, second))
     }
 
-    /// Adds a batch that was split off.
+    /// Adds back a batch that was split off.
     pub fn append(&mut self, mut later: Self) {
         self.awaited += later.awaited;
         self.writes.append(&mut later.writes);
@@ -158,7 +167,7 @@ impl Batch {
         self.probes.append(&mut later.probes);
     }
 
-    /// Leaves out snapshots, which only save a later process time. Returns whether there were any.
+    /// Leaves out snapshots; they only speed up a later resume. Returns whether there were any.
     pub fn drop_snapshots(&mut self) -> bool {
         let mut writes = std::mem::take(&mut self.writes).into_iter();
         let before = writes.len();
@@ -181,6 +190,7 @@ impl Batch {
         if !self.parts.iter().any(is_abandoned) {
             return;
         }
+
         let mut writes = std::mem::take(&mut self.writes).into_iter();
         for part in std::mem::take(&mut self.parts) {
             let own = writes.by_ref().take(part.writes);
@@ -193,7 +203,8 @@ impl Batch {
         }
     }
 
-    /// After the lease of its one run was lost: replies to the caller, or abandons the run.
+    /// Drops the batch after the lease of its one run was lost: replies to the caller, or abandons
+    /// the run.
     pub fn abandon(self, reason: &str) {
         for part in &self.parts {
             if let Then::Publish(publication) = &part.then {
@@ -203,7 +214,8 @@ impl Batch {
         self.give_up(reason);
     }
 
-    /// After the journal refused it for good: replies to the callers, and fails the runs.
+    /// Drops the batch after the journal refused it for good: replies to the callers, and fails the
+    /// runs.
     pub fn give_up(self, reason: &str) {
         let mut replies = self.probes;
         for part in self.parts {
@@ -213,12 +225,13 @@ impl Batch {
                 Then::Publish(publication) => publication.stream.refuse(reason),
             }
         }
+
         for reply in replies {
             drop(reply.send(Err(NotAccepted::NotWritable(reason.to_owned()))));
         }
     }
 
-    /// How many runs it accepts.
+    /// Number of new runs in the batch.
     pub fn new_runs(&self) -> usize {
         self.writes[..self.awaited]
             .iter()
@@ -226,11 +239,13 @@ impl Batch {
             .count()
     }
 
-    /// Refuses the new runs for which there is a reason. Returns whether there was one.
+    /// Refuses the new runs for which `why` has a reason. Returns whether there was one.
     pub fn refuse_new_runs(&mut self, mut why: impl FnMut(&Write) -> Option<NotAccepted>) -> bool {
+        // Only the awaited part is rebuilt; what streams wrote was promised already.
         let (later_writes, later_parts) =
             (self.writes.split_off(self.awaited), self.parts.split_off(self.awaited));
         let (writes, parts) = (std::mem::take(&mut self.writes), std::mem::take(&mut self.parts));
+
         for (write, part) in writes.into_iter().zip(parts) {
             let reason = if matches!(write, Write::Accept { .. }) { why(&write) } else { None };
             match (part.then, reason) {
@@ -241,6 +256,7 @@ impl Batch {
                 }
             }
         }
+
         let before = std::mem::replace(&mut self.awaited, self.parts.len());
         self.writes.extend(later_writes);
         self.parts.extend(later_parts);
@@ -250,22 +266,25 @@ impl Batch {
     /// Refuses what was not promised yet: new runs, reviews and probes.
     pub fn refuse(&mut self, reason: &str) {
         self.writes.drain(..self.awaited);
+
         let awaited = self.parts.drain(..self.awaited).filter_map(|part| match part.then {
             Then::Reply(reply) => Some(reply),
             Then::Publish(_) => None,
         });
+
         for reply in awaited.chain(self.probes.drain(..)) {
             drop(reply.send(Err(NotAccepted::NotWritable(reason.to_owned()))));
         }
         self.awaited = 0;
     }
 
-    /// After the commit: replies to the callers and publishes the events.
+    /// Replies to the callers and publishes the events, after the commit.
     pub fn publish(self) -> CommitSize {
         let mut size = CommitSize::default();
         for probe in self.probes {
             drop(probe.send(Ok(())));
         }
+
         for part in self.parts {
             let Publication { stream, segment, committed, acks } = match part.then {
                 Then::Reply(reply) => {
@@ -274,9 +293,11 @@ impl Batch {
                 }
                 Then::Publish(publication) => *publication,
             };
+            // A snapshot alone: nothing that readers see has changed.
             if segment.is_none() && acks.is_empty() {
                 continue;
             }
+
             size.runs += 1;
             if let Some(segment) = &segment {
                 size.events += segment.count as usize;
@@ -329,10 +350,12 @@ mod tests {
         let mut batch = Batch::default();
         let review =
             Review { at_ms: 1, by: "ada".to_owned(), is_rejected: false, note: String::new() };
+
         let mut kept = vec![awaited(&mut batch, accept("r0"))];
         let mut refused = awaited(&mut batch, accept("r1"));
         kept.push(awaited(&mut batch, Write::Review { id: "s".to_owned(), seq: 3, review }));
         kept.push(awaited(&mut batch, accept("r2")));
+
         assert_eq!(batch.new_runs(), 3);
         let full = NotAccepted::Full { open: 8, most: 9 };
         assert!(batch.refuse_new_runs(|write| (write.run_id() == "r1").then(|| full.clone())));
@@ -342,6 +365,7 @@ mod tests {
             "they wait for their commit"
         );
         let left: Vec<_> = batch.writes.iter().map(Write::run_id).collect();
+
         assert_eq!((left, batch.new_runs(), batch.is_urgent()), (vec!["r0", "s", "r2"], 2, true));
         assert!(!batch.refuse_new_runs(|_| None));
         batch.publish();

@@ -35,17 +35,20 @@ pub struct RowUpdate {
     pub summary: String,
 }
 
-/// Whatever waits for the next commit.
+/// What waits for the next commit.
 #[derive(Default)]
 pub struct Pending {
     pub body: Vec<u8>,
     pub count: u32,
-    /// The events that need review, by their place among these, from 1.
+
+    /// The events that need review, by their place in `body`, from 1.
     pub flagged: Vec<u32>,
     pub progress: Progress,
+
     pub update: Option<RowUpdate>,
     pub snapshot: Option<Snapshot>,
     pub acks: Vec<oneshot::Sender<()>>,
+
     /// The stream is in the writer's queue.
     is_announced: bool,
     /// Why the journal refused a write of this run; nothing is accepted until
@@ -77,7 +80,7 @@ struct Tail {
     bytes: usize,
 }
 
-/// Fails when it would grow beyond a limit.
+/// A buffer whose writes fail when it would grow beyond a limit.
 struct BoundedBuffer {
     bytes: Vec<u8>,
     bytes_max: usize,
@@ -100,11 +103,13 @@ impl std::io::Write for BoundedBuffer {
 /// Queues a stream for the next commit.
 pub type Announce = Arc<dyn Fn(Arc<EventStream>) + Send + Sync>;
 
+/// The events of a run: appended by its observer, committed by the writer, read by watchers.
 pub struct EventStream {
     pub id: String,
     backpressure: Arc<Backpressure>,
     announce: Announce,
     pending: Mutex<Pending>,
+    /// Bytes of its events that wait for the journal.
     own_bytes: AtomicUsize,
     /// Number of the last event, durable or not.
     appended: AtomicU64,
@@ -114,7 +119,7 @@ pub struct EventStream {
     is_abandoned: AtomicBool,
     committed: watch::Sender<Committed>,
     tail: Mutex<Tail>,
-    /// The run's span until the run is over, if somebody listens to spans.
+    /// The run's span, until the run is over; `None` if nobody listens to spans.
     span: Mutex<Option<Span>>,
 }
 
@@ -171,16 +176,20 @@ impl EventStream {
         if self.backpressure.is_closed() {
             return;
         }
+
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         if pending.refusal.is_some() || self.is_abandoned() {
             return;
         }
+
         let before = pending.body.len();
         change(&mut pending);
         let grown = pending.body.len() - before;
         self.own_bytes.fetch_add(grown, Ordering::Relaxed);
         self.backpressure.add(grown);
+
         if !std::mem::replace(&mut pending.is_announced, true) {
+            // The writer may take the stream at once, which needs the lock.
             drop(pending);
             (self.announce)(Arc::clone(self));
         }
@@ -225,6 +234,7 @@ impl EventStream {
     /// Saves the state of the run after the events so far, unless it is larger than `bytes_max`.
     pub fn save_snapshot(self: &Arc<Self>, run: RunSnapshot, bytes_max: usize) {
         let seq = self.appended.load(Ordering::Relaxed);
+        // Even if it turns out too large: it would be again, and serialising it costs time.
         self.saved.store(seq, Ordering::Relaxed);
         self.add(|pending| {
             let saved = SavedRun { progress: pending.progress.clone(), run };
@@ -258,7 +268,7 @@ impl EventStream {
         self.backpressure.wake_after_commit(wake, || self.is_behind());
     }
 
-    /// For the writer: takes everything pending.
+    /// Takes everything pending, for the writer.
     pub fn take(&self) -> Pending {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         let (progress, refusal) = (pending.progress.clone(), pending.refusal.clone());
@@ -266,36 +276,43 @@ impl EventStream {
         let taken = std::mem::replace(&mut *pending, kept);
         self.own_bytes.fetch_sub(taken.body.len(), Ordering::Relaxed);
         self.backpressure.remove(taken.body.len());
+
         taken
     }
 
-    /// For the writer: the journal refused what was taken last, for good. What was not committed is
-    /// dropped, and the head stays, so that the run can be ended behind it.
+    /// Records that the journal refused what the writer took last, for good. What was not committed
+    /// is dropped, and the head stays, so that the run can be ended after it.
     pub fn refuse(&self, reason: &str) {
         self.drop_pending(Some(reason), false);
     }
 
-    /// The run's lease is lost: what is not committed is dropped, and nothing more is accepted.
-    /// Execution ends without a result, because another node goes on from the last committed event.
+    /// Records that the run's lease is lost: what is not committed is dropped, and nothing more is
+    /// accepted. Execution ends without a result, because another node continues from the last
+    /// committed event.
     pub fn abandon(&self) {
         self.drop_pending(None, true);
     }
 
     fn drop_pending(&self, refusal: Option<&str>, is_abandoned: bool) {
         let committed = self.committed();
+
+        // Under the lock, so that nothing is added between the check in `add` and this.
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         if is_abandoned {
             self.is_abandoned.store(true, Ordering::Release);
         }
+
         self.own_bytes.fetch_sub(pending.body.len(), Ordering::Relaxed);
         self.backpressure.remove(pending.body.len());
         self.appended.store(committed.head.seq, Ordering::Relaxed);
+
         // It may be in the writer's queue, which then finds nothing to write.
         let is_announced = pending.is_announced;
         let refusal = refusal.map(str::to_owned);
         *pending =
             Pending { progress: committed.progress, is_announced, refusal, ..Pending::default() };
         drop(pending);
+        // After the lock: those who are woken append the run's end.
         self.committed.send_modify(|committed| committed.is_refused = true);
     }
 
@@ -312,6 +329,7 @@ impl EventStream {
     pub async fn refused(&self) {
         let mut committed = self.watch();
         if committed.wait_for(|committed| committed.is_refused).await.is_err() {
+            // The stream is gone, and with it whatever could refuse it.
             std::future::pending::<()>().await;
         }
     }
@@ -325,10 +343,11 @@ impl EventStream {
         let reached =
             committed.wait_for(|committed| committed.head.seq >= seq || committed.is_refused).await;
         reached.map_err(|_| ())?;
+        // A refusal may have come after the events had been committed.
         if self.committed().head.seq >= seq { Ok(()) } else { Err(()) }
     }
 
-    /// For the writer: makes a commit visible.
+    /// Makes a commit visible, for the writer.
     pub fn publish(&self, segment: Option<Segment>, committed: Committed) {
         if let Some(segment) = segment {
             let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
@@ -339,6 +358,7 @@ impl EventStream {
                 tail.bytes -= oldest.body.len();
             }
         }
+
         let mut span = self.span.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(parent) = span.as_ref() {
             tracing::debug!(parent: parent, seq = committed.head.seq, "committed");
@@ -346,6 +366,7 @@ impl EventStream {
         if committed.is_over {
             *span = None;
         }
+
         drop(span);
         self.committed.send_modify(|current| {
             // It may have been abandoned since the commit began.

@@ -49,8 +49,8 @@ pub fn apply(replay: &mut Replay, event: &[u8], progress: &mut Progress) -> Resu
     applied.map_err(|error| error.to_string())
 }
 
-/// What a run's durable events count to, without replaying them: those that its snapshot covers,
-/// and as many of the others as one read takes.
+/// Counts a run's durable events without replaying them: those that its snapshot covers, and as
+/// many of the others as one read takes.
 ///
 /// # Errors
 /// When the journal cannot be read.
@@ -63,10 +63,14 @@ pub fn durable_counts(
     struct Saved {
         progress: Progress,
     }
+
+    // Only the counts: the state may be large, and may be one that this version cannot read.
     let saved = journal.snapshot(id)?.filter(|saved| saved.seq <= last_seq);
     let saved = saved.and_then(|saved| {
         Some((saved.seq, serde_json::from_slice::<Saved>(&saved.body).ok()?.progress))
     });
+
+    // A snapshot that cannot be read counts for nothing; its events are read instead.
     let (seq, mut progress) = saved.unwrap_or_default();
     let segments = journal.segments(id, seq, READ_BYTES)?;
     for (at, event) in segments.iter().flat_map(Segment::events) {
@@ -77,11 +81,13 @@ pub fn durable_counts(
             progress.see_step(&step);
         }
     }
+
     progress.is_under_way = true;
     Ok(progress)
 }
 
-/// Restores a run from a snapshot; logs and returns `None` where this version cannot read it.
+/// Restores a run from a snapshot; logs the reason and returns `None` where this version cannot
+/// read it.
 fn restore(
     id: &str,
     spec: &RunSpec,
@@ -116,6 +122,7 @@ pub fn replay_run(
     last_seq: u64,
 ) -> Result<Recovered, String> {
     let problem = spec.problem()?;
+
     let saved = journal
         .snapshot(id)
         .map_err(|error| error.to_string())?
@@ -124,11 +131,13 @@ pub fn replay_run(
     let (mut seq, mut progress, mut replay) = restored.unwrap_or_else(|| {
         (0, Progress::default(), Replay::new(Arc::clone(&problem), spec.plan.clone()))
     });
+
     while seq < last_seq {
         let segments = journal.segments(id, seq, READ_BYTES).map_err(|error| error.to_string())?;
         if segments.is_empty() {
             return Err(format!("event {} is missing", seq + 1));
         }
+        // A segment may begin before `seq` and end after `last_seq`.
         for (at, event) in segments.iter().flat_map(|segment| segment.events()) {
             if at <= seq || at > last_seq {
                 continue;
@@ -173,6 +182,8 @@ fn before_step(
     seq: u64,
 ) -> Result<BeforeStep, RunError> {
     let before = seq.checked_sub(1).ok_or(RunError::NoSuchStep(seq))?;
+
+    // The step itself, which says which turn it was.
     let mut found = None;
     for (at, event) in journal.segments(id, before, 0)?.iter().flat_map(Segment::events) {
         if at == seq {
@@ -183,7 +194,10 @@ fn before_step(
             found = Some((step.id(), step.action.clone().into_owned()));
         }
     }
+
     let (turn, line) = found.ok_or(RunError::NoSuchStep(seq))?;
+
+    // The state before it: every turn in flight waits there, and one of them is the step's.
     let Recovered { replayed, .. } =
         replay_run(journal, id, &spec, before).map_err(RunError::Unreadable)?;
     let waiting = match replayed {
@@ -192,6 +206,7 @@ fn before_step(
     };
     let trajectory =
         waiting.into_iter().find(|(id, _)| *id == turn).map(|(_, trajectory)| trajectory);
+
     let missing = || RunError::Unreadable(format!("event {seq}: its turn was not in flight"));
     Ok(BeforeStep { spec, id: turn, trajectory: trajectory.ok_or_else(missing)?, line })
 }
@@ -245,6 +260,7 @@ mod tests {
         let segment = Segment::following(row.head, events);
         let append = Write::Append { id: "r".to_owned(), segment };
         journal.commit(&[Write::Accept { row, key: None }, append]).unwrap();
+
         let counts = |last| {
             let progress = durable_counts(&journal, "r", last).unwrap();
             (
@@ -255,8 +271,10 @@ mod tests {
                 progress.elapsed_ms,
             )
         };
+
         assert_eq!(counts(5), (4, 1, 1, 1, 10));
         assert_eq!(counts(3), (2, 1, 0, 1, 11));
+
         // What a snapshot covers is not counted again.
         let progress = Progress { proposals: 100, steps: 50, rounds: 1, ..Progress::default() };
         let body =

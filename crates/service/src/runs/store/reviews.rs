@@ -84,6 +84,7 @@ pub struct FlaggedStep {
 impl FlaggedStep {
     fn new(flagged: &FlaggedEvent, step: &StepLine<'_>) -> Self {
         let mut history: Vec<_> = flagged.reviews.iter().map(ReviewLine::from).collect();
+        // The newest stands; the others are its history.
         let review = history.pop();
         Self {
             seq: flagged.seq,
@@ -109,7 +110,7 @@ fn segment_of(journal: &dyn Journal, id: &str, seq: u64) -> Result<Segment, Jour
     })
 }
 
-/// Reads the flagged steps until too many bytes were read. Returns whether all are there.
+/// Reads the flagged steps, at most about `PAGE_BYTES` of events. Returns whether all are there.
 fn steps(
     journal: &dyn Journal,
     id: &str,
@@ -120,6 +121,7 @@ fn steps(
     let mut bytes = 0;
     for flagged in flags {
         let seq = flagged.seq;
+        // Flags come in order, so that the last segment often has the next one too.
         let segment = match current.take().filter(|segment| segment.last_seq() >= seq) {
             Some(segment) => segment,
             None if bytes >= PAGE_BYTES => return Ok((steps, false)),
@@ -129,6 +131,7 @@ fn steps(
                 segment
             }
         };
+
         let event = segment.events().find(|(at, _)| *at == seq).map(|(_, event)| event);
         match event.map(RecordedEvent::read) {
             Some(Ok(RecordedEvent::Step(step))) => steps.push(FlaggedStep::new(flagged, &step)),
@@ -186,6 +189,7 @@ impl RunStore {
             is_rejected: decision == ReviewDecision::Reject,
             note,
         };
+
         let known = self.flagged(id, seq).await?;
         let repeats = known.reviews.last().is_some_and(|newest| newest.repeats(&review));
         if !repeats {
@@ -197,6 +201,8 @@ impl RunStore {
             }
             self.writer.review(id.to_owned(), seq, review).await?;
         }
+
+        // Read again, so that the answer shows what is durable.
         let (name, flagged) = (id.to_owned(), [self.flagged(id, seq).await?]);
         let (steps, _) = self.read(move |journal| steps(journal, &name, &flagged)).await?;
         steps.into_iter().next().ok_or_else(|| RunError::NotFlagged { id: id.to_owned(), seq })

@@ -19,14 +19,17 @@ use prime_journal::{IdempotencyKey, Journal, JournalError, Review, RunRow, Write
 
 /// Time between two attempts while the journal cannot be written.
 const RETRY: Duration = Duration::from_millis(200);
-/// Time without a command after which the journal does all that commits put off.
+/// Time without a command after which the journal folds everything that commits put off.
 const IDLE: Duration = Duration::from_millis(500);
 /// Most commands of one commit.
 const COMMANDS_MAX: usize = 4_096;
+
 /// Bytes of events and snapshots after which a commit takes no further run, because every caller of
-/// the next commit waits for this one first; fewer when a caller waits for this one.
+/// the next commit waits for this one first.
 const COMMIT_BYTES: usize = 2 << 20;
+/// The same when a caller already waits for this commit.
 const URGENT_BYTES: usize = 256 << 10;
+
 /// How long after `close` a further commit may begin. What is not written by then is computed again
 /// by the next process, like everything uncommitted.
 const FINISH: Duration = Duration::from_secs(1);
@@ -70,6 +73,7 @@ impl Writer {
         let (commands, inbox) = crossbeam_channel::unbounded();
         let backpressure = Arc::new(Backpressure::default());
         let failure = Arc::new(Mutex::new(None));
+
         let thread = WriterThread {
             journal,
             inbox,
@@ -81,8 +85,10 @@ impl Writer {
             batch: Batch::default(),
             is_folded: true,
         };
+
         let thread =
             std::thread::Builder::new().name("journal".to_owned()).spawn(move || thread.run())?;
+
         let queue = commands.clone();
         // After `close` streams accept nothing, so nothing is lost with a closed channel.
         let announce: Announce = Arc::new(move |stream| drop(queue.send(Command::Stream(stream))));
@@ -149,6 +155,7 @@ impl Writer {
     pub fn close(&self) {
         self.backpressure.close();
         drop(self.commands.send(Command::Stop));
+
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
             // A panic of the thread was printed; the journal holds what was committed.
@@ -167,21 +174,23 @@ struct WriterThread {
     /// Streams with pending events that are not in the batch yet, first come first served.
     streams: VecDeque<Arc<EventStream>>,
     batch: Batch,
-    /// No commit put anything off since the journal was idle.
+    /// Nothing is left to fold: no commit was made since the journal was last idle.
     is_folded: bool,
 }
 
-/// Whether earlier pages reached the disk is unknown: a retry could report success falsely.
+/// Ends the process. Whether earlier pages reached the disk is unknown, so that a retry could
+/// report success falsely.
 fn exit_on_disk_failure(reason: &str) -> ! {
     tracing::error!(%reason, "the journal's disk failed: exiting; everything acknowledged is durable");
     eprintln!("error: the journal's disk failed: {reason}");
     std::process::exit(DISK_FAILED);
 }
 
-/// Refuses the new runs for which a store with so many open ones has no room: the last, at least
-/// one. Returns whether there was one.
+/// Refuses the new runs for which a store with `open` of `most` open runs has no room: the last
+/// ones, and at least one. Returns whether there was one.
 fn refuse_beyond(batch: &mut Batch, open: u64, most: u64) -> bool {
     let room = usize::try_from(most.saturating_sub(open)).unwrap_or(usize::MAX);
+    // At least one is refused, or the same batch would be refused again and again.
     let mut kept = room.min(batch.new_runs().saturating_sub(1));
     batch.refuse_new_runs(|_| {
         let is_kept = kept > 0;
@@ -201,6 +210,7 @@ impl WriterThread {
     fn run(mut self) {
         loop {
             let is_stuck = self.failure().is_some() && !self.batch.is_empty();
+            // A failed batch is retried even if no command comes.
             let first = if is_stuck {
                 match self.inbox.recv_timeout(RETRY) {
                     Ok(command) => Some(command),
@@ -208,6 +218,7 @@ impl WriterThread {
                     Err(RecvTimeoutError::Disconnected) => return,
                 }
             } else if !self.streams.is_empty() {
+                // Streams are left over from the last commit: do not wait for a command.
                 self.inbox.try_recv().ok()
             } else {
                 match self.next_command() {
@@ -215,14 +226,19 @@ impl WriterThread {
                     None => return,
                 }
             };
+
             let is_stopping = self.gather(first);
+            // While the journal cannot be written, the batch must not grow with each attempt.
             if !is_stuck || self.batch.writes.is_empty() {
                 self.fill();
             }
+
             self.commit();
+
             if is_stopping {
                 return self.finish();
             }
+
             if self.failure().is_none() {
                 self.fold(false);
             }
@@ -241,7 +257,8 @@ impl WriterThread {
         self.inbox.recv().ok()
     }
 
-    /// Lets the journal do what commits put off. Nothing is lost where it cannot.
+    /// Lets the journal fold what commits put off: a part of it, or all when idle. Nothing is lost
+    /// where it cannot.
     fn fold(&mut self, is_idle: bool) {
         self.is_folded |= is_idle;
         match self.journal.fold(is_idle) {
@@ -308,6 +325,7 @@ impl WriterThread {
         // Streams left over from the last commit are company enough.
         let window = if self.streams.is_empty() { self.window } else { Duration::ZERO };
         let until = Instant::now() + window;
+
         let mut urgency = self.take(first);
         for _ in 0..COMMANDS_MAX {
             let next = match urgency {
@@ -318,6 +336,7 @@ impl WriterThread {
                     self.inbox.recv_timeout(left).ok()
                 }
             };
+
             let Some(next) = next else { break };
             urgency = match (urgency, self.take(next)) {
                 (_, Urgency::Stop) => return true,
@@ -325,6 +344,7 @@ impl WriterThread {
                 _ => Urgency::Later,
             };
         }
+
         false
     }
 
@@ -336,24 +356,29 @@ impl WriterThread {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 
-    /// Writes the batch. What the journal refuses is found by halves, so that it costs the others
-    /// few commits more.
+    /// Writes the batch. A write that the journal refuses is found by halving, so that it costs
+    /// the others few extra commits.
     fn commit(&mut self) {
         self.batch.drop_abandoned();
         if self.batch.is_empty() {
             return;
         }
+
         let mut parts = vec![std::mem::take(&mut self.batch)];
+        // A stack of batches to write, in order: halves are pushed so that the first comes off
+        // first.
         while let Some(mut batch) = parts.pop() {
             if batch.is_empty() {
                 continue;
             }
+
             let started = Instant::now();
             let result = if batch.writes.is_empty() {
                 self.journal.probe()
             } else {
                 self.journal.commit(&batch.writes)
             };
+
             match result {
                 Ok(()) => self.publish(batch, started),
                 Err(JournalError::DiskFailed(reason)) => exit_on_disk_failure(&reason),
@@ -362,6 +387,8 @@ impl WriterThread {
                     if self.failure().is_none() {
                         tracing::error!(%reason, "runs wait until the journal can be written");
                     }
+                    // Everything is kept for the retry, in order, but for what callers can be told
+                    // now.
                     parts.into_iter().rev().for_each(|later| batch.append(later));
                     batch.refuse(&reason);
                     self.batch = batch;
@@ -372,10 +399,12 @@ impl WriterThread {
                     parts.push(batch)
                 }
                 Err(JournalError::Refused(_)) if self.refuse_taken(&mut batch) => parts.push(batch),
+                // Something in the batch is refused: the half without it is written.
                 Err(error) => match batch.halves() {
                     Ok((first, second)) => parts.extend([second, first]),
                     Err(mut single) => {
                         if let JournalError::LeaseLost { .. } = error {
+                            // Runs that wait for the journal must learn that the bytes are gone.
                             single.abandon(&error.to_string());
                             self.backpressure.wake();
                         } else if single.drop_snapshots() {
@@ -392,10 +421,11 @@ impl WriterThread {
         }
     }
 
-    /// Refuses the new runs whose idempotency keys other runs have got meanwhile, at another node.
-    /// After an outage there may be many, and to find each by halves would cost commits. Returns
+    /// Refuses the new runs whose idempotency keys were taken meanwhile, by runs of another node.
+    /// After an outage there may be many, and finding each by halving would cost commits. Returns
     /// whether there was one.
     fn refuse_taken(&self, batch: &mut Batch) -> bool {
+        // One failed read is enough: the others would fail as well, and cost time.
         let mut is_read = true;
         batch.refuse_new_runs(|write| {
             let Write::Accept { row, key: Some(key) } = write else { return None };
@@ -415,6 +445,7 @@ impl WriterThread {
             tracing::info!("the journal can be written again");
             self.set_failure(None);
         }
+
         let CommitSize { events, runs, bytes } = batch.publish();
         let seconds = started.elapsed().as_secs_f64();
         tracing::debug!(events, runs, bytes, ms = seconds * 1e3, "journal_commit");
