@@ -11,7 +11,7 @@ use super::sections::Settings;
 const HEAD: &str = "\
 # Configuration
 
-This page is generated from the types in `src/settings/`: edit them and run
+This page is generated from the types in `crates/settings/src/`: edit them and run
 `prime-agents config schema --markdown > docs/configuration.md`.
 
 Sources, in increasing precedence:
