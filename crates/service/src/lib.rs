@@ -7,5 +7,4 @@ pub mod app;
 pub mod metrics;
 pub mod requests;
 pub mod runs;
-mod shipped_model;
 pub mod telemetry;

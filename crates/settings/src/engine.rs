@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::built_in_models::{BUILT_IN_MODELS, BuiltInModel};
 use super::error::suggestion;
 use prime_bench::spelling::nearest;
 use prime_bench::tasks;
 use prime_engine::{Devices, FlashAttention, Isolation, KvPool};
+use prime_models::{BUILT_IN_MODELS, BuiltInModel};
 
 /// How many ancestors of the executable are searched: `target/<triple>/release/` is three levels
 /// below a checkout, `target/<triple>/release/deps/` of tests four.
@@ -137,15 +137,15 @@ fn list(paths: &[PathBuf]) -> String {
 /// Where a model comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelSource {
-    /// A model in the executable, by name.
-    BuiltIn(&'static str),
+    /// A model in the executable.
+    BuiltIn(&'static BuiltInModel),
     File(PathBuf),
 }
 
 impl fmt::Display for ModelSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::BuiltIn(name) => write!(f, "{name} (built in)"),
+            Self::BuiltIn(model) => write!(f, "{} (built in)", model.name),
             Self::File(path) => path.display().fmt(f),
         }
     }
@@ -180,11 +180,10 @@ impl Engine {
 
     /// Whether the model has learnt the task; `None` if that is not known.
     pub fn has_learnt(&self, task: &str) -> Option<bool> {
-        let learnt = match &self.tasks[..] {
-            [] => &BuiltInModel::find(&self.model)?.tasks,
-            stated => stated,
-        };
-        Some(learnt.iter().any(|entry| includes(entry, task)))
+        if self.tasks.is_empty() {
+            return Some(BuiltInModel::find(&self.model)?.tasks.contains(&task));
+        }
+        Some(self.tasks.iter().any(|entry| includes(entry, task)))
     }
 
     /// The model's name, if it looks like that of a built-in model but is not. Found here, because
@@ -209,7 +208,7 @@ impl Engine {
     /// The file exists at none of these paths.
     pub fn find_model(&self, executable: Option<&Path>) -> Result<ModelSource, ModelMissing> {
         if let Some(known) = BuiltInModel::find(&self.model) {
-            return Ok(ModelSource::BuiltIn(known.name));
+            return Ok(ModelSource::BuiltIn(known));
         }
 
         // A build finds the `models/` of its checkout in whatever folder it is run.
@@ -280,7 +279,8 @@ mod tests {
         let executable = folder.path().join("target/release/deps/prime-agents");
 
         let mut engine = Settings::default().engines["tiny"].clone();
-        assert_eq!(engine.find_model(None), Ok(ModelSource::BuiltIn("prime-tiny")), "the default");
+        let tiny = BuiltInModel::find(Path::new("prime-tiny")).expect("built in");
+        assert_eq!(engine.find_model(None), Ok(ModelSource::BuiltIn(tiny)), "the default");
         engine.model = PathBuf::from("models/some-model-of-this-test.gguf");
 
         let misspelt = Engine { model: PathBuf::from("prime-sort"), ..engine.clone() }

@@ -9,9 +9,9 @@ use config::{Map, Source, Value, ValueKind};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::built_in_models::BuiltInModel;
 use super::environment;
 use super::error::SettingsError;
+use prime_models::BuiltInModel;
 
 /// Longest configuration file, in bytes.
 const FILE_BYTES_MAX: u64 = 16 << 20;

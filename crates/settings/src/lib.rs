@@ -10,7 +10,6 @@
 
 mod agents;
 mod api_key;
-mod built_in_models;
 mod check;
 mod definitions;
 mod engine;
@@ -35,7 +34,6 @@ pub use agents::{
     Split, VerdictName, VerifierAgent,
 };
 pub use api_key::{ApiKey, KeyHash, KeyHashError, is_name};
-pub use built_in_models::{BUILT_IN_MODELS, BuiltInModel};
 pub use definitions::{BUILT_IN, Defined, Definitions, Template};
 pub use engine::{Engine, KvCache, ModelMissing, ModelSource};
 pub use engine_names::{EngineNames, first_that_knows};

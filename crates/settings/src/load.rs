@@ -7,7 +7,6 @@ use std::sync::LazyLock;
 use config::{Config, Map, Value, ValueKind};
 use sha2::{Digest, Sha256};
 
-use super::BUILT_IN_MODELS;
 use super::agents::{CoordinatorAgent, ExecutorAgent, VerifierAgent};
 use super::check::{check, check_agents, origin};
 use super::definitions::Definitions;
@@ -20,6 +19,7 @@ use super::sections::Settings;
 use prime_bench::spelling::nearest;
 use prime_bench::tasks;
 use prime_engine::gguf::{self, TASKS_KEY};
+use prime_models::BUILT_IN_MODELS;
 use prime_protocol::Role;
 
 /// The shipped defaults, `config/default.toml`.
@@ -401,6 +401,22 @@ pub(super) fn origin_of(root: &Value, key: &[&str]) -> String {
 mod tests {
     use super::super::definitions::BUILT_IN;
     use super::*;
+
+    #[test]
+    fn by_default_the_executor_asks_every_built_in_model() {
+        let settings = Settings::built_in();
+        let executor = settings.agents.executor.engine.all();
+        for model in BUILT_IN_MODELS {
+            let engine = settings
+                .engines
+                .iter()
+                .find(|(_, engine)| engine.model.as_os_str() == model.name)
+                .map(|(name, _)| name);
+            let engine = engine.unwrap_or_else(|| panic!("no engine has the model {}", model.name));
+            assert!(executor.contains(engine), "the executor does not ask `{engine}`");
+        }
+        assert_eq!(executor.len(), BUILT_IN_MODELS.len());
+    }
 
     #[test]
     fn the_built_in_settings_read_no_folder_of_definitions() {

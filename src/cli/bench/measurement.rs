@@ -14,8 +14,9 @@ use crate::evaluation::comparison::{Instances, System};
 use prime_agent_set::{AgentSet, Resources};
 use prime_bench::tasks::{self, AnyTask, Difficulty, Problem};
 use prime_engine::Engine;
+use prime_models::BUILT_IN_MODELS;
 use prime_service::app::{resources_of, run_plan, run_sampling};
-use prime_settings::{BUILT_IN_MODELS, Settings};
+use prime_settings::Settings;
 
 /// Instances solved at a time unless the user says otherwise.
 pub const CONCURRENT: usize = 8;
@@ -61,9 +62,7 @@ impl Measurement {
     pub fn tasks(&self) -> anyhow::Result<Vec<&'static dyn AnyTask>> {
         if self.tasks.is_empty() {
             let is_known = |task: &&'static dyn AnyTask| {
-                BUILT_IN_MODELS
-                    .iter()
-                    .any(|model| model.tasks.iter().any(|slug| slug == task.spec().slug))
+                BUILT_IN_MODELS.iter().any(|model| model.tasks.contains(&task.spec().slug))
             };
             return Ok(tasks::all().filter(is_known).collect());
         }

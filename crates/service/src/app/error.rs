@@ -1,8 +1,8 @@
 //! Why the process could not start.
 
-use crate::shipped_model::CacheError;
 use prime_agent_set::registry::RegistryError;
 use prime_engine::EngineError;
+use prime_models::CacheError;
 use prime_settings::ModelMissing;
 
 /// Why the process could not start.

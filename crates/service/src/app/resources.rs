@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use super::cores::cores;
 use super::error::AppError;
-use crate::shipped_model;
 use prime_agent_set::pools::{Environment, Pools};
 use prime_agent_set::programs::Programs;
 use prime_agent_set::{Resources, file_digest};
@@ -30,8 +29,9 @@ pub fn model_source(name: &str, engine: &prime_settings::Engine) -> Result<Model
 pub(super) fn model_file(name: &str, engine: &prime_settings::Engine) -> Result<PathBuf, AppError> {
     match model_source(name, engine)? {
         ModelSource::File(path) => Ok(path),
-        ModelSource::BuiltIn(model) => shipped_model::file(model)
-            .map_err(|reason| AppError::ModelCache { engine: name.to_owned(), reason }),
+        ModelSource::BuiltIn(model) => {
+            model.file().map_err(|reason| AppError::ModelCache { engine: name.to_owned(), reason })
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! The models inside the executable. Engines load models from files, so each is written to a
-//! private cache once and verified on every use. Loads nothing.
+//! Built-in models as files. Engines load models from files, so each is written to a private cache
+//! once and verified on every use.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
@@ -8,33 +8,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-/// A model's file.
-#[derive(Clone, Copy)]
-struct Model {
-    name: &'static str,
-    bytes: &'static [u8],
-}
-
-/// The models of `prime_settings::BUILT_IN_MODELS`, in that order.
-const MODELS: [Model; 14] = [
-    Model { name: "prime-tiny", bytes: include_bytes!("../../../models/prime-tiny.gguf") },
-    Model { name: "prime-automata", bytes: include_bytes!("../../../models/prime-automata.gguf") },
-    Model { name: "prime-sorts", bytes: include_bytes!("../../../models/prime-sorts.gguf") },
-    Model {
-        name: "prime-structures",
-        bytes: include_bytes!("../../../models/prime-structures.gguf"),
-    },
-    Model { name: "prime-advanced", bytes: include_bytes!("../../../models/prime-advanced.gguf") },
-    Model { name: "prime-symbols", bytes: include_bytes!("../../../models/prime-symbols.gguf") },
-    Model { name: "prime-machines", bytes: include_bytes!("../../../models/prime-machines.gguf") },
-    Model { name: "prime-numbers", bytes: include_bytes!("../../../models/prime-numbers.gguf") },
-    Model { name: "prime-large", bytes: include_bytes!("../../../models/prime-large.gguf") },
-    Model { name: "prime-tables", bytes: include_bytes!("../../../models/prime-tables.gguf") },
-    Model { name: "prime-puzzles", bytes: include_bytes!("../../../models/prime-puzzles.gguf") },
-    Model { name: "prime-hybrids", bytes: include_bytes!("../../../models/prime-hybrids.gguf") },
-    Model { name: "prime-queens", bytes: include_bytes!("../../../models/prime-queens.gguf") },
-    Model { name: "prime-routes", bytes: include_bytes!("../../../models/prime-routes.gguf") },
-];
+use crate::BuiltInModel;
 
 /// A built-in model could not be written to any cache folder.
 #[derive(Debug, thiserror::Error)]
@@ -49,25 +23,18 @@ pub struct CacheError {
     cause: io::Error,
 }
 
-/// A file with this built-in model: below the user's cache folder or, failing that, the folder for
-/// temporary files.
-///
-/// # Errors
-/// Neither folder is private to this user and writable.
-///
-/// # Panics
-/// There is no built-in model of this name.
-pub fn file(name: &str) -> Result<PathBuf, CacheError> {
-    let model = MODELS
-        .into_iter()
-        .find(|model| model.name == name)
-        .expect("invariant: settings name built-in models");
-    file_in(
-        model,
-        &folders(|name| {
+impl BuiltInModel {
+    /// A file with the model: below the user's cache folder or, failing that, the folder for
+    /// temporary files.
+    ///
+    /// # Errors
+    /// Neither folder is private to this user and writable.
+    pub fn file(&self) -> Result<PathBuf, CacheError> {
+        let variable = |name: &str| {
             std::env::vars_os().find(|(known, _)| known == name).map(|(_, value)| value.into())
-        }),
-    )
+        };
+        file_in(self, &folders(variable))
+    }
 }
 
 /// Folders to try, in order.
@@ -81,7 +48,7 @@ fn folders(variable: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
     cache.into_iter().chain([std::env::temp_dir().join(format!("prime-agents-{user}"))]).collect()
 }
 
-fn file_in(model: Model, folders: &[PathBuf]) -> Result<PathBuf, CacheError> {
+fn file_in(model: &BuiltInModel, folders: &[PathBuf]) -> Result<PathBuf, CacheError> {
     let mut last = None;
     for folder in folders {
         match cached(model, folder) {
@@ -93,7 +60,8 @@ fn file_in(model: Model, folders: &[PathBuf]) -> Result<PathBuf, CacheError> {
 }
 
 /// The model's file in this folder, written if it is missing or damaged.
-fn cached(Model { name, bytes }: Model, folder: &Path) -> io::Result<PathBuf> {
+fn cached(model: &BuiltInModel, folder: &Path) -> io::Result<PathBuf> {
+    let BuiltInModel { name, bytes, .. } = *model;
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     check_private(folder)?;
 
@@ -143,32 +111,28 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
+    use crate::BUILT_IN_MODELS;
+
+    const MODEL: &BuiltInModel = &BUILT_IN_MODELS[0];
 
     #[test]
     fn the_file_is_private_verified_and_repaired() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("a/b");
-        let path = file_in(MODELS[0], std::slice::from_ref(&folder)).unwrap();
-        assert_eq!(std::fs::read(&path).unwrap(), MODELS[0].bytes);
+        let path = file_in(MODEL, std::slice::from_ref(&folder)).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), MODEL.bytes);
 
         assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         assert_eq!(std::fs::metadata(&folder).unwrap().mode() & 0o777, 0o700);
 
         let inode = std::fs::metadata(&path).unwrap().ino();
-        assert_eq!(file_in(MODELS[0], std::slice::from_ref(&folder)).unwrap(), path);
+        assert_eq!(file_in(MODEL, std::slice::from_ref(&folder)).unwrap(), path);
         assert_eq!(std::fs::metadata(&path).unwrap().ino(), inode, "an intact file is kept");
-        std::fs::write(&path, &MODELS[0].bytes[..100]).unwrap();
+        std::fs::write(&path, &MODEL.bytes[..100]).unwrap();
 
-        assert_eq!(file_in(MODELS[0], std::slice::from_ref(&folder)).unwrap(), path);
-        assert_eq!(std::fs::read(&path).unwrap(), MODELS[0].bytes);
+        assert_eq!(file_in(MODEL, std::slice::from_ref(&folder)).unwrap(), path);
+        assert_eq!(std::fs::read(&path).unwrap(), MODEL.bytes);
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "no temporary files are left");
-    }
-
-    #[test]
-    fn the_settings_models_have_bytes() {
-        let names: Vec<_> =
-            prime_settings::BUILT_IN_MODELS.iter().map(|model| model.name).collect();
-        assert_eq!(MODELS.map(|model| model.name).to_vec(), names);
     }
 
     #[test]
@@ -182,12 +146,12 @@ mod tests {
         std::os::unix::fs::symlink(&open, &link).unwrap();
 
         assert!(
-            file_in(MODELS[0], &[open.clone(), link.clone(), private.clone()])
+            file_in(MODEL, &[open.clone(), link.clone(), private.clone()])
                 .unwrap()
                 .starts_with(&private)
         );
 
-        let error = file_in(MODELS[0], &[open, link]).unwrap_err().to_string();
+        let error = file_in(MODEL, &[open, link]).unwrap_err().to_string();
         assert!(
             error.contains("other users can write") && error.contains("XDG_CACHE_HOME"),
             "{error}"
