@@ -17,7 +17,7 @@ fn wrong_arguments() {
     run(&[&["n-queens", "--index", "200"], &REFERENCE]).refused(&["index 200", "0 to 199"]);
     for command in [&["run"][..], &["runs", "submit"], &["bench", "prompt"]] {
         let refused = done(&[command, &["n-queens", "--index", "-1"]].concat());
-        refused.refused(&["invalid value '-1' for '--index <INDEX>'", "whole number"]);
+        refused.refused(&["invalid value '-1' for '--index <INDEX>'", "integer"]);
     }
     run(&[&["n-queens", "--index", "five"], &REFERENCE]).refused(&["five", "--index"]);
     run(&[&["n-queens", "--difficulty", "extreme"], &REFERENCE])
