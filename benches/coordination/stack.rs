@@ -44,7 +44,7 @@ fn stack(criterion: &mut Criterion) {
 
         group.throughput(Throughput::Elements(climbed.trajectory.stack.depth() as u64));
         group.bench_function(BenchmarkId::new("save", depth), |bencher| {
-            bencher.iter(|| black_box(climbed.save()))
+            bencher.iter(|| black_box(climbed.save()));
         });
 
         let saved = climbed.save();

@@ -56,7 +56,8 @@ fn main() {
         println!("cargo::rerun-if-changed={}", file.display());
         writeln!(
             text,
-            "BuiltInModel {{ name: {name:?}, tasks: &{tasks:?}, bytes: include_bytes!({file:?}) }},"
+            "BuiltInModel {{ name: {name:?}, tasks: &{tasks:?}, bytes: include_bytes!({:?}) }},",
+            file.to_str().expect("a path in UTF-8")
         )
         .expect("a String takes everything");
     }

@@ -116,7 +116,7 @@ fn engines(settings: &Settings, no_load: bool) -> Vec<Finding> {
 
         match prime_engine::check_fit(&spec) {
             Ok(fit) => {
-                findings.push(finding(format!("memory for {name}"), Ok(account(&spec, &fit))))
+                findings.push(finding(format!("memory for {name}"), Ok(account(&spec, &fit))));
             }
             Err(error) => {
                 findings.push(finding(what, Err(error.to_string())));

@@ -145,7 +145,7 @@ impl Backend for Remote {
         // next keep-alive ends it.
         let (sender, mut events) = mpsc::channel(1);
         spawn_blocking(move || {
-            drop(sender.blocking_send(first_events_of_any(&client, &id, watch.after)))
+            drop(sender.blocking_send(first_events_of_any(&client, &id, watch.after)));
         });
 
         match timeout_at(deadline, events.recv()).await {

@@ -32,7 +32,7 @@ pub fn ready(address: SocketAddr) {
                     }
                 })),
                 Err(error) => {
-                    tracing::warn!(%error, "systemd will not be notified when the daemon stops")
+                    tracing::warn!(%error, "systemd will not be notified when the daemon stops");
                 }
             }
         }
@@ -58,7 +58,7 @@ pub fn reloading() {
     match NotifyState::monotonic_usec_now() {
         Ok(now) => tell(&[NotifyState::Reloading, now]),
         Err(error) => {
-            tracing::warn!(%error, "cannot notify systemd of a reload: there is no monotonic clock")
+            tracing::warn!(%error, "cannot notify systemd of a reload: there is no monotonic clock");
         }
     }
 }

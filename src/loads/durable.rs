@@ -86,9 +86,9 @@ impl Observer for Recorded {
     fn wake_when_free(&self, wake: Wake) {
         // After waking, both are checked again.
         if self.recorder.is_behind() {
-            self.recorder.wake_when_free(wake)
+            self.recorder.wake_when_free(wake);
         } else {
-            self.watch.wake_when_free(wake)
+            self.watch.wake_when_free(wake);
         }
     }
 }
@@ -386,7 +386,7 @@ impl Launch for DurableLaunch<'_> {
 
         match &run {
             Some(run) if number == FOLLOWED => {
-                self.follow(run, decided, Arc::clone(trajectory.session()))
+                self.follow(run, decided, Arc::clone(trajectory.session()));
             }
             // The run is over already, with all of its steps.
             None => {

@@ -87,7 +87,6 @@ pub(super) async fn with_agents(
 
 /// Executes a run on each cell, so that no agent is created and nothing allocated for the first
 /// time later.
-
 async fn start_cells(runtime: &Runtime, cells: usize) {
     let submission = |seed| Submission {
         problem: null_problem(1),

@@ -64,7 +64,10 @@ fn pointers(value: &Value, at: &str, all: &mut Vec<String>) {
     all.push(at.to_owned());
     match value {
         Value::Array(items) => {
-            items.iter().enumerate().for_each(|(n, item)| pointers(item, &format!("{at}/{n}"), all))
+            items
+                .iter()
+                .enumerate()
+                .for_each(|(n, item)| pointers(item, &format!("{at}/{n}"), all));
         }
         Value::Object(fields) => fields.iter().for_each(|(name, field)| {
             pointers(field, &format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")), all);

@@ -147,7 +147,7 @@ fn invalid_problems_say_why() {
     );
     with(&|problem| {
         problem["constraints"][0] =
-            json!({"name": "nice", "severity": "minor", "text": "It is nice."})
+            json!({"name": "nice", "severity": "minor", "text": "It is nice."});
     })
     .refused(400, Some("problem.constraints"), &["\"nice\"", "`check`"]);
     with(&|problem| problem["statement"] = json!(" ")).refused(

@@ -83,7 +83,7 @@ impl Strategy {
             match self {
                 // Counting sort has a counter per value up to the largest, which is bounded.
                 Self::ValueScaling if task.spec().slug == "counting-sort" => {
-                    scale(values, 1_000, rng)?
+                    scale(values, 1_000, rng)?;
                 }
                 Self::ValueScaling if *field == "w" => scale_matrix(values, rng)?,
                 Self::ValueScaling => scale(values, 2_000, rng)?,

@@ -187,7 +187,6 @@ impl Network {
     /// Losses in nats, and hits (whether the target is the only most likely token), at each target.
     ///
     /// # Errors
-
     /// If the GPU fails.
     ///
     /// # Panics

@@ -133,8 +133,8 @@ impl ApiError {
         Self { allow: Some(allowed), ..error }
     }
 
-    /// 408. Closes the connection, because the rest of the request could not be told from the next
-    /// one.
+    /// A 408 that closes the connection, because the rest of the request could not be told from the
+    /// next one.
     pub fn timeout(message: impl Into<String>) -> Self {
         Self::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", message)
     }

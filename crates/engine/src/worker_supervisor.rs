@@ -292,7 +292,7 @@ impl WorkerSupervisor {
             }
             WorkerEvent::Frame(FromWorker::Refused(error)) if self.spec.idle_stop_ms > 0 => {
                 // No starter waits for the outcome then, so the waiting requests get the error.
-                self.refused(&error)
+                self.refused(&error);
             }
             WorkerEvent::Frame(FromWorker::Refused(error)) => self.died(error),
             WorkerEvent::Frame(FromWorker::Done { id, result, timing }) => {
@@ -305,10 +305,10 @@ impl WorkerSupervisor {
                 self.status.counted(counts);
             }
             WorkerEvent::Frame(FromWorker::Fatal(detail)) => {
-                self.died(EngineError::WorkerDied { detail })
+                self.died(EngineError::WorkerDied { detail });
             }
             WorkerEvent::Closed(reason) => {
-                self.died(EngineError::WorkerDied { detail: reason.unwrap_or_default() })
+                self.died(EngineError::WorkerDied { detail: reason.unwrap_or_default() });
             }
         }
 

@@ -191,7 +191,7 @@ impl Leases {
             match self.send(session, &request).await {
                 Ok(()) => return Ok(()),
                 Err(Failure::Connection(_)) if begun.elapsed() + PAUSE < session.patience() => {
-                    sleep(PAUSE).await
+                    sleep(PAUSE).await;
                 }
                 Err(failure) => return Err(failure.into_error(&session.database)),
             }
@@ -230,7 +230,7 @@ impl Leases {
             let step = async {
                 match request {
                     Some(request) if self.send(session, &request).await.is_err() => {
-                        sleep(PAUSE).await
+                        sleep(PAUSE).await;
                     }
                     Some(_) => {}
                     None => {

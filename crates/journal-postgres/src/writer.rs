@@ -354,7 +354,7 @@ impl Writer {
                     return Err(error);
                 }
                 Err(Failure::Connection(_)) if started.elapsed() + pause < session.patience() => {
-                    is_doubtful = true
+                    is_doubtful = true;
                 }
                 Err(failure) => {
                     let error = failure.into_error(&session.database);

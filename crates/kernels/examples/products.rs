@@ -19,7 +19,7 @@ fn main() {
     }
     if is_asked("f32") {
         measure::<f32>("f32", |left, right, columns, sum| {
-            f32::multiply(left, right, columns, sum, columns, Mode::Add)
+            f32::multiply(left, right, columns, sum, columns, Mode::Add);
         });
     }
 }

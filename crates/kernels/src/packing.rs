@@ -53,11 +53,11 @@ pub fn pack_columns(
 
             #[cfg(target_arch = "x86_64")]
             if is_wide {
-                // SAFETY: the processor has AVX-512, as was just asked.
                 #[expect(
                     unsafe_code,
                     reason = "a function with target features is unsafe to call from one without"
                 )]
+                // SAFETY: the processor has AVX-512, as was just asked.
                 unsafe {
                     crate::x86::pack_tile(from, stride, cells);
                 }

@@ -104,7 +104,7 @@ fn few_rows_are_multiplied_alike() {
             &format!("{unit:?}"),
             |rows| unit.padded_rows(rows),
             |left, right, columns, sum, stride, mode| {
-                unit.multiply(left, right, columns, sum, stride, mode)
+                unit.multiply(left, right, columns, sum, stride, mode);
             },
         );
     }

@@ -62,13 +62,13 @@ impl Element for f32 {
     ) {
         #[cfg(target_arch = "x86_64")]
         if crate::wide::is_wide() && rows.is_multiple_of(16) && columns.is_multiple_of(16) {
-            // SAFETY: the processor has AVX-512, as was just asked.
             #[expect(
                 unsafe_code,
                 reason = "a function with target features is unsafe to call from one without"
             )]
+            // SAFETY: the processor has AVX-512, as was just asked.
             return unsafe {
-                crate::x86::transpose_cells(from, stride, rows, columns, to, to_stride)
+                crate::x86::transpose_cells(from, stride, rows, columns, to, to_stride);
             };
         }
         element::transpose(from, stride, rows, columns, to, to_stride);

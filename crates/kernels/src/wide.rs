@@ -33,11 +33,11 @@ macro_rules! wide {
                 }
 
                 if $crate::wide::is_wide() {
-                    // SAFETY: the processor has the features, as was just asked.
                     #[expect(
                         unsafe_code,
                         reason = "a function with target features is unsafe to call from one without"
                     )]
+                    // SAFETY: the processor has the features, as was just asked.
                     return unsafe { wide $(::<$element>)? ($($argument),*) };
                 }
             }

@@ -84,7 +84,7 @@ pub fn multiply_by_tiles(
             "ldtilecfg [{}]",
             in(reg) &raw const CONFIGURATION,
             options(nostack, preserves_flags, readonly),
-        )
+        );
     };
 
     for row in (0..left.rows).step_by(2 * SIDE) {

@@ -400,7 +400,7 @@ mod tests {
             (
                 |other| {
                     other.points[0].rate =
-                        Some(Rate { due: 1.0, reached: 0.5, behind: 9, is_held: false })
+                        Some(Rate { due: 1.0, reached: 0.5, behind: 9, is_held: false });
                 },
                 "with 1 trajectory, the rate was not held",
             ),

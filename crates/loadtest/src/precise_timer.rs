@@ -78,7 +78,7 @@ fn run(inbox: &Receiver<Sleep>) {
         let sleep = pending.peek().map_or(IDLE, |Reverse(first)| first.deadline - now);
         match inbox.recv_timeout(sleep) {
             Ok(sleep) => {
-                pending.extend(std::iter::once(sleep).chain(inbox.try_iter()).map(Reverse))
+                pending.extend(std::iter::once(sleep).chain(inbox.try_iter()).map(Reverse));
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,

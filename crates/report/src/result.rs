@@ -269,7 +269,7 @@ impl RunResult {
         // Cut at a character, not at a byte: answers may contain any text.
         match answer.char_indices().nth(ANSWER_CHARS_MAX) {
             Some((end, _)) => {
-                line("answer", &format!("{}… (whole with --output json)", &answer[..end]))
+                line("answer", &format!("{}… (whole with --output json)", &answer[..end]));
             }
             None => line("answer", &answer),
         }

@@ -166,7 +166,7 @@ impl Checker<'_> {
 
         Err(SettingsError::UnknownKey {
             origin: origin(value),
-            nearest: near.map(str::to_owned),
+            nearest: near.map(Into::into),
             key,
             known,
         })
@@ -182,7 +182,7 @@ fn choice(
     match &value.kind {
         ValueKind::String(text) if known.contains(text) => Ok(()),
         ValueKind::String(text) => {
-            let near = nearest(text, known.iter().map(String::as_str)).map(str::to_owned);
+            let near = nearest(text, known.iter().map(String::as_str)).map(Into::into);
             let (key, found) = (key.to_owned(), text.clone());
             Err(SettingsError::UnknownName {
                 origin: origin(value),

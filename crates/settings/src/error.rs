@@ -79,7 +79,7 @@ pub enum SettingsError {
         /// Where it is set.
         origin: String,
         /// The most similar known key.
-        nearest: Option<String>,
+        nearest: Option<Box<str>>,
         /// The known keys, if none is similar.
         known: Vec<String>,
     },
@@ -130,7 +130,7 @@ pub enum SettingsError {
         /// The name.
         found: String,
         /// The most similar known name.
-        nearest: Option<String>,
+        nearest: Option<Box<str>>,
         /// All known names.
         known: Vec<String>,
     },

@@ -202,8 +202,7 @@ impl Settings {
                 key: "agents.executor.engine".to_owned(),
                 origin: origin_of(origins, &["agents", "executor", "engine"]),
                 found: unknown.clone(),
-                nearest: nearest(unknown, self.engines.keys().map(String::as_str))
-                    .map(str::to_owned),
+                nearest: nearest(unknown, self.engines.keys().map(String::as_str)).map(Into::into),
                 known: self.engines.keys().cloned().collect(),
             });
         }

@@ -278,13 +278,13 @@ impl Settings {
         // A set, so that an engine that several agents share is started once.
         let mut engines = BTreeSet::new();
         self.visit_preconfigured::<ExecutorAgent>(&mut |agent| {
-            engines.extend(agent.engines().iter().cloned())
+            engines.extend(agent.engines().iter().cloned());
         });
         self.visit_preconfigured::<VerifierAgent>(&mut |agent| {
-            engines.extend(agent.engines().iter().cloned())
+            engines.extend(agent.engines().iter().cloned());
         });
         self.visit_preconfigured::<CoordinatorAgent>(&mut |agent| {
-            engines.extend(agent.engines().iter().cloned())
+            engines.extend(agent.engines().iter().cloned());
         });
         engines.into_iter().collect()
     }
@@ -473,7 +473,7 @@ impl Settings {
 }
 
 pub(super) fn unknown(origin: String, key: &str, found: &str, known: Vec<String>) -> SettingsError {
-    let nearest = nearest(found, known.iter().map(String::as_str)).map(str::to_owned);
+    let nearest = nearest(found, known.iter().map(String::as_str)).map(Into::into);
     SettingsError::UnknownName {
         key: key.to_owned(),
         origin,

@@ -64,12 +64,12 @@ fn allow_partial(schema: &mut Value) {
     for (keyword, below) in schema {
         match (keyword.as_str(), below) {
             ("properties", Value::Object(properties)) => {
-                properties.values_mut().for_each(allow_partial)
+                properties.values_mut().for_each(allow_partial);
             }
             // `items` is left out: a table in a list is not merged with anything.
             ("additionalProperties", other) => allow_partial(other),
             ("anyOf" | "oneOf" | "allOf", Value::Array(all)) => {
-                all.iter_mut().for_each(allow_partial)
+                all.iter_mut().for_each(allow_partial);
             }
             _ => {}
         }

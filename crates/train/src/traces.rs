@@ -101,7 +101,6 @@ fn check_lengths(states: &States) -> Result<(), TrainError> {
 }
 
 /// Byte ranges of the values that the completion looks up.
-
 fn appended(slug: &str, completion: &str) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let mut end = 0;

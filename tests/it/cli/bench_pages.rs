@@ -90,7 +90,7 @@ fn prompts_come_in_every_style() {
     assert!(verifier.contains("Action: pass\n") && verifier.contains("Violation Score"));
 
     let refused = |arguments: &[&str], parts: &[&str]| {
-        done(&[&["bench", "prompt"], arguments].concat()).refused(parts)
+        done(&[&["bench", "prompt"], arguments].concat()).refused(parts);
     };
     refused(&["n-queens", "--style", "sorting"], &["n-queens is no sort"]);
     refused(&["n-queens", "--without", "colour"], &["colour", "constraints"]);

@@ -73,9 +73,9 @@ impl Detection {
         for _ in 0..HALVINGS {
             let middle = f64::midpoint(low, high);
             if at_most(self.missed(), self.tried, middle) > 1.0 - CONFIDENCE {
-                low = middle
+                low = middle;
             } else {
-                high = middle
+                high = middle;
             }
         }
 

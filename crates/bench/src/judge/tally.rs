@@ -90,7 +90,7 @@ impl Tally {
         match &judgement.first_error {
             Some(error) => self.errors[error.error as usize] += 1,
             None if judgement.format == StageResult::Failed => {
-                self.errors[ErrorType::Format as usize] += 1
+                self.errors[ErrorType::Format as usize] += 1;
             }
             None => self.unlocated += u64::from(!judgement.correct()),
         }

@@ -147,7 +147,7 @@ fn mutate(value: &mut Value, lengths: &[i64], rng: &mut TaskRng) {
             }
         }
         Value::Number(number) => {
-            *value = other_number(number.as_i64().unwrap_or_default(), lengths, rng)
+            *value = other_number(number.as_i64().unwrap_or_default(), lengths, rng);
         }
         Value::String(text) => *value = other_text(text, rng),
         Value::Bool(truth) => *value = json!(!*truth),

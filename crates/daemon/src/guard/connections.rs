@@ -104,7 +104,7 @@ impl Connections {
             match stream.as_fd().try_clone_to_owned() {
                 Ok(socket) => drop(data.insert(Connection::watch(socket, address, &connections))),
                 Err(error) => {
-                    tracing::warn!(%error, "cannot watch a connection: out of file descriptors")
+                    tracing::warn!(%error, "cannot watch a connection: out of file descriptors");
                 }
             }
         }

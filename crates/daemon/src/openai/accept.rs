@@ -105,7 +105,9 @@ pub async fn accept(
 
     let resolved =
         resolve_if_room(state, &owner, key.as_ref(), move |app| runs_of(app, &chat)).await?;
-    Ok(runs.run_detached(accept_all(Arc::clone(&runs), owner, key, resolved, is_kept)).await?)
+    // On the heap: the future of an acceptance holds a run's whole spec.
+    let accepting = Box::pin(accept_all(Arc::clone(&runs), owner, key, resolved, is_kept));
+    Ok(runs.run_detached(accepting).await?)
 }
 
 /// The part of a response's id that is unique: that of the first run.

@@ -181,7 +181,6 @@ impl ReasoningStream {
     ///
     /// # Errors
     /// When the event cannot be read.
-
     pub fn delta(&mut self, event: &[u8]) -> Result<Option<String>, RunError> {
         let Some(step) = step_of(event)?.filter(|step| step.trajectory == STREAMED) else {
             return Ok(None);

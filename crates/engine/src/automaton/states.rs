@@ -215,7 +215,7 @@ impl States {
             match self.network.node(position.node) {
                 Node::Bytes(_) => closed.push(position),
                 Node::Either(next) => {
-                    self.todo.extend(next.iter().map(|node| Position { node: *node, stack }))
+                    self.todo.extend(next.iter().map(|node| Position { node: *node, stack }));
                 }
                 Node::Call { rule, next } => {
                     let (node, next) = (self.network.start(*rule), *next);

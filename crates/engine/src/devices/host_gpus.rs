@@ -134,7 +134,7 @@ impl HostGpus {
         let mut all = vec!["cpu".to_owned()];
         match &self.visible {
             Some(entries) if entries.is_empty() => {
-                all.push("no GPU, because CUDA_VISIBLE_DEVICES is empty".to_owned())
+                all.push("no GPU, because CUDA_VISIBLE_DEVICES is empty".to_owned());
             }
             Some(entries) => {
                 all.extend(

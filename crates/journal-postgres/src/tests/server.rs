@@ -143,7 +143,7 @@ impl Proxy {
                 let drops = Arc::clone(&drops);
                 std::thread::spawn(move || copy(from_client, to_server, || false));
                 std::thread::spawn(move || {
-                    copy(upstream, client, || drops.swap(false, Ordering::SeqCst))
+                    copy(upstream, client, || drops.swap(false, Ordering::SeqCst));
                 });
             }
         });

@@ -110,7 +110,7 @@ pub fn a_copy_changes_no_other_run(make: Make<'_>) {
 
     match copy(from.journal(), to.journal()) {
         Err(JournalError::Refused(reason)) => {
-            assert!(reason.contains("run long is there already"), "{reason}")
+            assert!(reason.contains("run long is there already"), "{reason}");
         }
         copied => panic!("{copied:?}"),
     }

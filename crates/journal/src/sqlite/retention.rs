@@ -121,7 +121,7 @@ fn round(
         match (pending, next_expired) {
             (Some(run), _) => remove_body(&transaction, run, &mut budget, &mut removed)?,
             (None, Some(run)) => {
-                owners.extend(remove_row(&transaction, run, retention, &mut budget, &mut removed)?)
+                owners.extend(remove_row(&transaction, run, retention, &mut budget, &mut removed)?);
             }
             (None, None) => break,
         }

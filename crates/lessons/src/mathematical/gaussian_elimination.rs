@@ -356,7 +356,7 @@ mod tests {
                 match &action {
                     _ if line.is_empty() => {}
                     Action::Swap(..) => {
-                        assert!(line.ends_with("?=+ ") || line.ends_with("?=- "), "{line}")
+                        assert!(line.ends_with("?=+ ") || line.ends_with("?=- "), "{line}");
                     }
                     Action::Add(_, _, factor) => {
                         let number: String =

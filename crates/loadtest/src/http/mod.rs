@@ -186,7 +186,7 @@ impl Shared {
                 Answer::Done(record) => break record,
                 // Submitted runs are awaited even after the end of the test.
                 Answer::Refused { pause, message } => {
-                    _ = self.back_off(pause, message, false).await?
+                    _ = self.back_off(pause, message, false).await?;
                 }
             }
         };

@@ -52,7 +52,7 @@ impl Supervisor {
                     self.observe(run, &Event::TrajectoryEnded { id, end: &end, reward: &reward });
                 }
                 Effect::Chosen { round, chosen } => {
-                    self.observe(run, &Event::Chosen { round, chosen: &chosen })
+                    self.observe(run, &Event::Chosen { round, chosen: &chosen });
                 }
                 Effect::Voted { round, winner, agreement } => {
                     self.close_round(run);

@@ -76,7 +76,7 @@ fn an_agents_spans_are_children_of_its_turn_and_run() {
     let guard = tracing::dispatcher::set_default(&dispatch);
 
     let (outcome, with_parent) = run(move || {
-        GUARD.with(|guard| *guard.borrow_mut() = Some(tracing::dispatcher::set_default(&of_cell)))
+        GUARD.with(|guard| *guard.borrow_mut() = Some(tracing::dispatcher::set_default(&of_cell)));
     });
     drop(guard);
 

@@ -175,7 +175,7 @@ impl Observer for Trace {
                 traced.ends.insert(key(id), format!("{end:?} {reward:?}"));
             }
             Event::Voted { round, winner, agreement } => {
-                traced.votes.push(format!("{round} {winner:?} {agreement}"))
+                traced.votes.push(format!("{round} {winner:?} {agreement}"));
             }
             Event::Mishap { .. } | Event::TurnFailed { .. } => traced.mishaps += 1,
             Event::Started | Event::Chosen { .. } | Event::Stopped { .. } | Event::Finished(_) => {}

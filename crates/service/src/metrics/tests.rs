@@ -40,7 +40,6 @@ impl GpuSource for TwoGpus {
 }
 
 /// An engine with a name that has to be escaped.
-
 fn engine_status() -> EngineStatus {
     let counts = EngineCounts {
         decodes: 3,
@@ -113,7 +112,6 @@ fn families(metrics: &Metrics) -> BTreeMap<String, Family> {
 type With<'a> = &'a [(&'a str, &'a str)];
 
 /// The value of the one sample of this name with exactly these labels.
-
 fn value(families: &BTreeMap<String, Family>, name: &str, labels: With) -> f64 {
     let has = |found: &[(String, String)]| {
         found.iter().map(|(name, value)| (name.as_str(), value.as_str())).eq(labels.iter().copied())

@@ -110,7 +110,7 @@ fn out_of_range(error: SettingsError) -> RequestError {
             let field = key.strip_prefix("run.").unwrap_or(&key).to_owned();
             RequestError::field(field, Reason::OutOfRange { found, expected })
         }
-        error => RequestError::Settings(error),
+        error => RequestError::Settings(Box::new(error)),
     }
 }
 

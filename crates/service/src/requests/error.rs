@@ -31,7 +31,7 @@ pub enum RequestError {
     NoTask,
     /// The request is well-formed, but the settings with its choices are not.
     #[error(transparent)]
-    Settings(SettingsError),
+    Settings(Box<SettingsError>),
     /// The run to fork cannot be used.
     #[error(transparent)]
     Run(#[from] RunError),

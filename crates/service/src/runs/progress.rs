@@ -56,7 +56,7 @@ impl Progress {
 
         match step.decision {
             Decision::Proceed if step.applicable => {
-                self.steps = self.steps.max(step.depth as u64 + 1)
+                self.steps = self.steps.max(step.depth as u64 + 1);
             }
             // Passed over: the line could not be applied, so that nothing was committed.
             Decision::Proceed => {}

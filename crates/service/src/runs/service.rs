@@ -142,7 +142,7 @@ impl Runs {
     /// [`RunError`]; then the run does not exist.
     pub async fn accept(&self, new: NewRun) -> Result<Accepted, RunError> {
         match self.execution.accept(new).await? {
-            Acceptance::New(record) => Ok(Accepted { record, is_new: true }),
+            Acceptance::New(record) => Ok(Accepted { record: *record, is_new: true }),
             Acceptance::Earlier(id) => match self.reader.get(&id).await {
                 Ok((_, record)) => Ok(Accepted { record, is_new: false }),
                 // Keys outlive their runs, so that a late repetition does not execute them again.

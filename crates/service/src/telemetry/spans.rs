@@ -246,10 +246,10 @@ impl Observer for Traced {
             }
             Event::Voted { round, agreement, .. } => self.vote(*round, *agreement),
             Event::Mishap { id, role, error, .. } => {
-                self.mishap("prime.mishap", *id, *role, error.failure)
+                self.mishap("prime.mishap", *id, *role, error.failure);
             }
             Event::TurnFailed { id, role, failure, .. } => {
-                self.mishap("prime.turn_failed", *id, *role, *failure)
+                self.mishap("prime.turn_failed", *id, *role, *failure);
             }
             _ => {}
         }

@@ -148,7 +148,7 @@ fn named(ask: &AskSection, problems: &mut Vec<String>) -> Vec<&'static dyn AnyTa
         match name.parse::<Category>() {
             Ok(category) => chosen.extend(all().filter(|task| task.spec().category == category)),
             Err(_) => {
-                problems.push(unknown("ask.categories", name, &Category::ALL.map(Category::name)))
+                problems.push(unknown("ask.categories", name, &Category::ALL.map(Category::name)));
             }
         }
     }

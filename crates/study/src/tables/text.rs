@@ -18,7 +18,7 @@ impl Table {
         for column in &self.columns {
             match column.kind {
                 ColumnKind::Interval => {
-                    header.extend(["low", "high"].map(|end| format!("{}, {end}", column.name)))
+                    header.extend(["low", "high"].map(|end| format!("{}, {end}", column.name)));
                 }
                 ColumnKind::Text | ColumnKind::Number => header.push(column.name.clone()),
             }

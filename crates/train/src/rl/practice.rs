@@ -85,7 +85,6 @@ impl Practice {
     }
 
     /// The held-out instances of a task and level, always the same.
-
     pub fn held_out(&self, task: usize, level: Difficulty, count: u32) -> Vec<Box<dyn Machine>> {
         let task = self.tasks[task];
         let seed = |index| task.spec().seed(self.data.held_out_base_seed, level, index);

@@ -37,7 +37,7 @@ async fn a_program_sees_only_the_passed_environment() {
 
     // Set by cargo for every test.
     let named = |program: &mut Program| {
-        program.pass_env = vec!["CARGO_PKG_NAME".to_owned(), "NO_SUCH_THING".to_owned()]
+        program.pass_env = vec!["CARGO_PKG_NAME".to_owned(), "NO_SUCH_THING".to_owned()];
     };
     let seen = says(
         r#"os.environ["CARGO_PKG_NAME"] + str(len(os.environ.get("NO_SUCH_THING", "")))"#,

@@ -247,7 +247,7 @@ impl Task for BlockSort {
                 found.require(page::COMPLETE, before.is_merged());
             }
             Action::Rotate(lo, mid, end) => {
-                found.require(page::ROTATION, before.is_rotation_due(lo, mid, end))
+                found.require(page::ROTATION, before.is_rotation_due(lo, mid, end));
             }
             Action::Done => {
                 found.require(page::COMPLETE, before.is_merged());

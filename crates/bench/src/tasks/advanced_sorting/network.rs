@@ -149,7 +149,7 @@ fn check_schedule<N: Network>(
             );
         }
         Action::Swap(i, j) => {
-            found.require(constraints.compared, before.last.0 == Some(Action::Cmp(i, j)))
+            found.require(constraints.compared, before.last.0 == Some(Action::Cmp(i, j)));
         }
         Action::Done => {
             let m = u64::from(n.ilog2());
@@ -268,7 +268,7 @@ impl<N: Network> Task for NetworkSort<N> {
                 found.require(constraints.distance, distance);
             }
             Action::Stage(k, j) => {
-                found.require(constraints.blocks, N::are_blocks_sorted(&after.a, [k, j]))
+                found.require(constraints.blocks, N::are_blocks_sorted(&after.a, [k, j]));
             }
             Action::Done => found.require(constraints.sorted, after.a.is_sorted()),
         }
@@ -282,7 +282,7 @@ impl<N: Network> Task for NetworkSort<N> {
             }
             // No exchange follows, so the comparison must have found the cells settled.
             (Some(Action::Cmp(i, j)), _) => {
-                found.require(constraints.settled, before.is_settled::<N>(i, j))
+                found.require(constraints.settled, before.is_settled::<N>(i, j));
             }
             _ => {}
         }

@@ -172,7 +172,7 @@ impl Task for StrandSort {
 
         match action {
             Action::Start => {
-                found.require(page::SCAN, matches!(before.last.0, None | Some(Action::End)))
+                found.require(page::SCAN, matches!(before.last.0, None | Some(Action::End)));
             }
             Action::Pull => found.require(page::SCAN, merged.is_empty()),
             Action::Skip => {

@@ -219,10 +219,10 @@ impl Task for TournamentSort {
                 found.require(page::PLAY_ORDER, follows);
             }
             Action::Out(out) => {
-                found.require(page::CHAMPION, last == Some(Action::Play(0, player(out))))
+                found.require(page::CHAMPION, last == Some(Action::Play(0, player(out))));
             }
             Action::Done => {
-                found.require(page::EMPTIED, after.tree.iter().all(|player| *player == NOBODY))
+                found.require(page::EMPTIED, after.tree.iter().all(|player| *player == NOBODY));
             }
         }
 

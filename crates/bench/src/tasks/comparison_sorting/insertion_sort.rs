@@ -197,7 +197,7 @@ impl Task for InsertionSort {
         let last = before.last.0;
         match *action {
             Action::Take(k) => {
-                found.require(page::TAKE, before.key.is_none() && k == before.positions.len() + 1)
+                found.require(page::TAKE, before.key.is_none() && k == before.positions.len() + 1);
             }
             Action::Cmp(j) => {
                 let moved = matches!(last, Some(Action::Take(_) | Action::Shift(_)));

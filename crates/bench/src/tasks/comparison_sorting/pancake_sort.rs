@@ -208,7 +208,8 @@ impl Task for PancakeSort {
                     .require(page::COMPARISONS, after.comparisons == input.pairs_of_passes(passes));
             }
             Action::Done => {
-                found.require(page::PASSES, before.last.0 == Some(Action::Pass) && before.size == 1)
+                found
+                    .require(page::PASSES, before.last.0 == Some(Action::Pass) && before.size == 1);
             }
         }
 

@@ -196,7 +196,7 @@ impl Task for SelectionSort {
 
         match *action {
             Action::Cmp(j, m) => {
-                found.require(page::LEAST, m == before.m && before.chooses_least_before(j))
+                found.require(page::LEAST, m == before.m && before.chooses_least_before(j));
             }
             Action::Min(j) => {
                 let compared = before.last.0 == Some(Action::Cmp(j, before.m));

@@ -332,10 +332,10 @@ impl Task for TreeSort {
             Action::Insert(k) => found.require(page::INSERT_ORDER, before.may_insert(k)),
             Action::Cmp(k, c) => found.require(page::PATH, before.may_compare(&input.a, k, c)),
             Action::Left(k, c) => {
-                found.require(page::SIDE, before.may_attach(&input.a, k, c, true))
+                found.require(page::SIDE, before.may_attach(&input.a, k, c, true));
             }
             Action::Right(k, c) => {
-                found.require(page::SIDE, before.may_attach(&input.a, k, c, false))
+                found.require(page::SIDE, before.may_attach(&input.a, k, c, false));
             }
             Action::Visit(c) => found.require(page::VISIT_ORDER, before.may_visit(&input.a, c)),
             Action::Done => {}

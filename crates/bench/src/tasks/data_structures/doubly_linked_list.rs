@@ -330,12 +330,12 @@ impl Task for DoublyLinkedList {
                 state.visits += 1;
             }
             Action::Missing if matches!(operation, Operation::Find(_)) => {
-                state.cursor = OptionalIndex::NONE
+                state.cursor = OptionalIndex::NONE;
             }
             Action::Stay if moves && waiting.is_none() => {}
             Action::Error if waiting.is_none() => match operation {
                 Operation::InsertAfter(..) | Operation::Delete(_) | Operation::MoveFront(_) => {
-                    state.errors += 1
+                    state.errors += 1;
                 }
                 _ => return Err(NO_RESULT),
             },

@@ -226,7 +226,7 @@ impl Substitution {
 
             match symbol {
                 Symbol::Variable(variable) if self.0.contains_key(variable) => {
-                    rest.push(&self.0[variable])
+                    rest.push(&self.0[variable]);
                 }
                 _ => resolved.push(*symbol),
             }

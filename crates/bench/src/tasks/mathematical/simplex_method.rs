@@ -294,7 +294,8 @@ impl Task for SimplexMethod {
                 found.require(page::PIVOT_ENTRY, leaves && enters);
             }
             Action::Div(row, _) => {
-                found.require(page::CLEARED, entry(after, *row).is_some_and(|entry| entry.is_one()))
+                found
+                    .require(page::CLEARED, entry(after, *row).is_some_and(|entry| entry.is_one()));
             }
             Action::Sub(i, _) => {
                 let cleared = entry(after, *i).is_some_and(|entry| entry.is_zero());

@@ -134,7 +134,7 @@ impl Value {
                 self.symbols.push(Symbol::Integer(0));
             }
             (Symbol::Add, ZERO, _) | (Symbol::Mul, ONE, _) => {
-                drop(self.symbols.drain(place..second))
+                drop(self.symbols.drain(place..second));
             }
             (Symbol::Add | Symbol::Sub, _, ZERO) | (Symbol::Mul | Symbol::Div, _, ONE) => {
                 self.symbols.truncate(second);

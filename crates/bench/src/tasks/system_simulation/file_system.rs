@@ -144,7 +144,7 @@ impl State {
             }
             Effect::Remove(path) => self.tree.remove(&path),
             Effect::Chmod(path, mode) => {
-                self.tree.find_mut(&path).into_iter().for_each(|entry| entry.mode = mode)
+                self.tree.find_mut(&path).into_iter().for_each(|entry| entry.mode = mode);
             }
         }
     }

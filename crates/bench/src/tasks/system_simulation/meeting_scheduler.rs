@@ -202,7 +202,7 @@ impl Task for MeetingScheduler {
         match (*action, request) {
             // Requests come in order: the last booking is that of the latest request.
             (Action::Booked(room, at), Request::Book(..)) => {
-                state.bookings.push((state.done, room, at))
+                state.bookings.push((state.done, room, at));
             }
             (Action::RejectCapacity, Request::Book(..)) => state.rejected_capacity += 1,
             (Action::RejectBusy, Request::Book(..)) => state.rejected_busy += 1,

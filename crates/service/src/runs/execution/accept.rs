@@ -16,7 +16,7 @@ use prime_report::RunResult;
 
 /// What became of a request for a run.
 pub enum Acceptance {
-    New(RunRecord),
+    New(Box<RunRecord>),
     /// The id of the run that the same request, with the same key, was accepted as earlier. It may
     /// have been removed since.
     Earlier(String),
@@ -40,7 +40,10 @@ impl Execution {
 
     async fn accept_once(self: &Arc<Self>, new: NewRun) -> Result<Acceptance, RunError> {
         let Some(key) = new.key.clone() else {
-            return self.accept_new(new, None).await.map(Acceptance::New);
+            return self
+                .accept_new(new, None)
+                .await
+                .map(|record| Acceptance::New(Box::new(record)));
         };
         let name = (new.owner.clone(), key.key.clone());
         self.keys.in_turn(name, self.accept_keyed(new, key)).await
@@ -57,7 +60,7 @@ impl Execution {
         }
 
         match self.accept_new(new, Some(key.clone())).await {
-            Ok(record) => Ok(Acceptance::New(record)),
+            Ok(record) => Ok(Acceptance::New(Box::new(record))),
             // Another node may have accepted it at the same time.
             Err(error) if self.cluster.is_shared() => {
                 self.accepted_earlier(&owner, &key).await?.map(Acceptance::Earlier).ok_or(error)

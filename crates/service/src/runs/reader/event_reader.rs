@@ -104,7 +104,7 @@ impl Reader {
         match self.runs.wait_elsewhere(&self.id, self.after).await? {
             ElsewhereNews::Here(live) => self.live = Some(live),
             ElsewhereNews::Row { last_seq, is_over } => {
-                self.is_done = is_over && last_seq <= self.after
+                self.is_done = is_over && last_seq <= self.after;
             }
             ElsewhereNews::Drained => self.is_done = true,
         }

@@ -396,7 +396,7 @@ impl WriterThread {
                     return;
                 }
                 Err(JournalError::Full { open, most }) if refuse_beyond(&mut batch, open, most) => {
-                    parts.push(batch)
+                    parts.push(batch);
                 }
                 Err(JournalError::Refused(_)) if self.refuse_taken(&mut batch) => parts.push(batch),
                 // Something in the batch is refused: the half without it is written.
