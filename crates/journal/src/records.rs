@@ -38,7 +38,7 @@ pub struct RunRows {
     pub rows: Vec<RunRow>,
     /// The rows among them that cannot be decoded, which are therefore not in `rows`.
     pub damaged: Vec<DamagedRow>,
-    /// [`Query::after`] of the next page, if this one is full.
+    /// [`after`](crate::Query::after) of the next page, if this one is full.
     pub next: Option<String>,
 }
 

@@ -126,7 +126,7 @@ pub fn places(layout: &Layout) -> Vec<Place> {
     push("token_embd.weight".to_owned(), layout.tokens, d_model, layout.embedding.start);
     for (index, layer) in layout.layers.iter().enumerate() {
         let mut block = |part: &str, rows, cols, start| {
-            push(format!("blk.{index}.{part}.weight"), rows, cols, start)
+            push(format!("blk.{index}.{part}.weight"), rows, cols, start);
         };
         block("attn_norm", 1, d_model, layer.attention_norm.start);
         block("attn_q", d_model, d_model, layer.qkv.start);

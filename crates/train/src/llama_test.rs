@@ -94,7 +94,7 @@ fn compare(
     let mut ours = Vec::new();
     let weights: Weights<f32> = Weights::of(layout, weights);
     Network::new(layout).each_logits(&weights, &batch, &mut Workspace::default(), |_, row| {
-        ours.extend_from_slice(row)
+        ours.extend_from_slice(row);
     });
 
     assert_eq!(ours.len(), theirs.len());

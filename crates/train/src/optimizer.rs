@@ -115,7 +115,7 @@ impl<E: Element> Updater<E> {
             let own = work.next();
             for (share, buffers) in work {
                 scope.spawn(move || {
-                    share.into_iter().for_each(|item| buffers.update(&plan, item, step, rate))
+                    share.into_iter().for_each(|item| buffers.update(&plan, item, step, rate));
                 });
             }
 

@@ -160,7 +160,7 @@ mod tests {
         let logits = [2f32.ln(), 0.0, 0.0];
         let quarter = 0.25f32.ln();
         let close = |found: f32, expected: f32| {
-            assert!((found - expected).abs() < 1e-5, "{found} is not {expected}")
+            assert!((found - expected).abs() < 1e-5, "{found} is not {expected}");
         };
 
         // ρ = 1/2 : 1/4 = 2, clipped to 1.2 if that is a gain; a loss is not clipped there.

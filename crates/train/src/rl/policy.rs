@@ -123,7 +123,7 @@ impl Policy {
     ) -> Result<Vec<Terms>, TrainError> {
         let mut terms = Vec::with_capacity(drawn.len());
         self.arithmetic.minimise(batch, &mut |place, row| {
-            terms.push(loss.differentiate(row, &drawn[place]))
+            terms.push(loss.differentiate(row, &drawn[place]));
         })?;
 
         Ok(terms)
