@@ -10,8 +10,7 @@ use serde_json::{Number, Value as Json};
 
 use super::api_key::{KeyHash, is_name};
 use super::error::SettingsError;
-use super::renamed::new_name;
-use super::schema::{child, choices, is_list_of_tables, is_map, keys};
+use super::schema_value::{child, choices, is_list_of_tables, is_map, keys};
 use prime_bench::spelling::nearest;
 use prime_engine::Device;
 use prime_protocol::Role;
@@ -141,11 +140,6 @@ impl Checker<'_> {
 
         if let Some(below) = child(schema, name) {
             return self.value(value, below, &key);
-        }
-
-        if let Some(new) = new_name(schema, name) {
-            let new = if at.is_empty() { new.to_owned() } else { format!("{at}.{new}") };
-            return Err(SettingsError::RenamedKey { key, origin: origin(value), new });
         }
 
         // In `engines.big.modle`, `big` is the name to put into the suggestions.

@@ -16,7 +16,7 @@ use super::check::check;
 use super::error::SettingsError;
 use super::implementation::implementation;
 use super::layers::Layer;
-use super::schema::child;
+use super::schema_value::child;
 use prime_bench::prompts::VERIFIER;
 use prime_protocol::Role;
 

@@ -83,16 +83,6 @@ pub enum SettingsError {
         /// The known keys, if none is similar.
         known: Vec<String>,
     },
-    /// A key that was renamed.
-    #[error("{origin}: `{key}` was renamed; use `{new}` instead")]
-    RenamedKey {
-        /// The dotted key.
-        key: String,
-        /// Where it is set.
-        origin: String,
-        /// The new name, dotted.
-        new: String,
-    },
     /// A value of the wrong type.
     #[error("{origin}: `{key}` is {found}, but must be {expected}")]
     WrongType {

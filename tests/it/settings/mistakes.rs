@@ -269,29 +269,3 @@ fn files_that_are_missing_or_no_toml_are_named() {
         assert!(message.contains("section.key=value"), "{message}");
     }
 }
-
-#[test]
-fn renamed_keys_are_refused_with_their_new_names() {
-    for (set, new) in [
-        ("agents.executor.chat=true", "agents.executor.chat_template"),
-        ("agents.coordinator.asks_when_clean=true", "agents.coordinator.ask_on_clean_steps"),
-        ("agents.coordinator.adaptive.lowest=0.1", "agents.coordinator.adaptive.tau_min"),
-        ("agents.coordinator.adaptive.highest=1.0", "agents.coordinator.adaptive.tau_max"),
-        ("engines.tiny.kv=shared", "engines.tiny.kv_cache"),
-        ("engines.tiny.kept_max=1", "engines.tiny.cached_sequences_max"),
-        ("pools.gpu.answer_bytes_max=5000", "pools.gpu.response_bytes_max"),
-        ("journal.window_ms=1", "journal.group_commit_ms"),
-        ("journal.keep_days=1", "journal.retention_days"),
-        ("journal.keep_bytes=1", "journal.retention_bytes"),
-    ] {
-        let key = set.split('=').next().unwrap();
-        let expected = format!("--set {set}: `{key}` was renamed; use `{new}` instead");
-        assert_eq!(with_sets(&[set]).unwrap_err(), expected);
-    }
-
-    let message = with_sets(&["run.chat=1"]).unwrap_err();
-    assert!(
-        message.contains("unknown key `run.chat`"),
-        "only where the new name exists: {message}"
-    );
-}

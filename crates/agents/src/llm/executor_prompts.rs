@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::executor::ExecutorOptions;
+use super::executor_options::ExecutorOptions;
 use super::{label, rendered};
 use crate::AgentError;
 use crate::prompt::{History, Prompt, PromptContext, TemplateError, Templates};

@@ -3,24 +3,12 @@
 //! growing text, so what it has computed stays cached.
 
 use super::executor::LlmExecutor;
+use super::read_completion::ReadCompletion;
 use crate::model::{Completion, CompletionRequest};
 use crate::{AgentError, Failure, Sampling, prompt};
 use prime_bench::tasks::Machine;
 use prime_lessons::{NoSuchAddress, QUERY_END};
 use prime_protocol::Usage;
-
-/// A completion, with the values that it looked up.
-pub(super) struct ReadCompletion {
-    pub(super) completion: Completion,
-    /// Why its last query has no answer, if it ends with such a query.
-    pub(super) failed: Option<NoSuchAddress>,
-}
-
-impl From<Completion> for ReadCompletion {
-    fn from(completion: Completion) -> Self {
-        Self { completion, failed: None }
-    }
-}
 
 impl LlmExecutor {
     /// Completes a request and inserts the values that the text asks for, at most `reads_max` of
