@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::check::expected;
-use super::schema::is_list_of_tables;
+use super::schema_value::is_list_of_tables;
 use super::sections::Settings;
 
 const HEAD: &str = "\

@@ -7,7 +7,7 @@ use super::read_completion::ReadCompletion;
 use crate::model::{Completion, CompletionRequest};
 use crate::{AgentError, Failure, Sampling, prompt};
 use prime_bench::tasks::Machine;
-use prime_lessons::{NoSuchAddress, QUERY_END};
+use prime_lessons::QUERY_END;
 use prime_protocol::Usage;
 
 impl LlmExecutor {

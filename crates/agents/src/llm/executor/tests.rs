@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use futures::executor::block_on;
 use serde_json::json;
 
@@ -5,6 +7,7 @@ use super::*;
 use crate::Failure;
 use crate::llm::fake_model::{FakeModel, LIMITS, USAGE, advanced, completion, started};
 use crate::model::Completion;
+use crate::prompt::History;
 use prime_bench::tasks::{self, Difficulty};
 use prime_problems::Custom;
 use prime_protocol::{Decision, Score, Verdict};
