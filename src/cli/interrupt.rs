@@ -1,80 +1,134 @@
-//! Ctrl-C in commands that work on the main thread.
+//! Requests to stop: Ctrl-C (SIGINT), and SIGTERM, which `timeout`, CI and Slurm send. Both end a
+//! command in the same way: what is done is kept and shown.
 
 use std::io::{self, BufRead, Read};
 use std::process::exit;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 
 use anyhow::Context as _;
 use tokio::runtime::Builder;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::output::write_note;
 
-/// Exit code after Ctrl-C, as shells report SIGINT.
-pub const INTERRUPTED: u8 = 130;
+/// Which signal asked the command to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    Interrupt,
+    Terminate,
+}
 
-/// From now on, calls `then` at each Ctrl-C, on a thread of its own.
-fn listen(mut then: impl FnMut() + Send + 'static) -> anyhow::Result<()> {
+impl Stop {
+    /// As shells report the signal: 128 and its number.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Interrupt => 130,
+            Self::Terminate => 143,
+        }
+    }
+
+    fn from_exit_code(code: u8) -> Option<Self> {
+        [Self::Interrupt, Self::Terminate].into_iter().find(|stop| stop.exit_code() == code)
+    }
+}
+
+/// The requests to stop from now on.
+pub struct Stops {
+    interrupts: Signal,
+    terminations: Signal,
+}
+
+impl Stops {
+    /// Must be called within a Tokio runtime.
+    ///
+    /// # Errors
+    /// When the signals cannot be handled.
+    pub fn listen() -> anyhow::Result<Self> {
+        let signals =
+            |kind, name: &str| signal(kind).with_context(|| format!("{name} cannot be handled"));
+        Ok(Self {
+            interrupts: signals(SignalKind::interrupt(), "Ctrl-C")?,
+            terminations: signals(SignalKind::terminate(), "SIGTERM")?,
+        })
+    }
+
+    /// Waits for the next one.
+    pub async fn next(&mut self) -> Stop {
+        tokio::select! {
+            _ = self.interrupts.recv() => Stop::Interrupt,
+            _ = self.terminations.recv() => Stop::Terminate,
+        }
+    }
+}
+
+/// From now on, calls `then` at each request to stop, on a thread of its own.
+fn listen(mut then: impl FnMut(Stop) + Send + 'static) -> anyhow::Result<()> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    let mut signals = {
+    let mut stops = {
         // A signal's handler registers with the runtime that is entered.
         let _entered = runtime.enter();
-        signal(SignalKind::interrupt()).context("Ctrl-C cannot be handled")?
+        Stops::listen()?
     };
 
     let wait = async move {
-        while signals.recv().await.is_some() {
-            then();
+        loop {
+            then(stops.next().await);
         }
     };
 
-    thread::Builder::new().name("interrupt".to_owned()).spawn(move || runtime.block_on(wait))?;
+    thread::Builder::new()
+        .name("interrupt".to_owned())
+        .spawn(move || -> () { runtime.block_on(wait) })?;
     Ok(())
 }
 
-/// At Ctrl-C, ends the process with what `note` says: for work whose files appear only when they
-/// are complete.
+/// When asked to stop, ends the process with what `note` says: for work whose files appear only
+/// when they are complete.
 ///
 /// # Errors
-/// When SIGINT cannot be handled.
+/// When the signals cannot be handled.
 pub fn end_with(note: impl Fn() -> String + Send + 'static) -> anyhow::Result<()> {
-    listen(move || {
+    listen(move |stop| {
         write_note(format_args!("{}", note()));
-        exit(INTERRUPTED.into());
+        exit(stop.exit_code().into());
     })
 }
 
-/// Whether Ctrl-C was pressed. The second one ends the process.
+/// Whether the command was asked to stop. The second time ends the process.
 #[derive(Clone)]
-pub struct Interrupt(Arc<AtomicBool>);
+pub struct Interrupt {
+    /// The exit code of the [`Stop`]; 0 while there is none.
+    code: Arc<AtomicU8>,
+}
 
 impl Interrupt {
     /// # Errors
-    /// When SIGINT cannot be handled.
+    /// When the signals cannot be handled.
     pub fn start() -> anyhow::Result<Self> {
-        let is_set = Arc::new(AtomicBool::new(false));
-        let set = Arc::clone(&is_set);
-        listen(move || {
-            if set.swap(true, Ordering::Relaxed) {
-                exit(INTERRUPTED.into());
+        let interrupt = Self { code: Arc::default() };
+        let code = Arc::clone(&interrupt.code);
+        listen(move |stop| {
+            if code.swap(stop.exit_code(), Ordering::Relaxed) != 0 {
+                exit(stop.exit_code().into());
             }
         })?;
-        Ok(Self(is_set))
+        Ok(interrupt)
     }
 
-    pub fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+    /// The request to stop, if there was one.
+    pub fn stop(&self) -> Option<Stop> {
+        Stop::from_exit_code(self.code.load(Ordering::Relaxed))
     }
 
-    /// The lines of `input` up to Ctrl-C.
+    /// The lines of `input` until the command is asked to stop.
     pub fn until<R: BufRead>(&self, input: R) -> UntilInterrupt<R> {
         UntilInterrupt { input, interrupt: self.clone(), is_in_line: false }
     }
 }
 
-/// Ends between two lines once Ctrl-C was pressed.
+/// Ends between two lines once the command was asked to stop.
 pub struct UntilInterrupt<R> {
     input: R,
     interrupt: Interrupt,
@@ -83,7 +137,11 @@ pub struct UntilInterrupt<R> {
 
 impl<R: BufRead> BufRead for UntilInterrupt<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if self.interrupt.is_set() && !self.is_in_line { Ok(&[]) } else { self.input.fill_buf() }
+        if self.interrupt.stop().is_some() && !self.is_in_line {
+            Ok(&[])
+        } else {
+            self.input.fill_buf()
+        }
     }
 
     fn consume(&mut self, amount: usize) {
@@ -111,12 +169,12 @@ mod tests {
 
     #[test]
     fn an_interrupted_input_ends_after_the_line_under_way() {
-        let interrupt = Interrupt(Arc::default());
+        let interrupt = Interrupt { code: Arc::default() };
         let mut input = interrupt.until(&b"one\ntwo\nthree\n"[..]);
         let mut text = String::new();
         input.read_line(&mut text).unwrap();
         assert_eq!(input.read(&mut [0; 1]).unwrap(), 1);
-        interrupt.0.store(true, Ordering::Relaxed);
+        interrupt.code.store(Stop::Terminate.exit_code(), Ordering::Relaxed);
         input.read_line(&mut text).unwrap();
         assert_eq!(text, "one\nwo\n");
         assert_eq!(input.read_line(&mut text).unwrap(), 0, "the third line is left");

@@ -1,11 +1,13 @@
 //! The log: lines on standard error.
 
-use std::io::IsTerminal as _;
+use std::io::Stderr;
 
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 
+use super::output::is_stderr_terminal;
+use prime_printable::Printable;
 use prime_settings::{LogFormat, LogLevel, Settings};
 
 /// Changes the level of the log.
@@ -29,12 +31,19 @@ fn filter(level: LogLevel) -> EnvFilter {
     })
 }
 
+/// Standard error. The log's formatter escapes the control characters of what it is given, and styles
+/// levels with its own; direction characters are escaped here.
+#[expect(clippy::disallowed_methods, reason = "the log writes through this")]
+fn log_output() -> Printable<Stderr> {
+    Printable::styled(std::io::stderr())
+}
+
 /// Lines queued for a slow reader of a daemon's standard error; further ones are dropped.
 const LINES_MAX: usize = 16_384;
 
 /// Starts the log with the configured format and level.
 pub fn start_log(settings: &Settings) -> LogControl {
-    start(settings, BoxMakeWriter::new(std::io::stderr))
+    start(settings, BoxMakeWriter::new(log_output))
 }
 
 /// Like [`start_log`], but for a daemon: writing never blocks, because a full pipe on standard
@@ -44,14 +53,14 @@ pub fn start_daemon_log(settings: &Settings) -> (LogControl, WorkerGuard) {
         .buffered_lines_limit(LINES_MAX)
         .lossy(true)
         .thread_name("log");
-    let (writer, guard) = builder.finish(std::io::stderr());
+    let (writer, guard) = builder.finish(log_output());
     (start(settings, BoxMakeWriter::new(writer)), guard)
 }
 
 fn start(settings: &Settings, writer: BoxMakeWriter) -> LogControl {
     let level = filter(settings.log.level);
     let log = tracing_subscriber::fmt()
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_ansi(is_stderr_terminal())
         .with_writer(writer)
         // It would report its own failures with a panic where standard error is closed.
         .log_internal_errors(false);

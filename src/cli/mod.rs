@@ -163,7 +163,7 @@ fn failed(error: &anyhow::Error) -> ExitCode {
 
 /// Prints an error of clap's, which may also be help or the version.
 fn refused(error: &clap::Error) -> ExitCode {
-    let printed = error.print().and_then(|()| std::io::stdout().flush());
+    let printed = error.print().and_then(|()| output::stdout().flush());
     match (error.use_stderr(), written(printed)) {
         (true, _) => ExitCode::from(USAGE),
         (false, Err(error)) => failed(&error.into()),

@@ -1,11 +1,13 @@
 //! Writing to standard output and standard error. Every command writes through here: a full device
-//! is an error, a closed pipe is not, and a broken standard error never ends the process.
+//! is an error, a closed pipe is not, a broken standard error never ends the process, and no text
+//! that a model, server or program wrote reaches a terminal with control characters in it.
 
 use std::fmt::{self, Display};
-use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
+use std::io::{self, ErrorKind, IsTerminal as _, StderrLock, StdoutLock, Write as _};
 
 use clap::ValueEnum;
 use console::Term;
+use prime_printable::Printable;
 
 pub use prime_report::{count, plural};
 
@@ -35,9 +37,32 @@ pub fn written(result: io::Result<()>) -> Result<(), OutputError> {
     }
 }
 
+/// Standard output, for text in several parts.
+#[expect(clippy::disallowed_methods, reason = "everything else writes through this")]
+pub fn stdout() -> Printable<StdoutLock<'static>> {
+    Printable::new(io::stdout().lock())
+}
+
+#[expect(clippy::disallowed_methods, reason = "everything else writes through this")]
+fn stderr() -> Printable<StderrLock<'static>> {
+    Printable::new(io::stderr().lock())
+}
+
+/// Whether standard output is a terminal.
+#[expect(clippy::disallowed_methods, reason = "asks, and writes nothing")]
+pub fn is_stdout_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Whether standard error is a terminal.
+#[expect(clippy::disallowed_methods, reason = "asks, and writes nothing")]
+pub fn is_stderr_terminal() -> bool {
+    io::stderr().is_terminal()
+}
+
 /// Writes to standard output.
 pub fn print(text: impl Display) -> Result<(), OutputError> {
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     written(write!(out, "{text}").and_then(|()| out.flush()))
 }
 
@@ -50,12 +75,12 @@ pub(super) use note;
 /// The function of `note!`. `eprintln!` would panic where standard error is closed or full.
 pub fn write_note(line: fmt::Arguments<'_>) {
     // There is no other place to report this failure.
-    drop(writeln!(io::stderr(), "{line}"));
+    drop(writeln!(stderr(), "{line}"));
 }
 
 /// Columns of the terminal on standard output; `None` if it is no terminal.
 pub fn columns() -> Option<usize> {
-    if !io::stdout().is_terminal() {
+    if !is_stdout_terminal() {
         return None;
     }
     Term::stdout().size_checked().map(|(_, columns)| columns.into())

@@ -1,14 +1,12 @@
-//! Progress of long commands on standard error, and what is left of them after Ctrl-C.
+//! Progress of long commands on standard error, and what is left of them when they are asked to stop.
 
 use std::fmt;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::interrupt::INTERRUPTED;
+use super::interrupt::{Stop, Stops};
 use super::output::{count, plural, write_note};
 
 /// How often the elapsed time is drawn.
@@ -29,7 +27,7 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("invariant: the template is valid")
 }
 
-/// What is done of a bar's work, for a command that Ctrl-C ends.
+/// What is done of a bar's work, for a command that is asked to stop.
 pub fn interrupted(bar: &ProgressBar, unit: &str) -> String {
     let done = bar.position();
     bar.finish_and_clear();
@@ -40,7 +38,7 @@ fn interrupted_after(done: u64, total: u64, unit: &str) -> String {
     format!("interrupted after {done} of {}", count(total, unit))
 }
 
-/// Units of work that Ctrl-C ends early: what is complete is kept. Must be used within a Tokio
+/// Units of work that end early when the command is asked to stop: what is complete is kept. Must be used within a Tokio
 /// runtime.
 pub struct Session {
     bar: ProgressBar,
@@ -49,13 +47,13 @@ pub struct Session {
     unit: &'static str,
     /// The bar's units in one unit of work.
     parts: u64,
-    interrupts: Signal,
-    is_interrupted: bool,
+    stops: Stops,
+    stop: Option<Stop>,
 }
 
 impl Session {
     /// # Errors
-    /// When SIGINT cannot be handled.
+    /// When the signals cannot be handled.
     pub fn start(total: usize, unit: &'static str) -> anyhow::Result<Self> {
         Self::with_parts(total, unit, 1, unit)
     }
@@ -63,20 +61,20 @@ impl Session {
     /// Starts a session whose bar shows parts, of which each unit has the given number.
     ///
     /// # Errors
-    /// When SIGINT cannot be handled.
+    /// When the signals cannot be handled.
     pub fn with_parts(
         total: usize,
         unit: &'static str,
         parts: u32,
         part: &'static str,
     ) -> anyhow::Result<Self> {
-        let interrupts = signal(SignalKind::interrupt()).context("Ctrl-C cannot be handled")?;
+        let stops = Stops::listen()?;
         let (total, parts) = (total as u64, u64::from(parts));
 
         let bar = bar(total * parts, part);
         bar.set_style(style("{wide_bar} {pos}/{len} {msg}, {elapsed} elapsed, {eta} left"));
         bar.enable_steady_tick(TICK);
-        Ok(Self { bar, total, done: 0, unit, parts, interrupts, is_interrupted: false })
+        Ok(Self { bar, total, done: 0, unit, parts, stops, stop: None })
     }
 
     /// Returns a function to call after each part of a unit.
@@ -85,7 +83,7 @@ impl Session {
         move || bar.inc(1)
     }
 
-    /// Does the next unit of work; `None` after Ctrl-C.
+    /// Does the next unit of work; `None` once the command was asked to stop.
     ///
     /// # Errors
     /// The work's.
@@ -93,15 +91,15 @@ impl Session {
         &mut self,
         work: impl Future<Output = anyhow::Result<T>>,
     ) -> anyhow::Result<Option<T>> {
-        if self.is_interrupted {
+        if self.stop.is_some() {
             return Ok(None);
         }
 
         let result = tokio::select! {
-            // Ctrl-C counts even if the work ends at the same moment.
+            // A request to stop counts even if the work ends at the same moment.
             biased;
-            _ = self.interrupts.recv() => {
-                self.is_interrupted = true;
+            stop = self.stops.next() => {
+                self.stop = Some(stop);
                 return Ok(None);
             }
             result = work => result?,
@@ -120,25 +118,25 @@ impl Session {
     /// Removes the bar; says how much is done if that is not all.
     pub fn finish(self) -> Finished {
         self.bar.finish_and_clear();
-        Finished(self.is_interrupted.then(|| interrupted_after(self.done, self.total, self.unit)))
+        Finished(self.stop.map(|stop| (stop, interrupted_after(self.done, self.total, self.unit))))
     }
 }
 
 /// How a session ended.
 #[must_use]
-pub struct Finished(Option<String>);
+pub struct Finished(Option<(Stop, String)>);
 
 impl Finished {
     /// What readers of the result must know.
     pub fn note(&self) -> Option<&str> {
-        self.0.as_deref()
+        self.0.as_ref().map(|(_, note)| note.as_str())
     }
 
     pub fn exit_code(&self) -> ExitCode {
         match &self.0 {
-            Some(note) => {
+            Some((stop, note)) => {
                 write_note(format_args!("{note}"));
-                ExitCode::from(INTERRUPTED)
+                ExitCode::from(stop.exit_code())
             }
             None => ExitCode::SUCCESS,
         }

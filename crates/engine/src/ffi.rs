@@ -11,6 +11,7 @@ use std::io::Write as _;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use llama_cpp_sys_2 as sys;
+use prime_printable::Printable;
 
 /// Exit code of a worker in which an assertion of ggml or llama.cpp failed.
 pub(super) const ABORTED: i32 = 86;
@@ -94,7 +95,7 @@ unsafe extern "C" fn on_log(
     let is_continued = level == sys::GGML_LOG_LEVEL_CONT;
     if level >= stderr_level && (!is_continued || stderr_level == sys::GGML_LOG_LEVEL_NONE) {
         // A closed error stream is no reason to stop.
-        let _ = std::io::stderr().write_all(text.as_bytes());
+        let _ = stderr().write_all(text.as_bytes());
     }
 
     if level == sys::GGML_LOG_LEVEL_WARN || level == sys::GGML_LOG_LEVEL_ERROR {
@@ -110,6 +111,12 @@ unsafe extern "C" fn on_log(
     }
 }
 
+/// Standard error, for what llama.cpp says: it repeats names and metadata of a model's file.
+#[expect(clippy::disallowed_methods, reason = "through the writer that escapes")]
+fn stderr() -> Printable<std::io::Stderr> {
+    Printable::new(std::io::stderr())
+}
+
 /// Makes a failed assertion of ggml end this process with [`ABORTED`] and its message on the
 /// standard error stream. For worker processes only.
 pub(super) fn exit_on_abort() {
@@ -123,7 +130,7 @@ unsafe extern "C" fn on_abort(message: *const c_char) {
         let message = unsafe { CStr::from_ptr(message) };
         let mut line = message.to_bytes().to_vec();
         line.push(b'\n');
-        let _ = std::io::stderr().write_all(&line);
+        let _ = stderr().write_all(&line);
     }
     // SAFETY: always allowed. Unlike `exit`, it runs no exit handlers, which could touch the broken
     // context.

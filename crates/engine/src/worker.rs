@@ -55,7 +55,9 @@ fn list_devices() -> ExitCode {
 
     let mut out = Vec::new();
     let written = super::wire::encode(&super::model::devices(), &mut out).is_ok();
-    if written && std::io::stdout().write_all(&out).is_ok() {
+    #[expect(clippy::disallowed_methods, reason = "frames for the parent process, not text")]
+    let mut stdout = std::io::stdout();
+    if written && stdout.write_all(&out).is_ok() {
         ExitCode::SUCCESS
     } else {
         ExitCode::from(FAILED)

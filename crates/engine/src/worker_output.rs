@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use prime_printable::Printable;
 
 use super::wire::{Frames, FromWorker};
 
@@ -71,11 +72,14 @@ impl StderrTail {
             let kept = Arc::clone(&kept);
             std::thread::Builder::new().name(format!("{name}-stderr")).spawn(move || {
                 let _open: Sender<()> = open;
+                // llama.cpp repeats names and metadata of a model's file.
+                #[expect(clippy::disallowed_methods, reason = "through the writer that escapes")]
+                let mut shown = Printable::new(io::stderr());
                 let mut chunk = [0; 4096];
                 while let Ok(length @ 1..) = stderr.read(&mut chunk) {
                     if show {
                         // The worker's log is a convenience: a closed stream does not matter.
-                        let _ = io::stderr().write_all(&chunk[..length]);
+                        let _ = shown.write_all(&chunk[..length]);
                     }
 
                     let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);

@@ -40,7 +40,9 @@ pub struct Status {
 impl Progress {
     pub fn start(before_s: f64, tokens: u64) -> Self {
         let now = Instant::now();
-        let bar = std::io::stderr().is_terminal().then(|| {
+        #[expect(clippy::disallowed_methods, reason = "asks, and writes nothing")]
+        let is_terminal = std::io::stderr().is_terminal();
+        let bar = is_terminal.then(|| {
             let style = ProgressStyle::with_template("{bar:30} {percent:>3}% {msg}")
                 .expect("invariant: the template is valid");
             let bar =

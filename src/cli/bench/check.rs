@@ -12,7 +12,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use super::threads;
-use crate::cli::interrupt::{INTERRUPTED, Interrupt};
+use crate::cli::interrupt::Interrupt;
 use crate::cli::output::{Output, count, note, print};
 use crate::cli::progress::bar;
 use crate::cli::table::Table;
@@ -226,9 +226,9 @@ pub fn check(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
         Output::Text => print(text(&checked))?,
     }
 
-    if interrupt.is_set() {
+    if let Some(stop) = interrupt.stop() {
         note!("interrupted: {} judged", count(checked.report.overall.submissions, "output"));
-        return Ok(ExitCode::from(INTERRUPTED));
+        return Ok(ExitCode::from(stop.exit_code()));
     }
 
     // A wrong output is a result; a line that cannot be judged is a mistake to fix.

@@ -1,6 +1,6 @@
 //! `bench generate`: instances as lines of the contract, in a folder, a file or standard output.
 
-use std::io::{self, BufWriter, Write as _};
+use std::io::{BufWriter, Write as _};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::{Chosen, ensure_folder_name};
 use crate::cli::interrupt::end_with;
-use crate::cli::output::{count, note, written};
+use crate::cli::output::{count, note, stdout, written};
 use crate::cli::progress::{bar, interrupted};
 use prime_bench::dataset::line::Extras;
 use prime_dataset::files::Whole;
@@ -81,7 +81,7 @@ pub fn generate(arguments: &GenerateArguments) -> anyhow::Result<ExitCode> {
     end_with(move || format!("{}{rest}", interrupted(&interrupted_bar, "instance")))?;
 
     if out.as_os_str() == "-" {
-        let mut stdout = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+        let mut stdout = BufWriter::with_capacity(1 << 16, stdout());
         let lines = write_lines(&tasks, &selection, extras, threads, &mut stdout, || bar.inc(1));
         written(lines.and_then(|_| stdout.flush()))?;
     } else if is_file_name(out) {

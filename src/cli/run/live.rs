@@ -1,7 +1,7 @@
 //! A run in progress: a live line on standard error, and the trace file.
 
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal as _, Write as _};
+use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +11,8 @@ use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::time::Instant;
 
-use crate::cli::output::{count, note};
+use crate::cli::output::{count, is_stderr_terminal, note};
+use prime_printable::printable_line;
 use prime_protocol::{Decision, RunPlan};
 use prime_report::TraceLine;
 use prime_runtime::{Event, Observer};
@@ -57,11 +58,8 @@ impl Live {
     /// The display of a run that has not begun; `steps_max` is the length of the longest valid
     /// trace.
     pub fn new(plan: &RunPlan, steps_max: u64, trace: Option<BufWriter<File>>) -> Self {
-        let bar = if std::io::stderr().is_terminal() {
-            ProgressBar::new(steps_max)
-        } else {
-            ProgressBar::hidden()
-        };
+        let bar =
+            if is_stderr_terminal() { ProgressBar::new(steps_max) } else { ProgressBar::hidden() };
 
         bar.set_style(
             ProgressStyle::with_template(
@@ -179,7 +177,8 @@ impl Live {
                 depth + 1,
                 reason.unwrap_or("no reason given")
             );
-            *self.rejected.lock().unwrap_or_else(PoisonError::into_inner) = text.replace('\n', " ");
+            *self.rejected.lock().unwrap_or_else(PoisonError::into_inner) =
+                printable_line(&text).into_owned();
         }
     }
 }

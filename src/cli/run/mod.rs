@@ -11,6 +11,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use clap::{Args, ValueHint};
 
+use super::interrupt::{Stop, Stops};
 pub use super::output::Output;
 use super::output::print;
 use super::values::{TaskParser, difficulty, index, json_or_file};
@@ -104,14 +105,21 @@ fn in_arguments(error: RequestError, arguments: &RunArguments) -> anyhow::Error 
     }
 }
 
+/// What came of a run.
+struct Solved {
+    result: RunResult,
+    /// Why the trace is incomplete, if it is.
+    trace_error: Option<std::io::Error>,
+    /// The request to stop that ended it.
+    stopped: Option<Stop>,
+}
+
 /// Loads the agents and solves the problem. Must be called within an actix system.
-///
-/// Returns the result, and why the trace is incomplete if it is.
 async fn solve(
     settings: Settings,
     mut checked: CheckedRequest,
     trace: Option<BufWriter<File>>,
-) -> anyhow::Result<(RunResult, Option<std::io::Error>)> {
+) -> anyhow::Result<Solved> {
     let app = App::start_for_one_run(settings)?;
     let agents = app.agents_with(&checked.overrides)?;
     app.pools().check().await.map_err(anyhow::Error::msg)?;
@@ -131,11 +139,12 @@ async fn solve(
         observer,
         suspended: None,
     };
+    let (mut stops, mut stopped) = (Stops::listen()?, None);
     let mut handle = app.runtime().submit_with(agents, submission);
     let outcome = tokio::select! {
         outcome = handle.outcome() => outcome,
-        signal = tokio::signal::ctrl_c() => {
-            signal.context("Ctrl-C cannot be handled")?;
+        stop = stops.next() => {
+            stopped = Some(stop);
             // What is committed by then still is a result.
             handle.cancel();
             handle.outcome().await
@@ -153,7 +162,7 @@ async fn solve(
         ..RunResult::new(outcome, &solved, wall_ms, live.steps())
     };
     app.shutdown();
-    Ok((result, live.take_trace_error()))
+    Ok(Solved { result, trace_error: live.take_trace_error(), stopped })
 }
 
 pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
@@ -171,7 +180,8 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     // all of them.
     settings.narrow_engines(task);
     let trace = arguments.trace.as_deref().map(create_trace).transpose()?;
-    let (result, trace_error) = actix::System::new().block_on(solve(settings, checked, trace))?;
+    let Solved { result, trace_error, stopped } =
+        actix::System::new().block_on(solve(settings, checked, trace))?;
 
     print(match arguments.output {
         Output::Text => result.text(),
@@ -180,5 +190,5 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     if let Some(error) = trace_error {
         return Err(error).context("--trace: the file is incomplete");
     }
-    Ok(ExitCode::from(u8::from(!result.verified)))
+    Ok(ExitCode::from(stopped.map_or(u8::from(!result.verified), Stop::exit_code)))
 }

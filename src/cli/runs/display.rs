@@ -1,13 +1,16 @@
 //! What `runs watch` and `runs submit --wait` show: a live line, a line for each event, or nothing.
 
-use std::io::{BufWriter, IsTerminal as _, StdoutLock, Write};
+use std::io::{BufWriter, StdoutLock, Write};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::cli::output::{Output, count, note, written};
+use crate::cli::output::{
+    Output, count, is_stderr_terminal, is_stdout_terminal, note, stdout, written,
+};
+use prime_printable::Printable;
 
 /// An event as the daemon sent it.
 pub struct Numbered<'a> {
@@ -26,17 +29,17 @@ pub enum Display {
 impl Display {
     /// A live line on a terminal, a line for each event otherwise.
     pub fn of_watch(output: Output) -> Self {
-        let is_watched = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
+        let is_watched = is_stdout_terminal() && is_stderr_terminal();
         if output == Output::Text && is_watched {
             Self::Progress(Progress::new())
         } else {
-            Self::Lines(Lines { output, out: BufWriter::new(std::io::stdout().lock()) })
+            Self::Lines(Lines { output, out: BufWriter::new(stdout()) })
         }
     }
 
     /// A live line on a terminal, nothing otherwise.
     pub fn of_wait() -> Self {
-        if std::io::stderr().is_terminal() { Self::Progress(Progress::new()) } else { Self::Quiet }
+        if is_stderr_terminal() { Self::Progress(Progress::new()) } else { Self::Quiet }
     }
 
     /// Shows an event.
@@ -90,7 +93,7 @@ impl Display {
 /// A line for each event, on standard output.
 pub struct Lines {
     output: Output,
-    out: BufWriter<StdoutLock<'static>>,
+    out: BufWriter<Printable<StdoutLock<'static>>>,
 }
 
 impl Lines {

@@ -1,6 +1,6 @@
 //! `runs list`: one page of runs, or all of them.
 
-use std::io::Write;
+use std::io::{StdoutLock, Write};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -10,9 +10,10 @@ use serde_json::Value;
 
 use super::client::{Client, ClientError};
 use super::{Common, run_id};
-use crate::cli::output::{Output, OutputError, count, note, print, written};
+use crate::cli::output::{Output, OutputError, count, note, print, stdout, written};
 use crate::cli::table::Table;
 use crate::cli::values::TaskParser;
+use prime_printable::Printable;
 use prime_service::runs::Status;
 
 #[derive(Args)]
@@ -107,7 +108,7 @@ fn row(run: &Value) -> [String; 7] {
 /// Writes records as they arrive, one per line within one JSON value: a journal of any size can be
 /// listed.
 struct Json {
-    out: std::io::StdoutLock<'static>,
+    out: Printable<StdoutLock<'static>>,
     separator: &'static str,
 }
 
@@ -121,7 +122,7 @@ pub fn list(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
     let client = arguments.common.client()?;
     match arguments.common.output {
         Output::Json => {
-            let mut json = Json { out: std::io::stdout().lock(), separator: r#"{"runs":["# };
+            let mut json = Json { out: stdout(), separator: r#"{"runs":["# };
             let next = arguments.each(&client, |run| json.see(run))?;
             // The opening is written with the first run, so that an empty list needs it now.
             let begin = if json.separator == "," { "" } else { json.separator };

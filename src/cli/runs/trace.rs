@@ -10,7 +10,7 @@ use clap::{Args, ValueHint};
 
 use super::client::{Client, ClientError};
 use super::{Common, run_id};
-use crate::cli::output::written;
+use crate::cli::output::{stdout, written};
 use prime_service::runs::TraceContent;
 
 #[derive(Args)]
@@ -112,7 +112,7 @@ pub fn trace(arguments: &TraceArguments) -> anyhow::Result<ExitCode> {
                         &mut File::options().write(true).open(path).with_context(failed)?,
                     )
                 }
-                None => copy(&mut from, &mut std::io::stdout().lock()),
+                None => copy(&mut from, &mut stdout()),
             };
             match copied {
                 Err(CopyError::Read(error)) => return Err(broken_off(url, &error)),

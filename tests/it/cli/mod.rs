@@ -7,6 +7,7 @@ mod bench_files;
 mod bench_pages;
 mod commands;
 mod data;
+mod hostile_text;
 mod key;
 mod mistakes;
 mod output;

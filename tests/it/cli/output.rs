@@ -187,8 +187,17 @@ fn an_interrupted_check_reports_what_it_has_judged() {
     );
 }
 
+/// Ctrl-C, and what `timeout`, CI and Slurm send; each with the exit code after it.
+const STOPS: [(Signal, i32); 2] = [(Signal::INT, 130), (Signal::TERM, 143)];
+
 #[test]
-fn an_interrupted_measurement_prints_what_is_complete() {
+fn a_measurement_that_is_asked_to_stop_prints_what_is_complete() {
+    for (signal, code) in STOPS {
+        stopped_measurement(signal, code);
+    }
+}
+
+fn stopped_measurement(signal: Signal, code: i32) {
     let tasks = done(&["bench", "list", "--output", "json"]).json(0);
     let slugs = tasks.as_array().unwrap().iter().map(|task| task["slug"].as_str().unwrap());
     let levels = ["easy", "medium", "hard"].into_iter().flat_map(|level| ["--difficulty", level]);
@@ -201,10 +210,10 @@ fn an_interrupted_measurement_prints_what_is_complete() {
     let first = notes.next().expect("a note on the first measurement").unwrap();
     assert!(first.contains("bubble-sort easy single pass"), "{first}");
 
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    kill_process(Pid::from_child(&child), signal).unwrap();
     let last = notes.map(Result::unwrap).last().expect("a note on the interrupt");
     let ended = child.wait_with_output().unwrap();
-    assert_eq!(ended.status.code(), Some(130));
+    assert_eq!(ended.status.code(), Some(code));
 
     let rows: Vec<Value> = serde_json::from_slice(&ended.stdout).expect("whole JSON");
 
@@ -221,4 +230,37 @@ fn an_interrupted_measurement_prints_what_is_complete() {
         complete.iter().all(|row| row["accuracy"]["of"] == 20) && under_way.len() <= 1,
         "{rows:?}"
     );
+}
+
+#[test]
+fn a_run_that_is_asked_to_stop_prints_its_result() {
+    let folder = tempfile::tempdir().unwrap();
+    for (signal, code) in STOPS {
+        // An executor that is asked, and never answers.
+        let asked = folder.path().join(code.to_string());
+        let script = format!(
+            r#"read hello; echo '{{"prime":1}}'; read turn; touch {}; read more"#,
+            asked.display()
+        );
+        let command = serde_json::to_string(&["sh", "-c", &script]).unwrap();
+        let mut child = prime(&[
+            "run",
+            "tower-of-hanoi",
+            "--output",
+            "json",
+            "--set",
+            "agents.executor.implementation=process",
+            "--set",
+            &format!("agents.executor.program.command={command}"),
+        ])
+        .env("PATH", "/usr/bin:/bin")
+        .spawn()
+        .unwrap();
+
+        until_written(&mut child, &asked);
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let ended = child.wait_with_output().unwrap();
+        let result: Value = serde_json::from_slice(&ended.stdout).expect("whole JSON");
+        assert_eq!((ended.status.code(), &result["outcome"]), (Some(code), &"cancelled".into()));
+    }
 }
