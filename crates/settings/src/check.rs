@@ -10,7 +10,7 @@ use serde_json::{Number, Value as Json};
 
 use super::api_key::{KeyHash, is_name};
 use super::error::SettingsError;
-use super::schema_value::{child, choices, is_list_of_tables, is_map, keys};
+use super::schema_value::{child, choices, is_list_of_tables, is_map, keys, kind_of};
 use prime_bench::spelling::nearest;
 use prime_engine::Device;
 use prime_protocol::Role;
@@ -225,14 +225,6 @@ fn complete(item: &Value, schema: &Json, key: &str) -> Result<(), SettingsError>
 /// Whether a value may be a string or a list of strings.
 fn is_one_or_more(schema: &Json) -> bool {
     schema["type"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "array"))
-}
-
-/// The type of a value. An optional one may be omitted but not null.
-pub(super) fn kind_of(schema: &Json) -> Option<&str> {
-    match &schema["type"] {
-        Json::Array(kinds) => kinds.iter().filter_map(Json::as_str).find(|kind| *kind != "null"),
-        kind => kind.as_str(),
-    }
 }
 
 fn integer(kind: &ValueKind) -> Option<i128> {

@@ -6,11 +6,13 @@ use std::io::Read as _;
 use std::path::Path;
 
 use config::{Map, Source, Value, ValueKind};
+use serde_json::Value as Json;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::environment;
 use super::error::SettingsError;
+use super::schema_value::{child, kind_of};
 use prime_models::BuiltInModel;
 
 /// Longest configuration file, in bytes.
@@ -70,8 +72,11 @@ impl Layer {
     }
 
     /// The variables that begin with `PRIME__`: `PRIME__RUN__FANOUT=4` sets `run.fanout`. Case does
-    /// not matter.
-    pub(super) fn environment(variables: impl Iterator<Item = (String, String)>) -> Self {
+    /// not matter. `schema` is the configuration's.
+    pub(super) fn environment(
+        variables: impl Iterator<Item = (String, String)>,
+        schema: &Json,
+    ) -> Self {
         let mut mine: Vec<_> = variables
             .filter_map(|(name, value)| {
                 let key = environment::key(&name)?.to_ascii_lowercase().replace("__", ".");
@@ -84,13 +89,13 @@ impl Layer {
 
         let mut layer = Self::default();
         for (key, value, origin) in mine {
-            layer.assign(&key, &value, &origin);
+            layer.assign(&key, &value, &origin, schema);
         }
         layer
     }
 
-    /// One `--set` argument, `section.key=value`.
-    pub(super) fn set(argument: &str) -> Result<Self, SettingsError> {
+    /// One `--set` argument, `section.key=value`. `schema` is the configuration's.
+    pub(super) fn set(argument: &str, schema: &Json) -> Result<Self, SettingsError> {
         let refuse = || SettingsError::NotAssignment { argument: argument.to_owned() };
         let (key, value) = argument.split_once('=').ok_or_else(refuse)?;
         let key = key.trim();
@@ -99,19 +104,27 @@ impl Layer {
         }
 
         let mut layer = Self::default();
-        layer.assign(key, value.trim(), &format!("--set {argument}"));
+        layer.assign(key, value.trim(), &format!("--set {argument}"), schema);
         Ok(layer)
     }
 
     /// Sets a dotted key. A value that is not TOML is taken as a string, so that `log.level=debug`
-    /// needs no quotes.
-    fn assign(&mut self, key: &str, value: &str, origin: &str) {
+    /// needs no quotes; so is what would be a number, a boolean or a date where the key is a
+    /// string, as a folder may be called `2024`.
+    fn assign(&mut self, key: &str, value: &str, origin: &str, schema: &Json) {
         let place = |_| origin.to_owned();
         let line = format!("value = {value}");
         // A value with a newline could otherwise add keys of its own.
         let parsed = DeTable::parse(&line).ok().filter(|table| table.get_ref().len() == 1);
 
-        let value = match parsed.as_ref().and_then(|table| table.get_ref().get("value")) {
+        let of_key = key.split('.').try_fold(schema, |schema, part| child(schema, part));
+        let is_string = of_key.and_then(kind_of) == Some("string");
+        let is_scalar = |parsed: &DeValue<'_>| {
+            !matches!(parsed, DeValue::String(_) | DeValue::Array(_) | DeValue::Table(_))
+        };
+
+        let parsed = parsed.as_ref().and_then(|table| table.get_ref().get("value"));
+        let value = match parsed.filter(|parsed| !(is_string && is_scalar(parsed.get_ref()))) {
             Some(parsed) => convert(parsed, &place),
             None => Value::new(Some(&origin.to_owned()), ValueKind::String(value.to_owned())),
         };

@@ -66,9 +66,9 @@ impl Settings {
             layers.push(Layer::file(file)?);
         }
 
-        layers.push(Layer::environment(environment));
+        layers.push(Layer::environment(environment, Self::shared_schema()));
         for argument in sets {
-            layers.push(Layer::set(argument)?);
+            layers.push(Layer::set(argument, Self::shared_schema())?);
         }
         Self::merged(layers, DefinitionSources::WithFolder)
     }
@@ -426,7 +426,10 @@ mod tests {
         let merged = |sources| {
             let layers = [
                 Layer::text(DEFAULT_TOML, DEFAULT_TOML_PATH),
-                Layer::set(&format!("agents.folder={}", folder.path().display())),
+                Layer::set(
+                    &format!("agents.folder={}", folder.path().display()),
+                    Settings::shared_schema(),
+                ),
             ];
             Settings::merged(layers.map(Result::unwrap).into(), sources)
         };

@@ -8,6 +8,14 @@ pub(super) fn child<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
     named.or_else(|| schema.get("additionalProperties").filter(|other| other.is_object()))
 }
 
+/// The type of a value. An optional one may be omitted but not null.
+pub(super) fn kind_of(schema: &Value) -> Option<&str> {
+    match &schema["type"] {
+        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null"),
+        kind => kind.as_str(),
+    }
+}
+
 /// Whether a table has user-defined keys.
 pub(super) fn is_map(schema: &Value) -> bool {
     schema.get("additionalProperties").is_some_and(Value::is_object)

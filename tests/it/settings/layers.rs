@@ -131,3 +131,16 @@ fn shown_settings_can_be_loaded() {
     }
     assert_eq!(loaded.to_toml(), settings.to_toml());
 }
+
+#[test]
+fn a_string_may_look_like_another_type_outside_of_files() {
+    for text in ["2024", "1.5", "true", "1979-05-27"] {
+        let settings = with_sets(&[&format!("agents.folder={text}")]).unwrap();
+        assert_eq!(settings.agents.folder, text);
+
+        let variable = ("PRIME__AGENTS__FOLDER".to_owned(), text.to_owned());
+        let settings = Settings::load(&[], std::iter::once(variable), &[]).unwrap();
+        assert_eq!(settings.agents.folder, text);
+    }
+    assert_eq!(with_sets(&["agents.folder=\"2024\""]).unwrap().agents.folder, "2024");
+}

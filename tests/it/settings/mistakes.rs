@@ -58,9 +58,9 @@ fn wrong_types_name_key_value_expectation_and_source() {
         ("run.tau_soft=low", "the text \"low\"", "a number from"),
         ("agents.verifier.kinds=format", "the text \"format\"", "a list"),
         ("agents.verifier.kinds=[1]", "is 1", "\"format\""),
-        ("log.level=3", "is 3", "one of \"off\""),
+        ("log.level=3", "`3`, which is not known", "off"),
         ("engines.tiny=model.gguf", "the text", "a table"),
-        ("server.bind=7433", "is 7433", "an IP address and port"),
+        ("server.bind=7433", "the text \"7433\"", "an IP address and port"),
     ] {
         let message = with_sets(&[argument]).unwrap_err();
         assert!(message.starts_with(&format!("--set {argument}: ")), "{message}");
