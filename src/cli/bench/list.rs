@@ -36,12 +36,12 @@ pub fn list(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
     match arguments.output {
         Output::Json => print(serde_json::to_string_pretty(&specs)? + "\n")?,
         Output::Text => {
-            let header = ["id", "task", "category", "steps", "base / PRIME"];
+            let header = ["id", "task", "category", "steps", "paper: base / PRIME, %"];
             let table = Table::new(header, specs.iter().map(|spec| row(spec)));
             let tasks = count(specs.len() as u64, "task");
             print(format_args!(
-                "{table}\n{tasks}; steps and accuracies in % are the paper's; `bench show TASK` \
-                 has sizes and constraints\n"
+                "{table}\n{tasks}; steps and accuracies are those of the paper's models, not of yours; \
+                 `bench show TASK` has sizes and constraints\n"
             ))?;
         }
     }

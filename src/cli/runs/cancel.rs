@@ -3,9 +3,11 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use serde_json::Value;
 
 use super::client::Post;
 use super::{Common, run_id, show};
+use crate::cli::output::note;
 
 #[derive(Args)]
 pub struct CancelArguments {
@@ -19,10 +21,17 @@ pub struct CancelArguments {
 pub fn cancel(arguments: &CancelArguments) -> anyhow::Result<ExitCode> {
     let CancelArguments { id, common } = arguments;
     let path = format!("/v1/runs/{id}/cancel");
-    let record = common
-        .client()?
-        .post(&Post { path: &path, is_idempotent: true, ..Post::default() })?
-        .json()?;
+    let client = common.client()?;
+
+    // A run that is over keeps its result, which would read as if it had been cancelled with it.
+    let before = client.get(&format!("/v1/runs/{id}"), &[])?.json::<Value>()?;
+    let is_open = ["queued", "running"].map(Value::from).contains(&before["status"]);
+
+    let record =
+        client.post(&Post { path: &path, is_idempotent: true, ..Post::default() })?.json()?;
+    if !is_open {
+        note!("{id} had already ended; nothing was cancelled");
+    }
     show::print(&record, common.output)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -5,12 +5,12 @@
 //! `serde_json`'s that tracks the path took a third of the crate's compilation.
 
 use std::cell::RefCell;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Unexpected,
-    Visitor,
+    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, Expected, MapAccess, SeqAccess,
+    Unexpected, Visitor,
 };
 use serde::forward_to_deserialize_any;
 use serde_json::{Error, Map, Value};
@@ -150,12 +150,12 @@ impl<'de> Deserializer<'de> for Reader<'_, 'de> {
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
-        _: &'static [&'static str],
+        fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
         match self.value {
-            Value::Object(fields) => self.read_object(fields, visitor),
-            other => Err(Error::invalid_type(unexpected(other), &visitor)),
+            Value::Object(given) => self.read_object(given, visitor),
+            other => Err(Error::invalid_type(unexpected(other), &ObjectWith(fields))),
         }
     }
 
@@ -175,6 +175,16 @@ impl<'de> Deserializer<'de> for Reader<'_, 'de> {
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
         tuple_struct map identifier
+    }
+}
+
+/// What was expected in place of something that is no object.
+struct ObjectWith(&'static [&'static str]);
+
+impl Expected for ObjectWith {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fields: Vec<_> = self.0.iter().map(|field| format!("{field:?}: …")).collect();
+        write!(f, "an object such as {{{}}}", fields.join(", "))
     }
 }
 
@@ -321,7 +331,7 @@ mod tests {
         );
         assert_eq!(
             with("/inner/x", json!(["a", "left"])),
-            "input field `inner.x`: invalid type: sequence, expected struct Inner"
+            "input field `inner.x`: invalid type: sequence, expected an object such as {\"name\": …, \"side\": …}"
         );
         assert_eq!(
             with("/optional", json!(1)),
@@ -340,7 +350,10 @@ mod tests {
     #[test]
     fn an_error_of_the_whole_value_names_no_field() {
         assert_eq!(error(&json!({})), "input: missing field `pairs`");
-        assert_eq!(error(&json!([])), "input: invalid type: sequence, expected struct Outer");
-        assert_eq!(error(&json!(null)), "input: invalid type: null, expected struct Outer");
+        let expected = r#"an object such as {"pairs": …, "inner": …, "optional": …}"#;
+        for (value, found) in [(json!([]), "sequence"), (json!(null), "null")] {
+            let message = format!("input: invalid type: {found}, expected {expected}");
+            assert_eq!(error(&value), message);
+        }
     }
 }
