@@ -11,7 +11,8 @@ const EXIT_STATUS: &[(&str, &str)] = &[
     ),
     ("2", "Wrong arguments or configuration, or a file that cannot be read or written."),
     ("74", "Standard output cannot be written; for serve: the disk of the journal failed."),
-    ("130", "Interrupted with Ctrl-C; bench commands print what was complete."),
+    ("130", "Interrupted with Ctrl-C; what was complete is printed."),
+    ("143", "Terminated (SIGTERM); as with Ctrl-C, what was complete is printed."),
 ];
 
 const ENVIRONMENT: &[(&str, &str)] = &[
