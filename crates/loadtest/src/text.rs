@@ -80,35 +80,13 @@ mod tests {
         report.points.truncate(2);
         report.points[1].stages.truncate(2);
         report.points[0].stages.clear();
-        let expected = "\
-| trajectories | steps/s | p50 µs | p90 µs | p99 µs | p99.9 µs | max µs | CPU µs/step | allocations/step | bytes/step | bytes/trajectory |
-|--------------|---------|--------|--------|--------|----------|--------|-------------|------------------|------------|------------------|
-|            1 | 412,000 |   2.00 |   4.00 |   8.00 |     32.0 |    256 |        1.50 |             4.00 |        312 |            2,048 |
-|           10 | 655,000 |   14.0 |   28.0 |   56.0 |      224 |  1,792 |        1.50 |             4.00 |        312 |            2,048 |
-
-| stage   | of           | trajectories | mean µs | p50 µs | p90 µs | p99 µs | p99.9 µs | max µs |
-|---------|--------------|--------------|---------|--------|--------|--------|----------|--------|
-| propose | agents       |           10 |    5.25 |   3.50 |   7.00 |   14.0 |     28.0 |    224 |
-| judge   | coordination |           10 |    2.62 |   1.75 |   3.50 |   7.00 |     14.0 |    112 |
-
-ring: closed loop, 10 s per point after 1 s of warm-up; 2 cells, \
-placement shared, executor null, verifier rules, \
-coordinator threshold; latency is from one decision of a trajectory to its next
-prime-agents 0.1.0 on Example 9000, 2 cores, 8.00 GiB, \
-Linux 6.1.0, load average 0.250 before the test; 2026-11-21T10:00:00Z
-The clock was read twice per step.
-";
-        assert_eq!(text(&report), expected);
+        insta::assert_snapshot!("report", text(&report));
     }
 
     #[test]
     fn missing_metrics_have_no_column() {
         let table = text(&open_loop()).lines().take(3).collect::<Vec<_>>().join("\n");
-        let expected = "\
-| trajectories | steps/s | due/s | reached/s | behind | p50 µs | p90 µs | p99 µs | p99.9 µs | max µs | allocations/step | bytes/step | failures |
-|--------------|---------|-------|-----------|--------|--------|--------|--------|----------|--------|------------------|------------|----------|
-|            1 | 412,000 | 1,500 |     1,250 |  2,495 |   2.00 |   4.00 |   8.00 |     32.0 |    256 |             4.00 |        312 |       17 |";
-        assert_eq!(table, expected);
+        insta::assert_snapshot!("open_loop", table);
     }
 
     #[test]
@@ -121,22 +99,7 @@ The clock was read twice per step.
         (point.steps_per_second, point.latency.p99_us) = (824_000.0, 16.0);
         (point.cpu_us_per_step, point.allocations_per_step) = (None, Some(3.5));
 
-        let expected = "\
-against the baseline (prime-agents 0.1.0, 2026-11-21T10:00:00Z), with a tolerance of 10 %:
-| metric           | trajectories | baseline |     now | change % |        |
-|------------------|--------------|----------|---------|----------|--------|
-| steps/s          |            1 |  824,000 | 412,000 |    -50.0 |  worse |
-| p50 µs           |            1 |     2.00 |    2.00 |      0.0 |        |
-| p99 µs           |            1 |     16.0 |    8.00 |    -50.0 | better |
-| allocations/step |            1 |     3.50 |    4.00 |    +14.3 |  worse |
-| bytes/trajectory |            1 |    2,048 |   2,048 |      0.0 |        |
-warning: number of cores differs: 4 in the baseline, 2 now
-warning: with 1 trajectory, only one report has CPU µs/step
-regression: with 1 trajectory, steps/s is 412,000, was 824,000 (-50.0 %, tolerance 10 %)
-regression: with 1 trajectory, allocations/step is 4.00, was 3.50 (+14.3 %, \
-tolerance 10 %), which does not depend on the machine
-";
-        assert_eq!(comparison(&compare(&now, &baseline, 10.0).unwrap()), expected);
+        insta::assert_snapshot!("comparison", comparison(&compare(&now, &baseline, 10.0).unwrap()));
 
         let same = comparison(&compare(&now, &now, 10.0).unwrap());
         assert!(same.ends_with("\nno regression\n") && !same.contains("warning"), "{same}");
