@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::output::value::exact;
 use super::{AnyTask, BadInput, Machine, Problem, Refusal, Snapshot};
 use crate::tasks::action::TaskAction;
 use crate::tasks::rng::TaskRng;
@@ -131,7 +132,7 @@ impl<T: Task> Problem for Arc<Instance<T>> {
     }
 
     fn goal(&self, answer: &Value) -> Option<bool> {
-        T::goal(&self.0, answer)
+        T::goal(&self.0, &exact(answer))
     }
 }
 
