@@ -93,8 +93,11 @@ fn stages_follow_from_what_was_found() {
         let judged =
             judge_body(problem.as_ref(), String::new(), Difficulty::Easy, &body, Kinds::ALL);
 
-        let is_right = answer == "right" || (answer == "none" && trace == "right");
-        assert_eq!(judged.correct(), is_right, "{name}");
+        // A wrong trace may still reach its end, and hold an answer there.
+        if answer != "none" || trace != "wrong" {
+            let is_right = answer == "right" || (answer == "none" && trace == "right");
+            assert_eq!(judged.correct(), is_right, "{name}");
+        }
         if answer == "unreadable" {
             let stages = (judged.format, judged.syntax, judged.result);
             let wanted = (StageResult::Passed, StageResult::Failed, StageResult::Failed);
@@ -131,9 +134,11 @@ fn lines_say_one_action_or_none() {
 /// What is an action as it stands is left alone, whatever it looks like.
 #[test]
 fn actions_that_look_decorated_are_taken_unchanged() {
-    for (slug, line) in
-        [("assembly-line", "- scrap"), ("resolution-proof", "res 3 7 -2 5"), ("lambda-reduction", "(L 0)")]
-    {
+    for (slug, line) in [
+        ("assembly-line", "- scrap"),
+        ("resolution-proof", "res 3 7 -2 5"),
+        ("lambda-reduction", "(L 0)"),
+    ] {
         let forms = tasks::find(slug).expect("a task").spec().actions;
         let said = action_line(line, |line| pattern::parse(forms, line).is_some());
         assert_eq!((&*said.0, said.1), (line, true));
@@ -183,9 +188,10 @@ proptest! {
         for layers in &layers {
             let Some(line) = clean.reference() else { break };
             let spelt = spelt(&line, layers);
-            // A spelling can itself be an action of the task, and is then taken as it stands.
+            // A spelling can itself be an action of the task (`- 4`), and is then taken as it stands.
+            let is_action = |form: String| pattern::parse(forms, form.trim()).is_some();
             let mut inner = (0..layers.len()).map(|count| self::spelt(&line, &layers[..=count]));
-            if inner.any(|form| pattern::parse(forms, form.trim()).is_some()) {
+            if inner.any(is_action) || (0..12).any(|layer| is_action(self::spelt(&line, &[layer]))) {
                 clean.follow_reference();
                 spelling.follow_reference();
                 continue;

@@ -402,9 +402,7 @@ pub fn is_correct(
     let answer = match taken.answer {
         Found::Read(answer) => Some(answer),
         Found::Unreadable(_) => None,
-        Found::Absent => {
-            taken.actions.as_deref().and_then(|lines| answer_of_trace(problem, lines))
-        }
+        Found::Absent => taken.actions.as_deref().and_then(|lines| answer_of_trace(problem, lines)),
     };
     answer.is_some_and(|answer| accepts(&answer))
 }
@@ -431,8 +429,7 @@ pub fn judge_body(
 
     // The last state of a complete trace holds its answer. It stands in for one that is absent, not
     // for one that cannot be read.
-    let of_trace =
-        || walk.as_ref().filter(|walk| walk.ended).and_then(|walk| walk.answer.clone());
+    let of_trace = || walk.as_ref().filter(|walk| walk.ended).and_then(|walk| walk.answer.clone());
     let (format, answer) = match answer {
         Found::Read(answer) => (true, Some(answer)),
         Found::Unreadable(_) => (true, None),
@@ -442,14 +439,14 @@ pub fn judge_body(
         }
     };
 
-    let lines_parse = actions.as_ref().is_none_or(|lines| {
-        !lines.is_empty() && lines.iter().all(|line| is_action(spec, line))
-    });
+    let lines_parse = actions
+        .as_ref()
+        .is_none_or(|lines| !lines.is_empty() && lines.iter().all(|line| is_action(spec, line)));
     let syntax =
         lines_parse && answer.as_ref().is_some_and(|answer| has_shape(answer, &reference_answer));
-    let correct = answer
-        .as_ref()
-        .is_some_and(|answer| problem.goal(answer).unwrap_or_else(|| equal(answer, &reference_answer)));
+    let correct = answer.as_ref().is_some_and(|answer| {
+        problem.goal(answer).unwrap_or_else(|| equal(answer, &reference_answer))
+    });
     let clean = walk.as_ref().map(|walk| walk.first_error.is_none());
 
     let steps = actions.as_ref().map(|lines| lines.len() as u64);

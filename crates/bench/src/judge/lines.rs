@@ -76,9 +76,8 @@ impl<R: BufRead> Lines<R> {
                 Err(format!("longer than {} MiB", self.longest >> 20))
             } else {
                 // What is no character in an output makes it worse, not unjudged.
-                Ok(String::from_utf8(bytes).unwrap_or_else(|error| {
-                    String::from_utf8_lossy(error.as_bytes()).into_owned()
-                }))
+                Ok(String::from_utf8(bytes)
+                    .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
             };
 
             if text.as_ref().is_ok_and(|text| text.trim().is_empty()) {
@@ -95,7 +94,8 @@ mod tests {
 
     #[test]
     fn lines_keep_their_numbers_and_bad_ones_are_named() {
-        let mut lines = Lines::with_longest(&b"\xef\xbb\xbfa\n\n  \r\nb\xff\nlong line\nlast"[..], 5);
+        let mut lines =
+            Lines::with_longest(&b"\xef\xbb\xbfa\n\n  \r\nb\xff\nlong line\nlast"[..], 5);
         let mut seen = Vec::new();
         while let Some(line) = lines.next().expect("read") {
             seen.push((line.number, line.text));

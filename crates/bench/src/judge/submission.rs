@@ -164,9 +164,9 @@ pub fn read_submission(text: &str, base_seed: u64) -> Result<Submission, String>
 
     let body = match (line.output, line.actions, line.answer) {
         (Some(output), None, None) => Body::Text(output),
-        (Some(_), _, _) => Body::Unreadable(
-            "give either `output` or `actions` and `answer`, not both".to_owned(),
-        ),
+        (Some(_), _, _) => {
+            Body::Unreadable("give either `output` or `actions` and `answer`, not both".to_owned())
+        }
         (None, None, None) => {
             Body::Unreadable("neither `output` nor `actions` nor `answer` is there".to_owned())
         }
@@ -266,7 +266,8 @@ mod tests {
     #[test]
     fn what_is_no_character_is_replaced() {
         let text = |output: &str| {
-            let line = format!("\u{feff}{{\"id\":\"bubble-sort/easy/007\",\"output\":\"{output}\"}}");
+            let line =
+                format!("\u{feff}{{\"id\":\"bubble-sort/easy/007\",\"output\":\"{output}\"}}");
             match read_submission(&line, 42).expect("read").body {
                 Body::Text(text) => text,
                 other => panic!("{other:?}"),

@@ -31,6 +31,15 @@ struct Tag {
     is_answer: bool,
 }
 
+/// Whether a letter ends a text, or stands shortly before its end on the same line.
+fn follows_words(text: &str) -> bool {
+    /// Bytes looked at: a line may be as long as the text, and have as many tags.
+    const NEAR: usize = 80;
+    let mut near = text.bytes().rev().take(NEAR).take_while(|byte| *byte != b'\n');
+    // Bytes beyond ASCII are letters of other languages, mostly.
+    near.any(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii())
+}
+
 /// The tags of a text, in order.
 pub struct Tags<'t> {
     text: &'t str,
@@ -79,11 +88,7 @@ impl<'t> Tags<'t> {
 
             let from = before.map_or(0, |tag| tag.end);
             let inside = &self.text[from..after.map_or(self.text.len(), |tag| tag.start)];
-            let line = before.map_or("", |tag| {
-                let ahead = &self.text[..tag.start];
-                &ahead[ahead.rfind('\n').map_or(0, |end| end + 1)..]
-            });
-            let is_inline = line.contains(char::is_alphabetic);
+            let is_inline = before.is_some_and(|tag| follows_words(&self.text[..tag.start]));
             parts.push(Tagged { inside, is_opened, is_closed, is_inline });
         }
         parts
@@ -104,9 +109,28 @@ impl Fenced<'_> {
         let language = self.language.to_ascii_lowercase();
         matches!(
             language.as_str(),
-            "python" | "py" | "python3" | "rust" | "rs" | "c" | "cpp" | "c++" | "java" | "go"
-                | "javascript" | "js" | "typescript" | "ts" | "ruby" | "haskell" | "latex"
-                | "mermaid" | "diff" | "html" | "xml" | "sql"
+            "python"
+                | "py"
+                | "python3"
+                | "rust"
+                | "rs"
+                | "c"
+                | "cpp"
+                | "c++"
+                | "java"
+                | "go"
+                | "javascript"
+                | "js"
+                | "typescript"
+                | "ts"
+                | "ruby"
+                | "haskell"
+                | "latex"
+                | "mermaid"
+                | "diff"
+                | "html"
+                | "xml"
+                | "sql"
         )
     }
 }

@@ -8,8 +8,11 @@ use regex::Regex;
 
 use crate::tasks::{Machine, Refusal, pattern};
 
-/// Layers of decoration that are taken off one line.
-const LAYERS_MAX: usize = 12;
+/// Forms of one line that are tried: the layers of decoration may be told apart in several ways.
+const FORMS_MAX: usize = 48;
+
+/// Bytes of the longest line whose decoration is looked for: terms have up to 20,000 symbols.
+const DECORATED_MAX: usize = 1 << 16;
 
 /// What surrounds a whole line, in pairs.
 const AROUND: [(&str, &str); 22] = [
@@ -80,20 +83,14 @@ fn in_command(line: &str) -> Option<&str> {
     rest.strip_suffix('}').filter(|_| is_known)
 }
 
-/// The line without its outermost decoration, if it has any.
-fn peeled(line: &str) -> Option<&str> {
+/// The line without its outermost decoration, in each way in which it may be told apart.
+fn peeled(line: &str) -> impl Iterator<Item = &str> {
     let around = AROUND
         .iter()
         .find_map(|(open, close)| line.strip_prefix(open)?.strip_suffix(close))
         .or_else(|| in_command(line));
-    if let Some(inside) = around {
-        return Some(trimmed(inside));
-    }
-
-    if let Some(before) = BEFORE.find(line) {
-        return Some(trimmed(&line[before.end()..]));
-    }
-    line.strip_suffix(AFTER).map(trimmed)
+    let before = BEFORE.find(line).map(|before| &line[before.end()..]);
+    [line.strip_suffix(AFTER), around, before].into_iter().flatten().map(trimmed)
 }
 
 /// The line with single blanks; `None` if it has them already.
@@ -107,19 +104,24 @@ fn with_single_blanks(line: &str) -> Option<String> {
 /// stands is taken unchanged, whatever it looks like; one that says none is only trimmed.
 pub fn action_line(line: &str, is_action: impl Fn(&str) -> bool) -> (Cow<'_, str>, bool) {
     let line = trimmed(line);
-    if is_action(line) {
-        return (Cow::Borrowed(line), true);
-    }
-
-    let mut rest = line;
-    for _ in 0..LAYERS_MAX {
-        if let Some(spaced) = with_single_blanks(rest).filter(|spaced| is_action(spaced)) {
+    // All forms are parts of the line, so their places tell them apart.
+    let mut forms = vec![line];
+    let mut tried = 0;
+    while let Some(form) = forms.get(tried).copied().filter(|_| tried < FORMS_MAX) {
+        tried += 1;
+        if is_action(form) {
+            return (Cow::Borrowed(form), true);
+        }
+        if line.len() > DECORATED_MAX {
+            break;
+        }
+        if let Some(spaced) = with_single_blanks(form).filter(|spaced| is_action(spaced)) {
             return (Cow::Owned(spaced), true);
         }
-        let Some(next) = peeled(rest) else { break };
-        rest = next;
-        if is_action(rest) {
-            return (Cow::Borrowed(rest), true);
+        for next in peeled(form) {
+            if !forms.iter().any(|form| std::ptr::eq(*form, next)) {
+                forms.push(next);
+            }
         }
     }
     (Cow::Borrowed(line), false)

@@ -107,9 +107,9 @@ fn answer_in_part(part: &blocks::Tagged<'_>) -> Found<Value> {
     let found = objects(inside);
     match found.last {
         Some(value) if !found.is_broken_after => Found::Read(value),
-        None if found.has_empty && !found.is_broken_after => Found::Read(Value::Object(
-            serde_json::Map::new(),
-        )),
+        None if found.has_empty && !found.is_broken_after => {
+            Found::Read(Value::Object(serde_json::Map::new()))
+        }
         None if inside.is_empty() || (part.may_be_mention() && !found.is_broken_after) => {
             Found::Absent
         }

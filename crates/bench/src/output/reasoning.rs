@@ -160,9 +160,8 @@ impl Reader<'_> {
         // `<|end|>` closes reasoning, but alone it ends a message like any other token.
         let closes = |family: &&Family| family.closes_alone && family.closes.contains(&name);
         let closed = !MESSAGE_ENDS.contains(&name) && FAMILIES.iter().any(|family| closes(&family));
-        let is_sentence = FAMILIES
-            .iter()
-            .any(|family| !family.closes_alone && family.closes.contains(&name));
+        let is_sentence =
+            FAMILIES.iter().any(|family| !family.closes_alone && family.closes.contains(&name));
 
         if opened.is_some() {
             self.keep(mark);

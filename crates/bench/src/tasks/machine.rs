@@ -10,11 +10,11 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::output::value::equal;
 use super::rng::TaskRng;
 use super::spec::{Constraint, Difficulty, Kind, Kinds, Severity, Spec};
 use super::task::{PathDraw, Task};
 use super::violations::Violations;
+use crate::output::value::equal;
 
 mod erased;
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::output::value::exact;
 use super::{AnyTask, BadInput, Machine, Problem, Refusal, Snapshot};
+use crate::output::value::exact;
 use crate::tasks::action::TaskAction;
 use crate::tasks::rng::TaskRng;
 use crate::tasks::spec::{Difficulty, Kind, Kinds, Spec};
