@@ -242,7 +242,7 @@ pub fn scores(
             let text = answer.cast::<PyString>();
             let text = text
                 .map_err(|_| type_error(&format!("answers[{place}]"), "a str or None", &answer))?;
-            Some(Body::Text(text.to_str()?.to_owned()))
+            Some(Body::Text(values::model_text(text).into_owned()))
         });
     }
 

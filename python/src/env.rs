@@ -43,7 +43,7 @@ pub fn refusal_kind(refusal: &Refusal) -> &'static str {
 fn info<'py>(
     py: Python<'py>,
     episode: &Episode,
-    outcome: &Outcome,
+    outcome: &Outcome<'_>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let info = PyDict::new(py);
     info.set_item(pyo3::intern!(py, "score"), outcome.score.value())?;
@@ -146,7 +146,8 @@ impl StepEnv {
 
     /// step(line) -> (observation, reward, terminated, truncated, info)
     ///
-    /// `line` is one action, as the task's grammar has it. A line that is none, or cannot be
+    /// `line` is one action, as the task's grammar has it; what models put around one (white space,
+    /// bold, numbers) is taken off, as in traces. A line that is none, or cannot be
     /// applied, leaves the state as it is. `info` has `score` (V of the line, 0 if it breaks
     /// nothing), `violations` (names), `refusal` (None, unparsable or illegal), `reason`, `steps`
     /// (lines applied so far), and at the end of the trace `answer`.
@@ -158,14 +159,14 @@ impl StepEnv {
         line: &Bound<'py, PyAny>,
     ) -> PyResult<StepResult<'py>> {
         let text = line.cast::<PyString>().map_err(|_| type_error("line", "a str", line))?;
-        let text = text.to_str()?;
+        let text = values::model_text(text);
 
         if self.episode.status != Status::Running {
             return Err(EpisodeOver::new_err("the episode has ended: call reset()"));
         }
 
         let episode = &mut self.episode;
-        let stepped = guarded(|| episode.step(text));
+        let stepped = guarded(|| episode.step(&text));
         // A panic may have left the state half applied, so the episode ends.
         let outcome = stepped.inspect_err(|_| episode.status = Status::Truncated)?;
 

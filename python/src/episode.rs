@@ -1,13 +1,18 @@
 //! One attempt at an instance, line by line, with the reward of each line. Knows nothing of Python
 //! but its exceptions.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use prime_bench::judge::ActionList;
+use prime_bench::output::Found;
+use prime_bench::output::line::propose;
+use prime_bench::output::value::equal;
 use prime_bench::tasks::{Kind, Kinds, Machine, Refusal, Violations};
 use prime_protocol::{JudgedStep, Reward, RewardWeights, Score, StepRewards};
 use pyo3::PyResult;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::errors::value_error;
 use crate::instance::{Named, Saved};
@@ -58,7 +63,9 @@ pub enum Status {
 }
 
 /// What came of a line.
-pub struct Outcome {
+pub struct Outcome<'l> {
+    /// The line in the form in which it was judged.
+    pub line: Cow<'l, str>,
     pub reward: Reward,
     pub refusal: Option<Refusal>,
     pub violations: Violations,
@@ -126,13 +133,14 @@ impl Episode {
     }
 
     /// Takes a step. The episode must be running.
-    pub fn step(&mut self, line: &str) -> Outcome {
+    pub fn step<'l>(&mut self, line: &'l str) -> Outcome<'l> {
         let proposals = self.rewards.merits().proposals + 1;
         let steps_max = self.rules.steps_max;
-        let outcome = self.judge(line, |answered| answered || proposals >= steps_max);
+        let outcome =
+            self.judge(line, &Found::Absent, |answered| answered || proposals >= steps_max);
 
         if outcome.committed {
-            self.committed.push(line);
+            self.committed.push(&outcome.line);
             self.machine.write_state(&mut self.observation);
         }
 
@@ -148,32 +156,58 @@ impl Episode {
     }
 
     /// Judges the lines of a whole trajectory and returns the reward of each. After the end of the
-    /// trace no line can be applied.
-    pub fn judge_all<'l>(&mut self, lines: impl ExactSizeIterator<Item = &'l str>) -> Vec<Reward> {
+    /// trace no line can be applied. The trajectory has answered if `answer`, which was given beside
+    /// the lines, is absent or is that of its last state.
+    pub fn judge_all<'l>(
+        &mut self,
+        lines: impl ExactSizeIterator<Item = &'l str>,
+        answer: &Found<Value>,
+    ) -> Vec<Reward> {
         let count = lines.len();
         lines
             .enumerate()
-            .map(|(place, line)| self.judge(line, |_| place + 1 == count).reward)
+            .map(|(place, line)| self.judge(line, answer, |_| place + 1 == count).reward)
             .collect()
+    }
+
+    /// Whether an answer beside the trace says what the trace says, or passes the task's goal test.
+    /// The reference is not consulted.
+    fn agrees(&self, answer: &Found<Value>) -> bool {
+        match answer {
+            Found::Absent => true,
+            Found::Unreadable(_) => false,
+            Found::Read(answer) => self.named.problem.goal(answer).unwrap_or_else(|| {
+                self.machine.answer().is_some_and(|own| equal(&own, answer))
+            }),
+        }
     }
 
     /// Judges a line and applies it unless the rules reject it. `is_last` says whether the
     /// trajectory ends with the line, given whether the trace does.
-    fn judge(&mut self, line: &str, is_last: impl FnOnce(bool) -> bool) -> Outcome {
-        let refusal = self.machine.propose(line).err();
+    fn judge<'l>(
+        &mut self,
+        line: &'l str,
+        answer: &Found<Value>,
+        is_last: impl FnOnce(bool) -> bool,
+    ) -> Outcome<'l> {
+        let (line, proposed) = propose(self.machine.as_mut(), line);
+        let refusal = proposed.err();
         let violations = self.machine.violations(self.kinds);
         let score = Score::from_tenths(violations.tenths(self.machine.spec()));
         let committed = refusal.is_none() && !(self.rules.reject_violations && score > Score::ZERO);
         // Asked of the candidate, which is gone once it is committed.
-        let answered = committed && self.machine.candidate_ends();
+        let ended = committed && self.machine.candidate_ends();
 
         if committed {
             self.machine.commit();
         }
 
+        let answered = ended && self.agrees(answer);
+
         let applicable = refusal.is_none();
         let step = JudgedStep { applicable, committed, score, answered, last: is_last(answered) };
-        Outcome { reward: self.rewards.add(&step), refusal, violations, score, committed, answered }
+        let reward = self.rewards.add(&step);
+        Outcome { line, reward, refusal, violations, score, committed, answered }
     }
 
     pub fn machine(&self) -> &dyn Machine {

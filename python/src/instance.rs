@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use prime_bench::judge::single::REFERENCE_STEPS_MAX;
 use prime_bench::judge::{Body, INDEX_LIMIT, is_correct};
+use prime_bench::output::value::equal;
 use prime_bench::prompts::{self, Components, Style};
 use prime_bench::tasks::{
     self, AnyTask, BASE_SEED, Difficulty, InstanceId, Machine, Problem, Reference,
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::errors::{bad_input, detached, guarded, type_error, unknown_task, value_error};
-use crate::values::{self, difficulty, integer, text, to_json, to_python};
+use crate::values::{self, answer_to_json, difficulty, integer, text, to_json, to_python};
 
 /// An instance and what it is called.
 pub struct Named {
@@ -138,7 +139,7 @@ impl Named {
 
     /// Whether an answer is right: by the task's goal test, or equal to the reference answer.
     pub fn accepts(&self, answer: &Value) -> PyResult<bool> {
-        self.problem.goal(answer).map_or_else(|| Ok(self.reference()?.answer == *answer), Ok)
+        self.problem.goal(answer).map_or_else(|| Ok(equal(&self.reference()?.answer, answer)), Ok)
     }
 
     /// Whether the answer of an output is right.
@@ -313,7 +314,7 @@ impl Instance {
     /// Whether an answer, a dict, is right: by the task's goal test, or equal to the reference
     /// answer.
     fn accepts(&self, py: Python<'_>, answer: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let answer = to_json("answer", answer)?;
+        let answer = answer_to_json("answer", answer)?;
         detached(py, || self.0.accepts(&answer))?
     }
 

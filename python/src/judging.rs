@@ -1,6 +1,7 @@
 //! Judges whole outputs: the four stages, and the composite reward of their traces.
 
-use prime_bench::judge::{ActionList, Body, Judgement, extract_from, judge_body};
+use prime_bench::judge::{ActionList, Body, Judgement, judge_body, read_output};
+use prime_bench::output::Found;
 use prime_bench::tasks::Kinds;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -9,7 +10,7 @@ use crate::episode::{Episode, Rules};
 use crate::errors::{detached, guarded, type_error, value_error};
 use crate::instance::{Named, instance};
 use crate::parallel;
-use crate::values::{self, RewardParts, parts, to_json, to_python};
+use crate::values::{self, RewardParts, answer_to_json, parts, to_python};
 
 fn lines(field: &str, object: &Bound<'_, PyAny>) -> PyResult<ActionList> {
     let wanted = || type_error(field, "a sequence of str", object);
@@ -24,7 +25,7 @@ fn lines(field: &str, object: &Bound<'_, PyAny>) -> PyResult<ActionList> {
         let text = line
             .cast::<PyString>()
             .map_err(|_| type_error(&format!("{field}[{place}]"), "a str", &line))?;
-        list.push(text.to_str()?);
+        list.push(&values::model_text(text));
     }
 
     Ok(list)
@@ -33,7 +34,7 @@ fn lines(field: &str, object: &Bound<'_, PyAny>) -> PyResult<ActionList> {
 /// A model's text, or a dict of `actions` and `answer`.
 fn body(field: &str, output: &Bound<'_, PyAny>) -> PyResult<Body> {
     if let Ok(text) = output.cast::<PyString>() {
-        return Ok(Body::Text(text.to_str()?.to_owned()));
+        return Ok(Body::Text(values::model_text(text).into_owned()));
     }
 
     let Ok(fields) = output.cast::<PyDict>() else {
@@ -45,7 +46,7 @@ fn body(field: &str, output: &Bound<'_, PyAny>) -> PyResult<Body> {
         match values::text(field, &name)?.as_str() {
             "actions" if value.is_none() => {}
             "actions" => actions = Some(lines(&format!("{field}[\"actions\"]"), &value)?),
-            "answer" => answer = Some(to_json(&format!("{field}[\"answer\"]"), &value)?),
+            "answer" => answer = Some(answer_to_json(&format!("{field}[\"answer\"]"), &value)?),
             other => {
                 return Err(value_error(
                     field,
@@ -141,9 +142,13 @@ pub fn composite_reward(
 
     let spec = named.task.spec();
 
-    let actions = match output.cast::<PyString>() {
-        Ok(text) => extract_from(text.to_str()?, spec).actions,
-        Err(_) => Some(lines("output", output)?),
+    let (actions, answer) = match output.cast::<PyString>() {
+        Ok(text) => {
+            let found = read_output(&values::model_text(text), spec);
+            let actions = if let Found::Read(actions) = found.actions { Some(actions) } else { None };
+            (actions, found.answer)
+        }
+        Err(_) => (Some(lines("output", output)?), Found::Absent),
     };
 
     // Without a trace there is one line, which is no action.
@@ -153,7 +158,7 @@ pub fn composite_reward(
     detached(py, || {
         let mut episode = Episode::new(named, rules);
         let lines: Vec<&str> = actions.iter().collect();
-        let steps = episode.judge_all(lines.into_iter());
+        let steps = episode.judge_all(lines.into_iter(), &answer);
         (parts(&episode.rewards.trajectory()), steps.iter().map(|reward| reward.total).collect())
     })
 }

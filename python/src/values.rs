@@ -1,6 +1,8 @@
 //! Arguments and results: JSON values as Python objects, integers within bounds, sets of kinds,
 //! weights.
 
+use std::borrow::Cow;
+
 use prime_bench::prompts::Style;
 use prime_bench::tasks::{Difficulty, Kind, Kinds, Spec};
 use prime_protocol::{Reward, RewardWeights};
@@ -42,10 +44,34 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyA
 
 /// The JSON value of a Python object; `field` names it in errors.
 pub fn to_json(field: &str, object: &Bound<'_, PyAny>) -> PyResult<Value> {
-    json_at(field, object, 0)
+    json_at(field, object, Source::User, 0)
 }
 
-fn json_at(field: &str, object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
+/// The JSON value of a model's answer. What JSON cannot say of a `str`, `int` or `float` (lone
+/// surrogates, more than 64 bits, NaN) makes the answer wrong; it is no error of the caller.
+pub fn answer_to_json(field: &str, object: &Bound<'_, PyAny>) -> PyResult<Value> {
+    json_at(field, object, Source::Model, 0)
+}
+
+/// A model's text. Lone surrogates, which are no characters, are replaced: an output that has them
+/// is a bad one, and must not stop a training step.
+pub fn model_text<'t>(text: &'t Bound<'_, PyString>) -> Cow<'t, str> {
+    text.to_string_lossy()
+}
+
+/// Whose mistake a value would be that JSON cannot say.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    User,
+    Model,
+}
+
+fn json_at(
+    field: &str,
+    object: &Bound<'_, PyAny>,
+    source: Source,
+    depth: usize,
+) -> PyResult<Value> {
     if depth > DEPTH_MAX {
         return Err(PyRecursionError::new_err(format!(
             "{field}: nested more than {DEPTH_MAX} deep"
@@ -61,9 +87,21 @@ fn json_at(field: &str, object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Val
         return Ok(Value::Bool(value.is_true()));
     }
 
+    let string = |text: &Bound<'_, PyString>| -> PyResult<String> {
+        Ok(match source {
+            Source::User => text.to_str()?.to_owned(),
+            Source::Model => model_text(text).into_owned(),
+        })
+    };
     if let Ok(text) = object.cast::<PyString>() {
-        return Ok(Value::String(text.to_str()?.to_owned()));
+        return string(text).map(Value::String);
     }
+
+    // No answer of a task is a text where a number is wanted.
+    let unsayable = |reason: &str| match source {
+        Source::User => Err(value_error(field, reason)),
+        Source::Model => Ok(Value::String(reason.to_owned())),
+    };
 
     if object.is_instance_of::<PyInt>() {
         let signed = object.extract::<i64>().map(Number::from);
@@ -71,14 +109,14 @@ fn json_at(field: &str, object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Val
 
         return number
             .map(Value::Number)
-            .map_err(|_| value_error(field, "an integer has more than 64 bits"));
+            .or_else(|_| unsayable("an integer has more than 64 bits"));
     }
 
     if let Ok(value) = object.cast::<PyFloat>() {
         let number = Number::from_f64(value.value());
         return number
             .map(Value::Number)
-            .ok_or_else(|| value_error(field, "a number is not finite"));
+            .map_or_else(|| unsayable("a number is not finite"), Ok);
     }
 
     if let Ok(dict) = object.cast::<PyDict>() {
@@ -87,13 +125,13 @@ fn json_at(field: &str, object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Val
             let Ok(name) = name.cast::<PyString>() else {
                 return Err(type_error(field, "text as a key", &name));
             };
-            fields.insert(name.to_str()?.to_owned(), json_at(field, &value, depth + 1)?);
+            fields.insert(string(name)?, json_at(field, &value, source, depth + 1)?);
         }
         return Ok(Value::Object(fields));
     }
 
     if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
-        let entries = object.try_iter()?.map(|entry| json_at(field, &entry?, depth + 1));
+        let entries = object.try_iter()?.map(|entry| json_at(field, &entry?, source, depth + 1));
         return entries.collect::<PyResult<_>>().map(Value::Array);
     }
 

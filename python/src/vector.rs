@@ -22,17 +22,17 @@ const PER_THREAD: usize = 256;
 /// A line, or None for an episode that is left alone.
 type Line = Option<PyBackedStr>;
 
-fn step_some(episodes: &mut [Episode], lines: &[Line]) -> Vec<Option<Outcome>> {
+fn step_some<'l>(episodes: &mut [Episode], lines: &'l [Line]) -> Vec<Option<Outcome<'l>>> {
     let pairs = episodes.iter_mut().zip(lines);
     pairs.map(|(episode, line)| line.as_deref().map(|line| episode.step(line))).collect()
 }
 
 /// Steps all episodes on up to `threads` threads. `None` if the code of a task has panicked.
-fn step_all(
+fn step_all<'l>(
     episodes: &mut [Episode],
-    lines: &[Line],
+    lines: &'l [Line],
     threads: usize,
-) -> Option<Vec<Option<Outcome>>> {
+) -> Option<Vec<Option<Outcome<'l>>>> {
     let threads = threads.min(episodes.len() / PER_THREAD).max(1);
     if threads == 1 {
         return guarded(|| step_some(episodes, lines)).ok();
@@ -95,7 +95,11 @@ impl VectorStepEnv {
                     let message = "the episode has ended: give None, or call reset_at";
                     return Err(EpisodeOver::new_err(format!("{}: {message}", name())));
                 }
-                Some(PyBackedStr::try_from(text.clone())?)
+                // Lone surrogates are no UTF-8: the text is copied without them.
+                let backed = PyBackedStr::try_from(text.clone()).or_else(|_| {
+                    PyBackedStr::try_from(PyString::new(text.py(), &values::model_text(text)))
+                });
+                Some(backed?)
             };
 
             found.push(line);
@@ -277,11 +281,11 @@ impl VectorStepEnv {
         })?;
 
         let infos = PyDict::new(py);
-        let score = |outcome: &Option<Outcome>| {
+        let score = |outcome: &Option<Outcome<'_>>| {
             outcome.as_ref().map_or(0.0, |outcome| outcome.score.value())
         };
         let refusal =
-            |outcome: &Option<Outcome>| outcome.as_ref()?.refusal.as_ref().map(refusal_kind);
+            |outcome: &Option<Outcome<'_>>| outcome.as_ref()?.refusal.as_ref().map(refusal_kind);
         infos
             .set_item(pyo3::intern!(py, "score"), outcomes.iter().map(score).collect::<Vec<_>>())?;
         infos.set_item(
@@ -289,7 +293,7 @@ impl VectorStepEnv {
             outcomes.iter().map(refusal).collect::<Vec<_>>(),
         )?;
 
-        let reward = |outcome: &Option<Outcome>| {
+        let reward = |outcome: &Option<Outcome<'_>>| {
             outcome.as_ref().map_or(0.0, |outcome| outcome.reward.total)
         };
         let is = |status| -> Vec<bool> {

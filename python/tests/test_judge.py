@@ -71,12 +71,47 @@ def test_the_kinds_decide_what_counts() -> None:
         ({"actions": "cmp 0 1"}, TypeError, r'output\["actions"\]: expected a sequence of str'),
         ({"actions": ["cmp 0 1", 2]}, TypeError, r'output\["actions"\]\[1\]: expected a str, not int'),
         ({"answer": {1}}, TypeError, r'output\["answer"\]: expected what JSON can say'),
-        ("\ud800", ValueError, "surrogates"),
     ],
 )
 def test_bad_outputs_name_the_place(output: object, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         judge(output, Instance("bubble-sort"))  # type: ignore[arg-type]
+
+
+def test_what_no_json_can_say_is_a_bad_output() -> None:
+    instance = Instance("gcd-euclidean")
+    lines, answer = instance.reference(), instance.answer()
+    text = "<actions>\n" + "\n".join(lines) + f"\n</actions><answer>{json.dumps(answer)}</answer>"
+    assert not judge("\ud800", instance).correct
+    assert judge(text + "\udfff", instance).correct, "the surrogate is no part of the answer"
+    for bad in ("\ud800", 1 << 70, float("nan")):
+        assert not judge({"actions": lines, "answer": {**answer, "gcd": bad}}, instance).correct
+    assert judge({"answer": {name: float(value) for name, value in answer.items()}}, instance).correct
+    assert StepEnv(instance).step("\ud800")[4]["refusal"] == "unparsable"
+    assert composite_reward(["\ud800"], instance).format == 0.0
+
+
+@pytest.mark.parametrize("answer", ['{"gcd":999,"x":0,"y":0,}', "The gcd is 999.", "[999,0,0]", '{"gcd":999,"x":0,"y":0}'])
+def test_a_bad_answer_after_a_right_trace_is_wrong_for_judge_and_reward(answer: str) -> None:
+    instance = Instance("gcd-euclidean")
+    trace = "<actions>\n" + "\n".join(instance.reference()) + "\n</actions>"
+    assert judge(trace, instance).correct and composite_reward(trace, instance).task == 1.0
+    text = f"{trace}<answer>{answer}</answer>"
+    assert not judge(text, instance).correct
+    reward = composite_reward(text, instance)
+    assert reward.task == 0.0 and sum(reward.steps) == pytest.approx(reward.total)
+
+
+@pytest.mark.parametrize("form", ["{} ", "{}\n", "{}\r\n", "**{}**", "1. {}", "`{}`", "Action: {}.", "\ufeff{}\0", "$\\boxed{{{}}}$"])
+def test_every_spelling_of_a_right_trace_earns_the_same(form: str) -> None:
+    instance = Instance("gcd-euclidean")
+    lines = instance.reference()
+    spelt = [form.format(line) for line in lines]
+    clean = composite_reward(lines, instance)
+    assert composite_reward(spelt, instance) == clean
+    env = StepEnv(instance)
+    assert sum(env.step(line)[1] for line in spelt) == pytest.approx(clean.total)
+    assert env.lines == lines and env.correct()
 
 
 def test_outputs_and_instances_must_match() -> None:

@@ -85,7 +85,9 @@ pub fn json_or_file<T: DeserializeOwned>(option: &str, path: &Path) -> anyhow::R
         JSON_BYTES_MAX >> 20
     );
 
-    serde_json::from_str(&text).with_context(|| format!("{place}: is not JSON"))
+    // Some editors begin a file in UTF-8 with a byte order mark.
+    let text = text.trim_start_matches('\u{feff}');
+    serde_json::from_str(text).with_context(|| format!("{place}: is not JSON"))
 }
 
 /// A style that asks for the whole trace in one reply.

@@ -10,6 +10,7 @@ mod fnv1a;
 pub mod interval;
 pub mod json_integer;
 pub mod judge;
+pub mod output;
 pub mod prompts;
 pub mod spelling;
 pub mod tasks;

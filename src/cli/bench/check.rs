@@ -60,7 +60,7 @@ struct Checked {
     base_seed: u64,
     #[serde(flatten)]
     report: Report,
-    /// Lines that could not be judged.
+    /// Lines that could not be attributed to an instance, or repeat one.
     findings: Vec<Finding>,
     seconds: f64,
     steps_per_second: f64,
@@ -118,6 +118,19 @@ fn counts(counts: impl Iterator<Item = (&'static str, u64)>) -> String {
     if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
 }
 
+/// What must be known beside an accuracy: outputs that count as wrong because they cannot be read,
+/// and lines that do not count.
+fn reservations(unreadable: u64, not_counted: u64) -> String {
+    let mut parts = Vec::new();
+    if unreadable > 0 {
+        parts.push(format!("{} unreadable and so wrong", count(unreadable, "output")));
+    }
+    if not_counted > 0 {
+        parts.push(format!("{} not counted", count(not_counted, "line")));
+    }
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+}
+
 fn text(checked: &Checked) -> String {
     let report = &checked.report;
     let header = [
@@ -144,11 +157,12 @@ fn text(checked: &Checked) -> String {
     let overall = &report.overall;
 
     format!(
-        "{}\nAccuracy: {} % of the outputs; mean over tasks {} %\nFirst errors: {}\n\
+        "{}\nAccuracy: {} % of the outputs{}; mean over tasks {} %\nFirst errors: {}\n\
          Wrong answers without a trace: {}\nViolated constraints: {}\nChecked kinds: {}\n\
          Not judged: {}\n{} in {:.2} s: {:.2} M/s\n",
         Table::new(header, rows.map(row)),
         percent(overall.accuracy),
+        reservations(overall.unreadable, checked.findings.len() as u64),
         percent(report.accuracy_of_tasks),
         counts(overall.errors.iter().map(|(name, count)| (*name, *count))),
         overall.unlocated,
@@ -177,7 +191,7 @@ pub fn check(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     let mut details =
         arguments.details.as_deref().map(Whole::create).transpose().with_context(details_failed)?;
 
-    let mut findings = Vec::new();
+    let (mut findings, mut unreadable) = (Vec::new(), 0);
     let started = Instant::now();
     let input = interrupt.until(input);
     let report =
@@ -188,6 +202,14 @@ pub fn check(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
                     Err(finding) => serde_json::to_writer(&mut *details, finding)?,
                 }
                 details.write_all(b"\n")?;
+            }
+            if let Ok(judgement) = judged
+                && let Some(reason) = &judgement.unreadable
+            {
+                unreadable += 1;
+                if unreadable <= FINDINGS_SHOWN {
+                    bar.suspend(|| note!("{} counts as wrong: {reason}", judgement.id));
+                }
             }
             if let Err(finding) = judged {
                 if findings.len() < FINDINGS_SHOWN {

@@ -6,9 +6,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::actions::ActionList;
-use super::extract::{Extracted, extract};
 use super::submission::{Body, Submission};
 use super::taxonomy::{Circumstances, ErrorType, classify};
+use crate::output::line::action_line;
+use crate::output::value::{equal, exact};
+use crate::output::{Found, Output, lines, read};
 use crate::tasks::{
     Difficulty, Kind, Kinds, Machine, Problem, Refusal, Severity, Spec, Violations, pattern,
 };
@@ -94,6 +96,9 @@ pub struct Judgement {
     pub violations: Vec<Broken>,
     /// For sorts: whether the answer is a permutation of the input.
     pub faithful: Option<bool>,
+    /// Why nothing could be taken out of what was submitted, so that it counts as wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unreadable: Option<String>,
     #[serde(skip)]
     pub spec: &'static Spec,
     #[serde(skip)]
@@ -307,25 +312,67 @@ pub fn judge(submission: &Submission, kinds: Kinds) -> Judgement {
     judge_body(id.problem().as_ref(), id.to_string(), id.difficulty, &submission.body, kinds)
 }
 
-/// Takes actions and answer out of a model's free text.
-pub fn extract_from(text: &str, spec: &Spec) -> Extracted {
-    extract(text, |line| pattern::parse(spec.actions, line).is_some())
+fn is_action(spec: &Spec, line: &str) -> bool {
+    pattern::parse(spec.actions, line).is_some()
 }
 
-type Taken<'b> = (Option<Cow<'b, ActionList>>, Option<Value>);
+/// Takes actions and answer out of a model's free text.
+pub fn read_output(text: &str, spec: &Spec) -> Output {
+    read(text, |line| is_action(spec, line))
+}
 
-/// Actions and answer of what was submitted.
-fn taken<'b>(body: &'b Body, spec: &Spec) -> Taken<'b> {
-    match body {
-        Body::Text(text) => {
-            let extracted = extract_from(text, spec);
-            (extracted.actions.map(Cow::Owned), extracted.answer)
-        }
-        Body::Structured { actions, answer } => {
-            // A null answer counts as none: that of the trace is taken.
-            (actions.as_ref().map(Cow::Borrowed), answer.clone().filter(|answer| !answer.is_null()))
-        }
+/// What was submitted, in the form in which it is judged.
+#[derive(Default)]
+struct Taken<'b> {
+    actions: Option<Cow<'b, ActionList>>,
+    answer: Found<Value>,
+    unreadable: Option<String>,
+}
+
+/// A submitted list in the form that lines of a text have.
+fn plain<'b>(list: &'b ActionList, spec: &Spec) -> Cow<'b, ActionList> {
+    // Lists are nearly always clean, and may have millions of lines.
+    if list.iter().all(|line| is_action(spec, line)) {
+        return Cow::Borrowed(list);
     }
+    let mut plain = ActionList::default();
+    for line in list.iter() {
+        plain.push(&action_line(line, |line| is_action(spec, line)).0);
+    }
+    Cow::Owned(plain)
+}
+
+fn taken<'b>(body: &'b Body, spec: &Spec) -> Taken<'b> {
+    let mut taken = match body {
+        Body::Text(text) => {
+            let output = read_output(text, spec);
+            let actions = match output.actions {
+                Found::Absent => None,
+                // Its lines are judged, to say where and how it is wrong.
+                Found::Unreadable(block) => Some(lines(&block, |line| is_action(spec, line)).0),
+                Found::Read(list) => Some(list),
+            };
+            Taken { actions: actions.map(Cow::Owned), answer: output.answer, unreadable: None }
+        }
+        Body::Structured { actions, answer } => Taken {
+            actions: actions.as_ref().map(|list| plain(list, spec)),
+            answer: match answer {
+                // A null answer counts as none: that of the trace is taken.
+                None | Some(Value::Null) => Found::Absent,
+                Some(answer) if answer.is_object() => Found::Read(answer.clone()),
+                Some(other) => Found::Unreadable(other.to_string()),
+            },
+            unreadable: None,
+        },
+        Body::Unreadable(reason) => Taken { unreadable: Some(reason.clone()), ..Taken::default() },
+    };
+
+    if let Found::Read(answer) = &mut taken.answer
+        && let Cow::Owned(exact) = exact(answer)
+    {
+        *answer = exact;
+    }
+    taken
 }
 
 /// The answer of the state in which a trace ends.
@@ -351,8 +398,12 @@ pub fn is_correct(
     body: &Body,
     accepts: impl FnOnce(&Value) -> bool,
 ) -> bool {
-    let (actions, answer) = taken(body, problem.spec());
-    let answer = answer.or_else(|| answer_of_trace(problem, actions.as_deref()?));
+    let taken = taken(body, problem.spec());
+    let answer = match taken.answer {
+        Found::Read(answer) => Some(answer),
+        Found::Unreadable(_) => None,
+        Found::Absent => taken.actions.as_deref().and_then(|lines| answer_of_trace(problem, lines)),
+    };
     answer.is_some_and(|answer| accepts(&answer))
 }
 
@@ -366,8 +417,7 @@ pub fn judge_body(
     kinds: Kinds,
 ) -> Judgement {
     let spec = problem.spec();
-    let is_action = |line: &str| pattern::parse(spec.actions, line).is_some();
-    let (actions, mut answer) = taken(body, spec);
+    let Taken { actions, answer, unreadable } = taken(body, spec);
     let walk = actions.as_ref().map(|lines| walk(problem, lines, kinds));
     let (reference_answer, reference_steps) = match &walk {
         Some(walk) => (walk.reference_answer.clone(), walk.reference_steps),
@@ -377,18 +427,26 @@ pub fn judge_body(
         }
     };
 
-    // The last state of a complete trace holds its answer.
-    answer = answer
-        .or_else(|| walk.as_ref().filter(|walk| walk.ended).and_then(|walk| walk.answer.clone()));
+    // The last state of a complete trace holds its answer. It stands in for one that is absent, not
+    // for one that cannot be read.
+    let of_trace = || walk.as_ref().filter(|walk| walk.ended).and_then(|walk| walk.answer.clone());
+    let (format, answer) = match answer {
+        Found::Read(answer) => (true, Some(answer)),
+        Found::Unreadable(_) => (true, None),
+        Found::Absent => {
+            let answer = of_trace();
+            (answer.is_some(), answer)
+        }
+    };
 
-    let format = answer.is_some();
-    let lines_parse =
-        actions.as_ref().is_none_or(|lines| !lines.is_empty() && lines.iter().all(is_action));
+    let lines_parse = actions
+        .as_ref()
+        .is_none_or(|lines| !lines.is_empty() && lines.iter().all(|line| is_action(spec, line)));
     let syntax =
         lines_parse && answer.as_ref().is_some_and(|answer| has_shape(answer, &reference_answer));
-    let correct = answer
-        .as_ref()
-        .is_some_and(|answer| problem.goal(answer).unwrap_or_else(|| *answer == reference_answer));
+    let correct = answer.as_ref().is_some_and(|answer| {
+        problem.goal(answer).unwrap_or_else(|| equal(answer, &reference_answer))
+    });
     let clean = walk.as_ref().map(|walk| walk.first_error.is_none());
 
     let steps = actions.as_ref().map(|lines| lines.len() as u64);
@@ -440,6 +498,7 @@ pub fn judge_body(
             let given = sorted_texts(answer.as_ref().and_then(|answer| answer.get("sorted")));
             given.is_some() && given == sorted_texts(problem.input().get("a"))
         }),
+        unreadable,
         spec,
         difficulty,
     }

@@ -5,6 +5,9 @@ use std::io::{self, BufRead};
 /// The longest line that is read: a trace of a million actions takes about 16 MB.
 pub const LINE_MAX: usize = 256 << 20;
 
+/// What some editors put at the start of a file in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// A line, or why it cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Numbered {
@@ -64,12 +67,17 @@ impl<R: BufRead> Lines<R> {
             let Some((bytes, too_long)) = self.bytes()? else { return Ok(None) };
             self.number += 1;
 
+            let bytes = match bytes.strip_prefix(BYTE_ORDER_MARK) {
+                Some(rest) if self.number == 1 => rest.to_vec(),
+                _ => bytes,
+            };
+
             let text = if too_long {
                 Err(format!("longer than {} MiB", self.longest >> 20))
             } else {
-                String::from_utf8(bytes).map_err(|error| {
-                    format!("not UTF-8: byte {} of the line", error.utf8_error().valid_up_to() + 1)
-                })
+                // What is no character in an output makes it worse, not unjudged.
+                Ok(String::from_utf8(bytes)
+                    .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
             };
 
             if text.as_ref().is_ok_and(|text| text.trim().is_empty()) {
@@ -86,7 +94,8 @@ mod tests {
 
     #[test]
     fn lines_keep_their_numbers_and_bad_ones_are_named() {
-        let mut lines = Lines::with_longest(&b"a\n\n  \r\nb\xff\nlong line\nlast"[..], 5);
+        let mut lines =
+            Lines::with_longest(&b"\xef\xbb\xbfa\n\n  \r\nb\xff\nlong line\nlast"[..], 5);
         let mut seen = Vec::new();
         while let Some(line) = lines.next().expect("read") {
             seen.push((line.number, line.text));
@@ -95,7 +104,7 @@ mod tests {
             seen,
             [
                 (1, Ok("a".to_owned())),
-                (4, Err("not UTF-8: byte 2 of the line".to_owned())),
+                (4, Ok("b\u{fffd}".to_owned())),
                 (5, Err("longer than 0 MiB".to_owned())),
                 (6, Ok("last".to_owned())),
             ]

@@ -6,7 +6,6 @@ mod actions;
 pub mod check;
 pub mod corruption;
 pub mod detection;
-mod extract;
 mod judgement;
 mod lines;
 pub mod single;
@@ -18,9 +17,8 @@ mod taxonomy;
 pub use actions::ActionList;
 pub use check::{Finding, check};
 pub use detection::{Detection, detection};
-pub use extract::Extracted;
 pub use judgement::{
-    FirstError, Judgement, Stage, StageResult, extract_from, is_correct, judge, judge_body,
+    FirstError, Judgement, Stage, StageResult, is_correct, judge, judge_body, read_output,
 };
 pub use single::{Verification, VerifyError, VerifyRequest};
 pub use step::is_right;

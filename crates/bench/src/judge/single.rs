@@ -7,10 +7,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::actions::ActionList;
+use crate::output::line::{action_line, propose};
+use crate::output::value::equal;
 use crate::tasks::instance::NoSuchIndex;
 use crate::tasks::{
     self, BASE_SEED, Difficulty, INSTANCES, InstanceId, Kind, Kinds, Machine, Problem, Refusal,
-    Severity,
+    Severity, pattern,
 };
 use limited::Instance;
 
@@ -253,7 +255,7 @@ fn judge_request(
                 }
             };
 
-            let right = reference.as_ref().as_ref() == Some(answer);
+            let right = reference.as_ref().as_ref().is_some_and(|known| equal(known, answer));
             Ok(Verification::Answer(AnswerVerdict { right, judged_by: AnswerTest::Reference }))
         }
         (None, None) => {
@@ -318,7 +320,9 @@ fn machine(
         let refused = if machine.ended() {
             Some("the trace has ended before it".to_owned())
         } else {
-            machine.replay(line).err().map(|refusal| refusal.to_string())
+            let spec = machine.spec();
+            let (said, _) = action_line(line, |line| pattern::parse(spec.actions, line).is_some());
+            machine.replay(&said).err().map(|refusal| refusal.to_string())
         };
 
         if let Some(reason) = refused {
@@ -337,7 +341,7 @@ fn judge_step(machine: &mut dyn Machine, action: &str, kinds: Kinds) -> StepVerd
     let spec = machine.spec();
 
     // The violations are the candidate's, and `commit` consumes it.
-    let refusal = machine.propose(action).err();
+    let refusal = propose(machine, action).1.err();
     let found = machine.violations(kinds);
     let violations = machine.broken(found).into_iter().map(|broken| ViolationVerdict {
         name: broken.name.into_owned(),

@@ -1,5 +1,9 @@
 //! One line of a file of submissions: the instance and what was submitted for it.
 
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -22,6 +26,8 @@ pub enum Body {
     Text(String),
     /// Action lines and answer, either of which may be missing.
     Structured { actions: Option<ActionList>, answer: Option<Value> },
+    /// Neither, for this reason. It counts as wrong: the instance was asked.
+    Unreadable(String),
 }
 
 /// The fields that are read. Others are ignored: a generated line has many.
@@ -91,24 +97,78 @@ fn read_id(text: &str, base_seed: u64) -> Result<InstanceId, String> {
     Ok(InstanceId { task, difficulty, index, base_seed })
 }
 
+/// The text with escapes of lone surrogates, which are no characters, replaced as Unicode says.
+/// Python writes them where an output was cut within a character.
+fn without_lone_surrogates(text: &str) -> Cow<'_, str> {
+    static ESCAPES: LazyLock<Regex> = LazyLock::new(|| {
+        // Other escapes are matched so that `\\ud800` is not taken for one.
+        Regex::new(r"(?i)\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|\\u(d[89a-f][0-9a-f]{2})|\\.")
+            .expect("invariant: the pattern is right, as a test shows")
+    });
+
+    ESCAPES.replace_all(text, |found: &Captures<'_>| match found.get(1) {
+        Some(_) => "\\ufffd".to_owned(),
+        None => found[0].to_owned(),
+    })
+}
+
+/// The id of a line that is no JSON: it was cut off, or has a fault behind its id.
+fn id_of_broken(text: &str) -> Option<&str> {
+    static ID: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r#"^\s*\{\s*"id"\s*:\s*"([^"\\]*)""#)
+            .expect("invariant: the pattern is right, as a test shows")
+    });
+    Some(ID.captures(text)?.get(1)?.as_str())
+}
+
+/// The fields of a line that may have the wrong types.
+#[derive(Deserialize)]
+struct LooseLine {
+    id: Option<Value>,
+    seed: Option<Value>,
+}
+
+/// Reads a line whose fields cannot be read: if its id can, the output counts as wrong.
+fn read_broken(text: &str, base_seed: u64) -> Result<Submission, String> {
+    let reason = mistake(text);
+    let loose: Option<LooseLine> = serde_json::from_str(text).ok();
+
+    let id = match &loose {
+        Some(LooseLine { id: Some(Value::String(id)), .. }) => Some(id.as_str()),
+        Some(_) => None,
+        None => id_of_broken(text),
+    };
+    let Some(id) = id else { return Err(reason) };
+
+    let id = read_id(id, base_seed)?;
+    check_seed(loose.as_ref().and_then(|line| line.seed.as_ref()), &id)?;
+    Ok(Submission { id, body: Body::Unreadable(reason) })
+}
+
 /// Reads a line of a file of submissions: `{"id":…, "output":"…"}` or
-/// `{"id":…, "actions":[…], "answer":…}`.
+/// `{"id":…, "actions":[…], "answer":…}`. A line whose id is known and whose output is missing or
+/// cannot be read is a submission too, which is wrong.
 ///
 /// # Errors
-/// Says which field is wrong and what would be right.
+/// If the line cannot be attributed to an instance: says which field is wrong and what would be
+/// right.
 pub fn read_submission(text: &str, base_seed: u64) -> Result<Submission, String> {
-    // Only a line that fails is parsed again, slower, to name the field.
-    let line: Line = serde_json::from_str(text).map_err(|_| mistake(text))?;
-    let id = read_id(&line.id.ok_or("field `id` is missing")?, base_seed)?;
+    let text = text.trim_start_matches('\u{feff}');
+    // Only a line that fails is looked at again, slower.
+    let line: Result<Line, _> = serde_json::from_str(text);
+    let line = line.or_else(|_| serde_json::from_str(&without_lone_surrogates(text)));
+    let Ok(line) = line else { return read_broken(text, base_seed) };
 
+    let id = read_id(&line.id.ok_or("field `id` is missing")?, base_seed)?;
     check_seed(line.seed.as_ref(), &id)?;
+
     let body = match (line.output, line.actions, line.answer) {
         (Some(output), None, None) => Body::Text(output),
         (Some(_), _, _) => {
-            return Err("give either `output` or `actions` and `answer`, not both".to_owned());
+            Body::Unreadable("give either `output` or `actions` and `answer`, not both".to_owned())
         }
         (None, None, None) => {
-            return Err("neither `output` nor `actions` nor `answer` is there".to_owned());
+            Body::Unreadable("neither `output` nor `actions` nor `answer` is there".to_owned())
         }
         (None, actions, answer) => Body::Structured { actions, answer },
     };
@@ -162,19 +222,31 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_name_the_field() {
+    fn lines_that_cannot_be_attributed_name_the_field() {
         for (line, wanted) in [
             ("", "not a JSON object"),
             ("[1]", "not a JSON object"),
-            (r#"{"id":"bubble-sort/easy/007","out"#, "not a JSON object"),
-            (r#"{"id":"bubble-sort/easy/007","answer":NaN}"#, "not a JSON object"),
             (r#"{"output":"x"}"#, "`id` is missing"),
             (r#"{"id":7,"output":"x"}"#, "`id`: invalid type: integer `7`"),
+            (r#"{"output":"x","id":"bubble-sort/easy/0"#, "not a JSON object"),
             (r#"{"id":"buble-sort/easy/007","output":"x"}"#, "did you mean `bubble-sort`"),
+            (r#"{"id":"buble-sort/easy/007","outp"#, "did you mean `bubble-sort`"),
             (r#"{"id":"bubble-sort/simple/007","output":"x"}"#, "easy, medium or hard"),
             (r#"{"id":"bubble-sort/easy/1000","output":"x"}"#, "below 1000"),
             (r#"{"id":"bubble-sort/easy/-1","output":"x"}"#, "below 1000"),
             (r#"{"id":"bubble-sort/easy","output":"x"}"#, "<task>/<difficulty>/<index>"),
+        ] {
+            let error = read_submission(line, 42).expect_err(line);
+            assert!(error.contains(wanted), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_of_a_known_instance_is_a_wrong_output() {
+        for (line, wanted) in [
+            (r#"{"id":"bubble-sort/easy/007","out"#, "not a JSON object"),
+            (r#"{"id":"bubble-sort/easy/007","answer":NaN}"#, "not a JSON object"),
+            (r#"{"id":"bubble-sort/easy/007","output":null}"#, "neither"),
             (r#"{"id":"bubble-sort/easy/007"}"#, "neither"),
             (r#"{"id":"bubble-sort/easy/007","output":"x","actions":[]}"#, "not both"),
             (r#"{"id":"bubble-sort/easy/007","output":["x"]}"#, "`output`: invalid type: sequence"),
@@ -184,8 +256,25 @@ mod tests {
                 "`actions[1]`: invalid type: integer `1`, expected a text",
             ),
         ] {
-            let error = read_submission(line, 42).expect_err(line);
-            assert!(error.contains(wanted), "{line}: {error}");
+            let read = read_submission(line, 42).expect(line);
+            assert_eq!(read.id.to_string(), "bubble-sort/easy/007");
+            let Body::Unreadable(reason) = read.body else { panic!("{line}") };
+            assert!(reason.contains(wanted), "{line}: {reason}");
         }
+    }
+
+    #[test]
+    fn what_is_no_character_is_replaced() {
+        let text = |output: &str| {
+            let line =
+                format!("\u{feff}{{\"id\":\"bubble-sort/easy/007\",\"output\":\"{output}\"}}");
+            match read_submission(&line, 42).expect("read").body {
+                Body::Text(text) => text,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(text(r"a\ud800b"), "a\u{fffd}b");
+        assert_eq!(text(r"\uDC00\ud83d\ude00\ud83d"), "\u{fffd}\u{1f600}\u{fffd}");
+        assert_eq!(text(r"\ud800\\ud800"), "\u{fffd}\\ud800");
     }
 }

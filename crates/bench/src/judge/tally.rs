@@ -60,6 +60,8 @@ pub struct Tally {
     errors: [u64; 9],
     /// Wrong answers without a trace: their first error cannot be located.
     unlocated: u64,
+    /// Submissions of which nothing could be read. They are wrong.
+    unreadable: u64,
 }
 
 impl Tally {
@@ -68,6 +70,7 @@ impl Tally {
         self.traces += u64::from(judgement.steps.is_some());
         self.lines += judgement.steps.unwrap_or_default();
         self.correct += u64::from(judgement.correct());
+        self.unreadable += u64::from(judgement.unreadable.is_some());
 
         for (stage, passed) in Stage::ALL.into_iter().zip(&mut self.passed) {
             // A stage counts only after all that come before it.
@@ -102,6 +105,7 @@ impl Tally {
         self.lines += other.lines;
         self.correct += other.correct;
         self.unlocated += other.unlocated;
+        self.unreadable += other.unreadable;
 
         let pairs = self.passed.iter_mut().zip(&other.passed);
         pairs.chain(self.errors.iter_mut().zip(&other.errors)).for_each(|(sum, more)| *sum += more);
@@ -149,6 +153,7 @@ impl Tally {
                 .filter(|(_, count)| *count > 0)
                 .collect(),
             unlocated: self.unlocated,
+            unreadable: self.unreadable,
         }
     }
 }
@@ -187,6 +192,8 @@ pub struct Row {
     pub errors: BTreeMap<&'static str, u64>,
     /// Wrong answers without a trace.
     pub unlocated: u64,
+    /// Submissions of which nothing could be read. They are among the wrong ones.
+    pub unreadable: u64,
 }
 
 /// The sums of a whole file.

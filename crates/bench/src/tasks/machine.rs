@@ -14,6 +14,7 @@ use super::rng::TaskRng;
 use super::spec::{Constraint, Difficulty, Kind, Kinds, Severity, Spec};
 use super::task::{PathDraw, Task};
 use super::violations::Violations;
+use crate::output::value::equal;
 
 mod erased;
 
@@ -158,7 +159,7 @@ pub trait Problem: Send + Sync {
     /// Whether an answer is right. Runs the reference unless the task has a goal test. Must not
     /// reach a model.
     fn accepts(&self, answer: &Value) -> bool {
-        self.goal(answer).unwrap_or_else(|| *answer == self.reference().answer)
+        self.goal(answer).unwrap_or_else(|| equal(answer, &self.reference().answer))
     }
 
     /// Runs the reference algorithm to its end.

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{AnyTask, BadInput, Machine, Problem, Refusal, Snapshot};
+use crate::output::value::exact;
 use crate::tasks::action::TaskAction;
 use crate::tasks::rng::TaskRng;
 use crate::tasks::spec::{Difficulty, Kind, Kinds, Spec};
@@ -131,7 +132,7 @@ impl<T: Task> Problem for Arc<Instance<T>> {
     }
 
     fn goal(&self, answer: &Value) -> Option<bool> {
-        T::goal(&self.0, answer)
+        T::goal(&self.0, &exact(answer))
     }
 }
 

@@ -1,0 +1,90 @@
+//! JSON objects within prose.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::Value;
+
+use super::line::trimmed;
+
+/// What stands for an answer in a text.
+#[derive(Default)]
+pub struct Objects {
+    /// The last object that has fields.
+    pub last: Option<Value>,
+    /// There is an object without fields.
+    pub has_empty: bool,
+    /// After that, something begins like an object with fields and is none.
+    pub is_broken_after: bool,
+}
+
+/// Whether a text begins like an object with a field.
+fn begins_like_object(text: &str) -> bool {
+    static FIELD: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r#"^\{\s{0,80}["'“”][^"'“”\n]{0,80}["'“”]\s{0,8}:"#)
+            .expect("invariant: the pattern is right, as every test shows")
+    });
+    FIELD.is_match(text)
+}
+
+/// Where the object that a text begins with ends by its braces; `None` if it is cut off.
+fn balanced(text: &str) -> Option<usize> {
+    let (mut depth, mut in_text, mut is_escaped) = (0_usize, false, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if in_text => is_escaped = true,
+            b'"' => in_text = !in_text,
+            b'{' if !in_text => depth += 1,
+            b'}' if !in_text => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(at + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The whole text as an object.
+pub fn object(text: &str) -> Option<Value> {
+    serde_json::from_str(trimmed(text)).ok().filter(Value::is_object)
+}
+
+/// The objects of a text, from left to right.
+pub fn objects(text: &str) -> Objects {
+    /// Objects without an end that are looked at: each is read to the end of the text, which must
+    /// not take quadratic time.
+    const TRIES: usize = 64;
+
+    let mut found = Objects::default();
+    let (mut at, mut tries) = (0, 0);
+    while let Some(open) = text[at..].find('{') {
+        let rest = &text[at + open..];
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+        if let Some(Ok(value)) = values.next() {
+            if value.as_object().is_some_and(|fields| !fields.is_empty()) {
+                (found.last, found.is_broken_after) = (Some(value), false);
+            } else {
+                found.has_empty = true;
+            }
+            at += open + values.byte_offset();
+            continue;
+        }
+
+        let mut skipped = 1;
+        if tries < TRIES && begins_like_object(rest) {
+            // What lies within an object that cannot be read is not its value either.
+            if let Some(end) = balanced(rest) {
+                (found.is_broken_after, skipped) = (true, end);
+            } else {
+                tries += 1;
+                found.is_broken_after |= found.last.is_none();
+            }
+        }
+        at += open + skipped;
+    }
+    found
+}
