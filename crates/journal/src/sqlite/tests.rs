@@ -1,5 +1,6 @@
 //! Tests that are specific to the SQLite store: its file.
 
+mod damaged_pages;
 mod damaged_rows;
 mod folding;
 mod folding_store;
