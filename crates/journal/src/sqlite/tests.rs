@@ -4,6 +4,7 @@ mod damaged_pages;
 mod damaged_rows;
 mod folding;
 mod folding_store;
+mod salvage;
 mod spent_keys;
 
 use std::fs;
