@@ -37,9 +37,11 @@ impl Failure {
     pub(super) fn into_error(self, database: &str) -> JournalError {
         match self {
             Self::Final(error) => error,
-            Self::Connection(reason) | Self::Contention(reason) => {
-                JournalError::NotWritable(format!("{database}: {reason}"))
-            }
+            Self::Connection(reason) => JournalError::NotWritable(format!("{database}: {reason}")),
+            Self::Contention(reason) => JournalError::NotWritable(format!(
+                "{database}: {reason}: see in pg_stat_activity what other sessions do, and whether \
+                 the role's lock_timeout and statement_timeout are long enough"
+            )),
             Self::Conflict(reason) => JournalError::Refused(reason),
             Self::Full { .. } | Self::Crowded => {
                 JournalError::Refused("too many runs are open".to_owned())
