@@ -1,6 +1,7 @@
-//! `prime-agents journal`: moves journals between stores. Without a daemon.
+//! `prime-agents journal`: moves journals between stores, and checks and salvages their files.
+//! Without a daemon.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -8,7 +9,10 @@ use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 
 use super::output::{note, print};
-use prime_journal::{Cluster as _, Copied, Journal, SqliteJournal, SqliteOptions, copy};
+use prime_journal::{
+    Checked, Cluster as _, Copied, CutRun, DamagedRow, Journal, SqliteFile, SqliteJournal,
+    SqliteOptions, copy,
+};
 use prime_journal_postgres::{Needs, PostgresJournal, PostgresOptions, without_password};
 use prime_service::runs::needs_of;
 
@@ -23,6 +27,12 @@ enum JournalCommand {
     /// Copy all runs of one journal to another, and verify their hash chains; stop the daemons of
     /// both first
     Copy(CopyArguments),
+    /// Look for damaged pages and rows and for broken hash chains in an SQLite file; changes
+    /// nothing; stop its daemon first
+    Check(CheckArguments),
+    /// Write all that can be read of a damaged SQLite file to a new one, and say what is lost; stop
+    /// the daemon first
+    Salvage(SalvageArguments),
 }
 
 #[derive(Args)]
@@ -31,6 +41,20 @@ struct CopyArguments {
     from: String,
     /// The journal to write, which is created if it is missing; it may have other runs
     to: String,
+}
+
+#[derive(Args)]
+struct CheckArguments {
+    /// The journal to read: an SQLite file
+    file: PathBuf,
+}
+
+#[derive(Args)]
+struct SalvageArguments {
+    /// The journal to read: an SQLite file
+    from: PathBuf,
+    /// The file to write, which must not exist
+    to: PathBuf,
 }
 
 /// The needs of copied runs are those that they had where they were accepted. Nothing is executed
@@ -75,8 +99,69 @@ fn open(place: &str) -> anyhow::Result<Box<dyn Journal>> {
 }
 
 pub fn journal(arguments: &JournalArguments) -> anyhow::Result<ExitCode> {
-    let JournalCommand::Copy(CopyArguments { from, to }) = &arguments.command;
+    match &arguments.command {
+        JournalCommand::Copy(arguments) => copy_journal(arguments),
+        JournalCommand::Check(CheckArguments { file }) => check(file),
+        JournalCommand::Salvage(SalvageArguments { from, to }) => salvage(from, to),
+    }
+}
 
+fn check(file: &Path) -> anyhow::Result<ExitCode> {
+    let checked = SqliteFile::open(file)?.check()?;
+    report(&checked)?;
+
+    if checked.is_whole() {
+        print(format_args!("{} runs with {} events are whole\n", checked.runs, checked.events))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    note!(
+        "error: {}: it is damaged: restore a backup, or save what can be read with `prime-agents \
+         journal salvage {} NEW_FILE`",
+        file.display(),
+        file.display()
+    );
+    Ok(ExitCode::FAILURE)
+}
+
+fn salvage(from: &Path, to: &Path) -> anyhow::Result<ExitCode> {
+    if to.exists() {
+        bail!("{}: it exists already: name a new file", to.display());
+    }
+    let file = SqliteFile::open(from).context("the journal to read")?;
+    let target = SqliteJournal::open(to, SqliteOptions::default()).context("the file to write")?;
+
+    let saved = file.salvage(&target)?;
+    report(&saved)?;
+    let (lost, cut) = (saved.lost.len(), saved.cut.len());
+    print(format_args!(
+        "{}: {} runs with {} events were saved; {lost} rows are lost, {cut} runs have lost events\n",
+        to.display(),
+        saved.runs,
+        saved.events
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what is damaged, a line for each page, row and run. What a damaged file holds may be
+/// anything, so control characters are escaped.
+fn report(checked: &Checked) -> anyhow::Result<()> {
+    for finding in &checked.pages {
+        print(format_args!("page: {}\n", finding.escape_debug()))?;
+    }
+    for DamagedRow { id, reason } in &checked.lost {
+        print(format_args!("lost: run {id:?}: {}\n", reason.escape_debug()))?;
+    }
+    for CutRun { id, kept, committed, reason } in &checked.cut {
+        let reason = reason.escape_debug();
+        print(format_args!("cut: run {id:?}: {kept} of {committed} events remain: {reason}\n"))?;
+    }
+    for DamagedRow { id, reason } in &checked.bare {
+        print(format_args!("incomplete: run {id:?}: {}\n", reason.escape_debug()))?;
+    }
+    Ok(())
+}
+
+fn copy_journal(CopyArguments { from, to }: &CopyArguments) -> anyhow::Result<ExitCode> {
     if !from.contains("://") && !Path::new(from).exists() {
         bail!(
             "{from}: there is no such file: give the journal of a daemon (journal.path), or a \

@@ -1,15 +1,18 @@
-//! Maps PostgreSQL's errors to [`JournalError`], and decides which of them justify a retry.
+//! Errors of attempts: which of them justify a retry, and what they are as [`JournalError`].
 
 use deadpool_postgres::PoolError;
-use tokio_postgres::error::SqlState;
 
+use super::sqlstate::{Decision, decide};
 use prime_journal::JournalError;
 
 /// An error of one attempt.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The answer is unknown, or the server cannot serve at present: try again.
+    /// The answer is unknown, or the server cannot serve at present: try again, on another
+    /// connection.
     Connection(String),
+    /// Another session was in the way, and nothing was changed: try again.
+    Contention(String),
     /// [`super::schema`]'s function refused a commit, or something was there already. Nothing was
     /// changed.
     Conflict(String),
@@ -25,11 +28,20 @@ pub(super) enum Failure {
 }
 
 impl Failure {
+    /// Whether another attempt may succeed.
+    pub(super) fn is_passing(&self) -> bool {
+        matches!(self, Self::Connection(_) | Self::Contention(_))
+    }
+
     /// The error for a caller that does not retry.
     pub(super) fn into_error(self, database: &str) -> JournalError {
         match self {
             Self::Final(error) => error,
             Self::Connection(reason) => JournalError::NotWritable(format!("{database}: {reason}")),
+            Self::Contention(reason) => JournalError::NotWritable(format!(
+                "{database}: {reason}: see in pg_stat_activity what other sessions do, and whether \
+                 the role's lock_timeout and statement_timeout are long enough"
+            )),
             Self::Conflict(reason) => JournalError::Refused(reason),
             Self::Full { .. } | Self::Crowded => {
                 JournalError::Refused("too many runs are open".to_owned())
@@ -46,23 +58,10 @@ impl From<JournalError> for Failure {
 
 impl From<tokio_postgres::Error> for Failure {
     fn from(error: tokio_postgres::Error) -> Self {
-        let Some(database) = error.as_db_error() else {
-            // The client exposes no kind, so its texts decide. Some errors say that a value has an
-            // unexpected type. All others concern the connection, such as a message out of turn
-            // when it is cut: then it is unknown whether a commit was applied.
-            let text = error.to_string();
-            let is_value = ["serializing", "column", "parameters", "rows", "encoding"]
-                .iter()
-                .any(|part| text.contains(part));
-            return if is_value {
-                Self::Final(JournalError::Damaged(with_sources(&error)))
-            } else {
-                Self::Connection(with_sources(&error))
-            };
-        };
+        let Some(database) = error.as_db_error() else { return of_client(&error) };
 
-        let code = database.code();
-        match code.code() {
+        let code = database.code().code();
+        match code {
             // Its detail is a number.
             "PR002" => {
                 let open = database.detail().and_then(|open| open.parse().ok()).unwrap_or_default();
@@ -72,7 +71,7 @@ impl From<tokio_postgres::Error> for Failure {
             _ => {}
         }
 
-        let mut reason = format!("{} (PostgreSQL error {})", database.message(), code.code());
+        let mut reason = format!("{} (PostgreSQL error {code})", database.message());
         if let Some(detail) = database.detail() {
             reason = format!("{reason}: {detail}");
         }
@@ -81,28 +80,36 @@ impl From<tokio_postgres::Error> for Failure {
     }
 }
 
-fn judge(code: &SqlState, reason: String) -> Failure {
-    // PR001 is this program's own: the commit does not match the leases.
-    if code.code() == "PR001" || *code == SqlState::UNIQUE_VIOLATION {
-        return Failure::Conflict(reason);
+/// The failure of an error that the server did not report. The client exposes no kind, so the
+/// beginning of its text decides: the rest may be a cause's.
+fn of_client(error: &tokio_postgres::Error) -> Failure {
+    let text = error.to_string();
+    let begins = |parts: &[&str]| parts.iter().any(|part| text.starts_with(part));
+
+    if begins(&["error serializing parameter", "error encoding message", "expected "]) {
+        return Failure::Final(JournalError::Refused(with_sources(error)));
+    }
+    // A value of an unexpected type, or more rows than there can be.
+    if begins(&["error deserializing column", "invalid column", "query returned"]) {
+        return Failure::Final(JournalError::Damaged(with_sources(error)));
     }
 
-    if [SqlState::IO_ERROR, SqlState::DISK_FULL, SqlState::OUT_OF_MEMORY].contains(code) {
-        return Failure::Final(JournalError::NotWritable(reason));
-    }
-    // The class, by the first two characters.
-    match &code.code()[..2] {
-        // Connections, read-only servers, deadlocks, too many connections, shutdown and start.
-        "08" | "25" | "40" | "53" | "57" => Failure::Connection(reason),
-        "28" | "3D" | "3F" => {
-            Failure::Final(JournalError::NotWritable(format!("{reason}: check the URL")))
-        }
-        "42" if *code == SqlState::INSUFFICIENT_PRIVILEGE => Failure::Final(
-            JournalError::NotWritable(format!("{reason}: grant the role these rights")),
-        ),
-        "22" | "23" | "54" => Failure::Final(JournalError::Refused(reason)),
-        _ => Failure::Final(JournalError::Damaged(reason)),
-    }
+    // All others concern the connection, such as a message out of turn when it is cut: then it is
+    // unknown whether a commit was applied.
+    Failure::Connection(with_sources(error))
+}
+
+fn judge(code: &str, reason: String) -> Failure {
+    let error = match decide(code) {
+        Decision::RetryHere => return Failure::Contention(reason),
+        Decision::Reconnect => return Failure::Connection(reason),
+        Decision::Conflict => return Failure::Conflict(reason),
+        Decision::Wait => JournalError::NotWritable(reason),
+        Decision::Configure(step) => JournalError::NotWritable(format!("{reason}: {step}")),
+        Decision::Refuse => JournalError::Refused(reason),
+        Decision::Damaged => JournalError::Damaged(reason),
+    };
+    Failure::Final(error)
 }
 
 impl From<PoolError> for Failure {
@@ -137,28 +144,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_are_mapped() {
+    fn decisions_become_failures() {
         let cases = [
-            ("PR001", "Conflict"),
-            ("23505", "Conflict"),
-            ("08006", "Connection"),
-            ("57P01", "Connection"),
-            ("57P03", "Connection"),
-            ("53300", "Connection"),
-            ("40P01", "Connection"),
-            ("25006", "Connection"),
-            ("53100", "Final(NotWritable"),
-            ("58030", "Final(NotWritable"),
-            ("42501", "Final(NotWritable"),
-            ("28P01", "Final(NotWritable"),
-            ("22021", "Final(Refused"),
-            ("54000", "Final(Refused"),
-            ("42P01", "Final(Damaged"),
-            ("XX001", "Final(Damaged"),
+            ("55P03", "Contention(\"said so\")"),
+            ("57P01", "Connection(\"said so\")"),
+            ("23505", "Conflict(\"said so\")"),
+            ("53100", "Final(NotWritable(\"said so\"))"),
+            ("42501", "Final(NotWritable(\"said so: grant the role these rights\"))"),
+            ("22021", "Final(Refused(\"said so\"))"),
+            ("XX001", "Final(Damaged(\"said so\"))"),
         ];
         for (code, expected) in cases {
-            let failure = format!("{:?}", judge(&SqlState::from_code(code), "said so".to_owned()));
-            assert!(failure.starts_with(expected), "{code}: {failure}");
+            assert_eq!(format!("{:?}", judge(code, "said so".to_owned())), expected, "{code}");
         }
     }
 }

@@ -184,15 +184,13 @@ impl Leases {
     /// Sends the first request, which a busy server may answer late. If the answer is lost, the
     /// node's row expires by itself.
     pub(super) async fn register(&self, session: &Session) -> Result<(), JournalError> {
-        let begun = Instant::now();
+        let mut attempts = session.attempts();
         loop {
             let request = self.node().next(0);
             let Some(request) = request else { return Ok(()) };
             match self.send(session, &request).await {
                 Ok(()) => return Ok(()),
-                Err(Failure::Connection(_)) if begun.elapsed() + PAUSE < session.patience() => {
-                    sleep(PAUSE).await;
-                }
+                Err(failure) if failure.is_passing() && attempts.pause().await => {}
                 Err(failure) => return Err(failure.into_error(&session.database)),
             }
         }

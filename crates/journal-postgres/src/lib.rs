@@ -15,6 +15,7 @@ mod retention;
 mod room;
 mod schema;
 mod session;
+mod sqlstate;
 mod statements;
 mod text;
 mod this_node;
@@ -114,6 +115,7 @@ impl PostgresJournal {
             Failure::Final(error @ JournalError::Database { .. }) => error,
             Failure::Final(JournalError::NotWritable(reason))
             | Failure::Connection(reason)
+            | Failure::Contention(reason)
             | Failure::Conflict(reason) => failed(reason),
             failure => failed(failure.into_error(&session.database).to_string()),
         })?;
@@ -166,7 +168,19 @@ impl PostgresJournal {
     }
 }
 
+/// Prepares the tables. A server that does not answer fails the start, but other nodes that start
+/// meanwhile do not.
 async fn prepare(session: &Session) -> Result<(), Failure> {
+    let mut attempts = session.attempts();
+    loop {
+        match prepare_once(session).await {
+            Err(Failure::Contention(_)) if attempts.pause().await => {}
+            prepared => return prepared,
+        }
+    }
+}
+
+async fn prepare_once(session: &Session) -> Result<(), Failure> {
     let mut connection = session.connection().await?;
     let transaction = connection.transaction().await?;
     schema::check_durability(&transaction, &session.database).await?;

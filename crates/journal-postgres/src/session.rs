@@ -1,5 +1,5 @@
 //! The connections: a pool, driven by a thread with a runtime of its own, and retries of work that
-//! a lost connection interrupted.
+//! a lost connection or another session interrupted.
 
 use std::time::Duration;
 
@@ -10,13 +10,34 @@ use tokio::time::{Instant, sleep, timeout};
 use super::error_code::Failure;
 use super::url::Target;
 use prime_journal::JournalError;
+use prime_retry::Backoff;
 
-/// The first pause between attempts, and the longest.
-const PAUSE_MIN: Duration = Duration::from_millis(20);
-const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// The pauses between attempts.
+const PAUSES: Backoff = Backoff { initial: Duration::from_millis(20), max: Duration::from_secs(1) };
 /// Time limit of a single attempt, without the time to connect.
 const ATTEMPT_MAX: Duration = Duration::from_secs(30);
 const CONNECTIONS_MAX: usize = 8;
+
+/// Attempts of the same work.
+pub(super) struct Attempts {
+    started: Instant,
+    patience: Duration,
+    failed: u32,
+}
+
+impl Attempts {
+    /// Waits for the next attempt. Returns false at once if the patience would be over by then.
+    pub(super) async fn pause(&mut self) -> bool {
+        let pause = PAUSES.delay(self.failed);
+        if self.started.elapsed() + pause > self.patience {
+            return false;
+        }
+
+        self.failed += 1;
+        sleep(pause).await;
+        true
+    }
+}
 
 #[derive(Clone)]
 pub(super) struct Session {
@@ -72,27 +93,25 @@ impl Session {
         done
     }
 
-    /// Repeats `work` while the server cannot be reached, for the session's patience. Only for work
+    /// Repeats `work` while what prevents it may pass, for the session's patience. Only for work
     /// that may be executed twice.
     pub(super) async fn repeat<T>(
         &self,
         mut work: impl AsyncFnMut(&mut Object) -> Result<T, Failure>,
     ) -> Result<T, JournalError> {
-        let started = Instant::now();
-        let mut pause = PAUSE_MIN;
+        let mut attempts = self.attempts();
         loop {
             match self.once(&mut work).await {
                 Ok(done) => return Ok(done),
-                Err(Failure::Connection(_)) if started.elapsed() + pause <= self.patience => {}
+                Err(failure) if failure.is_passing() && attempts.pause().await => {}
                 Err(failure) => return Err(failure.into_error(&self.database)),
             }
-            sleep(pause).await;
-            pause = (pause * 2).min(PAUSE_MAX);
         }
     }
 
-    pub(super) fn patience(&self) -> Duration {
-        self.patience
+    /// Attempts that begin now, for the session's patience.
+    pub(super) fn attempts(&self) -> Attempts {
+        Attempts { started: Instant::now(), patience: self.patience, failed: 0 }
     }
 
     pub(super) fn unreachable(&self, reason: &str) -> JournalError {

@@ -1,6 +1,7 @@
 //! The conformance suite on a real server.
 
 mod connections;
+mod faults;
 mod needs;
 mod nodes;
 mod room;

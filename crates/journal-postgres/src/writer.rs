@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use deadpool_postgres::Object;
 use sha2::{Digest as _, Sha256};
-use tokio::time::{Duration, Instant, sleep};
 
 use super::batch::{Batch, Known, needed};
 use super::bulletin::News;
@@ -18,8 +17,6 @@ use prime_journal::compression::Packer;
 use prime_journal::lease::{Claim, Epoch, NodeId, Verdict, judge};
 use prime_journal::{JournalError, Write};
 
-const PAUSE_MIN: Duration = Duration::from_millis(20);
-const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Run numbers in a block; the increment of the sequence `run_no` in `schema.rs`.
 const NUMBERS: i64 = 256;
 
@@ -290,7 +287,7 @@ impl Writer {
 
         leases.node().accepting(accepted.iter().cloned());
 
-        let (started, number, mut pause) = (Instant::now(), self.number, PAUSE_MIN);
+        let (mut attempts, number) = (session.attempts(), self.number);
 
         // Whether an earlier attempt may have been applied, or may still be.
         let mut is_doubtful = false;
@@ -353,7 +350,7 @@ impl Writer {
                     }
                     return Err(error);
                 }
-                Err(Failure::Connection(_)) if started.elapsed() + pause < session.patience() => {
+                Err(failure) if failure.is_passing() && attempts.pause().await => {
                     is_doubtful = true;
                 }
                 Err(failure) => {
@@ -367,9 +364,6 @@ impl Writer {
                     return Err(error);
                 }
             }
-
-            sleep(pause).await;
-            pause = (pause * 2).min(PAUSE_MAX);
         }
     }
 

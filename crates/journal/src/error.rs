@@ -38,3 +38,10 @@ pub enum JournalError {
     #[error("the journal refused a write: {0}")]
     Refused(String),
 }
+
+impl JournalError {
+    /// Whether a read that failed like this may succeed later: the store cannot be reached now.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, Self::NotWritable(_) | Self::Open { .. })
+    }
+}

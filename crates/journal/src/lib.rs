@@ -24,5 +24,5 @@ pub use records::{
     DamagedRow, FlaggedEvent, IdempotencyKey, Review, ReviewCounts, RunRow, RunRows, Segment,
     Snapshot,
 };
-pub use sqlite::{SqliteJournal, SqliteOptions};
+pub use sqlite::{Checked, CutRun, SqliteFile, SqliteJournal, SqliteOptions};
 pub use verifier::{ChainVerifier, Damage, verify};

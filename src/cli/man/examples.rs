@@ -406,6 +406,17 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             "prime-agents journal copy postgres://prime@db/prime data/runs.sqlite",
         )],
     ),
+    (
+        "prime-agents-journal-check",
+        &[("Look for damage:", "prime-agents journal check data/runs.sqlite")],
+    ),
+    (
+        "prime-agents-journal-salvage",
+        &[(
+            "Save what a damaged file still holds:",
+            "prime-agents journal salvage data/runs.sqlite data/saved.sqlite",
+        )],
+    ),
     ("prime-agents-key", &[("Make a key for a client:", "prime-agents key new ci")]),
     (
         "prime-agents-health",

@@ -64,11 +64,12 @@ pub(super) fn server() -> &'static Server {
     SERVER.get_or_init(start)
 }
 
-/// Executes statements as the administrator, and returns the first column of the rows.
-pub(super) fn sql(statements: &str) -> Vec<String> {
+/// The administrator's psql, which prints columns bare; with `pipes`, it reads what is written to it.
+pub(super) fn psql(pipes: bool) -> Command {
     let server = server();
 
-    let command = Command::new(binaries().join("psql"))
+    let mut command = Command::new(binaries().join("psql"));
+    command
         .args([
             "--no-psqlrc",
             "--quiet",
@@ -79,9 +80,16 @@ pub(super) fn sql(statements: &str) -> Vec<String> {
         ])
         .arg(format!("--host={}", server.folder.display()))
         .arg(format!("--port={}", server.port))
-        .args(["--dbname=postgres", "--command", statements])
-        .output()
-        .unwrap();
+        .arg("--dbname=postgres");
+    if pipes {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    }
+    command
+}
+
+/// Executes statements as the administrator, and returns the first column of the rows.
+pub(super) fn sql(statements: &str) -> Vec<String> {
+    let command = psql(false).args(["--command", statements]).output().unwrap();
     assert!(command.status.success(), "{statements}: {}", String::from_utf8_lossy(&command.stderr));
     String::from_utf8(command.stdout).unwrap().lines().map(str::to_owned).collect()
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
+use super::reserve::Reserve;
 use crate::error::JournalError;
 
 /// Locks on the file `<path>.lock` and on the journal itself, released when the process ends in any
@@ -80,7 +81,9 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         if let Some(new) = &self.new {
-            // A file that cannot be removed is empty, and the next start uses it.
+            // A file that cannot be removed is empty, and the next start uses it, unless there is a
+            // reserve beside it.
+            Reserve::new(new).release();
             let _ = std::fs::remove_file(new);
         }
         // A child process that is being started shares these files until it executes its program,

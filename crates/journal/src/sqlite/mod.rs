@@ -6,6 +6,7 @@
 //! into the rows of their runs (`folding.rs`).
 
 mod batches;
+mod beside;
 mod connection;
 mod entries;
 mod error_code;
@@ -13,15 +14,18 @@ mod fold_pass;
 mod folding;
 mod joined;
 mod known_runs;
+mod listing;
 mod lock;
 mod log_file;
 mod packing;
 mod page;
+mod past_damage;
 mod queries;
 mod reserve;
 mod retention;
 mod reviews;
 mod run_rows;
+mod salvage;
 mod schema;
 mod spent_keys;
 mod usage;
@@ -42,6 +46,7 @@ use crate::journal::{Journal, Query, Removed, Retention, Size, Write};
 use crate::records::{FlaggedEvent, IdempotencyKey, RunRow, RunRows, Segment, Snapshot};
 use connection::{Readers, as_open_error};
 use lock::Lock;
+pub use salvage::{Checked, CutRun, SqliteFile};
 use schema::Found;
 use usage::Measured;
 use writer::Writer;
@@ -73,6 +78,7 @@ impl SqliteJournal {
         let path = &resolve(path)
             .map_err(|reason| JournalError::Open { path: path.to_owned(), reason })?;
 
+        beside::check(path)?;
         let mut lock = Lock::take(path)?;
         let writer = Self::writer(path, options).map_err(|error| as_open_error(path, error))?;
         let readers = Readers::new(path);
@@ -88,7 +94,8 @@ impl SqliteJournal {
         if let Some(new) = &self.new
             && self.size().is_ok_and(|size| size.runs == 0)
         {
-            for suffix in ["", "-wal", "-shm", ".reserve"] {
+            // The file last: what is beside it tells that there was one.
+            for suffix in [".reserve", "-wal", "-shm", ""] {
                 let mut name = new.as_os_str().to_owned();
                 name.push(suffix);
                 // A file that cannot be removed is empty, and the next start uses it.
@@ -183,11 +190,11 @@ impl Journal for SqliteJournal {
     }
 
     fn list(&self, query: &Query) -> Result<RunRows, JournalError> {
-        self.readers.read(|connection| queries::list(connection, query))
+        self.readers.read(|connection| listing::list(connection, query))
     }
 
     fn open_runs(&self) -> Result<RunRows, JournalError> {
-        self.readers.read(queries::open_runs)
+        self.readers.read(listing::open_runs)
     }
 
     fn segments(

@@ -1,8 +1,8 @@
 //! Reads. Each is one transaction, so that its result is a consistent snapshot, in batches and in
 //! rows.
 
-use rusqlite::types::{FromSql, Value, ValueRef};
-use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
+use rusqlite::types::{FromSql, ValueRef};
+use rusqlite::{Connection, OptionalExtension as _, Row, ToSql};
 
 use super::page::Page;
 use super::schema::FIRST_SEQ_MAX;
@@ -11,7 +11,7 @@ use super::{batches, joined};
 use crate::chain::{ChainHash, Head};
 use crate::compression::unpack;
 use crate::error::JournalError;
-use crate::journal::{Query, Size};
+use crate::journal::Size;
 use crate::records::{
     DamagedRow, IdempotencyKey, ReviewCounts, RunRow, RunRows, Segment, Snapshot,
 };
@@ -26,13 +26,19 @@ const RUNS: &str = "
     LEFT JOIN segment g
         ON g.at = (SELECT max(at) FROM segment WHERE at BETWEEN r.no << 32 AND (r.no << 32) + 4294967295)";
 
+/// A run's row alone, as if it had no segments.
+const RUN_WITHOUT_EVENTS: &str = "
+    SELECT r.id, r.owner, r.created_ms, r.updated_ms, r.task, r.status, r.is_over, r.resumed, s.body AS spec, r.summary,
+           NULL AS first_seq, NULL AS count, NULL AS hash, r.split, r.flagged, r.reviewed, r.rejected, r.no
+    FROM run r
+    LEFT JOIN spec s ON s.run = r.no
+    WHERE r.no = ?1";
+
 const SEGMENTS: &str = "
     SELECT g.at & 4294967295, g.count, g.hash, g.packing, g.bytes, g.body, g.parts
-    FROM run r
-    JOIN segment g
-        ON g.at >= coalesce((SELECT max(at) FROM segment WHERE at BETWEEN r.no << 32 AND (r.no << 32) + ?2), r.no << 32)
-        AND g.at <= (r.no << 32) + 4294967295
-    WHERE r.id = ?1
+    FROM segment g
+    WHERE g.at >= coalesce((SELECT max(at) FROM segment WHERE at BETWEEN ?1 << 32 AND (?1 << 32) + ?2), ?1 << 32)
+        AND g.at <= (?1 << 32) + 4294967295
     ORDER BY g.at";
 
 /// A column's value, or what is wrong with it.
@@ -105,22 +111,35 @@ fn name(row: &Row<'_>) -> Result<(String, bool), JournalError> {
 
 /// Rows of runs as they were read.
 #[derive(Default)]
-struct Found {
-    rows: Vec<(i64, RunRow)>,
-    damaged: Vec<DamagedRow>,
+pub(super) struct Found {
+    pub(super) rows: Vec<(i64, RunRow)>,
+    pub(super) damaged: Vec<DamagedRow>,
     /// Number of rows whose id cannot be read either.
-    nameless: u32,
+    pub(super) nameless: u32,
     /// The last id that can be read.
-    last: Option<String>,
+    pub(super) last: Option<String>,
 }
 
 impl Found {
-    fn read(
+    pub(super) fn read(
         transaction: &Connection,
         rest: &str,
         values: &[&dyn ToSql],
     ) -> Result<Self, JournalError> {
-        let mut statement = transaction.prepare_cached(&format!("{RUNS} {rest}"))?;
+        Self::select(transaction, &format!("{RUNS} {rest}"), values)
+    }
+
+    /// Reads a run whose events cannot be read. Its head is that of its spec.
+    pub(super) fn without_events(transaction: &Connection, no: i64) -> Result<Self, JournalError> {
+        Self::select(transaction, RUN_WITHOUT_EVENTS, &[&no])
+    }
+
+    fn select(
+        transaction: &Connection,
+        sql: &str,
+        values: &[&dyn ToSql],
+    ) -> Result<Self, JournalError> {
+        let mut statement = transaction.prepare_cached(sql)?;
 
         let mut rows = statement.query(values)?;
         let mut found = Self::default();
@@ -143,11 +162,11 @@ impl Found {
     }
 
     /// Number of rows whose id can be read.
-    fn named(&self) -> usize {
+    pub(super) fn named(&self) -> usize {
         self.rows.len() + self.damaged.len() - self.nameless as usize
     }
 
-    fn finish(
+    pub(super) fn finish(
         mut self,
         transaction: &Connection,
         limit: Option<u32>,
@@ -191,87 +210,28 @@ pub(super) fn key_of_run(
     connection: &Connection,
     id: &str,
 ) -> Result<Option<IdempotencyKey>, JournalError> {
+    let transaction = connection.unchecked_transaction()?;
+    match number(&transaction, id)? {
+        Some(no) => key_of(&transaction, no),
+        None => Ok(None),
+    }
+}
+
+/// The key of a run whose number is known.
+pub(super) fn key_of(
+    connection: &Connection,
+    no: i64,
+) -> Result<Option<IdempotencyKey>, JournalError> {
     let mut statement = connection
-        .prepare_cached("SELECT key, fingerprint FROM run WHERE id = ?1 AND key IS NOT NULL")?;
+        .prepare_cached("SELECT key, fingerprint FROM run WHERE no = ?1 AND key IS NOT NULL")?;
     let key = |row: &Row<'_>| Ok(IdempotencyKey { key: row.get(0)?, fingerprint: row.get(1)? });
-    Ok(statement.query_row([id], key).optional()?)
+    Ok(statement.query_row([no], key).optional()?)
 }
 
-pub(super) fn list(connection: &Connection, query: &Query) -> Result<RunRows, JournalError> {
-    let mut conditions = Vec::new();
-    let mut values: Vec<&dyn ToSql> = Vec::new();
-
-    for (column, value) in
-        [("owner", &query.owner), ("status", &query.status), ("task", &query.task)]
-    {
-        if let Some(value) = value {
-            values.push(value);
-            conditions.push(format!("r.{column} = ?{}", values.len()));
-        }
-    }
-
-    if query.needs_review {
-        conditions.push("r.flagged > r.reviewed".to_owned());
-    }
-    if query.in_split {
-        conditions.push("r.split IS NOT NULL".to_owned());
-    }
-
-    let since = query.since_ms.map(|since| i64::try_from(since).unwrap_or(i64::MAX));
-    if let Some(since) = &since {
-        values.push(since);
-        conditions.push(format!("r.created_ms >= ?{}", values.len()));
-    }
-
-    let created: Value;
-    if let Some(after) = &query.after {
-        // Read before the list, because a removed run must be an error and not the end of the list.
-        // The time never changes, so the list is still consistent. Another owner's run is not
-        // found either, so that its existence does not show.
-        let sql = "SELECT created_ms FROM run WHERE id = ?1 AND owner = coalesce(?2, owner)";
-        let found = connection
-            .prepare_cached(sql)?
-            .query_row(params![after, query.owner], |row| row.get(0))
-            .optional()?;
-
-        created = found.ok_or_else(|| JournalError::NoSuchRun { id: after.clone() })?;
-        values.extend([&created as &dyn ToSql, after]);
-        conditions.push(format!(
-            "(r.created_ms, r.id) < (?{}, ?{})",
-            values.len() - 1,
-            values.len()
-        ));
-    }
-
-    let filter = if conditions.is_empty() {
-        String::new()
-    } else {
-        format!("WHERE {}", conditions.join(" AND "))
-    };
-
-    let rest =
-        format!("{filter} ORDER BY r.created_ms DESC, r.id DESC LIMIT ?{}", values.len() + 1);
-
-    let transaction = connection.unchecked_transaction()?;
-
-    // The next page begins after an id, so rows without one do not count.
-    let mut nameless = 0;
-    loop {
-        let limit = query.limit.saturating_add(nameless);
-        let found =
-            Found::read(&transaction, &rest, &[&values[..], &[&limit as &dyn ToSql]].concat())?;
-
-        if found.nameless == nameless || found.named() == query.limit as usize {
-            return found.finish(&transaction, Some(query.limit));
-        }
-        nameless = found.nameless;
-    }
-}
-
-pub(super) fn open_runs(connection: &Connection) -> Result<RunRows, JournalError> {
-    let transaction = connection.unchecked_transaction()?;
-    let rest = "WHERE r.is_over = 0 ORDER BY r.created_ms, r.id";
-    Found::read(&transaction, rest, &[])?.finish(&transaction, None)
+/// The run's number, by which its other rows are found.
+pub(super) fn number(connection: &Connection, id: &str) -> Result<Option<i64>, JournalError> {
+    let mut statement = connection.prepare_cached("SELECT no FROM run WHERE id = ?1")?;
+    Ok(statement.query_row([id], |row| row.get(0)).optional()?)
 }
 
 pub(super) fn segments(
@@ -281,30 +241,42 @@ pub(super) fn segments(
     bytes: usize,
 ) -> Result<Vec<Segment>, JournalError> {
     let transaction = connection.unchecked_transaction()?;
+    match number(&transaction, id)? {
+        Some(no) => segments_of(&transaction, no, id, after_seq, bytes),
+        None => Ok(Vec::new()),
+    }
+}
 
+/// The segments of a run whose number is known.
+pub(super) fn segments_of(
+    transaction: &Connection,
+    no: i64,
+    id: &str,
+    after_seq: u64,
+    bytes: usize,
+) -> Result<Vec<Segment>, JournalError> {
     let mut page = Page::new(after_seq, bytes);
     // A run's own rows come before what it has in batches.
-    own_segments(&transaction, id, &mut page)?;
+    own_segments(transaction, no, id, &mut page)?;
 
     if !page.is_full() {
-        let sql = "SELECT no FROM run WHERE id = ?1";
-
-        let run: Option<i64> =
-            transaction.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()?;
-        if let Some(run) = run {
-            batches::segments(&transaction, run, &mut page)?;
-        }
+        batches::segments(transaction, no, &mut page)?;
     }
     Ok(page.into_segments())
 }
 
 /// Adds the segments in the run's own rows.
-fn own_segments(connection: &Connection, id: &str, page: &mut Page) -> Result<(), JournalError> {
+fn own_segments(
+    connection: &Connection,
+    no: i64,
+    id: &str,
+    page: &mut Page,
+) -> Result<(), JournalError> {
     let mut statement = connection.prepare_cached(SEGMENTS)?;
     // The next event is in the last segment that begins no later.
     let next = page.after_seq.saturating_add(1).min(FIRST_SEQ_MAX).cast_signed();
 
-    let mut rows = statement.query(params![id, next])?;
+    let mut rows = statement.query([no, next])?;
     while !page.is_full()
         && let Some(row) = rows.next()?
     {
@@ -336,10 +308,23 @@ pub(super) fn snapshot(
     connection: &Connection,
     id: &str,
 ) -> Result<Option<Snapshot>, JournalError> {
-    let sql = "SELECT s.seq, s.packing, s.bytes, s.body FROM run r JOIN snapshot s ON s.run = r.no WHERE r.id = ?1";
+    let transaction = connection.unchecked_transaction()?;
+    match number(&transaction, id)? {
+        Some(no) => snapshot_of(&transaction, no, id),
+        None => Ok(None),
+    }
+}
+
+/// The snapshot of a run whose number is known.
+pub(super) fn snapshot_of(
+    connection: &Connection,
+    no: i64,
+    id: &str,
+) -> Result<Option<Snapshot>, JournalError> {
+    let sql = "SELECT seq, packing, bytes, body FROM snapshot WHERE run = ?1";
 
     let mut statement = connection.prepare_cached(sql)?;
-    let mut rows = statement.query([id])?;
+    let mut rows = statement.query([no])?;
     let Some(row) = rows.next()? else { return Ok(None) };
 
     let body = unpack(row.get(1)?, row.get(2)?, blob(row, 3)?);
@@ -362,4 +347,41 @@ pub(super) fn size(connection: &Connection) -> Result<Size, JournalError> {
     let (runs, open_runs) =
         statement.query_row([], |row| Ok((unsigned(row, 0), unsigned(row, 1))))?;
     Ok(Size { runs: runs?, open_runs: open_runs?, bytes: bytes(connection)? })
+}
+
+/// A run that comes next to the newest in every order, with an idempotency key, to test whether a
+/// run can be accepted.
+pub(super) fn probe(connection: &Connection) -> Result<(RunRow, IdempotencyKey), JournalError> {
+    let sql = "SELECT id, owner, created_ms, task FROM run ORDER BY no DESC LIMIT 1";
+
+    // Values that the journal never wrote are reported elsewhere, and keep no run from being
+    // accepted.
+    let text = |row: &Row<'_>, column| row.get::<_, String>(column).unwrap_or_default();
+    let newest = connection
+        .prepare_cached(sql)?
+        .query_row([], |row| {
+            Ok((text(row, 0), text(row, 1), row.get::<_, i64>(2).unwrap_or_default(), text(row, 3)))
+        })
+        .optional()?;
+    let (id, owner, created_ms, task) = newest.unwrap_or_default();
+
+    let (id, spec) = (format!("{id}~probe"), "{}".to_owned());
+    let created_ms = created_ms.unsigned_abs();
+    let key = IdempotencyKey { key: id.clone(), fingerprint: [0; 32] };
+    let row = RunRow {
+        id,
+        owner,
+        created_ms,
+        updated_ms: created_ms,
+        task,
+        status: "queued".to_owned(),
+        is_over: false,
+        resumed: 0,
+        summary: "{}".to_owned(),
+        split: None,
+        reviews: ReviewCounts::default(),
+        head: Head::genesis(&spec),
+        spec,
+    };
+    Ok((row, key))
 }

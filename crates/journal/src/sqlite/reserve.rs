@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, fallocate};
 
+/// What follows the journal's name.
+pub(super) const SUFFIX: &str = ".reserve";
 /// Enough for the log of a small round of removal.
 const BYTES: u64 = 4 << 20;
 
@@ -16,7 +18,7 @@ pub(super) struct Reserve {
 impl Reserve {
     pub(super) fn new(journal: &Path) -> Self {
         let mut path = journal.as_os_str().to_owned();
-        path.push(".reserve");
+        path.push(SUFFIX);
         Self { path: path.into() }
     }
 

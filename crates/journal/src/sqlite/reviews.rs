@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 
 use super::known_runs::KnownRun;
+use super::queries;
 use super::schema::{FIRST_SEQ_MAX, SEQ_BITS};
 use super::values::{refused, signed, unsigned};
 use crate::error::JournalError;
@@ -103,17 +104,30 @@ pub(super) fn flagged(
     after_seq: u64,
     limit: u32,
 ) -> Result<Vec<FlaggedEvent>, JournalError> {
+    let transaction = connection.unchecked_transaction()?;
+    match queries::number(&transaction, id)? {
+        Some(no) => flagged_of(&transaction, no, after_seq, limit),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// The flagged events of a run whose number is known.
+pub(super) fn flagged_of(
+    connection: &Connection,
+    no: i64,
+    after_seq: u64,
+    limit: u32,
+) -> Result<Vec<FlaggedEvent>, JournalError> {
     let sql = "
         SELECT f.at & 4294967295, v.at_ms, v.reviewer, v.is_rejected, v.note
-        FROM (SELECT f.at FROM run r JOIN flag f
-                  ON f.at > (r.no << 32) + ?2 AND f.at <= (r.no << 32) + 4294967295
-              WHERE r.id = ?1 ORDER BY f.at LIMIT ?3) f
+        FROM (SELECT at FROM flag WHERE at > (?1 << 32) + ?2 AND at <= (?1 << 32) + 4294967295
+              ORDER BY at LIMIT ?3) f
         LEFT JOIN review v ON v.flag = f.at
         ORDER BY f.at, v.no";
 
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows =
-        statement.query(params![id, after_seq.min(FIRST_SEQ_MAX).cast_signed(), limit])?;
+        statement.query(params![no, after_seq.min(FIRST_SEQ_MAX).cast_signed(), limit])?;
 
     let mut all: Vec<FlaggedEvent> = Vec::new();
 

@@ -1,8 +1,10 @@
 //! Tests that are specific to the SQLite store: its file.
 
+mod damaged_pages;
 mod damaged_rows;
 mod folding;
 mod folding_store;
+mod salvage;
 mod spent_keys;
 
 use std::fs;

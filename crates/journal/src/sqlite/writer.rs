@@ -155,8 +155,17 @@ impl Writer {
         }
     }
 
+    /// Tests what a new run needs, and whether the disk takes it.
     pub(super) fn probe(&mut self) -> Result<(), JournalError> {
         self.write(|connection, _| {
+            // Into the table and its indexes, next to the newest run, where the next one belongs.
+            // Dropping the transaction takes it back.
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let (row, key) = queries::probe(&transaction)?;
+            accept(&transaction, &row, Some(&key))?;
+            drop(transaction);
+
             let sql = "UPDATE meta SET value = value + 1 WHERE name = 'probe'";
             match connection.prepare_cached(sql)?.execute([])? {
                 1 => Ok(()),

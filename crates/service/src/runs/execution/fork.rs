@@ -82,8 +82,7 @@ impl Execution {
         let (name, of) = (parent.to_owned(), spec.clone());
         let recovered =
             self.store.read(move |journal| Ok(replay_run(journal, &name, &of, seq))).await?;
-        let Recovered { problem, replayed, mut progress } =
-            recovered.map_err(RunError::Unreadable)?;
+        let Recovered { problem, replayed, mut progress } = recovered?;
         let Replayed::Open(suspended) = replayed else {
             return Err(RunError::Conflict(format!(
                 "the run was over at event {seq}: give an earlier one"
@@ -162,8 +161,8 @@ impl Execution {
     /// Completes a fork that an earlier process left incomplete.
     ///
     /// # Errors
-    /// When the parent run was removed.
-    pub(super) fn complete_fork(&self, live: &LiveRun, row: &RunRow) -> Result<(), String> {
+    /// When the parent run was removed, or cannot be read.
+    pub(super) fn complete_fork(&self, live: &LiveRun, row: &RunRow) -> Result<(), RunError> {
         let is_complete =
             live.spec.forked_from.as_ref().is_none_or(|origin| row.head.seq > origin.seq);
         if is_complete {
@@ -173,9 +172,7 @@ impl Execution {
         // The thread that resumes runs has no runtime of its own.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
-            .map_err(|error| error.to_string())?;
-        runtime
-            .block_on(self.copy(live))
-            .map_err(|error| format!("the fork cannot be completed: {error}"))
+            .map_err(|error| RunError::Unreadable(format!("no runtime: {error}")))?;
+        runtime.block_on(self.copy(live))
     }
 }

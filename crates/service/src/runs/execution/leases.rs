@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use super::Execution;
+use super::resume::wait;
 use crate::runs::error::RunError;
 use prime_journal::Cluster;
 
@@ -148,7 +149,22 @@ impl Execution {
         // will be.
         self.store.settle();
 
-        let row = match self.store.journal().run(id) {
+        let mut pauses = 0;
+        let read = loop {
+            match self.store.journal().run(id) {
+                // Nobody else executes it meanwhile.
+                Err(error) if error.is_passing() => {
+                    if self.live.is_draining() || !leases.is_granted(id, number) {
+                        return;
+                    }
+                    tracing::warn!(run = id, %error, "a run waits until its row can be read");
+                    wait(&mut pauses);
+                }
+                read => break read,
+            }
+        };
+
+        let row = match read {
             Ok(Some(row)) if !row.is_over => row,
             Ok(Some(_)) => return,
             Ok(None) => {

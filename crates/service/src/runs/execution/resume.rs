@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Execution;
 use super::execute::{Start, failed_outcome};
@@ -10,10 +11,21 @@ use crate::runs::live::admission::RunSlot;
 use crate::runs::live::live_run::LiveRun;
 use crate::runs::progress::Progress;
 use crate::runs::spec::RunSpec;
-use crate::runs::store::replay::{Recovered, replay_run};
+use crate::runs::store::replay::{NotReplayed, Recovered, replay_run};
 use prime_agent_set::Basis;
-use prime_journal::{DamagedRow, RunRow, RunRows};
+use prime_journal::{DamagedRow, JournalError, RunRow, RunRows};
 use prime_protocol::Replayed;
+use prime_retry::Backoff;
+
+/// The pauses between reads of a journal that cannot be reached.
+const PAUSES: Backoff =
+    Backoff { initial: Duration::from_millis(100), max: Duration::from_secs(5) };
+
+/// Blocks the thread before another attempt.
+pub(super) fn wait(pauses: &mut u32) {
+    std::thread::park_timeout(PAUSES.delay(*pauses));
+    *pauses += 1;
+}
 
 impl Execution {
     /// Resumes every open run. They are visible and count at once; a thread replays them one after
@@ -69,25 +81,45 @@ impl Execution {
         Some((live, row, slot))
     }
 
-    /// Replays a registered run, and executes it from there. Blocks meanwhile.
+    /// Replays a registered run, and executes it from there. Blocks meanwhile. A journal that
+    /// cannot be reached delays the run, and does not end it.
     pub(super) fn resume_run(self: &Arc<Self>, live: &Arc<LiveRun>, row: &RunRow, slot: RunSlot) {
-        if let Err(reason) = self.complete_fork(live, row) {
-            return self.give_up(live, reason, slot);
+        let mut pauses = 0;
+
+        while let Err(error) = self.complete_fork(live, row) {
+            match error {
+                RunError::Journal(error) if error.is_passing() => {
+                    if !self.waits_to_read(live, &error, &mut pauses) {
+                        return;
+                    }
+                }
+                error => {
+                    let reason = format!("the fork cannot be completed: {error}");
+                    return self.give_up(live, reason, slot);
+                }
+            }
         }
 
         let head = live.stream.committed().head;
-        // A task that panics on its events must not keep other runs from resuming.
-        let recovered = catch_unwind(AssertUnwindSafe(|| {
-            replay_run(self.store.journal(), &row.id, &live.spec, head.seq)
-        }));
-        let recovered =
-            recovered.unwrap_or_else(|_| Err("its events cannot be replayed: panicked".to_owned()));
-        let Recovered { problem, replayed, mut progress } = match recovered {
-            Ok(recovered) => recovered,
-            Err(reason) => {
-                let reason = format!("this version cannot resume the run: {reason}");
-                return self.give_up(live, reason, slot);
-            }
+        let Recovered { problem, replayed, mut progress } = loop {
+            // A task that panics on its events must not keep other runs from resuming.
+            let recovered = catch_unwind(AssertUnwindSafe(|| {
+                replay_run(self.store.journal(), &row.id, &live.spec, head.seq)
+            }));
+
+            let reason = match recovered {
+                Ok(Ok(recovered)) => break recovered,
+                Ok(Err(NotReplayed::Journal(error))) if error.is_passing() => {
+                    if self.waits_to_read(live, &error, &mut pauses) {
+                        continue;
+                    }
+                    return;
+                }
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => "its events cannot be replayed: panicked".to_owned(),
+            };
+            let reason = format!("this version cannot resume the run: {reason}");
+            return self.give_up(live, reason, slot);
         };
 
         progress.is_under_way = head.seq > 0;
@@ -107,6 +139,20 @@ impl Execution {
                 self.conclude_soon(live, *outcome, slot);
             }
         }
+    }
+
+    /// Waits before a run's events are read again. Returns false if the run is not to be executed
+    /// here any more: then it stays as the journal has it, for the next process.
+    fn waits_to_read(&self, live: &Arc<LiveRun>, error: &JournalError, pauses: &mut u32) -> bool {
+        if live.stream.is_abandoned() || self.live.is_draining() {
+            live.stream.abandon();
+            self.live.forget(live);
+            return false;
+        }
+
+        tracing::warn!(run = %live.stream.id, %error, "the run waits until its events can be read");
+        wait(pauses);
+        true
     }
 
     fn give_up(self: &Arc<Self>, live: &Arc<LiveRun>, reason: String, slot: RunSlot) {

@@ -131,6 +131,11 @@ impl Batch {
         bytes
     }
 
+    /// Takes the probes out, as a batch of their own.
+    pub fn take_probes(&mut self) -> Self {
+        Self { probes: std::mem::take(&mut self.probes), ..Self::default() }
+    }
+
     /// Splits the batch into two halves; probes go last, in a half of their own.
     ///
     /// # Errors
@@ -138,8 +143,8 @@ impl Batch {
     pub fn halves(mut self) -> Result<(Self, Self), Self> {
         // Probes write nothing, so they can succeed where the writes fail.
         if !self.probes.is_empty() && !self.parts.is_empty() {
-            let probes = std::mem::take(&mut self.probes);
-            return Ok((self, Self { probes, ..Self::default() }));
+            let probes = self.take_probes();
+            return Ok((self, probes));
         }
 
         let middle = self.parts.len() / 2;

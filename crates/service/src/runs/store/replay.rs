@@ -17,6 +17,31 @@ use prime_report::RecordedEvent;
 /// Bytes of events per read.
 const READ_BYTES: usize = 4 << 20;
 
+/// Why a run was not rebuilt.
+#[derive(Debug, thiserror::Error)]
+pub enum NotReplayed {
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// Its events cannot be read, or cannot have happened.
+    #[error("{0}")]
+    Events(String),
+}
+
+impl From<String> for NotReplayed {
+    fn from(reason: String) -> Self {
+        Self::Events(reason)
+    }
+}
+
+impl From<NotReplayed> for RunError {
+    fn from(error: NotReplayed) -> Self {
+        match error {
+            NotReplayed::Journal(error) => Self::Journal(error),
+            NotReplayed::Events(reason) => Self::Unreadable(reason),
+        }
+    }
+}
+
 /// A run after its recorded events.
 pub struct Recovered {
     pub problem: Arc<dyn Problem>,
@@ -120,22 +145,19 @@ pub fn replay_run(
     id: &str,
     spec: &RunSpec,
     last_seq: u64,
-) -> Result<Recovered, String> {
+) -> Result<Recovered, NotReplayed> {
     let problem = spec.problem()?;
 
-    let saved = journal
-        .snapshot(id)
-        .map_err(|error| error.to_string())?
-        .filter(|saved| saved.seq <= last_seq);
+    let saved = journal.snapshot(id)?.filter(|saved| saved.seq <= last_seq);
     let restored = saved.and_then(|saved| restore(id, spec, &problem, &saved));
     let (mut seq, mut progress, mut replay) = restored.unwrap_or_else(|| {
         (0, Progress::default(), Replay::new(Arc::clone(&problem), spec.plan.clone()))
     });
 
     while seq < last_seq {
-        let segments = journal.segments(id, seq, READ_BYTES).map_err(|error| error.to_string())?;
+        let segments = journal.segments(id, seq, READ_BYTES)?;
         if segments.is_empty() {
-            return Err(format!("event {} is missing", seq + 1));
+            return Err(format!("event {} is missing", seq + 1).into());
         }
         // A segment may begin before `seq` and end after `last_seq`.
         for (at, event) in segments.iter().flat_map(|segment| segment.events()) {
@@ -143,7 +165,7 @@ pub fn replay_run(
                 continue;
             }
             if at != seq + 1 {
-                return Err(format!("event {} is missing", seq + 1));
+                return Err(format!("event {} is missing", seq + 1).into());
             }
             apply(&mut replay, event, &mut progress)
                 .map_err(|error| format!("event {at}: {error}"))?;
@@ -198,8 +220,7 @@ fn before_step(
     let (turn, line) = found.ok_or(RunError::NoSuchStep(seq))?;
 
     // The state before it: every turn in flight waits there, and one of them is the step's.
-    let Recovered { replayed, .. } =
-        replay_run(journal, id, &spec, before).map_err(RunError::Unreadable)?;
+    let Recovered { replayed, .. } = replay_run(journal, id, &spec, before)?;
     let waiting = match replayed {
         Replayed::Open(suspended) => suspended.waiting,
         Replayed::Over(_) => Vec::new(),

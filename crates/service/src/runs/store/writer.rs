@@ -364,7 +364,10 @@ impl WriterThread {
             return;
         }
 
-        let mut parts = vec![std::mem::take(&mut self.batch)];
+        let mut batch = std::mem::take(&mut self.batch);
+        // A commit of open runs' events does not show whether a new run can be accepted.
+        let probes = batch.take_probes();
+        let mut parts = vec![probes, batch];
         // A stack of batches to write, in order: halves are pushed so that the first comes off
         // first.
         while let Some(mut batch) = parts.pop() {

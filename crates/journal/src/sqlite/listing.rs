@@ -1,0 +1,113 @@
+//! Lists of runs. Each is one transaction, and reads past damaged pages (`past_damage.rs`).
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
+
+use super::past_damage;
+use super::queries::Found;
+use crate::error::JournalError;
+use crate::journal::Query;
+use crate::records::RunRows;
+
+/// The conditions of a list, in SQL, with their values.
+#[derive(Clone, Default)]
+pub(super) struct Conditions {
+    sql: Vec<String>,
+    pub(super) values: Vec<Value>,
+}
+
+impl Conditions {
+    /// Those of a query, but for its `after`.
+    pub(super) fn of(query: &Query) -> Self {
+        let mut conditions = Self::default();
+
+        for (column, value) in
+            [("owner", &query.owner), ("status", &query.status), ("task", &query.task)]
+        {
+            if let Some(value) = value {
+                conditions.add(&format!("r.{column} = ?"), [Value::Text(value.clone())]);
+            }
+        }
+
+        if query.needs_review {
+            conditions.add("r.flagged > r.reviewed", []);
+        }
+        if query.in_split {
+            conditions.add("r.split IS NOT NULL", []);
+        }
+
+        if let Some(since) = query.since_ms {
+            let since = i64::try_from(since).unwrap_or(i64::MAX);
+            conditions.add("r.created_ms >= ?", [Value::Integer(since)]);
+        }
+        conditions
+    }
+
+    pub(super) fn add(&mut self, sql: &str, values: impl IntoIterator<Item = Value>) {
+        self.sql.push(sql.to_owned());
+        self.values.extend(values);
+    }
+
+    pub(super) fn to_sql(&self) -> String {
+        if self.sql.is_empty() {
+            String::new()
+        } else {
+            format!("WHERE {}", self.sql.join(" AND "))
+        }
+    }
+
+    pub(super) fn values(&self) -> Vec<&dyn ToSql> {
+        self.values.iter().map(|value| value as &dyn ToSql).collect()
+    }
+}
+
+pub(super) fn list(connection: &Connection, query: &Query) -> Result<RunRows, JournalError> {
+    let transaction = connection.unchecked_transaction()?;
+
+    match list_whole(&transaction, query) {
+        Err(JournalError::Damaged(_)) => past_damage::list(&transaction, query),
+        listed => listed,
+    }
+}
+
+fn list_whole(transaction: &Connection, query: &Query) -> Result<RunRows, JournalError> {
+    let mut conditions = Conditions::of(query);
+
+    if let Some(after) = &query.after {
+        // Read before the list, because a removed run must be an error and not the end of the list.
+        // Another owner's run is not found either, so that its existence does not show.
+        let sql = "SELECT created_ms FROM run WHERE id = ?1 AND owner = coalesce(?2, owner)";
+        let created: Option<Value> = transaction
+            .prepare_cached(sql)?
+            .query_row(params![after, query.owner], |row| row.get(0))
+            .optional()?;
+
+        let created = created.ok_or_else(|| JournalError::NoSuchRun { id: after.clone() })?;
+        conditions.add("(r.created_ms, r.id) < (?, ?)", [created, Value::Text(after.clone())]);
+    }
+
+    let rest = format!("{} ORDER BY r.created_ms DESC, r.id DESC LIMIT ?", conditions.to_sql());
+
+    // The next page begins after an id, so rows without one do not count.
+    let mut nameless = 0;
+    loop {
+        let limit = query.limit.saturating_add(nameless);
+        let values = [&conditions.values()[..], &[&limit as &dyn ToSql]].concat();
+        let found = Found::read(transaction, &rest, &values)?;
+
+        if found.nameless == nameless || found.named() == query.limit as usize {
+            return found.finish(transaction, Some(query.limit));
+        }
+        nameless = found.nameless;
+    }
+}
+
+pub(super) fn open_runs(connection: &Connection) -> Result<RunRows, JournalError> {
+    let transaction = connection.unchecked_transaction()?;
+    let rest = "WHERE r.is_over = 0 ORDER BY r.created_ms, r.id";
+
+    match Found::read(&transaction, rest, &[]) {
+        Err(JournalError::Damaged(_)) => past_damage::open_runs(&transaction),
+        found => found?.finish(&transaction, None),
+    }
+}
