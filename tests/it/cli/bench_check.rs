@@ -236,7 +236,8 @@ fn what_cannot_be_read_is_wrong_and_what_cannot_be_attributed_is_named() {
     assert!(checked.stderr.contains("bubble-sort/easy/002 counts as wrong"), "{}", checked.stderr);
 
     let printed = done(&["bench", "check", shown(&path)]).stdout;
-    let reservations = "22.2 % of the outputs (5 outputs unreadable and so wrong, 3 lines not counted)";
+    let reservations =
+        "22.2 % of the outputs (5 outputs unreadable and so wrong, 3 lines not counted)";
     assert!(printed.contains(reservations), "{printed}");
 
     done(&["bench", "check", "/nowhere.jsonl"]).refused(&["/nowhere.jsonl"]);
