@@ -4,6 +4,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::channel::oneshot as signal;
+use futures::future::Shared;
 use rustc_hash::FxHashMap;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -26,8 +29,22 @@ pub struct Entry {
     /// `None` once it has started, or if nobody listens to spans.
     span: Option<Arc<Span>>,
     observer: Arc<dyn Observer>,
+    /// The last round that is over; 0 before the first one ends.
+    rounds_over: u32,
+    /// Tells the turns of the open round that wait for an agent when it is over. `None` until one
+    /// waits.
+    waiters: Option<Waiters>,
     reply: oneshot::Sender<Outcome>,
     load: Load,
+}
+
+/// Resolves when nobody needs the turns of a round any more, however that came about.
+pub type RoundOver = Shared<signal::Receiver<()>>;
+
+/// Nothing is ever sent: whoever drops this, on purpose or with the run's entry, ends the waiting.
+struct Waiters {
+    _sender: signal::Sender<()>,
+    over: RoundOver,
 }
 
 #[derive(Clone, Copy)]
@@ -72,7 +89,18 @@ impl Entry {
     ) -> Self {
         let (observer, span) = (Arc::clone(&submission.observer), run_span::of_run(&submission));
         let submission = Some(Box::new(submission));
-        Self { submission, agents, clock: None, is_cancelled: false, span, observer, reply, load }
+        Self {
+            submission,
+            agents,
+            clock: None,
+            is_cancelled: false,
+            span,
+            observer,
+            rounds_over: 0,
+            waiters: None,
+            reply,
+            load,
+        }
     }
 
     /// Turns of the run that has not started.
@@ -87,7 +115,9 @@ impl Entry {
 
     /// Sends the outcome to the run's owner.
     pub fn reply(self, outcome: Outcome) {
-        // First: the owner of the outcome must find room for its next run.
+        // Its turns are dropped whether or not anybody listens.
+        drop(self.waiters);
+        // Before the outcome: the owner of the outcome must find room for its next run.
         drop(self.load);
         // The handle may have been dropped.
         drop(self.reply.send(outcome));
@@ -105,6 +135,13 @@ impl Entry {
         let outcome = Outcome::without_answer(ending);
         self.observer.observe(&Event::Finished(&outcome));
         self.reply(outcome);
+    }
+}
+
+impl Waiters {
+    fn new() -> Self {
+        let (sender, over) = signal::channel();
+        Self { _sender: sender, over: over.shared() }
     }
 }
 
@@ -174,6 +211,23 @@ impl RunTable {
             .values()
             .find(|entry| entry.agents.id() == id)
             .map(|entry| Arc::clone(&entry.agents))
+    }
+
+    /// What a turn that has to wait for its agent waits for as well; `None` if its round is over.
+    pub fn round_over(&self, id: RunId, round: u32) -> Option<RoundOver> {
+        let mut runs = locked(&self.runs);
+        let entry = runs.by_id.get_mut(&id).filter(|entry| round > entry.rounds_over)?;
+        Some(entry.waiters.get_or_insert_with(Waiters::new).over.clone())
+    }
+
+    /// Ends the waiting of a round's turns; the run goes on without them.
+    pub fn close_round(&self, id: RunId, round: u32) {
+        let waiters = locked(&self.runs).by_id.get_mut(&id).and_then(|entry| {
+            entry.rounds_over = round;
+            entry.waiters.take()
+        });
+        // Unlocked first: it wakes their agents.
+        drop(waiters);
     }
 
     /// Removes a run that has ended.

@@ -55,7 +55,7 @@ impl Supervisor {
                     self.observe(run, &Event::Chosen { round, chosen: &chosen });
                 }
                 Effect::Voted { round, winner, agreement } => {
-                    self.close_round(run);
+                    self.close_round(run, round);
                     self.observe(run, &Event::Voted { round, winner: winner.as_ref(), agreement });
                 }
                 Effect::Finish(outcome) => self.finish(run, *outcome, ctx),
