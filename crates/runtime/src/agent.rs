@@ -23,11 +23,11 @@ use super::heartbeat::Heartbeat;
 use super::messages::{Decide, DropAgents, Judge, Propose, Rewire};
 use super::outbox::Outbox;
 use super::run_span;
-use super::run_table::{RoundOver, RunTable};
+use super::run_table::{RoundOver, RunTable, last_failure};
 use super::turn::{Turn, TurnBody, Turns};
 use super::turn_timing::Stage;
 use super::work::{Coordinate, Execute, Verify, Work};
-use prime_roles::{AgentError, AgentSetId, Failure};
+use prime_roles::{AgentError, AgentSetId, Failure, setback};
 
 type Panic = Box<dyn Any + Send>;
 type Worked = (Turn, Result<Result<(), AgentError>, Panic>);
@@ -182,8 +182,10 @@ impl<W: Work> Agent<W> {
         // Its agent needs time, or may: the work becomes a future, which owns the turn.
         let (run, round) = (turn.body().run, turn.body().id.round);
         let (work, heartbeat) = (Arc::clone(work), Arc::clone(&self.heartbeat));
+        let table = Arc::clone(&self.table);
         let working = async move {
             let start = Instant::now();
+            let mut is_set_back = false;
 
             let result = {
                 let working = work.work(turn.body()).instrument(span.unwrap_or_else(Span::none));
@@ -192,10 +194,20 @@ impl<W: Work> Agent<W> {
                 // right one.
                 let polled = poll_fn(|context| {
                     heartbeat.switch(set);
-                    working.as_mut().poll(context)
+                    let (polled, setback) = setback::observed(|| working.as_mut().poll(context));
+                    if let Some(error) = setback.filter(|_| polled.is_pending()) {
+                        is_set_back = true;
+                        table.set_setback(run, Some(last_failure(W::ROLE, &error)));
+                    }
+                    polled
                 });
                 polled.await
             };
+
+            // Overcome, or returned as the turn's error.
+            if is_set_back {
+                table.set_setback(run, None);
+            }
 
             turn.body().waited.add(W::ROLE, start.elapsed());
             (turn, result)

@@ -16,7 +16,7 @@ use super::observer::{Event, Observer};
 use super::run_span;
 use super::submission::{Load, RunId, Submission};
 use prime_protocol::{Ending, Outcome, Role};
-use prime_roles::{AgentSetId, Agents};
+use prime_roles::{AgentError, AgentSetId, Agents};
 
 /// A run that has not ended.
 pub struct Entry {
@@ -34,6 +34,8 @@ pub struct Entry {
     /// Tells the turns of the open round that wait for an agent when it is over. `None` until one
     /// waits.
     waiters: Option<Waiters>,
+    /// What a turn that waits for an agent has met last.
+    setback: Option<String>,
     reply: oneshot::Sender<Outcome>,
     load: Load,
 }
@@ -98,6 +100,7 @@ impl Entry {
             observer,
             rounds_over: 0,
             waiters: None,
+            setback: None,
             reply,
             load,
         }
@@ -164,6 +167,11 @@ impl Hang {
     }
 }
 
+/// A failure as the result of a run that a limit ends tells it.
+pub fn last_failure(role: Role, error: &AgentError) -> String {
+    format!("the {role} failed last: {error}")
+}
+
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -223,11 +231,22 @@ impl RunTable {
     /// Ends the waiting of a round's turns; the run goes on without them.
     pub fn close_round(&self, id: RunId, round: u32) {
         let waiters = locked(&self.runs).by_id.get_mut(&id).and_then(|entry| {
-            entry.rounds_over = round;
+            (entry.rounds_over, entry.setback) = (round, None);
             entry.waiters.take()
         });
         // Unlocked first: it wakes their agents.
         drop(waiters);
+    }
+
+    /// Keeps what a waiting turn of the run has met; `None` once it has overcome it.
+    pub fn set_setback(&self, id: RunId, setback: Option<String>) {
+        if let Some(entry) = locked(&self.runs).by_id.get_mut(&id) {
+            entry.setback = setback;
+        }
+    }
+
+    pub fn setback(&self, id: RunId) -> Option<String> {
+        locked(&self.runs).by_id.get(&id)?.setback.clone()
     }
 
     /// Removes a run that has ended.
