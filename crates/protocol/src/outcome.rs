@@ -108,6 +108,9 @@ pub struct Outcome {
     pub step_votes: Option<StepVotes>,
     /// The deepest state at which a trajectory got stuck, if the run has not ended in agreement.
     pub stuck_at: Option<StuckAt>,
+    /// The last failure of an agent, by role, if a budget or the owner ended the run without an
+    /// answer and no step had succeeded since. Whoever carries out the run sets it.
+    pub last_failure: Option<String>,
 }
 
 impl Outcome {
@@ -131,6 +134,7 @@ impl Outcome {
             rewards: Vec::new(),
             step_votes: None,
             stuck_at: None,
+            last_failure: None,
         }
     }
 }

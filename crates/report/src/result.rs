@@ -105,7 +105,8 @@ pub struct RunResult {
     /// What ended the run: `agreed`, `rounds_spent`, `exhausted`, `stuck`, `steps_spent`,
     /// `tokens_spent`, `wall_ms_spent`, `cancelled` or `agent_failed`; null while it is open.
     pub outcome: Option<String>,
-    /// Why, if it failed.
+    /// Why, if it failed. If a budget or its owner ended it without an answer, and failures of
+    /// agents alone came last, the last of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// The deepest state at which a trajectory got stuck: steps before it, the state, and the lines
@@ -228,10 +229,10 @@ impl RunResult {
                 )
             }),
             outcome: Some(outcome.ending.name().to_owned()),
-            failure: if let Ending::AgentFailed(reason) = &outcome.ending {
-                Some(reason.clone())
+            failure: if let Ending::AgentFailed(reason) = outcome.ending {
+                Some(reason)
             } else {
-                None
+                outcome.last_failure
             },
             stuck_at: outcome.stuck_at,
             steps: if outcome.answer.is_some() { outcome.steps } else { deepest },

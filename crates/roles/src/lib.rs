@@ -15,6 +15,7 @@ mod reply;
 mod roles;
 mod rules;
 mod scripted;
+pub mod setback;
 mod threshold;
 
 use std::sync::Arc;

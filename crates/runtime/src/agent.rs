@@ -23,11 +23,11 @@ use super::heartbeat::Heartbeat;
 use super::messages::{Decide, DropAgents, Judge, Propose, Rewire};
 use super::outbox::Outbox;
 use super::run_span;
-use super::submission::RunId;
+use super::run_table::{RoundOver, RunTable, last_failure};
 use super::turn::{Turn, TurnBody, Turns};
 use super::turn_timing::Stage;
 use super::work::{Coordinate, Execute, Verify, Work};
-use prime_roles::{AgentError, AgentSetId, Failure};
+use prime_roles::{AgentError, AgentSetId, Failure, setback};
 
 type Panic = Box<dyn Any + Send>;
 type Worked = (Turn, Result<Result<(), AgentError>, Panic>);
@@ -40,8 +40,24 @@ struct Member<W> {
     may_wait: bool,
 }
 
-/// Makes the agent of a run; `None` if the run is over.
-type Make<W> = Box<dyn Fn(RunId) -> Option<W> + Send>;
+/// Work that waits for a model, a process or a person.
+struct Waiting {
+    round_over: RoundOver,
+    working: ReusableBoxFuture<'static, Worked>,
+}
+
+impl Future for Waiting {
+    /// `None` if nobody needs the turn any more. Whoever polled this then drops the work, which
+    /// kills its process or closes its connection, and the turn with it, which goes home.
+    type Output = Option<Worked>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut TaskContext<'_>) -> Poll<Self::Output> {
+        match self.round_over.poll_unpin(context) {
+            Poll::Ready(_) => Poll::Ready(None),
+            Poll::Pending => self.working.poll(context).map(Some),
+        }
+    }
+}
 
 /// The actor of one role.
 pub struct Agent<W: Work> {
@@ -51,7 +67,8 @@ pub struct Agent<W: Work> {
     members: Vec<Member<W>>,
     /// Index of the agent that worked last.
     current: usize,
-    make: Make<W>,
+    /// The cell's runs: whose agents to make, and which turns are still needed.
+    table: Arc<RunTable>,
     death_watch: DeathWatch,
     heartbeat: Arc<Heartbeat>,
     budget: YieldBudget,
@@ -59,8 +76,7 @@ pub struct Agent<W: Work> {
     out: Outbox<W::Out>,
     /// A free allocation for the future of the next turn.
     spare: Option<ReusableBoxFuture<'static, Worked>>,
-    /// Work that waits for a model, a process or a person.
-    waiting: FuturesUnordered<ReusableBoxFuture<'static, Worked>>,
+    waiting: FuturesUnordered<Waiting>,
     /// Turns that begin only when no other turn is on its way.
     deferred: VecDeque<Turn>,
     /// Number of times in a row that the mailbox was found empty.
@@ -69,7 +85,7 @@ pub struct Agent<W: Work> {
 
 impl<W: Work> Agent<W> {
     pub fn new(
-        make: impl Fn(RunId) -> Option<W> + Send + 'static,
+        table: Arc<RunTable>,
         death_watch: DeathWatch,
         heartbeat: Arc<Heartbeat>,
         out: Outbox<W::Out>,
@@ -77,7 +93,7 @@ impl<W: Work> Agent<W> {
         Self {
             members: Vec::new(),
             current: 0,
-            make: Box::new(make),
+            table,
             death_watch,
             heartbeat,
             budget: YieldBudget::default(),
@@ -127,8 +143,8 @@ impl<W: Work> Agent<W> {
             return Ok(true);
         }
 
-        let made = catch_unwind(AssertUnwindSafe(|| (self.make)(turn.run)))?;
-        let Some(work) = made else { return Ok(false) };
+        let Some(agents) = self.table.agents_of(turn.run) else { return Ok(false) };
+        let work = catch_unwind(AssertUnwindSafe(|| W::new(agents.as_ref())))?;
 
         self.current = self.members.len();
         self.members.push(Member { set: turn.agents, work: Arc::new(work), may_wait: false });
@@ -164,9 +180,12 @@ impl<W: Work> Agent<W> {
         }
 
         // Its agent needs time, or may: the work becomes a future, which owns the turn.
+        let (run, round) = (turn.body().run, turn.body().id.round);
         let (work, heartbeat) = (Arc::clone(work), Arc::clone(&self.heartbeat));
+        let table = Arc::clone(&self.table);
         let working = async move {
             let start = Instant::now();
+            let mut is_set_back = false;
 
             let result = {
                 let working = work.work(turn.body()).instrument(span.unwrap_or_else(Span::none));
@@ -175,10 +194,20 @@ impl<W: Work> Agent<W> {
                 // right one.
                 let polled = poll_fn(|context| {
                     heartbeat.switch(set);
-                    working.as_mut().poll(context)
+                    let (polled, setback) = setback::observed(|| working.as_mut().poll(context));
+                    if let Some(error) = setback.filter(|_| polled.is_pending()) {
+                        is_set_back = true;
+                        table.set_setback(run, Some(last_failure(W::ROLE, &error)));
+                    }
+                    polled
                 });
                 polled.await
             };
+
+            // Overcome, or returned as the turn's error.
+            if is_set_back {
+                table.set_setback(run, None);
+            }
 
             turn.body().waited.add(W::ROLE, start.elapsed());
             (turn, result)
@@ -198,8 +227,12 @@ impl<W: Work> Agent<W> {
                 self.spare = Some(working);
                 self.pass_on(worked);
             }
-            // Polled again by the set, with a waker of its own.
-            Poll::Pending => self.waiting.push(working),
+            // Polled again by the set, with a waker of its own. If the round has ended while the
+            // turn was on its way, both are dropped here.
+            Poll::Pending => {
+                let round_over = self.table.round_over(run, round);
+                self.waiting.extend(round_over.map(|round_over| Waiting { round_over, working }));
+            }
         }
     }
 
@@ -253,7 +286,9 @@ impl<W: Work> OnIdle for Agent<W> {
         if !self.waiting.is_empty() {
             self.enter();
             while let Poll::Ready(Some(worked)) = self.waiting.poll_next_unpin(task) {
-                self.pass_on(worked);
+                if let Some(worked) = worked {
+                    self.pass_on(worked);
+                }
             }
             self.heartbeat.leave();
         }

@@ -43,12 +43,7 @@ fn start<W: Work>(
     plan.start(W::ROLE, move || {
         // Made on the actor's own thread.
         let death_watch = DeathWatch::new(died, W::ROLE, generation);
-        Agent::new(
-            move |run| table.agents_of(run).map(|agents| W::new(agents.as_ref())),
-            death_watch,
-            heartbeat,
-            out,
-        )
+        Agent::new(table, death_watch, heartbeat, out)
     })
 }
 

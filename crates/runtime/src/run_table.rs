@@ -4,6 +4,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::channel::oneshot as signal;
+use futures::future::Shared;
 use rustc_hash::FxHashMap;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -13,7 +16,7 @@ use super::observer::{Event, Observer};
 use super::run_span;
 use super::submission::{Load, RunId, Submission};
 use prime_protocol::{Ending, Outcome, Role};
-use prime_roles::{AgentSetId, Agents};
+use prime_roles::{AgentError, AgentSetId, Agents};
 
 /// A run that has not ended.
 pub struct Entry {
@@ -26,8 +29,24 @@ pub struct Entry {
     /// `None` once it has started, or if nobody listens to spans.
     span: Option<Arc<Span>>,
     observer: Arc<dyn Observer>,
+    /// The last round that is over; 0 before the first one ends.
+    rounds_over: u32,
+    /// Tells the turns of the open round that wait for an agent when it is over. `None` until one
+    /// waits.
+    waiters: Option<Waiters>,
+    /// What a turn that waits for an agent has met last.
+    setback: Option<String>,
     reply: oneshot::Sender<Outcome>,
     load: Load,
+}
+
+/// Resolves when nobody needs the turns of a round any more, however that came about.
+pub type RoundOver = Shared<signal::Receiver<()>>;
+
+/// Nothing is ever sent: whoever drops this, on purpose or with the run's entry, ends the waiting.
+struct Waiters {
+    _sender: signal::Sender<()>,
+    over: RoundOver,
 }
 
 #[derive(Clone, Copy)]
@@ -72,7 +91,19 @@ impl Entry {
     ) -> Self {
         let (observer, span) = (Arc::clone(&submission.observer), run_span::of_run(&submission));
         let submission = Some(Box::new(submission));
-        Self { submission, agents, clock: None, is_cancelled: false, span, observer, reply, load }
+        Self {
+            submission,
+            agents,
+            clock: None,
+            is_cancelled: false,
+            span,
+            observer,
+            rounds_over: 0,
+            waiters: None,
+            setback: None,
+            reply,
+            load,
+        }
     }
 
     /// Turns of the run that has not started.
@@ -87,7 +118,9 @@ impl Entry {
 
     /// Sends the outcome to the run's owner.
     pub fn reply(self, outcome: Outcome) {
-        // First: the owner of the outcome must find room for its next run.
+        // Its turns are dropped whether or not anybody listens.
+        drop(self.waiters);
+        // Before the outcome: the owner of the outcome must find room for its next run.
         drop(self.load);
         // The handle may have been dropped.
         drop(self.reply.send(outcome));
@@ -108,6 +141,13 @@ impl Entry {
     }
 }
 
+impl Waiters {
+    fn new() -> Self {
+        let (sender, over) = signal::channel();
+        Self { _sender: sender, over: over.shared() }
+    }
+}
+
 impl Hang {
     pub fn new(role: Role, agents: &dyn Agents, since: Instant, found: Instant) -> Self {
         Self { role, agent: agents.name(role).to_owned(), since, found }
@@ -125,6 +165,11 @@ impl Hang {
             self.lasts(now).as_secs()
         ))
     }
+}
+
+/// A failure as the result of a run that a limit ends tells it.
+pub fn last_failure(role: Role, error: &AgentError) -> String {
+    format!("the {role} failed last: {error}")
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -174,6 +219,34 @@ impl RunTable {
             .values()
             .find(|entry| entry.agents.id() == id)
             .map(|entry| Arc::clone(&entry.agents))
+    }
+
+    /// What a turn that has to wait for its agent waits for as well; `None` if its round is over.
+    pub fn round_over(&self, id: RunId, round: u32) -> Option<RoundOver> {
+        let mut runs = locked(&self.runs);
+        let entry = runs.by_id.get_mut(&id).filter(|entry| round > entry.rounds_over)?;
+        Some(entry.waiters.get_or_insert_with(Waiters::new).over.clone())
+    }
+
+    /// Ends the waiting of a round's turns; the run goes on without them.
+    pub fn close_round(&self, id: RunId, round: u32) {
+        let waiters = locked(&self.runs).by_id.get_mut(&id).and_then(|entry| {
+            (entry.rounds_over, entry.setback) = (round, None);
+            entry.waiters.take()
+        });
+        // Unlocked first: it wakes their agents.
+        drop(waiters);
+    }
+
+    /// Keeps what a waiting turn of the run has met; `None` once it has overcome it.
+    pub fn set_setback(&self, id: RunId, setback: Option<String>) {
+        if let Some(entry) = locked(&self.runs).by_id.get_mut(&id) {
+            entry.setback = setback;
+        }
+    }
+
+    pub fn setback(&self, id: RunId) -> Option<String> {
+        locked(&self.runs).by_id.get(&id)?.setback.clone()
     }
 
     /// Removes a run that has ended.

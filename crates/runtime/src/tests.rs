@@ -4,6 +4,7 @@
 mod broken;
 mod custom;
 mod deaths;
+mod ended_turns;
 mod ends;
 mod hangs;
 mod mishaps;

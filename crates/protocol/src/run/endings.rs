@@ -217,6 +217,7 @@ impl Run {
             speculations: self.counters.speculations,
             rewards: std::mem::take(&mut self.rewards),
             stuck_at,
+            last_failure: None,
             step_votes: self.search.as_ref().map(|search| search.votes).filter(|votes| votes.k > 0),
         })));
     }

@@ -7,6 +7,7 @@ use super::{MISHAPS_MAX, SPARE_MAX, Supervisor};
 use crate::messages::{Cancel, Decided, Died, Halt, KeepAgents, Release, ReplaceThread, Submit};
 use crate::observer::Event;
 use crate::restart_limit::RestartLog;
+use crate::run_table::last_failure;
 use crate::turn::{Returned, Turn, TurnBody};
 use crate::turn_timing::Stage;
 use prime_protocol::{Decision, Ending, Role, TurnOutcome};
@@ -92,6 +93,7 @@ impl Supervisor {
                 return;
             }
 
+            live.last_failure = None;
             let elapsed_ms = live.elapsed_ms_at(now_ms);
             let decision = live.run.plan().strategy.ruling(turn.ruling.decision);
             // The early proposal was made for the state after this step, which is not reached.
@@ -149,11 +151,15 @@ impl Supervisor {
     /// Sends a returned turn again, or fails it if its last error is permanent or it has had too
     /// many.
     fn retry(&mut self, mut body: Box<TurnBody>, ctx: &mut Context<Self>) {
-        if self.runs.get(&body.run).is_none_or(|live| !live.run.wants(body.id)) {
-            return;
-        }
+        let live = self.runs.get_mut(&body.run).filter(|live| live.run.wants(body.id));
+        // Of a run or a round that is over, which may be why it returns.
+        let Some(live) = live else { return };
 
         let error = body.last_error.as_ref();
+        if let Some(error) = error {
+            live.last_failure = Some(last_failure(body.stage, error));
+        }
+
         // Trying again would not help, or has not helped.
         if error.is_some_and(|error| !error.is_transient) || body.mishaps >= MISHAPS_MAX {
             let reason = error.map_or_else(String::new, ToString::to_string);

@@ -45,6 +45,8 @@ pub struct Live {
     /// Milliseconds that the run took before this process resumed it.
     pub elapsed_before_ms: u64,
 
+    /// The last failure of an agent, by role, if no step has succeeded since.
+    pub last_failure: Option<String>,
     /// Turns that wait until the hold ends.
     pub held: Vec<Waiting>,
     pub hold: Option<Hold>,

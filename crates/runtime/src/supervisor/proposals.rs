@@ -81,8 +81,9 @@ impl Supervisor {
         }
     }
 
-    /// Cancels the early proposals of the round.
-    pub(super) fn close_round(&mut self, run: RunId) {
+    /// Ends the work on the round's turns in flight, and cancels its early proposals.
+    pub(super) fn close_round(&mut self, run: RunId, round: u32) {
+        self.plan.table.close_round(run, round);
         if let Some(live) = self.runs.get_mut(&run) {
             live.started_early = None;
             // The old sender is dropped, which every early proposal of the round notices.

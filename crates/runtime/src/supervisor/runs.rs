@@ -24,6 +24,12 @@ fn broken(panic: &(dyn Any + Send)) -> Ending {
     ))
 }
 
+/// Whether a run ended that would have gone on.
+fn was_cut_short(ending: &Ending) -> bool {
+    use Ending::{Cancelled, StepsSpent, TokensSpent, WallMsSpent};
+    matches!(ending, StepsSpent | TokensSpent | WallMsSpent | Cancelled)
+}
+
 fn started_run(submission: &Submission, effects: &mut Vec<Effect>) -> Result<Run, Ending> {
     let (problem, plan) = (submission.problem.clone(), submission.plan.clone());
     // `Run::new` starts the task's machine, which is not the runtime's own code.
@@ -55,7 +61,7 @@ impl Supervisor {
                     self.observe(run, &Event::Chosen { round, chosen: &chosen });
                 }
                 Effect::Voted { round, winner, agreement } => {
-                    self.close_round(run);
+                    self.close_round(run, round);
                     self.observe(run, &Event::Voted { round, winner: winner.as_ref(), agreement });
                 }
                 Effect::Finish(outcome) => self.finish(run, *outcome, ctx),
@@ -73,8 +79,14 @@ impl Supervisor {
         }
     }
 
-    pub(super) fn finish(&mut self, run: RunId, outcome: Outcome, ctx: &mut Context<Self>) {
-        if let Some(live) = self.runs.get(&run) {
+    pub(super) fn finish(&mut self, run: RunId, mut outcome: Outcome, ctx: &mut Context<Self>) {
+        if let Some(live) = self.runs.get_mut(&run) {
+            if outcome.answer.is_none() && was_cut_short(&outcome.ending) {
+                // What a turn has just met is newer than what a turn has failed with.
+                let setback = self.plan.table.setback(run);
+                outcome.last_failure = setback.or_else(|| live.last_failure.take());
+            }
+
             live.submission.observer.observe(&Event::Finished(&outcome));
             self.forget(run);
             self.reply(run, outcome);
@@ -204,6 +216,7 @@ impl Supervisor {
             started_ms: self.cell.now_ms(),
             deadline,
             elapsed_before_ms,
+            last_failure: None,
             held: Vec::new(),
             hold: None,
             started_early: None,

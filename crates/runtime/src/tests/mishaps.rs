@@ -1,7 +1,8 @@
 //! Agents that fail at a turn: each mishap is observed once, with its role and kind.
 
 use super::*;
-use prime_protocol::Role;
+use prime_protocol::{Ending, Role};
+use prime_roles::setback;
 
 /// Fails the first calls only.
 struct Fails {
@@ -118,4 +119,60 @@ fn the_last_failure_is_observed_as_the_end_of_its_turn() {
         assert_eq!((*of, *failure), (role, Failure::Refused));
         assert!(reason.contains("0 to come"), "{reason}");
     }
+}
+
+/// Meets with this at each of its first calls, of which it overcomes as many as it says, and then
+/// hangs: the clock jumps to the end of the run.
+struct Struggles {
+    fails: u64,
+    reports: u64,
+    calls: AtomicU64,
+}
+
+#[async_trait]
+impl Before for Arc<Struggles> {
+    async fn before(&self, _: u64, _: &Trajectory) -> Result<(), AgentError> {
+        let call = self.calls.fetch_add(1, Ordering::SeqCst);
+        let error = AgentError::new("server", Failure::Malformed, format!("page {call}"));
+        if call < self.fails {
+            return Err(error);
+        }
+
+        if call < self.fails + self.reports {
+            setback::report(error);
+            tokio::task::yield_now().await;
+            return Ok(());
+        }
+
+        tokio::time::pause();
+        if self.reports == 0 && self.fails == 0 {
+            setback::report(error);
+        }
+        std::future::pending().await
+    }
+}
+
+/// The last failure in the outcome of a run that its wall clock ends.
+fn last_failure(fails: u64, reports: u64) -> Option<String> {
+    let struggles = Arc::new(Struggles { fails, reports, calls: AtomicU64::new(0) });
+    in_system(async {
+        let (agents, _) = checked(move |_| reference_after(Arc::clone(&struggles)));
+        let budget = Budget { wall_ms: 86_400_000, ..plan(1).budget };
+        let plan = RunPlan { budget, ..plan(1) };
+
+        let outcome =
+            outcome_of(shared(agents).submit(submission(&problem("bubble-sort"), plan))).await;
+        assert_eq!((outcome.ending, outcome.answer), (Ending::WallMsSpent, None));
+        outcome.last_failure
+    })
+}
+
+#[test]
+fn a_limit_that_ends_a_run_after_failures_alone_names_the_last_of_them() {
+    let last = "the executor failed last: server: page";
+    assert_eq!(last_failure(3, 0), Some(format!("{last} 2")), "its turn is tried again");
+    assert_eq!(last_failure(0, 0), Some(format!("{last} 0")), "the agent itself tries again");
+
+    assert_eq!(last_failure(2, 1), None, "a step has succeeded since");
+    assert_eq!(last_failure(0, 3), None, "the agent has overcome it");
 }
