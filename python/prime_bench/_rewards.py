@@ -18,8 +18,8 @@ class Reward:
 
     total: float
     task: float
-    """1 if the trace has ended and the verifier found nothing wrong with its last step, else 0. The reference answer is not
-    consulted."""
+    """1 if the trace has ended, the verifier found nothing wrong with its last step, and an answer beside the trace is that of
+    its last state or passes the goal test, else 0. The reference answer is not consulted."""
     verify: float
     """−V of the last step: the negated sum of the weights of the constraints that it breaks."""
     efficiency: float
@@ -48,7 +48,8 @@ def composite_reward(
 
     `output` is a model's text, from which the trace is taken as `judge` takes it, or the lines themselves. Lines that break a
     constraint are applied all the same; after the end of the trace no line can be applied. An output without a trace counts as
-    one line that is no action. `kinds` are the kinds of constraints that count, by default those that do not compare with the
+    one line that is no action. An answer in the text that cannot be read, or is not that of the trace, forfeits the task's part.
+    `kinds` are the kinds of constraints that count, by default those that do not compare with the
     algorithm's own step: format, invariant, terminal. `StepEnv` gives the same numbers, step by step.
 
     R has the paper's own weaknesses: a short trace that stops before its end earns up to γ + λ. Where that matters, set the

@@ -11,17 +11,17 @@ mod lines;
 pub mod single;
 mod step;
 mod submission;
+mod taken;
 mod tally;
 mod taxonomy;
 
 pub use actions::ActionList;
 pub use check::{Finding, check};
 pub use detection::{Detection, detection};
-pub use judgement::{
-    FirstError, Judgement, Stage, StageResult, is_correct, judge, judge_body, read_output,
-};
+pub use judgement::{FirstError, Judgement, Stage, StageResult, is_correct, judge, judge_body};
 pub use single::{Verification, VerifyError, VerifyRequest};
 pub use step::is_right;
 pub use submission::{Body, INDEX_LIMIT, Submission, read_submission};
+pub use taken::read_output;
 pub use tally::{Report, Row, Tally};
 pub use taxonomy::ErrorType;

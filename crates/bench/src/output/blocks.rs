@@ -31,11 +31,11 @@ struct Tag {
     is_answer: bool,
 }
 
-/// Whether a letter ends a text, or stands shortly before its end on the same line.
+/// Whether a letter stands shortly before the end of a text, on the same line and behind any tag.
 fn follows_words(text: &str) -> bool {
     /// Bytes looked at: a line may be as long as the text, and have as many tags.
     const NEAR: usize = 80;
-    let mut near = text.bytes().rev().take(NEAR).take_while(|byte| *byte != b'\n');
+    let mut near = text.bytes().rev().take(NEAR).take_while(|byte| !matches!(byte, b'\n' | b'>'));
     // Bytes beyond ASCII are letters of other languages, mostly.
     near.any(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii())
 }

@@ -110,7 +110,8 @@ fn answer_in_part(part: &blocks::Tagged<'_>) -> Found<Value> {
         None if found.has_empty && !found.is_broken_after => {
             Found::Read(Value::Object(serde_json::Map::new()))
         }
-        None if inside.is_empty() || (part.may_be_mention() && !found.is_broken_after) => {
+        None if inside.is_empty() => Found::Absent,
+        None if part.may_be_mention() && !found.is_broken_after && !inside.starts_with('{') => {
             Found::Absent
         }
         _ => Found::Unreadable(inside.to_owned()),

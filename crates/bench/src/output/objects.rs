@@ -48,6 +48,12 @@ fn balanced(text: &str) -> Option<usize> {
     None
 }
 
+/// Whether JSON could not be read because it is nested deeper than serde_json's 128 levels, half of
+/// which may be arrays.
+fn is_too_deep(error: &serde_json::Error) -> bool {
+    error.to_string().starts_with("recursion limit exceeded")
+}
+
 /// The whole text as an object.
 pub fn object(text: &str) -> Option<Value> {
     serde_json::from_str(trimmed(text)).ok().filter(Value::is_object)
@@ -58,21 +64,27 @@ pub fn objects(text: &str) -> Objects {
     /// Objects without an end that are looked at: each is read to the end of the text, which must
     /// not take quadratic time.
     const TRIES: usize = 64;
+    /// Opening braces that are passed over after one beyond which the nesting is too deep.
+    const SKIPPED_LEVELS: usize = 48;
 
     let mut found = Objects::default();
     let (mut at, mut tries) = (0, 0);
     while let Some(open) = text[at..].find('{') {
         let rest = &text[at + open..];
         let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
-        if let Some(Ok(value)) = values.next() {
-            if value.as_object().is_some_and(|fields| !fields.is_empty()) {
-                (found.last, found.is_broken_after) = (Some(value), false);
-            } else {
-                found.has_empty = true;
+        let error = match values.next() {
+            Some(Ok(value)) => {
+                if value.as_object().is_some_and(|fields| !fields.is_empty()) {
+                    (found.last, found.is_broken_after) = (Some(value), false);
+                } else {
+                    found.has_empty = true;
+                }
+                at += open + values.byte_offset();
+                continue;
             }
-            at += open + values.byte_offset();
-            continue;
-        }
+            Some(Err(error)) => Some(error),
+            None => None,
+        };
 
         let mut skipped = 1;
         if tries < TRIES && begins_like_object(rest) {
@@ -83,6 +95,10 @@ pub fn objects(text: &str) -> Objects {
                 tries += 1;
                 found.is_broken_after |= found.last.is_none();
             }
+        }
+        // What is nested too deep to be read is so at the next braces, too.
+        if skipped == 1 && error.is_some_and(|error| is_too_deep(&error)) {
+            skipped = rest.match_indices('{').nth(SKIPPED_LEVELS).map_or(rest.len(), |(at, _)| at);
         }
         at += open + skipped;
     }
