@@ -333,10 +333,7 @@ impl Writer {
 
             match sent {
                 // At once, and alone: no time is lost, since nothing has failed.
-                Ok(Attempt::Crowded) => {
-                    leases.room.set_crowded(true);
-                    continue;
-                }
+                Ok(Attempt::Crowded) => leases.room.set_crowded(true),
                 Ok(Attempt::Applied) => {
                     self.finish(leases, node, &batch, true);
                     return Ok(());
