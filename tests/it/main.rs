@@ -15,6 +15,7 @@ mod daemon;
 mod disk;
 mod document;
 mod durable;
+mod ended_turns;
 #[cfg(feature = "llama")]
 mod engine;
 mod figures;
