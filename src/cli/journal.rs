@@ -134,7 +134,8 @@ fn salvage(from: &Path, to: &Path) -> anyhow::Result<ExitCode> {
     report(&saved)?;
     let (lost, cut) = (saved.lost.len(), saved.cut.len());
     print(format_args!(
-        "{}: {} runs with {} events were saved; {lost} rows are lost, {cut} runs have lost events\n",
+        "{}: {} runs with {} events were saved; {lost} rows are lost, {cut} runs have lost \
+         events\n",
         to.display(),
         saved.runs,
         saved.events

@@ -186,7 +186,8 @@ fn a_deadlock_delays_a_commit() {
 
         // The commit has the node's row, and waits for the head.
         let waiting = format!(
-            "SELECT pid FROM pg_stat_activity WHERE application_name = '{}' AND wait_event_type = 'Lock'",
+            "SELECT pid FROM pg_stat_activity WHERE application_name = '{}'
+                AND wait_event_type = 'Lock'",
             schema.name
         );
         until("the commit waits", || !schema.sql(&waiting).is_empty());

@@ -64,7 +64,8 @@ pub(super) fn server() -> &'static Server {
     SERVER.get_or_init(start)
 }
 
-/// The administrator's psql, which prints columns bare; with `pipes`, it reads what is written to it.
+/// The administrator's psql, which prints columns bare. With `pipes`, it reads what is written to
+/// it.
 pub(super) fn psql(pipes: bool) -> Command {
     let server = server();
 
