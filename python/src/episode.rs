@@ -176,9 +176,11 @@ impl Episode {
         match answer {
             Found::Absent => true,
             Found::Unreadable(_) => false,
-            Found::Read(answer) => self.named.problem.goal(answer).unwrap_or_else(|| {
-                self.machine.answer().is_some_and(|own| equal(&own, answer))
-            }),
+            Found::Read(answer) => self
+                .named
+                .problem
+                .goal(answer)
+                .unwrap_or_else(|| self.machine.answer().is_some_and(|own| equal(&own, answer))),
         }
     }
 

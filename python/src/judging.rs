@@ -145,7 +145,8 @@ pub fn composite_reward(
     let (actions, answer) = match output.cast::<PyString>() {
         Ok(text) => {
             let found = read_output(&values::model_text(text), spec);
-            let actions = if let Found::Read(actions) = found.actions { Some(actions) } else { None };
+            let actions =
+                if let Found::Read(actions) = found.actions { Some(actions) } else { None };
             (actions, found.answer)
         }
         Err(_) => (Some(lines("output", output)?), Found::Absent),

@@ -114,9 +114,7 @@ fn json_at(
 
     if let Ok(value) = object.cast::<PyFloat>() {
         let number = Number::from_f64(value.value());
-        return number
-            .map(Value::Number)
-            .map_or_else(|| unsayable("a number is not finite"), Ok);
+        return number.map(Value::Number).map_or_else(|| unsayable("a number is not finite"), Ok);
     }
 
     if let Ok(dict) = object.cast::<PyDict>() {

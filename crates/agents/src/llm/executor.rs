@@ -13,6 +13,8 @@ use super::read_completion::ReadCompletion;
 use crate::model::{Completion, CompletionRequest, Model};
 use crate::prompt::{self, TemplateError, Templates};
 use crate::{AgentError, AsyncExecutor, Proposal, Sampling};
+use prime_bench::output::line::action_line;
+use prime_bench::tasks::pattern;
 use prime_bench::tasks::spec::Spec;
 use prime_protocol::Trajectory;
 
@@ -213,10 +215,17 @@ impl AsyncExecutor for LlmExecutor {
 
         // The line of a free answer may be in backquotes.
         let before = completion.text.rfind(line).map_or("", |at| &completion.text[..at]);
+        // A free line has the form that the judge gives it. Under a grammar it is taken verbatim.
+        let forms = trajectory.machine.spec().actions;
+        let said = if options.grammar {
+            line.into()
+        } else {
+            action_line(line, |line| pattern::parse(forms, line).is_some()).0
+        };
         let derivation = before.trim_end_matches('`').trim_end().to_owned();
 
         Ok(Proposal {
-            line: line.to_owned(),
+            line: said.into_owned(),
             derivation: if line.is_empty() {
                 completion.text.trim_end().to_owned()
             } else {

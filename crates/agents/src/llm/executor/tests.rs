@@ -94,7 +94,9 @@ fn a_free_answer_has_its_action_in_the_last_line() {
         ("", "", ""),
         (" \n ``` \n", "", "\n ```"),
         ("größer als 1 🙂", "größer als 1 🙂", ""),
-        ("cmp 0 1\nAction: cmp 0 1.", "Action: cmp 0 1.", "cmp 0 1"),
+        ("cmp 0 1\nAction: cmp 0 1.", "cmp 0 1", "cmp 0 1"),
+        ("I compare.\n**cmp 0 1**", "cmp 0 1", "I compare."),
+        ("1. cmp  0 1", "cmp 0 1", ""),
     ] {
         let model = FakeModel::saying(text);
         let proposal = propose(&model, ExecutorOptions::step("big", 100), &trajectory);

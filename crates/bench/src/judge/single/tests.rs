@@ -255,3 +255,39 @@ fn wrong_values_in_a_state_are_named() {
         assert!(error.to_string().contains(part), "{error}");
     }
 }
+
+#[test]
+fn lines_are_read_as_in_outputs_and_numbers_are_compared_by_value() {
+    let base = json!({ "task": "bubble-sort", "input": { "a": [3, 1, 2] } });
+    let with = |fields: Value| {
+        let mut request = base.clone();
+        for (name, value) in fields.as_object().expect("fields") {
+            request[name] = value.clone();
+        }
+        request
+    };
+
+    let clean = step(with(json!({ "actions": ["cmp 0 1"], "action": "swap 0 1" })));
+    assert!(clean.applicable);
+    for action in
+        ["swap 0 1 ", "swap 0 1\r\n", "**swap 0 1**", "2. `swap 0 1`.", "\u{feff}swap 0 1\0"]
+    {
+        let spelt = with(json!({ "actions": ["1. cmp 0 1 "], "action": action }));
+        assert_eq!(step(spelt), clean, "{action:?}");
+    }
+
+    let right = |answer: Value| match judge(&request(with(json!({ "answer": answer })))) {
+        Ok(Verification::Answer(verdict)) => verdict.right,
+        other => panic!("{other:?}"),
+    };
+    assert!(right(json!({ "sorted": [1.0, 2, 3.0], "comparisons": 3.0, "swaps": 2, "passes": 2 })));
+    assert!(!right(json!({ "sorted": [1, 2, 3], "comparisons": "3", "swaps": 2, "passes": 2 })));
+
+    // Goal tests read numbers the same.
+    let queens = json!({
+        "task": "n-queens", "input": { "n": 4, "order": [0, 1, 2, 3] },
+        "answer": { "queens": [1.0, 3, 0, 2.0] },
+    });
+    let wanted = AnswerVerdict { right: true, judged_by: AnswerTest::Goal };
+    assert_eq!(judge(&request(queens)), Ok(Verification::Answer(wanted)));
+}
