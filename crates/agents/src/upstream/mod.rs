@@ -40,12 +40,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::join_all;
 use serde_json::{Map, Value};
+use tokio::sync::mpsc;
 
 use super::AgentError;
 use super::model::{Completion, CompletionRequest, Model};
 use backend::Backend;
 use http::HttpClient;
 use pool::Pool;
+use prime_roles::setback;
 use prime_settings::UpstreamPool;
 use request::{RESERVED_FIELDS, RequestFormat};
 use retry::{RetryPolicy, RetryingClient};
@@ -140,8 +142,20 @@ impl OpenAiModel {
 impl Model for OpenAiModel {
     async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
         let client = Arc::clone(&self.client);
-        let task = self.thread.spawn(async move { client.complete(&request).await });
-        task.await.unwrap_or_else(|error| Err(retry::thread_failed(error.is_panic())))
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let mut task = self.thread.spawn(async move { client.complete(&request, &tell).await });
+
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut task => {
+                    return done
+                        .unwrap_or_else(|error| Err(retry::thread_failed(error.is_panic())));
+                }
+                // Reported from here: the pool's thread does not know whose turn it is.
+                Some(error) = told.recv() => setback::report(error),
+            }
+        }
     }
 }
 

@@ -266,18 +266,24 @@ impl Pool {
 
     /// Why no permit was available.
     fn exhausted(&self) -> AttemptError {
-        let now = Instant::now();
-        let inner = self.inner();
-
-        if inner.states.iter().any(|state| state.is_available(now)) {
+        self.unavailable().unwrap_or_else(|| {
             let capacity: u64 =
                 self.backends.iter().map(|backend| u64::from(backend.concurrent_max)).sum();
             let reason = format!(
                 "no server had capacity within `queue_timeout_ms` (capacity: {capacity} requests, \
                  waiting: {}): raise it or `concurrent_max`, or run fewer runs at once",
-                inner.waiting.len()
+                self.waiting()
             );
-            return AttemptError::permanent(Failure::Overloaded, reason);
+            AttemptError::permanent(Failure::Overloaded, reason)
+        })
+    }
+
+    /// What is wrong if no server accepts requests at present.
+    pub fn unavailable(&self) -> Option<AttemptError> {
+        let now = Instant::now();
+        let inner = self.inner();
+        if inner.states.iter().any(|state| state.is_available(now)) {
+            return None;
         }
 
         let last_error = |(state, backend): (&BackendState, &Backend)| {
@@ -289,6 +295,6 @@ impl Pool {
         };
         let last_errors: Vec<_> = inner.states.iter().zip(&self.backends).map(last_error).collect();
         let reason = format!("no server is available: {}", last_errors.join("; "));
-        AttemptError::permanent(Failure::Unreachable, reason)
+        Some(AttemptError::permanent(Failure::Unreachable, reason))
     }
 }

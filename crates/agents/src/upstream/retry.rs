@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{Instant, sleep};
 
 use super::attempt_error::AttemptError;
@@ -53,11 +54,15 @@ impl RetryPolicy {
 
 impl RetryingClient {
     /// Sends a request until there is a completion, a permanent error, or no attempt left. Must be
-    /// called in the pool's runtime.
+    /// called in the pool's runtime. `tell` hears of what it meets meanwhile.
     ///
     /// # Errors
     /// The last attempt's error, with the backend's name.
-    pub async fn complete(&self, request: &CompletionRequest) -> Result<Completion, AgentError> {
+    pub async fn complete(
+        &self,
+        request: &CompletionRequest,
+        tell: &UnboundedSender<AgentError>,
+    ) -> Result<Completion, AgentError> {
         // Seeded by the turn, so that a test can repeat its delays.
         let mut rng = TaskRng::new(request.sampling.seed);
         let mut hint = RoutingHint { affinity: request.affinity, avoid: None };
@@ -71,6 +76,13 @@ impl RetryingClient {
                 let retry_after =
                     error.retry_after.filter(|_| !self.pool.has_other(index)).unwrap_or_default();
                 sleep(delay.max(retry_after.min(self.policy.backoff.max))).await;
+            }
+
+            // It may wait long, although it has not failed itself.
+            if failed.is_none()
+                && let Some(error) = self.pool.unavailable()
+            {
+                drop(tell.send(AgentError::new("upstreams", error.failure, error.reason)));
             }
 
             let queued = Instant::now();
@@ -99,6 +111,8 @@ impl RetryingClient {
                         return Err(agent_error(&name, &error, attempt + 1));
                     }
                     hint.avoid = Some(permit.index());
+                    // If the caller has gone, nobody listens.
+                    drop(tell.send(agent_error(&name, &error, attempt + 1)));
                     failed = Some((name, error));
                 }
             }

@@ -1,9 +1,13 @@
 //! Misbehaving servers: what is reported, and how many requests they got.
 
+use std::future::poll_fn;
+use std::task::Poll;
+
 use super::server::{Act, Server, nobody};
 use super::{model, pool, request};
 use crate::Failure;
 use crate::model::Model as _;
+use prime_roles::setback;
 use prime_settings::UpstreamPool;
 
 const HALF: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\
@@ -118,4 +122,30 @@ async fn an_unreachable_server_is_named() {
         (status.requests, status.retries, status.failures[&Failure::Unreachable]),
         (2, 1, 2)
     );
+}
+
+#[tokio::test]
+async fn what_a_request_meets_is_reported_before_it_ends_and_dropping_it_closes_it() {
+    let null = status(200, r#"{"choices":[{"message":{"content":null}}]}"#);
+    let server = Server::playing(vec![null, Act::Hang]).await;
+    let model = model(&pool(&[&server.url]));
+
+    let mut asking = model.complete(request(1));
+    let met = poll_fn(|context| {
+        let (polled, met) = setback::observed(|| asking.as_mut().poll(context));
+        assert!(polled.is_pending(), "it tries again");
+        met.map_or(Poll::Pending, Poll::Ready)
+    });
+    let met = met.await;
+    assert_eq!(met.agent, format!("upstream {}", server.name()));
+    assert_eq!(met.failure, Failure::Malformed, "{met}");
+
+    // The second attempt is under way.
+    tokio::select! {
+        () = server.until(|seen| seen.in_flight == 1) => {}
+        answer = &mut asking => panic!("it hangs: {answer:?}"),
+    }
+
+    drop(asking);
+    server.until(|seen| seen.gone == 1).await;
 }
