@@ -239,7 +239,7 @@ fn invalid_definitions_are_refused_with_file_and_line() {
     );
 
     let renamed = "implementation = \"llama\"\nchat = true";
-    check("executor", mine, renamed, &["mine.toml:2", "`chat` was renamed", "`chat_template`"]);
+    check("executor", mine, renamed, &["mine.toml:2", "unknown key `chat`", "`chat_template`"]);
     check("verifier", mine, "kinds = [\"format\"]", &["mine.toml", "`implementation` is missing"]);
     check(
         "verifier",

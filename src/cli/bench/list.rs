@@ -36,11 +36,11 @@ pub fn list(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
     match arguments.output {
         Output::Json => print(serde_json::to_string_pretty(&specs)? + "\n")?,
         Output::Text => {
-            let header = ["id", "task", "category", "steps", "paper: base / PRIME, %"];
+            let header = ["id", "task", "category", "steps", "paper, %"];
             let table = Table::new(header, specs.iter().map(|spec| row(spec)));
             let tasks = count(specs.len() as u64, "task");
             print(format_args!(
-                "{table}\n{tasks}; steps and accuracies are those of the paper's models, not of yours; \
+                "{table}\n{tasks}; steps and accuracies (base / PRIME) are those of the paper's models; \
                  `bench show TASK` has sizes and constraints\n"
             ))?;
         }

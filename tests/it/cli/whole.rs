@@ -82,7 +82,7 @@ fn an_interrupt_ends_a_run_cleanly_with_what_is_known() {
     }
 
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    let result = Done::from(child.wait_with_output().unwrap()).json(1);
+    let result = Done::from(child.wait_with_output().unwrap()).json(130);
     assert_eq!((&result["outcome"], &result["verified"]), (&json!("cancelled"), &json!(false)));
     assert!(result["proposals"].as_u64().unwrap() > 0);
 

@@ -135,12 +135,14 @@ fn shown_settings_can_be_loaded() {
 #[test]
 fn a_string_may_look_like_another_type_outside_of_files() {
     for text in ["2024", "1.5", "true", "1979-05-27"] {
-        let settings = with_sets(&[&format!("agents.folder={text}")]).unwrap();
-        assert_eq!(settings.agents.folder, text);
+        let settings = with_sets(&[&format!("agents.executor.description={text}")]).unwrap();
+        assert_eq!(settings.agents.executor.description, text);
 
-        let variable = ("PRIME__AGENTS__FOLDER".to_owned(), text.to_owned());
-        let settings = Settings::load(&[], std::iter::once(variable), &[]).unwrap();
-        assert_eq!(settings.agents.folder, text);
+        let variables = [("PRIME__AGENTS__EXECUTOR__DESCRIPTION", text)];
+        let settings = Settings::load(NO_FILES, environment(&variables), &[]).unwrap();
+        assert_eq!(settings.agents.executor.description, text);
     }
-    assert_eq!(with_sets(&["agents.folder=\"2024\""]).unwrap().agents.folder, "2024");
+
+    let quoted = with_sets(&["agents.executor.description=\"2024\""]).unwrap();
+    assert_eq!(quoted.agents.executor.description, "2024");
 }

@@ -77,9 +77,17 @@ fn slugs(tasks: impl Iterator<Item = &'static dyn AnyTask>) -> impl Iterator<Ite
     tasks.map(|task| task.spec().slug)
 }
 
+/// Shortest name that is looked for within words, in characters: `all` is no part of
+/// `floyd-warshall`, and `kmp` begins a word.
+const WITHIN_WORDS_MIN: usize = 4;
+
 /// The slugs that contain a name, the shortest first and variants last.
 fn containing(name: &str) -> Vec<&'static str> {
-    let with_name = |slug: &&str| !name.is_empty() && slug.contains(name);
+    let is_short = name.chars().count() < WITHIN_WORDS_MIN;
+    let with_name = |slug: &&str| {
+        let begins_word = || slug.split('-').any(|word| word.starts_with(name));
+        !name.is_empty() && if is_short { begins_word() } else { slug.contains(name) }
+    };
     let mut found: Vec<_> = slugs(all()).filter(with_name).collect();
     found.sort_by_key(|slug| slug.len());
     found.extend(slugs(variants()).filter(with_name));
@@ -104,7 +112,7 @@ fn shared_words(slug: &str, name: &str) -> usize {
 
 /// Least similarity (Jaro-Winkler, 0 to 1) of a name to a slug, or to a word of it, with which it
 /// shares no word. Below it lie names that were not misspelt, such as `nope` for `gnome-sort`.
-const SIMILARITY_MIN: f64 = 0.85;
+const SIMILARITY_MIN: f64 = 0.8;
 
 /// The slug most like a name: one that shares words with it, then by spelling, of the whole or of a
 /// word. `None` if none is like it.
