@@ -16,7 +16,7 @@ use crate::openai::{chat, hanoi, stream};
 /// How long a turn may take: no test waits for it.
 const TIMEOUT_MS: u64 = 120_000;
 /// Longest wait for an event: far above what it takes, and far below [`TIMEOUT_MS`].
-const PROMPT: Duration = Duration::from_secs(60);
+const PROMPT: Duration = Duration::from_mins(1);
 
 /// What happens on the connections to a listener, each event with the connection's number.
 struct Events {
@@ -125,7 +125,7 @@ serve("executor", propose)
             &format!("agents.executor.program.timeout_ms={TIMEOUT_MS}"),
         ],
     );
-    daemon.env("PATH", std::env::var("PATH").expect("a path"));
+    daemon.env("PATH", "/usr/local/bin:/usr/bin:/bin");
     let daemon = Daemon::spawn(daemon, &home).expect("started");
 
     events.expect(&["0 starts"]);
