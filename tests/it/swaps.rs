@@ -238,8 +238,8 @@ fn invalid_definitions_are_refused_with_file_and_line() {
         &["mine.toml:2", "kind", "`kinds`"],
     );
 
-    let renamed = "implementation = \"llama\"\nchat = true";
-    check("executor", mine, renamed, &["mine.toml:2", "unknown key `chat`", "`chat_template`"]);
+    let unknown = "implementation = \"llama\"\nchat = true";
+    check("executor", mine, unknown, &["mine.toml:2", "unknown key `chat`", "chat_template"]);
     check("verifier", mine, "kinds = [\"format\"]", &["mine.toml", "`implementation` is missing"]);
     check(
         "verifier",
