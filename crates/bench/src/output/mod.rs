@@ -6,7 +6,7 @@
 //! themselves, and then speak of what they have said. Reasoning is taken out before
 //! ([`without_reasoning`]).
 //!
-//! - [`line`]: the form of one line. [`value`]: equality of answers.
+//! - [`mod@line`]: the form of one line. [`value`]: equality of answers.
 //! - `blocks`, `objects`: tags and fences, JSON within prose.
 
 mod blocks;
