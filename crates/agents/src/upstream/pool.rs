@@ -192,7 +192,7 @@ impl Pool {
                     );
                     wake_at.push(until);
                 }
-            // A server that rejects a request answers, which is all that the breaker asks.
+            // A server that rejects a request has answered: the breaker asks for no more.
             } else {
                 state.breaker.succeeded(is_trial);
             }

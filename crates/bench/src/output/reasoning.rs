@@ -113,7 +113,7 @@ impl Reader<'_> {
         self.within.is_none() && (!self.has_channels || self.in_final)
     }
 
-    /// Keeps what was shown up to a place, and goes on behind the mark there.
+    /// Keeps what was shown up to a place, and continues after the mark there.
     fn keep(&mut self, mark: &Range<usize>) {
         if self.is_shown() {
             self.kept.push_str(&self.text[self.from..mark.start]);

@@ -199,7 +199,7 @@ impl ConnectionTable {
 
     /// Admits a connection. It is idle.
     pub fn admit(self: &Arc<Self>, fd: OwnedFd, address: Option<IpAddr>) -> Place {
-        // Of IPv6, a whole network counts as one address.
+        // In IPv6 a whole network counts as one address.
         let address = address.map(network_of);
         let socket = Arc::new(Socket { fd, idle_since: AtomicU64::new(IN_USE) });
 

@@ -69,7 +69,7 @@ fn sift_end(heap: &[i64], i: usize) -> usize {
     loop {
         let left = 2 * node + 1;
         let Some(value) = heap.get(left) else { return node };
-        // Of equal children the left one rises.
+        // If the children are equal, the left one rises.
         let child =
             if heap.get(left + 1).is_some_and(|right| right > value) { left + 1 } else { left };
 

@@ -83,7 +83,7 @@ fn opening(instance: &Instance, state: &State) -> Option<Action> {
 }
 
 fn expansion(instance: &Instance, state: &State) -> Option<Action> {
-    // Of equal estimates the cell nearest to the goal, then the lowest.
+    // Equal estimates: the cell nearest to the goal wins, then the lowest.
     let rank = |cell: &usize| (state.estimate(instance, *cell), instance.to_goal(*cell), *cell);
     state.open.iter().copied().min_by_key(rank).map(Action::Expand)
 }

@@ -253,7 +253,7 @@ impl Task for RailwayScheduling {
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
         let under_way = (0..instance.trains.len())
             .filter(|train| state.station[*train] != instance.trains[*train].to);
-        // Of trains that are ready at the same time, the lowest.
+        // If several trains are ready at the same time, the lowest goes first.
         let train = under_way.min_by_key(|train| state.ready[*train])?;
 
         let segment = instance.trains[train].next_segment(state.station[train]);
