@@ -170,12 +170,19 @@ fn module(task: &Value, code: &mut String) -> Result<(), Box<dyn Error>> {
         )?;
     }
 
+    // Without a word about it, the kinds that do not run the algorithm are sound.
+    let sound = match task.get("sound").map(Value::as_str) {
+        None => "WITHOUT_TRANSITION",
+        Some(Some("every transition")) => "ALL",
+        Some(_) => return Err(format!("`sound` of {slug} is not \"every transition\"").into()),
+    };
+
     let example = field(task, "example")?;
     let paper = field(task, "paper")?;
     writeln!(
         code,
         "pub const SPEC: Spec = Spec {{ id: {}, slug: {slug:?}, title: {:?}, category: Category::{}, sizes: [{}], \
-         actions: &[], constraints: &[{constraints}], decisive: &[], hidden: &[], \
+         actions: &[], constraints: &[{constraints}], sound: Kinds::{sound}, decisive: &[], hidden: &[], \
          paper: PaperFigures {{ steps: {}, baseline: {}, prime: {} }}, page: &PAGE }};",
         number(task, "id")?,
         text(task, "title")?,

@@ -28,6 +28,7 @@ static SPEC: Spec = Spec {
         severity: Severity::Critical,
         meaning: "the line begins with the word `step`",
     }],
+    sound: Kinds::ALL,
     decisive: &[],
     hidden: &[],
     paper: prime_bench::tasks::spec::PaperFigures { steps: 0, baseline: 0.0, prime: 0.0 },

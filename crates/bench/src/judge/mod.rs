@@ -9,6 +9,7 @@ pub mod detection;
 mod judgement;
 mod lines;
 pub mod single;
+pub mod soundness;
 mod step;
 mod submission;
 mod taken;

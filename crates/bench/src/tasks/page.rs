@@ -124,7 +124,7 @@ impl Sizes {
     reason = "written by the build script from prose"
 )]
 pub mod pages {
-    use super::super::spec::{Category, Constraint, Kind, PaperFigures, Severity, Spec};
+    use super::super::spec::{Category, Constraint, Kind, Kinds, PaperFigures, Severity, Spec};
     use super::{ActionPage, Example, Page, Size, Sizes};
 
     include!(concat!(env!("OUT_DIR"), "/pages.rs"));

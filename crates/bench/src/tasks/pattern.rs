@@ -107,7 +107,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-enum Part<'p> {
+pub enum Part<'p> {
     Literal(&'p str),
     Field(&'p str),
 }
@@ -117,7 +117,7 @@ fn find(text: &str, byte: u8) -> Option<usize> {
     text.bytes().position(|other| other == byte)
 }
 
-fn parts(form: &str) -> impl Iterator<Item = Part<'_>> {
+pub fn parts(form: &str) -> impl Iterator<Item = Part<'_>> {
     let mut rest = form;
     std::iter::from_fn(move || {
         if rest.is_empty() {

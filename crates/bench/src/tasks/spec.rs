@@ -203,6 +203,12 @@ impl Kinds {
     }
 }
 
+impl Serialize for Kinds {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
+}
+
 impl FromIterator<Kind> for Kinds {
     fn from_iter<I: IntoIterator<Item = Kind>>(kinds: I) -> Self {
         Self(kinds.into_iter().fold(0, |set, kind| set | (1 << kind as u8)))
@@ -267,6 +273,9 @@ pub struct Spec {
     pub actions: &'static [&'static str],
     /// At most 32; the first is `format`.
     pub constraints: &'static [Constraint],
+    /// The smallest set of kinds that is known to be sound: every complete trace that these find
+    /// clean ends in a right answer ([`crate::judge::soundness`]).
+    pub sound: Kinds,
     /// Answer fields that decide whether two answers are the same; empty means all.
     pub decisive: &'static [&'static str],
     /// Input fields that an executor and its prompts must not see.

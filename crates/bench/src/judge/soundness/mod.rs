@@ -1,0 +1,59 @@
+//! Whether a set of constraint kinds is *sound* for a task: whether every complete trace that these
+//! kinds find clean ends in a right answer.
+//!
+//! Two searches look for a trace that refutes it. [`exhaust`] tries all lines in all states of
+//! small inputs, where that ends; [`attack`] leaves the algorithm's path on purpose, wherever the
+//! kinds let it, and then follows the algorithm to an end. A set of kinds is called sound as long as
+//! neither has refuted it; the page of a task names its smallest one (`sound`).
+
+mod attack;
+mod exhaustive;
+mod lines;
+mod small;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::output::value::equal;
+use crate::tasks::Problem;
+
+pub use attack::{Attack, AttackRow, attack};
+pub use exhaustive::{Exhaustion, exhaust};
+pub use small::small_inputs;
+
+/// A complete trace that the constraints find clean, and that ends in a wrong answer.
+#[derive(Clone, Debug, Serialize)]
+pub struct Fooled {
+    pub input: Value,
+    pub lines: Vec<String>,
+    /// The first line that the algorithm does not prescribe, counted from 0.
+    pub at: usize,
+    /// What the trace answers.
+    pub answer: Value,
+    /// The reference answer.
+    pub right: Value,
+}
+
+/// A problem with the reference answer, which costs a whole trace, at hand.
+pub(super) struct Judged {
+    pub problem: Arc<dyn Problem>,
+    pub right: Value,
+    /// Steps of the reference trace.
+    pub steps: usize,
+}
+
+impl Judged {
+    pub fn new(problem: Arc<dyn Problem>) -> Self {
+        let reference = problem.reference();
+        let steps = usize::try_from(reference.steps).unwrap_or(usize::MAX);
+        Self { problem, right: reference.answer, steps }
+    }
+
+    pub fn accepts(&self, answer: &Value) -> bool {
+        self.problem.goal(answer).unwrap_or_else(|| equal(answer, &self.right))
+    }
+}

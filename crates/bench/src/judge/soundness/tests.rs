@@ -1,0 +1,44 @@
+use super::*;
+use crate::tasks::suite::suite;
+use crate::tasks::{AnyTask, Kinds};
+
+suite! { the_sound_kinds_let_no_wrong_answer_pass }
+
+/// Walks per task in the test suite; `prime-agents bench corrupt --adversarial` takes more.
+const WALKS: u64 = 240;
+/// Small inputs whose states are all searched.
+const INPUTS: usize = 6;
+const STATES_MAX: u64 = 1_500;
+
+fn the_sound_kinds_let_no_wrong_answer_pass(task: &'static dyn AnyTask) {
+    let kinds = task.spec().sound;
+    for problem in small_inputs(task, 1).iter().take(INPUTS) {
+        let Some(found) = exhaust(problem, kinds, STATES_MAX) else { break };
+        assert!(found.fooled.is_none(), "{:?}", found.fooled);
+    }
+
+    for seed in [1, 2] {
+        let row = attack(task, &Attack { kinds, walks: WALKS / 2, lines_max: 1_500, seed });
+        assert_eq!(row.wrong, 0, "{:?}", row.shortest);
+    }
+}
+
+/// The searches find what is there to be found: with the form of lines alone, nearly every task can
+/// be led to a wrong answer.
+#[test]
+fn the_searches_refute_kinds_that_are_not_sound() {
+    let format = Kinds::from_iter([crate::tasks::Kind::Format]);
+    for slug in ["turing-machine", "dependency-sat", "gcd-euclidean", "n-queens", "unification"] {
+        let task = crate::tasks::find(slug).expect("a task");
+
+        let row = attack(task, &Attack { kinds: format, walks: 400, lines_max: 1_500, seed: 3 });
+
+        assert!(row.wrong > 0, "{slug}: {row:?}");
+        let fooled = row.shortest.expect("there is one");
+        let mut machine = task.read_input(&fooled.input).expect("its input").start();
+        for line in &fooled.lines {
+            machine.replay(line).expect("its lines apply");
+        }
+        assert_eq!(machine.answer(), Some(fooled.answer));
+    }
+}
