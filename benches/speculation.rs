@@ -12,7 +12,7 @@ use prime_agent_set::{
     AgentError, AgentSet, AsyncExecutor, AsyncVerifier, Basis, Executor, Names, Proposal,
     ReferenceExecutor, RulesVerifier, Sampling, ThresholdCoordinator, Verifier,
 };
-use prime_bench::tasks::{self, Kinds, TaskRng};
+use prime_bench::tasks::{self, Kinds, Spec, TaskRng};
 use prime_protocol::{Limits, RunPlan, Score, Speculations, Thresholds, Trajectory, Verdict};
 use prime_runtime::{
     Diversity, Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission,
@@ -39,7 +39,7 @@ struct SlowVerifier(Duration);
 
 #[async_trait]
 impl AsyncVerifier for SlowVerifier {
-    fn basis(&self) -> Basis {
+    fn basis(&self, _: &Spec) -> Basis {
         Basis::rules(Kinds::ALL)
     }
 
@@ -58,7 +58,6 @@ fn agents(executor: Duration, verifier: Duration) -> AgentSet {
         Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 5 };
     AgentSet::of(
         Names { executor: "slow".into(), verifier: "slow".into(), coordinator: "threshold".into() },
-        Basis::rules(Kinds::ALL),
         move || Arc::new(SlowExecutor(executor)),
         move || Arc::new(SlowVerifier(verifier)),
         move || Arc::new(ThresholdCoordinator(thresholds)),
@@ -113,7 +112,7 @@ async fn rate(
 
     for outcome in join_all(handles.iter_mut().map(|handle| handle.outcome())).await {
         let outcome = outcome.expect("the runtime lives");
-        assert!(outcome.verified, "{outcome:?}");
+        assert!(outcome.is_verified(), "{outcome:?}");
         steps += outcome.steps;
         speculations.add(outcome.speculations);
     }

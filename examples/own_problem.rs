@@ -37,7 +37,7 @@ fn main() -> anyhow::Result<()> {
     let outcome = actix::System::new()
         .block_on(async { anyhow::Ok(App::start(settings)?.solve(problem.problem()).await?) })?;
 
-    println!("{} proposals, verified: {}", outcome.proposals, outcome.verified);
+    println!("{} proposals, verified: {}", outcome.proposals, outcome.is_verified());
     println!("answer: {}", outcome.answer.unwrap_or_default());
     Ok(())
 }

@@ -18,7 +18,9 @@ fn main() -> anyhow::Result<()> {
 
     println!(
         "{} steps, {} proposals, verified: {}",
-        outcome.steps, outcome.proposals, outcome.verified
+        outcome.steps,
+        outcome.proposals,
+        outcome.is_verified()
     );
     println!("answer: {}", outcome.answer.unwrap_or_default());
     Ok(())

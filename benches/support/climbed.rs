@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use prime_bench::tasks::{self, Problem};
-use prime_protocol::{Effect, Run, RunPlan, RunSnapshot, Score, Trajectory, TurnId};
+use prime_protocol::{Basis, Effect, Run, RunPlan, RunSnapshot, Score, Trajectory, TurnId};
 
 /// Lines that are known beyond the trajectory's depth.
 const AHEAD: usize = 64;
@@ -38,7 +38,7 @@ impl Climbed {
         for _ in 0..depth {
             let line = trajectory.machine.reference().expect("a long trace");
             trajectory.machine.replay(&line).expect("legal");
-            trajectory.push(&line, Score::ZERO);
+            trajectory.push(&line, Score::ZERO, Basis::NONE);
         }
 
         let mut ahead = trajectory.machine.fork();

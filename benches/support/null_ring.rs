@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use prime_agent_set::{
-    AgentSet, Basis, Names, NullExecutor, RulesVerifier, ThresholdCoordinator, null_problem,
+    AgentSet, Names, NullExecutor, RulesVerifier, ThresholdCoordinator, null_problem,
 };
 use prime_bench::tasks::{Kind, Kinds};
 use prime_protocol::{RunPlan, Score, Thresholds};
@@ -23,7 +23,6 @@ fn null_agents() -> AgentSet {
             verifier: "rules".into(),
             coordinator: "threshold".into(),
         },
-        Basis::rules(kinds),
         || Arc::new(NullExecutor::with_payload(0)),
         move || Arc::new(RulesVerifier::new(kinds)),
         move || Arc::new(ThresholdCoordinator(thresholds)),
@@ -66,6 +65,6 @@ pub async fn go_round(runtime: &Runtime, trajectories: u64, steps: u64) {
 
     for outcome in join_all(handles.iter_mut().map(|handle| handle.outcome())).await {
         let outcome = outcome.expect("the runtime lives");
-        assert!(outcome.verified && outcome.steps == steps, "{outcome:?}");
+        assert!(outcome.is_verified() && outcome.steps == steps, "{outcome:?}");
     }
 }

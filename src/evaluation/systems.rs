@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use super::comparison::System;
 use prime_agent_set::{
-    AgentSet, Basis, Executor, Names, ScriptedExecutor, ThresholdCoordinator, Verifier,
+    AgentSet, Executor, Names, ScriptedExecutor, ThresholdCoordinator, Verifier,
 };
-use prime_bench::tasks::Kind;
 use prime_protocol::{Limits, RunPlan, Score, Thresholds};
 use prime_runtime::{Diversity, Placement, RestartLimit, RunSampling, RuntimePlan};
 
@@ -39,21 +38,25 @@ pub fn system<V: Verifier + 'static>(
     let thresholds =
         Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };
 
-    let basis = verifier().basis();
+    let judge = verifier();
+    let plan = plan.clone();
     let agents = AgentSet::of(
         names,
-        basis,
         executor,
         move || Arc::new(verifier()),
         move || Arc::new(ThresholdCoordinator(thresholds)),
     );
 
-    let checks_end = basis.kinds().contains(Kind::Terminal);
-    let plan = RunPlan { is_checked: basis != Basis::NONE, checks_end, ..plan.clone() };
-
     let sampling =
         RunSampling { temperature: 0.7, top_p: 1.0, seed: 42, diversity: Diversity::default() };
-    System { agents, plan: Box::new(move |_| plan.clone()), sampling }
+    System {
+        agents,
+        plan: Box::new(move |problem| RunPlan {
+            basis: judge.basis(problem.spec()).on(problem),
+            ..plan.clone()
+        }),
+        sampling,
+    }
 }
 
 pub fn scripted(error_rate: f64) -> impl Fn() -> Arc<dyn Executor> + Send + Sync + 'static {

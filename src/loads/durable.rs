@@ -281,7 +281,6 @@ impl DurableLaunch<'_> {
             agents: self.load.names.clone(),
             recorded: None,
             notes: Vec::new(),
-            check_kinds: Vec::new(),
             config_hash: self.load.config_hash.clone(),
             split: None,
             forked_from: None,

@@ -14,6 +14,7 @@ use prime_agent_set::{
     AgentError, AgentSet, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Basis, Coordinator,
     Failure, Names, Proposal, RulesVerifier, Ruling, Sampling, ThresholdCoordinator, Verifier,
 };
+use prime_bench::tasks::Spec;
 use prime_engine::{Engine, EngineSpec, Format, Request};
 use prime_loadtest::report::Point;
 use prime_protocol::{Role, Trajectory, Verdict};
@@ -72,8 +73,8 @@ impl AsyncExecutor for EngineExecutor {
 
 #[async_trait]
 impl AsyncVerifier for EngineVerifier {
-    fn basis(&self) -> Basis {
-        self.1.basis()
+    fn basis(&self, task: &Spec) -> Basis {
+        self.1.basis(task)
     }
 
     async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError> {

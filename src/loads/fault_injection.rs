@@ -10,6 +10,7 @@ use prime_agent_set::{
     AgentError, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Basis, Coordinator, Executor,
     Failure, Proposal, Ruling, Sampling, Verifier,
 };
+use prime_bench::tasks::Spec;
 use prime_loadtest::PreciseTimer;
 use prime_protocol::{Role, Trajectory, Verdict};
 
@@ -71,8 +72,8 @@ impl AsyncExecutor for Faulty<dyn Executor> {
 
 #[async_trait]
 impl AsyncVerifier for Faulty<dyn Verifier> {
-    fn basis(&self) -> Basis {
-        self.1.basis()
+    fn basis(&self, task: &Spec) -> Basis {
+        self.1.basis(task)
     }
 
     async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::fault_injection::{Fault, Faulty};
 use super::plan::Faults;
 use prime_agent_set::{
-    AgentSet, Basis, Coordinator, Executor, Names, RulesVerifier, ThresholdCoordinator, Verifier,
+    AgentSet, Coordinator, Executor, Names, RulesVerifier, ThresholdCoordinator, Verifier,
 };
 use prime_bench::tasks::{Kind, Kinds};
 use prime_loadtest::PreciseTimer;
@@ -54,7 +54,6 @@ pub fn agents(
 
     Ok(AgentSet::of(
         names,
-        Basis::rules(kinds()),
         move || match executor_fault() {
             Some(fault) => Arc::new(Faulty(fault, executor())),
             None => executor(),

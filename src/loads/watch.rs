@@ -11,7 +11,7 @@ pub type Accepts = fn(&Outcome) -> bool;
 
 /// The load's own problem is solved, step by step, without a mistake.
 pub fn is_solved(outcome: &Outcome) -> bool {
-    outcome.verified
+    outcome.is_verified()
 }
 
 /// The agents worked, whatever the result.
@@ -62,7 +62,7 @@ impl Observer for Watch {
 
                 self.trajectory.step(tokens, nanos.as_ref().map(<[u64; Stage::COUNT]>::as_slice));
             }
-            Event::Started => self.trajectory.run_started(),
+            Event::Started { .. } => self.trajectory.run_started(),
             Event::Mishap { .. } => self.trajectory.turn_failed(),
             Event::Finished(outcome) => {
                 let name = || match &outcome.ending {

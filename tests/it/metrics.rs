@@ -62,7 +62,7 @@ fn steps_votes_and_ends_are_counted() {
     assert_eq!(sum(&text, "prime_votes_total"), all(|outcome| u64::from(outcome.rounds)));
     assert_eq!(sum(&text, "prime_runs_total"), outcomes.len() as f64);
 
-    let verified = all(|outcome| u64::from(outcome.verified));
+    let verified = all(|outcome| u64::from(outcome.is_verified()));
     assert_eq!(value(&text, "prime_runs_total{status=\"verified\"}"), verified);
     assert_eq!(value(&text, "prime_votes_total{agreed=\"true\"}"), verified, "each was agreed on");
     assert!(
@@ -127,7 +127,7 @@ fn a_run_ended_by_a_limit_is_not_verified() {
         &["agents.executor.implementation=reference", "run.budget.steps=3", "runtime.cells=1"],
         &["bubble-sort"],
     );
-    assert!(!outcomes[0].verified);
+    assert!(!outcomes[0].is_verified());
     assert_eq!(value(&text, "prime_runs_total{status=\"unverified\"}"), 1.0);
     assert_eq!(value(&text, "prime_runs_total{status=\"verified\"}"), 0.0);
     assert_eq!(sum(&text, "prime_votes_total"), 0.0);

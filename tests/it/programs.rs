@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use prime_agent_set::process::{ProcessCoordinator, ProcessExecutor, ProcessVerifier};
-use prime_agent_set::{AgentSet, Basis, Names};
+use prime_agent_set::{AgentSet, Names};
 use prime_bench::tasks::{self, Difficulty, Kind, Kinds};
 use prime_protocol::{
     Budget, Ending, Limits, Outcome, RewardWeights, RunPlan, Score, Strategy, Thresholds, VoteRule,
@@ -34,8 +34,9 @@ fn agents(executor: &Program) -> AgentSet {
     let kinds: Kinds = [Kind::Format, Kind::Invariant, Kind::Terminal].into_iter().collect();
     let thresholds = Thresholds { soft: Score::ZERO, hard: Score::ZERO, retries_max: 0 };
     let executor = ProcessExecutor::start("test", executor).expect("a program");
-    let verifier = ProcessVerifier::start("test", &command(&[&example("verifier.py")]), kinds)
-        .expect("a program");
+    let verifier =
+        ProcessVerifier::start("test", &command(&[&example("verifier.py")]), kinds.into())
+            .expect("a program");
     let coordinator =
         ProcessCoordinator::start("test", &command(&[&example("coordinator.py")]), thresholds)
             .expect("a program");
@@ -44,7 +45,6 @@ fn agents(executor: &Program) -> AgentSet {
         Names { executor: "test".into(), verifier: "test".into(), coordinator: "test".into() };
     AgentSet::of(
         names,
-        Basis::program(kinds),
         move || Arc::new(executor.clone()),
         move || Arc::new(verifier.clone()),
         move || Arc::new(coordinator.clone()),
@@ -96,8 +96,7 @@ fn outcomes(executor: &Program, runs: u64) -> Vec<(Outcome, u64)> {
                         efficiency: 0.5,
                         format: 0.1,
                     },
-                    is_checked: true,
-                    checks_end: true,
+                    basis: prime_protocol::Basis::program(Kinds::WITHOUT_TRANSITION),
                     speculate: false,
                 },
                 sampling: RunSampling {
@@ -127,7 +126,11 @@ fn outcomes(executor: &Program, runs: u64) -> Vec<(Outcome, u64)> {
 #[test]
 fn programs_solve_and_verify_in_a_ring() {
     for (outcome, steps) in outcomes(&command(&[&example("executor.py")]), 3) {
-        assert_eq!((&outcome.ending, outcome.verified), (&Ending::Agreed, true), "{outcome:?}");
+        assert_eq!(
+            (&outcome.ending, outcome.is_verified()),
+            (&Ending::Agreed, true),
+            "{outcome:?}"
+        );
         assert_eq!(outcome.steps, steps, "no detours");
     }
 }
@@ -232,7 +235,11 @@ serve("executor", propose)
 
     std::fs::write(&program, code).expect("written");
     for (outcome, _) in outcomes(&command(&[program.to_str().expect("plain")]), 2) {
-        assert_eq!((&outcome.ending, outcome.verified), (&Ending::Agreed, true), "{outcome:?}");
+        assert_eq!(
+            (&outcome.ending, outcome.is_verified()),
+            (&Ending::Agreed, true),
+            "{outcome:?}"
+        );
         assert!(outcome.backtracks > 0, "{outcome:?}");
     }
 }

@@ -9,7 +9,7 @@ use super::{
     Coordinator, Executor, ReferenceExecutor, ReplayExecutor, RulesVerifier, ScriptedExecutor,
     ThresholdCoordinator, Verifier,
 };
-use prime_bench::tasks::{Kind, Kinds};
+use prime_bench::tasks::{CheckedKinds, Kind, Kinds};
 use prime_protocol::{Score, Thresholds};
 use prime_settings::Program;
 
@@ -57,7 +57,7 @@ async fn the_executor_in_python() {
 
 #[tokio::test]
 async fn the_verifier_in_python() {
-    let kinds = [Kind::Format, Kind::Invariant, Kind::Terminal].into_iter().collect();
+    let kinds = CheckedKinds::These(Kinds::WITHOUT_TRANSITION);
     let agent = ProcessVerifier::start("example", &example("verifier.py"), kinds)
         .expect("a program is named");
     nothing("verifier.py", &verifier(|| Arc::new(agent.clone()) as Arc<dyn Verifier>).await);

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use futures::future::join_all;
 
 use super::{AgentError, AsyncVerifier, Basis, Failure};
+use prime_bench::tasks::Spec;
 use prime_protocol::{Opinion, Score, Trajectory, Usage, Verdict};
 
 /// A verifier and its name in the verdict's opinions.
@@ -102,9 +103,9 @@ impl EnsembleVerifier {
 
 #[async_trait]
 impl AsyncVerifier for EnsembleVerifier {
-    fn basis(&self) -> Basis {
+    fn basis(&self, task: &Spec) -> Basis {
         Basis::of_members(
-            &self.members.iter().map(|member| member.verifier.basis()).collect::<Vec<_>>(),
+            &self.members.iter().map(|member| member.verifier.basis(task)).collect::<Vec<_>>(),
         )
     }
 
@@ -127,6 +128,19 @@ impl AsyncVerifier for EnsembleVerifier {
             score: answer.as_ref().ok().map(|verdict| verdict.score),
         });
         let opinions: Vec<_> = opinions.collect();
+
+        // A member that failed looked at nothing.
+        let task = trajectory.machine.spec();
+        let lost = answers.iter().any(Result::is_err);
+        let basis_of = |(answer, member): (&Result<Verdict, AgentError>, &EnsembleMember)| {
+            let of = |verdict: &Verdict| verdict.basis.unwrap_or(member.verifier.basis(task));
+            answer.as_ref().map_or(Basis::NONE, of)
+        };
+        let states_own = answers.iter().flatten().any(|verdict| verdict.basis.is_some());
+        let basis = (lost || states_own).then(|| {
+            let members: Vec<_> = answers.iter().zip(&self.members).map(basis_of).collect();
+            Basis::of_members(&members)
+        });
 
         // Members that failed abstain from here on.
         let verdicts: Vec<&Verdict> = answers.iter().flatten().collect();
@@ -161,6 +175,7 @@ impl AsyncVerifier for EnsembleVerifier {
             logprob: None,
             opinions,
             needs_review: highest > lowest.plus(self.review_above),
+            basis,
             usage,
         })
     }

@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use super::Basis;
 use super::Names;
 use super::llm::from_settings;
 use super::prompt::Templates;
@@ -41,8 +40,6 @@ pub struct RecordedAgents {
     pub executor: RecordedRole,
     pub verifier: RecordedRole,
     pub coordinator: RecordedRole,
-    /// What the verifier's verdicts rest on.
-    pub basis: Basis,
     pub thresholds: RecordedThresholds,
     /// The texts of the prompt templates, and of those that they import, by `role/file`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -160,16 +157,15 @@ fn with_imports(all: &Templates, wanted: impl Iterator<Item = String>) -> BTreeM
 }
 
 impl RecordedAgents {
-    /// Describes the configured agents, whose verifier's verdicts rest on `basis`. `None` if their
-    /// templates or recordings cannot be read, in which case they cannot be built either.
-    pub fn of(settings: &Settings, resources: &Resources, basis: Basis) -> Option<Self> {
+    /// Describes the configured agents. `None` if their templates or recordings cannot be read, in
+    /// which case they cannot be built either.
+    pub fn of(settings: &Settings, resources: &Resources) -> Option<Self> {
         let run = &settings.run;
         let mut recorded = Self {
             version: VERSION,
             executor: RecordedRole::of::<ExecutorAgent>(settings),
             verifier: RecordedRole::of::<VerifierAgent>(settings),
             coordinator: RecordedRole::of::<CoordinatorAgent>(settings),
-            basis,
             thresholds: RecordedThresholds {
                 tau_soft: run.tau_soft,
                 tau_hard: run.tau_hard,

@@ -14,7 +14,7 @@ use super::programs::Programs;
 use super::recorded::RecordedAgents;
 use super::{AgentSetId, Agents, Basis, Coordinator, Executor, Names, Verifier};
 use build::factory;
-use prime_bench::tasks::Kind;
+use prime_bench::tasks::{CheckedKinds, Kind, Problem};
 use prime_engine::Engine;
 use prime_protocol::Role;
 use prime_roles::next_agent_set_id;
@@ -35,6 +35,11 @@ pub fn configured_names(settings: &Settings) -> Names {
 
 /// Notes on the agents that know a task's algorithm or are not models, including members of
 /// composite agents.
+/// Whether `transition` was asked for by name.
+fn is_with_transition(kinds: CheckedKinds) -> bool {
+    matches!(kinds, CheckedKinds::These(kinds) if kinds.contains(Kind::Transition))
+}
+
 fn labels(settings: &Settings) -> Vec<String> {
     let mut notes = Vec::new();
     settings.walk_configured::<ExecutorAgent>(&mut |name, agent| {
@@ -54,7 +59,7 @@ fn labels(settings: &Settings) -> Vec<String> {
 
     settings.walk_configured::<VerifierAgent>(&mut |name, agent| {
         let is_rules = agent.implementation == VerifierImplementation::Rules;
-        if is_rules && agent.options.kinds.contains(&Kind::Transition) {
+        if is_rules && is_with_transition(agent.options.kinds) {
             let note = "the verifier checked transitions: it ran the algorithm beside the executor";
             notes.push(note.to_owned());
         }
@@ -103,7 +108,8 @@ pub struct AgentSet {
     id: AgentSetId,
     names: Names,
     notes: Vec<String>,
-    basis: Basis,
+    /// One of its verifiers: only the agent itself knows on what its verdicts rest.
+    judge: Arc<dyn Verifier>,
     needs_algorithm: bool,
     reads_prose: bool,
     /// `None` for custom agents.
@@ -123,11 +129,9 @@ pub enum RegistryError {
 }
 
 impl AgentSet {
-    /// Agents from custom factories, for tests and for programs with their own agents. `basis` is
-    /// the verifier's.
+    /// Agents from custom factories, for tests and for programs with their own agents.
     pub fn of(
         names: Names,
-        basis: Basis,
         executor: impl Fn() -> Arc<dyn Executor> + Send + Sync + 'static,
         verifier: impl Fn() -> Arc<dyn Verifier> + Send + Sync + 'static,
         coordinator: impl Fn() -> Arc<dyn Coordinator> + Send + Sync + 'static,
@@ -136,7 +140,7 @@ impl AgentSet {
             id: next_agent_set_id(),
             names,
             notes: Vec::new(),
-            basis,
+            judge: verifier(),
             needs_algorithm: false,
             reads_prose: true,
             recorded: None,
@@ -175,17 +179,15 @@ impl AgentSet {
     ) -> Result<Self, RegistryError> {
         let names = configured_names(settings);
 
-        // Only the agent itself knows its basis, so one is made here.
         let verifier = factory::<VerifierAgent>(settings, resources, &names.verifier)?;
-        let basis = verifier().basis();
 
         Ok(Self {
             id: next_agent_set_id(),
             notes: labels(settings),
-            basis,
+            judge: verifier(),
             needs_algorithm: needs_algorithm(settings, &names.executor),
             reads_prose: reads_prose(settings, &names.executor),
-            recorded: RecordedAgents::of(settings, resources, basis).map(Arc::new),
+            recorded: RecordedAgents::of(settings, resources).map(Arc::new),
             executor: factory::<ExecutorAgent>(settings, resources, &names.executor)?,
             coordinator: factory::<CoordinatorAgent>(settings, resources, &names.coordinator)?,
             verifier,
@@ -226,9 +228,14 @@ impl AgentSet {
         self.reads_prose
     }
 
-    /// What the verifier's verdicts rest on.
-    pub fn basis(&self) -> Basis {
-        self.basis
+    /// One of its verifiers, to ask what its verdicts rest on.
+    pub fn judge(&self) -> &Arc<dyn Verifier> {
+        &self.judge
+    }
+
+    /// What the verifier's verdicts on a problem rest on.
+    pub fn basis(&self, problem: &dyn Problem) -> Basis {
+        self.judge.basis(problem.spec()).on(problem)
     }
 }
 

@@ -5,7 +5,7 @@
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use prime_protocol::{Opinion, Role, RoleTimes, Speculations, Usage};
+use prime_protocol::{Assurance, Opinion, Role, RoleTimes, Speculations, Usage};
 
 /// A line of a trace: an event with its number.
 #[derive(ToSchema)]
@@ -91,6 +91,9 @@ pub enum TraceEvent {
     Finished {
         outcome: String,
         verified: bool,
+        /// What is promised of the answer, if there is one.
+        #[schema(required = false)]
+        assurance: Option<Assurance>,
         #[schema(value_type = Value, required = false)]
         answer: Value,
     },
@@ -98,6 +101,9 @@ pub enum TraceEvent {
     Resumed {
         /// How often it was resumed so far.
         resumed: u32,
+        /// On what the verdicts from here on rest.
+        #[schema(value_type = Value, required = false)]
+        basis: Value,
     },
     /// The events before are copied from another run.
     Forked {

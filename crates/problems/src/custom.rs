@@ -18,7 +18,8 @@ use super::machine::Walk;
 use prime_bench::tasks::page::Page;
 use prime_bench::tasks::spec::PaperFigures;
 use prime_bench::tasks::{
-    BadInput, Category, Constraint, Kind, Machine, PathDraw, Problem, Rule, Severity, Spec, TaskRng,
+    BadInput, Category, Constraint, Kind, Kinds, Machine, PathDraw, Problem, Rule, Severity, Spec,
+    TaskRng,
 };
 
 /// The spec of every client problem. Constraints belong to the problem: [`Machine::broken`] names
@@ -296,6 +297,11 @@ impl Problem for Custom {
 
     fn has_reference(&self) -> bool {
         false
+    }
+
+    /// The problem is what its definition says: whoever keeps all of its constraints is right.
+    fn sound(&self) -> Kinds {
+        self.rules().into_iter().filter_map(|rule| rule.kind).collect()
     }
 
     fn has_checks(&self) -> bool {

@@ -1,9 +1,12 @@
 //! The PRIME protocol as pure functions: what verdicts and decisions do to trajectories and runs.
 //! No clock, no I/O, no actors, no agents: callers execute the effects that these functions return.
 
+mod assurance;
+mod basis;
 pub mod budget;
 mod completion_shares;
 pub mod coordination;
+mod judges;
 mod lookahead;
 mod outcome;
 mod plan;
@@ -29,6 +32,8 @@ mod verdict;
 pub mod vote;
 
 #[cfg(test)]
+mod basis_tests;
+#[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod replay_tests;
@@ -37,6 +42,8 @@ mod strategy_tests;
 #[cfg(test)]
 mod stuck_tests;
 
+pub use assurance::Assurance;
+pub use basis::{Basis, Method};
 pub use budget::{Budget, Left, Limit};
 pub use coordination::{Adaptive, Decision, Thresholds};
 pub use outcome::{Ballot, Ending, Outcome};

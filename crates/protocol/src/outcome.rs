@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::assurance::Assurance;
+use super::basis::Basis;
 use super::budget::Limit;
 use super::rejection::StuckAt;
 use super::reliability::StepVotes;
@@ -86,8 +88,10 @@ pub struct Ballot {
 pub struct Outcome {
     pub ending: Ending,
     pub answer: Option<Value>,
-    /// A verifier that checks something found the answer's trajectory clean (Σ V = 0).
-    pub verified: bool,
+    /// What can be promised of the answer, if there is one.
+    pub assurance: Option<Assurance>,
+    /// The weakest basis of a verdict on the answer's trajectory, on this problem.
+    pub basis: Basis,
     /// Committed steps of the answer's trajectory; 0 without an answer.
     pub steps: u64,
     /// Proposals of all trajectories.
@@ -114,12 +118,18 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Whether the answer is promised to be right.
+    pub fn is_verified(&self) -> bool {
+        self.assurance.is_some_and(Assurance::is_verified)
+    }
+
     /// The outcome of a run that could not continue.
     pub fn without_answer(ending: Ending) -> Self {
         Self {
             ending,
             answer: None,
-            verified: false,
+            assurance: None,
+            basis: Basis::NONE,
             steps: 0,
             proposals: 0,
             retries: 0,

@@ -2,10 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::basis::Basis;
 use super::budget::Budget;
 use super::reward::RewardWeights;
 use super::strategy::{Strategy, VoteRule};
 use super::trajectory::Limits;
+use prime_bench::tasks::Kinds;
 
 /// Everything that is fixed when a run starts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,11 +28,9 @@ pub struct RunPlan {
     pub limits: Limits,
     pub budget: Budget,
     pub weights: RewardWeights,
-    /// Whether the verifier checks anything; if not, no answer counts as verified.
-    pub is_checked: bool,
-    /// Whether the verifier checks how a trajectory ends. Then clean answers to a problem that
-    /// accepts any solution ([`Problem::goal`](prime_bench::tasks::Problem::goal)) vote together.
-    pub checks_end: bool,
+    /// What the verifier's verdicts on this problem rest on, unless a verdict says otherwise.
+    #[serde(default)]
+    pub basis: Basis,
     /// Start a trajectory's next proposal before the verdict on the current one.
     pub speculate: bool,
 }
@@ -50,8 +50,7 @@ impl RunPlan {
             limits: Limits { attempts_max: 8, pops_max: 1, ..Limits::DEFAULT },
             budget: Budget { steps, tokens: 0, completion_tokens: 0, wall_ms: u64::MAX },
             weights: RewardWeights { task: 1.0, verify: 1.0, efficiency: 0.0, format: 0.0 },
-            is_checked: true,
-            checks_end: true,
+            basis: Basis::rules(Kinds::WITHOUT_TRANSITION),
             speculate: false,
         }
     }

@@ -28,8 +28,7 @@ pub(super) fn plan(fanout: u32, attempts_max: u32) -> RunPlan {
         },
         budget: Budget { steps: 1 << 22, tokens: 0, completion_tokens: 0, wall_ms: u64::MAX },
         weights: RewardWeights { task: 10.0, verify: 1.0, efficiency: 0.5, format: 0.1 },
-        is_checked: true,
-        checks_end: true,
+        basis: Basis::rules(kinds()),
         speculate: false,
     }
 }
@@ -82,6 +81,7 @@ pub(super) fn simulate_judged(
     mut propose: impl FnMut(TurnId, &Trajectory, &mut TaskRng) -> (String, Option<f32>),
 ) -> Outcome {
     let mut run = Run::new(Arc::clone(problem), plan);
+    run.set_judged_by(Basis::rules(kinds));
     let mut effects = Vec::new();
     let mut waiting = Vec::new();
 
@@ -151,8 +151,8 @@ proptest! {
     #[test]
     fn search_over_finite_choices_is_complete(n in 4usize..8, seed in any::<u64>()) {
         let outcome = simulate(&queens(n), plan(1, 1), &mut TaskRng::new(seed), any_placement);
+        prop_assert!(outcome.is_verified() && outcome.answer.is_some());
         prop_assert_eq!(outcome.ending, Ending::Agreed);
-        prop_assert!(outcome.verified && outcome.answer.is_some());
     }
 
     /// A model that puts all its mass on the lines that come first in a random order, whatever the
@@ -194,7 +194,7 @@ proptest! {
             }
         });
         prop_assert!(outcome.proposals <= 3_000 && outcome.usage.total() <= 30_000 + 12);
-        prop_assert!(!outcome.verified || outcome.answer.is_some());
+        prop_assert!(!outcome.is_verified() || outcome.answer.is_some());
     }
 
     /// With an executor that makes no mistake every task's answer is the reference answer, by every
@@ -206,7 +206,7 @@ proptest! {
         let outcome = simulate(&problem, RunPlan { strategy, ..plan(4, 3) }, &mut TaskRng::new(seed), |trajectory, _| {
             trajectory.machine.reference().expect("an open trace")
         });
-        prop_assert!(outcome.verified);
+        prop_assert!(outcome.is_verified());
         prop_assert_eq!(outcome.ending, Ending::Agreed);
         prop_assert!(problem.accepts(outcome.answer.as_ref().expect("verified")));
         let votes = if strategy == crate::Strategy::Iterative { 3 } else { 1 };
@@ -302,7 +302,7 @@ fn the_limit_that_ends_a_run_is_named() {
         };
         let plan = RunPlan { limits, budget, ..plan(2, 1_000_000) };
         let outcome = simulate(&problem, plan, &mut TaskRng::new(1), |_, _| "back 5".to_owned());
-        assert_eq!((outcome.ending, outcome.answer, outcome.verified), (ending, None, false));
+        assert_eq!((outcome.assurance, outcome.answer, outcome.ending), (None, None, ending));
     }
 }
 

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::basis::Basis;
 use super::coordination::Decision;
 use super::outcome::{Ending, Outcome};
 use super::plan::RunPlan;
@@ -20,6 +21,8 @@ pub enum RunInput<'a> {
     Decided { id: TurnId, outcome: TurnOutcome<'a> },
     /// An agent failed at a turn for good.
     Failed { id: TurnId, reason: String },
+    /// From here on, verdicts rest on this, unless they say otherwise.
+    JudgedBy(Basis),
     /// The run was ended from outside: by the clock, by its owner, or because an agent keeps
     /// failing.
     Stopped { ending: Ending },
@@ -64,6 +67,8 @@ impl Replay {
     /// Starts at the run's start.
     pub fn new(problem: Arc<dyn Problem>, plan: RunPlan) -> Self {
         let mut run = Run::new(problem, plan);
+        // The record says who judged; a record that does not has steps that nobody vouches for.
+        run.set_judged_by(Basis::NONE);
         let mut effects = Vec::new();
 
         run.start(&mut effects);
@@ -166,6 +171,7 @@ impl Replay {
                 let trajectory = self.take(id)?;
                 self.run.fail(id, trajectory, reason, elapsed_ms, &mut self.effects);
             }
+            RunInput::JudgedBy(basis) => self.run.set_judged_by(basis),
             RunInput::Stopped { ending } => self.run.stop(ending, &mut self.effects),
         }
 

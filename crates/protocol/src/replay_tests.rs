@@ -103,6 +103,7 @@ fn recorded(problem: &Arc<dyn Problem>, plan: &RunPlan, seed: u64) -> (Vec<Recor
 
 fn replayed(problem: &Arc<dyn Problem>, plan: &RunPlan, records: &[Record]) -> Replay {
     let mut replay = Replay::new(Arc::clone(problem), plan.clone());
+    replay.apply(RunInput::JudgedBy(plan.basis), 0).expect("a run has a verifier");
     for record in records {
         replay.apply(record.input(), 0).expect("it happened");
     }

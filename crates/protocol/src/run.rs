@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::basis::Basis;
 use super::budget::Left;
 use super::completion_shares::CompletionShares;
 use super::coordination::Decision;
@@ -47,6 +48,20 @@ struct Best {
     score: Score,
     votes: u32,
     steps: u64,
+    #[serde(default)]
+    basis: Basis,
+}
+
+/// The answer of a trajectory of the present round.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Answered {
+    answer: Value,
+    /// Σ V over its steps.
+    score: Score,
+    steps: u64,
+    /// The weakest of its steps.
+    #[serde(default)]
+    basis: Basis,
 }
 
 /// The state of a run, except for its trajectories.
@@ -62,8 +77,8 @@ pub struct Run {
     /// Where trajectories of any round got stuck.
     stuck_states: StuckStates,
     votes: Votes,
-    /// Answer, score and steps of each of this round's trajectories that has answered.
-    answers: Vec<(Value, Score, u64)>,
+    /// Those of this round's trajectories that have answered.
+    answers: Vec<Answered>,
     best: Option<Best>,
     last_count: Vec<Ballot>,
     agreement: f64,
@@ -73,12 +88,15 @@ pub struct Run {
     /// Samples of the current batch so far.
     gathered: Vec<Sample>,
     completion_shares: CompletionShares,
+    /// What the verdicts from here on rest on, unless they state their own basis.
+    judged_by: Basis,
     is_over: bool,
 }
 
 impl Run {
     pub fn new(problem: Arc<dyn Problem>, plan: RunPlan) -> Self {
         Self {
+            judged_by: plan.basis,
             plan,
             problem,
             round: 0,
@@ -116,6 +134,11 @@ impl Run {
     #[inline]
     pub fn plan(&self) -> &RunPlan {
         &self.plan
+    }
+
+    /// Sets what the verdicts from here on rest on. Steps that are already committed keep theirs.
+    pub fn set_judged_by(&mut self, basis: Basis) {
+        self.judged_by = basis;
     }
 
     /// Opens the first round.
@@ -236,6 +259,7 @@ impl Run {
             if self.plan.strategy.is_single_pass() { &single_pass } else { &self.plan.limits };
 
         let before = trajectory.counts;
+        trajectory.judged_by = self.judged_by;
         let next = if exhausted && decision == Decision::Backtrack {
             trajectory.settle_exhausted(verdict, limits)
         } else {
@@ -279,6 +303,8 @@ impl Run {
 
         trajectory.count(applicable);
         trajectory.usage.add(usage);
+        trajectory.judged_by = self.judged_by;
+        let basis = trajectory.basis_of(verdict);
 
         self.gathered.push(Sample {
             id,
@@ -286,6 +312,7 @@ impl Run {
             line: line.to_owned(),
             passes: applicable && decision == Decision::Proceed,
             score: verdict.score,
+            basis,
             logprob,
             characters,
             failure: None,
@@ -356,6 +383,7 @@ impl Run {
             line: String::new(),
             passes: false,
             score: Score::ZERO,
+            basis: Basis::NONE,
             logprob: None,
             characters: 0,
             failure: Some(reason),

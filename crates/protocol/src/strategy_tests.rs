@@ -68,7 +68,7 @@ fn the_result_states_votes_leads_and_red_flags() {
     let plan = RunPlan { strategy: ahead(2), ..plan(4, 6) };
     let outcome = simulate_with(&hanoi(), plan, &mut TaskRng::new(1), propose);
 
-    assert!(outcome.verified && outcome.ending == Ending::Agreed);
+    assert!(outcome.is_verified() && outcome.ending == Ending::Agreed);
 
     let votes = outcome.step_votes.expect("steps were voted on");
     assert_eq!((votes.k, votes.steps, votes.samples, votes.discarded), (2, 15, 60, 30));
@@ -159,13 +159,13 @@ fn the_best_of_several_passes_is_the_least_violating() {
         (format!("place {depth} {}", columns[depth]), None)
     };
 
-    let outcome_of = |strategy, is_checked| {
-        let plan = RunPlan { strategy, is_checked, max_rounds: 1, early_stop: false, ..plan(3, 6) };
+    let outcome_of = |strategy| {
+        let plan = RunPlan { strategy, max_rounds: 1, early_stop: false, ..plan(3, 6) };
         simulate_with(&problem, plan, &mut TaskRng::new(1), propose)
     };
 
-    let best = outcome_of(Strategy::BestOfN, true);
-    assert!(best.verified && best.ending == Ending::Agreed, "{best:?}");
+    let best = outcome_of(Strategy::BestOfN);
+    assert!(best.is_verified() && best.ending == Ending::Agreed, "{best:?}");
     assert_eq!(best.votes[0].votes, 1);
     assert_eq!(best.answer.expect("an answer")["queens"], serde_json::json!([1, 3, 0, 2]));
 
@@ -203,7 +203,7 @@ fn all_rounds_are_held_unless_rounds_are_adaptive() {
         simulate(&hanoi(), plan, &mut TaskRng::new(1), right)
     };
     assert_eq!((rounds(true).rounds, rounds(false).rounds), (1, 3));
-    assert!(rounds(false).verified && rounds(false).ending == Ending::Agreed);
+    assert!(rounds(false).is_verified() && rounds(false).ending == Ending::Agreed);
 }
 
 #[test]
@@ -249,20 +249,26 @@ fn solutions_that_differ_agree_where_the_end_is_checked() {
         }
     };
 
-    let outcomes = |checks_end| {
-        let plan = RunPlan { checks_end, confidence: 1.0, early_stop: false, ..plan(4, 20) };
-        (0..20)
-            .map(|seed| simulate(&queens, plan.clone(), &mut TaskRng::new(seed), propose))
-            .collect::<Vec<_>>()
+    let outcomes = |kinds| {
+        let plan = RunPlan { confidence: 1.0, early_stop: false, ..plan(4, 20) };
+        let judged = |seed| {
+            let propose =
+                |_, trajectory: &Trajectory, rng: &mut TaskRng| (propose(trajectory, rng), None);
+            simulate_judged(&queens, plan.clone(), kinds, &mut TaskRng::new(seed), propose)
+        };
+        (0..20).map(judged).collect::<Vec<_>>()
     };
 
-    let together = outcomes(true);
+    let together = outcomes(Kinds::WITHOUT_TRANSITION);
     for outcome in &together {
-        assert!(outcome.verified && outcome.rounds == 1 && outcome.votes.len() == 1, "{outcome:?}");
+        assert!(
+            outcome.is_verified() && outcome.rounds == 1 && outcome.votes.len() == 1,
+            "{outcome:?}"
+        );
         assert!(outcome.votes[0].are_solutions && outcome.votes[0].votes == 4, "{outcome:?}");
     }
 
-    let apart = outcomes(false);
+    let apart = outcomes(Kinds::from_iter([Kind::Format, Kind::Invariant]));
     assert!(apart.iter().all(|outcome| outcome.votes.iter().all(|vote| !vote.are_solutions)));
     assert!(apart.iter().any(|outcome| outcome.votes.len() > 1), "the solutions do differ");
 }

@@ -170,7 +170,7 @@ fn a_later_round_tries_what_earlier_ones_did_not() {
         if tried.len() == 20 { trajectory.machine.reference().expect("a step") } else { line }
     });
 
-    assert!(outcome.rounds > 1 && outcome.verified, "{outcome:?}");
+    assert!(outcome.rounds > 1 && outcome.is_verified(), "{outcome:?}");
 }
 
 #[test]

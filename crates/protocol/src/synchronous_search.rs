@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::basis::Basis;
 use super::reliability::{Ahead, StepVotes};
 use super::score::Score;
 use super::strategy::{Beam, Strategy};
@@ -18,6 +19,8 @@ pub struct Sample {
     /// Whether it can be applied and the coordinator accepts it.
     pub passes: bool,
     pub score: Score,
+    /// On what its verdict rests.
+    pub basis: Basis,
     /// ln p of the proposal, if the executor reported it.
     pub logprob: Option<f64>,
     /// Characters of the line and its derivation.
@@ -60,8 +63,8 @@ struct Finished {
 /// The state of a search, except for its slots.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SynchronousSearch {
-    /// Votes for each action at the current state, with its lowest score.
-    tally: Vec<(String, u32, Score)>,
+    /// Votes for each action at the current state.
+    tally: Vec<Action>,
     samples_here: u32,
     discarded_here: u32,
     pub votes: StepVotes,
@@ -72,11 +75,21 @@ pub struct SynchronousSearch {
     misses: u32,
 }
 
+/// An action that samples voted for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Action {
+    line: String,
+    votes: u32,
+    /// The lowest of its samples.
+    score: Score,
+    /// The weakest of its samples.
+    #[serde(default)]
+    basis: Basis,
+}
+
 /// The action with most votes.
 struct Leader {
-    line: String,
-    score: Score,
-    votes: u32,
+    action: Action,
     lead: u32,
 }
 
@@ -103,12 +116,12 @@ fn failure_of_all(samples: &[Sample]) -> Option<String> {
     samples.first().filter(|_| all)?.failure.clone()
 }
 
-fn commit(trajectory: &mut Trajectory, line: &str, score: Score) -> Next {
+fn commit(trajectory: &mut Trajectory, line: &str, score: Score, basis: Basis) -> Next {
     trajectory
         .machine
         .replay(line)
         .expect("invariant: the line was applied to a copy of this state");
-    trajectory.push(line, score)
+    trajectory.push(line, score, basis)
 }
 
 impl SynchronousSearch {
@@ -148,13 +161,13 @@ impl SynchronousSearch {
 
     fn leader(&self) -> Option<Leader> {
         // Ties go to the earliest action; `max_by_key` returns the last.
-        let (at, (line, votes, score)) =
-            self.tally.iter().enumerate().rev().max_by_key(|(_, (_, votes, _))| *votes)?;
+        let (at, action) =
+            self.tally.iter().enumerate().rev().max_by_key(|(_, action)| action.votes)?;
 
         let others = self.tally.iter().enumerate().filter(|(other, _)| *other != at);
-        let second = others.map(|(_, (_, votes, _))| *votes).max().unwrap_or(0);
+        let second = others.map(|(_, action)| action.votes).max().unwrap_or(0);
 
-        Some(Leader { line: line.clone(), score: *score, votes: *votes, lead: votes - second })
+        Some(Leader { action: action.clone(), lead: action.votes - second })
     }
 
     fn vote(&mut self, rule: &Ahead, mut samples: Vec<Sample>, chosen: &mut Vec<Chosen>) -> Step {
@@ -167,18 +180,23 @@ impl SynchronousSearch {
                 continue;
             }
 
-            match self.tally.iter_mut().find(|(line, ..)| *line == sample.line) {
-                Some((_, votes, score)) => {
-                    *votes += 1;
-                    *score = (*score).min(sample.score);
+            let (score, basis) = (sample.score, sample.basis);
+            match self.tally.iter_mut().find(|action| action.line == sample.line) {
+                Some(action) => {
+                    action.votes += 1;
+                    action.score = action.score.min(score);
+                    action.basis = action.basis.weakest(basis);
                 }
-                None => self.tally.push((sample.line.clone(), 1, sample.score)),
+                None => {
+                    let line = sample.line.clone();
+                    self.tally.push(Action { line, votes: 1, score, basis });
+                }
             }
         }
 
         let is_spent = self.samples_here >= rule.samples_max;
 
-        let Some(Leader { line, score, votes, lead }) = self.leader() else {
+        let Some(Leader { action, lead }) = self.leader() else {
             return if is_spent { give_up(&samples, End::Stuck) } else { resample(samples) };
         };
 
@@ -186,6 +204,7 @@ impl SynchronousSearch {
             return resample(samples);
         }
 
+        let Action { line, votes, score, basis } = action;
         self.votes.taken(rule, lead, votes);
 
         self.tally.clear();
@@ -202,7 +221,7 @@ impl SynchronousSearch {
         // that its result is the one that counts.
         let mut next = Next::Propose;
         for sample in samples.iter_mut().rev() {
-            next = commit(&mut sample.trajectory, &line, score);
+            next = commit(&mut sample.trajectory, &line, score, basis);
         }
 
         match next {
@@ -279,10 +298,10 @@ impl SynchronousSearch {
         let mut last_end = None;
 
         for Candidate { sample, logprob } in candidates {
-            let Sample { id, trajectory, line, score, .. } = &samples[sample];
+            let Sample { id, trajectory, line, score, basis, .. } = &samples[sample];
 
             let mut trajectory = Box::new(trajectory.fork());
-            match commit(&mut trajectory, line, *score) {
+            match commit(&mut trajectory, line, *score, *basis) {
                 Next::Propose => live.push((logprob, trajectory)),
                 Next::Ended(End::Answered(answer)) => {
                     self.finished.push(Finished {

@@ -4,7 +4,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::basis::Basis;
 use super::coordination::Decision;
+use super::judges::Judges;
 use super::progress::Progress;
 use super::rejection::{Rejection, StuckAt};
 use super::score::Score;
@@ -98,6 +100,8 @@ pub struct TrajectoryState {
     feedback: Option<String>,
     last_score: Score,
     tolerated: Vec<(usize, Score)>,
+    #[serde(default)]
+    judges: Judges,
     progress: Progress,
     completion_max: Option<u32>,
 }
@@ -107,6 +111,9 @@ pub struct TrajectoryState {
 pub struct Summary {
     /// Σ V over the committed steps.
     pub score: Score,
+    /// The weakest basis on which a committed step was judged.
+    #[serde(default)]
+    pub basis: Basis,
     /// V of the last judged step.
     pub last_score: Score,
     /// Committed steps.
@@ -121,6 +128,7 @@ impl Summary {
     pub fn of(trajectory: &Trajectory) -> Self {
         Self {
             score: trajectory.score(),
+            basis: trajectory.judges.weakest(),
             last_score: trajectory.last_score,
             steps: trajectory.stack.depth() as u64,
             proposals: trajectory.counts.proposals,
@@ -150,6 +158,9 @@ pub struct Trajectory {
     steps_max: u64,
     /// Tolerated scores above zero, by depth.
     tolerated: Vec<(usize, Score)>,
+    /// The basis of verdicts that do not state their own, on this problem.
+    pub(super) judged_by: Basis,
+    judges: Judges,
     progress: Progress,
 }
 
@@ -170,6 +181,8 @@ impl Trajectory {
             completion_max: None,
             last_score: Score::ZERO,
             tolerated: Vec::new(),
+            judged_by: Basis::NONE,
+            judges: Judges::default(),
             progress: Progress::default(),
         }
     }
@@ -182,6 +195,7 @@ impl Trajectory {
             feedback: self.feedback.clone(),
             last_score: self.last_score,
             tolerated: self.tolerated.clone(),
+            judges: self.judges.clone(),
             progress: self.progress.clone(),
             completion_max: self.completion_max,
         }
@@ -194,13 +208,14 @@ impl Trajectory {
             feedback,
             last_score,
             tolerated,
+            judges,
             progress,
             completion_max,
         } = state;
 
         (self.counts, self.usage, self.feedback) = (counts, usage, feedback);
         (self.last_score, self.tolerated, self.progress) = (last_score, tolerated, progress);
-        self.completion_max = completion_max;
+        (self.judges, self.completion_max) = (judges, completion_max);
     }
 
     /// The state at which the trajectory got stuck. Call it when the trajectory has ended.
@@ -245,7 +260,7 @@ impl Trajectory {
 
         match decision {
             // No check for being stuck: steps without rejections lead deeper.
-            Decision::Proceed if applicable => return self.commit(line, verdict.score),
+            Decision::Proceed if applicable => return self.commit(line, verdict),
             // No verifier objected to a line that cannot be applied: the state stays as it is.
             Decision::Proceed => {
                 if self.is_spent(limits) {
@@ -321,6 +336,8 @@ impl Trajectory {
             last_score: Score::ZERO,
             steps_max: self.steps_max,
             tolerated: Vec::new(),
+            judged_by: self.judged_by,
+            judges: Judges::default(),
             progress: Progress::default(),
         };
 
@@ -335,13 +352,28 @@ impl Trajectory {
         self.stack.top_mut().proposals += 1;
     }
 
-    fn commit(&mut self, line: &str, score: Score) -> Next {
-        self.machine.commit();
-        self.push(line, score)
+    /// The basis of a verdict on this problem.
+    #[inline]
+    pub(super) fn basis_of(&self, verdict: &Verdict) -> Basis {
+        let own = |basis: Basis| basis.on(self.machine.problem().as_ref());
+        verdict.basis.map_or(self.judged_by, own)
     }
 
-    /// Records the line that led to the machine's current state as a committed step.
-    pub fn push(&mut self, line: &str, score: Score) -> Next {
+    /// The basis on which the step that leaves the state at `depth` was judged.
+    pub fn basis_at(&self, depth: usize) -> Basis {
+        self.judges.at(depth)
+    }
+
+    fn commit(&mut self, line: &str, verdict: &Verdict) -> Next {
+        let basis = self.basis_of(verdict);
+        self.machine.commit();
+        self.push(line, verdict.score, basis)
+    }
+
+    /// Records the line that led to the machine's current state as a committed step, with its V and
+    /// the basis of its verdict.
+    pub fn push(&mut self, line: &str, score: Score, basis: Basis) -> Next {
+        self.judges.push(self.stack.depth(), basis);
         self.stack.push(line, self.machine.as_ref());
 
         self.counts.committed += 1;
@@ -408,6 +440,7 @@ impl Trajectory {
                 .expect("invariant: the stack is not at its bottom");
 
             self.tolerated.retain(|(at, _)| *at < depth);
+            self.judges.truncate(depth - 1);
             self.feedback = None;
 
             if dead_end {

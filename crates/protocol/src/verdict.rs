@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use super::basis::Basis;
 use super::score::Score;
 use prime_bench::tasks::{Kinds, Machine};
 
@@ -22,6 +23,8 @@ pub struct Verdict {
     pub opinions: Vec<Opinion>,
     /// Whether the verifiers disagree so much that a person should review the step.
     pub needs_review: bool,
+    /// What it rests on, where that is less than its verifier's verdicts usually rest on.
+    pub basis: Option<Basis>,
     /// Tokens that a model spent on the verdict.
     pub usage: Usage,
 }

@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::count;
-use super::verification::{Verification, looked_at};
+use super::verification::{Verification, looked_at, meaning};
 use prime_bench::tasks::Kind;
 use prime_protocol::{
-    Ballot, Ending, Outcome, Rejection, Speculations, StepVotes, Strategy, StuckAt, Usage,
+    Assurance, Ballot, Ending, Outcome, Rejection, Speculations, StepVotes, Strategy, StuckAt,
+    Usage,
 };
 use prime_roles::{Basis, Names};
 
@@ -89,9 +90,13 @@ pub struct RunResult {
     /// The winner of the vote, in the task's form.
     #[cfg_attr(feature = "schema", schema(value_type = Value))]
     pub answer: Option<Value>,
-    /// Whether the verifier accepted every step of the answer's trajectory as clean.
+    /// Whether the answer is promised to be right: constraints of a sound set were evaluated at
+    /// every step of its trajectory, and each was clean.
     pub verified: bool,
-    /// What that is worth; left out if the answer is not verified.
+    /// What is promised of the answer; left out without one, and in records from before it existed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assurance: Option<Assurance>,
+    /// What that rests on; left out unless the answer is verified or unrefuted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
     /// Whether the answer is right. Only the benchmark knows; the daemon never does.
@@ -182,6 +187,7 @@ impl RunResult {
             instance,
             answer: None,
             verified: false,
+            assurance: None,
             verification: None,
             correct: None,
             verifier: agents.verifier.clone(),
@@ -217,17 +223,21 @@ impl RunResult {
     /// The result of a run that has ended. `deepest` is the number of committed steps of its
     /// deepest trajectory.
     pub fn new(outcome: Outcome, context: &RunContext, wall_ms: u64, deepest: u64) -> Self {
+        let assurance = outcome.assurance.filter(|assurance| *assurance >= Assurance::Unrefuted);
+        let verifier = &context.agents.verifier;
+
         // `steps` looks at the answer, so that it must come before `answer` moves it.
         Self {
-            verified: outcome.verified,
-            verification: outcome.verified.then(|| {
-                Verification::new(
-                    &context.agents.verifier,
-                    context.basis,
-                    &context.task,
-                    outcome.steps,
-                )
+            verified: outcome.is_verified(),
+            assurance: outcome.assurance,
+            verification: assurance.map(|assurance| {
+                Verification::new(verifier, assurance, outcome.basis, &context.task, outcome.steps)
             }),
+            // The verifier of a fork did not see the steps before it.
+            checked_kinds: if outcome.answer.is_some() { outcome.basis } else { context.basis }
+                .kinds()
+                .iter()
+                .collect(),
             outcome: Some(outcome.ending.name().to_owned()),
             failure: if let Ending::AgentFailed(reason) = outcome.ending {
                 Some(reason)
@@ -275,9 +285,14 @@ impl RunResult {
             None => line("answer", &answer),
         }
 
-        let unverified =
-            || format!("not verified ({}: {})", self.verifier, looked_at(&self.checked_kinds, &[]));
-        line("verdict", &self.verification.as_ref().map_or_else(unverified, Verification::text));
+        let without = || match self.assurance {
+            Some(assurance) => {
+                let looked_at = looked_at(&self.checked_kinds, &[]);
+                format!("{assurance} ({}: {looked_at}): {}", self.verifier, meaning(assurance))
+            }
+            None => "no answer".to_owned(),
+        };
+        line("verdict", &self.verification.as_ref().map_or_else(without, Verification::text));
         if let Some(correct) = self.correct {
             line("correct", if correct { "yes" } else { "no" });
         }

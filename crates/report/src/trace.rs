@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use prime_protocol::{
-    Chosen, Decision, End, Ending, Opinion, Reward, Role, RoleTimes, RunInput, Score, Speculations,
-    TurnId, TurnOutcome, Usage, Verdict,
+    Assurance, Basis, Chosen, Decision, End, Ending, Opinion, Reward, Role, RoleTimes, RunInput,
+    Score, Speculations, TurnId, TurnOutcome, Usage, Verdict,
 };
 use prime_roles::Failure;
 use prime_runtime::Event;
@@ -39,6 +39,9 @@ pub struct StepLine<'a> {
     /// Whether the verifiers disagree so much that a person should review the step.
     #[serde(default, skip_serializing_if = "is_false")]
     pub needs_review: bool,
+    /// On what the verdict rests, where that is less than the run's verdicts usually rest on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub basis: Option<Basis>,
     pub decision: Decision,
     /// Whether every line that the executor could write was rejected at this state; `action` is
     /// then empty.
@@ -82,8 +85,11 @@ fn is_no_wait(waited: &RoleTimes) -> bool {
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum TraceLine<'a> {
-    /// The first turns were submitted.
-    Started,
+    /// The first turns were submitted. From here on verdicts rest on `basis`, unless a step says
+    /// otherwise.
+    Started {
+        basis: Basis,
+    },
     Step(StepLine<'a>),
     /// An attempt at a turn failed; another one follows.
     Mishap {
@@ -135,16 +141,20 @@ pub enum TraceLine<'a> {
         outcome: &'static str,
         verified: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
+        assurance: Option<Assurance>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         answer: Option<&'a Value>,
     },
     /// Another process resumed the run, for the `resumed`th time.
     Resumed {
         resumed: u32,
+        basis: Basis,
     },
     /// The events before are copied from another run.
     Forked {
         run: &'a str,
         seq: u64,
+        basis: Basis,
     },
 }
 
@@ -159,7 +169,7 @@ impl TraceLine<'_> {
 impl<'a> TraceLine<'a> {
     pub fn of(event: &'a Event<'a>) -> Self {
         match event {
-            Event::Started => Self::Started,
+            Event::Started { basis } => Self::Started { basis: *basis },
             Event::Step {
                 id,
                 elapsed_ms,
@@ -185,6 +195,7 @@ impl<'a> TraceLine<'a> {
                 logprob: verdict.logprob,
                 opinions: verdict.opinions.as_slice().into(),
                 needs_review: verdict.needs_review,
+                basis: verdict.basis,
                 decision: *decision,
                 exhausted: proposal.is_exhausted,
                 usage: *usage,
@@ -232,7 +243,8 @@ impl<'a> TraceLine<'a> {
             },
             Event::Finished(outcome) => Self::Finished {
                 outcome: outcome.ending.name(),
-                verified: outcome.verified,
+                verified: outcome.is_verified(),
+                assurance: outcome.assurance,
                 answer: outcome.answer.as_ref(),
             },
         }
@@ -255,6 +267,15 @@ pub enum RecordedEvent<'a> {
     Stopped {
         ending: Ending,
         elapsed_ms: u64,
+    },
+    Started {
+        basis: Option<Basis>,
+    },
+    Resumed {
+        basis: Option<Basis>,
+    },
+    Forked {
+        basis: Option<Basis>,
     },
     #[serde(other)]
     Other,
@@ -295,6 +316,7 @@ impl StepLine<'_> {
             logprob: self.logprob,
             opinions: self.opinions.to_vec(),
             needs_review: self.needs_review,
+            basis: self.basis,
             // The sum of the three agents' usage is the step's own field.
             usage: Usage::default(),
         }

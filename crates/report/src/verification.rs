@@ -1,10 +1,11 @@
-//! What the verdict on a verified answer is worth.
+//! What the promise on an answer rests on.
 
 use serde::{Deserialize, Serialize};
 
 use super::count;
-use prime_bench::judge::detection::{Detection, DetectionTable};
+use prime_bench::judge::detection::DetectionTable;
 use prime_bench::tasks::Kind;
+use prime_protocol::Assurance;
 use prime_roles::{Basis, Method};
 
 /// How often the verifier's constraints miss a wrong step of this task, as measured on the
@@ -24,11 +25,14 @@ pub struct Misses {
     pub table: String,
 }
 
-/// What a verified answer rests on.
+/// What a verified or unrefuted answer rests on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", schema(as = RunVerification))]
 pub struct Verification {
+    /// What is promised.
+    #[serde(default)]
+    pub assurance: Assurance,
     /// The verifier's name.
     pub verifier: String,
     /// How it judges. A model's `report`, `token` or `likelihood` is an opinion, which is no kind
@@ -53,10 +57,20 @@ pub fn looked_at(kinds: &[Kind], methods: &[Method]) -> String {
     if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
 }
 
+/// What an assurance means, as a clause.
+pub fn meaning(assurance: Assurance) -> &'static str {
+    match assurance {
+        Assurance::Verified => "no wrong answer of this task passes these checks",
+        Assurance::Unrefuted => "no fault was found, which is no proof",
+        Assurance::Unchecked => "nobody looked at some of its steps",
+        Assurance::Violated => "a step broke a constraint, and the coordinator tolerated it",
+    }
+}
+
 impl Verification {
-    pub fn new(verifier: &str, basis: Basis, task: &str, steps: u64) -> Self {
+    pub fn new(verifier: &str, assurance: Assurance, basis: Basis, task: &str, steps: u64) -> Self {
         let table = DetectionTable::current();
-        let misses = table.detection(task, basis.measured()).map(|detection| Misses {
+        let misses = table.detection(task, basis.evaluated()).map(|detection| Misses {
             tried: detection.tried,
             found: detection.found,
             rate: detection.miss_rate(),
@@ -65,6 +79,7 @@ impl Verification {
         });
 
         Self {
+            assurance,
             verifier: verifier.to_owned(),
             methods: basis.methods().collect(),
             kinds: basis.kinds().iter().collect(),
@@ -73,21 +88,19 @@ impl Verification {
         }
     }
 
-    /// One line, such as `verified (rules: format, invariant; misses fewer than 1 in 20 wrong steps
-    /// of this task; 7 steps)`.
+    /// One line, such as `verified (rules: format, invariant, terminal; 7 steps)`, or `verified:
+    /// every transition (…)` where the steps were compared with the algorithm's.
     pub fn text(&self) -> String {
-        let worth = self.misses.as_ref().map_or_else(
-            || "not measured for this task".to_owned(),
-            |misses| {
-                format!(
-                    "{} of this task",
-                    Detection { tried: misses.tried, found: misses.found }.text()
-                )
-            },
-        );
-
         let looked_at = looked_at(&self.kinds, &self.methods);
-        format!("verified ({}: {looked_at}; {worth}; {})", self.verifier, count(self.steps, "step"))
+        let (verifier, steps) = (&self.verifier, count(self.steps, "step"));
+
+        match self.assurance {
+            Assurance::Verified if self.kinds.contains(&Kind::Transition) => {
+                format!("verified: every transition ({verifier}: {looked_at}; {steps})")
+            }
+            Assurance::Verified => format!("verified ({verifier}: {looked_at}; {steps})"),
+            other => format!("{other} ({verifier}: {looked_at}; {steps}): {}", meaning(other)),
+        }
     }
 }
 
@@ -100,63 +113,49 @@ mod tests {
 
     #[test]
     fn a_likelihood_is_named_as_what_it_is() {
-        let verification =
-            Verification::new("tiny", Basis::model(Method::Likelihood), "bubble-sort", 1);
-        let expected =
-            json!({"verifier": "tiny", "methods": ["likelihood"], "kinds": ["format"], "steps": 1});
+        let basis = Basis::model(Method::Likelihood);
+        let verification = Verification::new("tiny", Assurance::Unrefuted, basis, "bubble-sort", 1);
+        let expected = json!({
+            "assurance": "unrefuted", "verifier": "tiny", "methods": ["likelihood"],
+            "kinds": ["format"], "steps": 1,
+        });
 
-        assert_eq!(serde_json::to_value(&verification).unwrap(), expected);
+        let mut written = serde_json::to_value(&verification).unwrap();
+        written.as_object_mut().unwrap().remove("misses");
+        assert_eq!(written, expected);
         assert_eq!(
             verification.text(),
-            "verified (tiny: format, likelihood; not measured for this task; 1 step)"
+            "unrefuted (tiny: format, likelihood; 1 step): no fault was found, which is no proof"
         );
     }
 
     #[test]
-    fn constraints_carry_what_they_miss() {
-        let verification =
-            Verification::new("rules", Basis::rules(Kinds::WITHOUT_TRANSITION), "bubble-sort", 312);
-        let misses = verification.misses.clone().expect("measured");
-
-        assert!(
-            misses.found <= misses.tried
-                && misses.rate <= misses.rate_bound
-                && misses.rate_bound > 0.0
-        );
-        assert!(misses.table.starts_with("1-"), "{misses:?}");
-
-        let text = verification.text();
-        let start = "verified (rules: format, invariant, terminal; misses fewer than 1 in ";
-        assert!(
-            text.starts_with(start) && text.ends_with(" wrong steps of this task; 312 steps)"),
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn nothing_was_measured_on_problems_outside_the_benchmark() {
-        let verification = Verification::new("rules", Basis::rules(Kinds::ALL), "problem", 2);
-        assert_eq!(verification.misses, None);
-        let expected = "verified (rules: format, invariant, transition, terminal; \
-            not measured for this task; 2 steps)";
-        assert_eq!(verification.text(), expected);
-    }
-
-    #[test]
-    fn an_ensemble_is_worth_what_half_of_it_evaluates() {
-        let (rules, model) = (Basis::rules(Kinds::WITHOUT_TRANSITION), Basis::model(Method::Token));
-        let of = |members: &[Basis]| {
-            Verification::new("both", Basis::of_members(members), "n-queens", 8)
+    fn a_verified_answer_says_whether_every_transition_was_compared() {
+        let text = |kinds| {
+            let basis = Basis::rules(kinds);
+            Verification::new("rules", Assurance::Verified, basis, "bubble-sort", 312).text()
         };
-        let (two, three) = (of(&[rules, model]), of(&[rules, model, model]));
 
-        let alone = Verification::new("both", rules, "n-queens", 8);
-
-        assert_eq!((two.misses, &two.kinds), (alone.misses, &alone.kinds));
-        assert_eq!(two.methods, [Method::Rules, Method::Token]);
         assert_eq!(
-            three.text(),
-            "verified (both: format, token; not measured for this task; 8 steps)"
+            text(Kinds::WITHOUT_TRANSITION),
+            "verified (rules: format, invariant, terminal; 312 steps)"
         );
+        assert_eq!(
+            text(Kinds::ALL),
+            "verified: every transition (rules: format, invariant, transition, terminal; 312 steps)"
+        );
+    }
+
+    #[test]
+    fn constraints_carry_what_they_miss_where_it_was_measured() {
+        let of = |task| {
+            let basis = Basis::rules(Kinds::WITHOUT_TRANSITION);
+            Verification::new("rules", Assurance::Verified, basis, task, 2).misses
+        };
+
+        let misses = of("bubble-sort").expect("measured");
+        assert!(misses.found <= misses.tried && misses.rate <= misses.rate_bound);
+        assert!(misses.rate_bound > 0.0 && misses.table.starts_with("1-"), "{misses:?}");
+        assert_eq!(of("problem"), None, "a client's problem is not in the benchmark");
     }
 }

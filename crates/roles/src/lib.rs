@@ -4,7 +4,6 @@
 
 mod adaptive;
 mod agents;
-mod basis;
 pub mod conformance;
 mod failure;
 mod null_problem;
@@ -22,9 +21,10 @@ use std::sync::Arc;
 
 use prime_protocol::{Decision, Usage};
 
+pub use prime_protocol::{Basis, Method};
+
 pub use adaptive::AdaptiveCoordinator;
 pub use agents::{AgentSetId, Agents, Names, next_agent_set_id};
-pub use basis::{Basis, Method};
 pub use failure::{AgentError, Failure};
 pub use null_problem::{NullExecutor, null_line, null_problem};
 pub use reference::ReferenceExecutor;

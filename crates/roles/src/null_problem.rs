@@ -28,7 +28,7 @@ static SPEC: Spec = Spec {
         severity: Severity::Critical,
         meaning: "the line begins with the word `step`",
     }],
-    sound: Kinds::ALL,
+    sound: Kinds::WITHOUT_TRANSITION,
     decisive: &[],
     hidden: &[],
     paper: prime_bench::tasks::spec::PaperFigures { steps: 0, baseline: 0.0, prime: 0.0 },

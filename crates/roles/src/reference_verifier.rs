@@ -1,6 +1,8 @@
 //! Verifier `reference`: exact process supervision by the task's own algorithm. It gives the
 //! algorithm away, so it is for training and for evaluating other verifiers; every result says so.
 
+use prime_bench::tasks::Spec;
+
 use super::{AgentError, AgentReply, Basis, Failure, Verifier};
 use prime_bench::judge::is_right;
 use prime_bench::tasks::Kinds;
@@ -21,7 +23,7 @@ use prime_protocol::{Trajectory, Verdict};
 pub struct ReferenceVerifier;
 
 impl Verifier for ReferenceVerifier {
-    fn basis(&self) -> Basis {
+    fn basis(&self, _: &Spec) -> Basis {
         Basis::reference()
     }
 

@@ -5,6 +5,7 @@
 use async_trait::async_trait;
 
 use super::{AgentError, AgentReply, Basis, Proposal, Ruling, Sampling};
+use prime_bench::tasks::Spec;
 use prime_protocol::{Trajectory, Verdict};
 
 /// Proposes the next step of a trajectory.
@@ -21,9 +22,9 @@ pub trait Executor: Send + Sync {
 /// Scores the violations of a proposed step: the machine holds it as its candidate, or has refused
 /// it.
 pub trait Verifier: Send + Sync {
-    /// What its verdicts rest on. Results show it, so it must not claim more than the verifier
-    /// looks at.
-    fn basis(&self) -> Basis;
+    /// What its verdicts on a task rest on. Results show it, so it must not claim more than the
+    /// verifier looks at.
+    fn basis(&self, task: &Spec) -> Basis;
 
     /// Whether it judges constraints that a client wrote in words.
     fn reads_words(&self) -> bool {
@@ -63,7 +64,7 @@ pub trait AsyncExecutor: Send + Sync {
 #[async_trait]
 pub trait AsyncVerifier: Send + Sync {
     /// See [`Verifier::basis`].
-    fn basis(&self) -> Basis;
+    fn basis(&self, task: &Spec) -> Basis;
 
     /// See [`Verifier::reads_words`].
     fn reads_words(&self) -> bool {
@@ -99,8 +100,8 @@ impl<A: AsyncExecutor + ?Sized> Executor for A {
 }
 
 impl<A: AsyncVerifier + ?Sized> Verifier for A {
-    fn basis(&self) -> Basis {
-        AsyncVerifier::basis(self)
+    fn basis(&self, task: &Spec) -> Basis {
+        AsyncVerifier::basis(self, task)
     }
 
     fn reads_words(&self) -> bool {

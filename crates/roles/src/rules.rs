@@ -3,27 +3,27 @@
 //! counts as verified.
 
 use super::{AgentReply, Basis, Verifier};
-use prime_bench::tasks::Kinds;
+use prime_bench::tasks::{CheckedKinds, Spec};
 use prime_protocol::{Trajectory, Verdict};
 
 pub struct RulesVerifier {
-    kinds: Kinds,
+    kinds: CheckedKinds,
 }
 
 impl RulesVerifier {
-    pub fn new(kinds: Kinds) -> Self {
-        Self { kinds }
+    pub fn new(kinds: impl Into<CheckedKinds>) -> Self {
+        Self { kinds: kinds.into() }
     }
 }
 
 impl Verifier for RulesVerifier {
-    fn basis(&self) -> Basis {
-        Basis::rules(self.kinds)
+    fn basis(&self, task: &Spec) -> Basis {
+        Basis::rules(self.kinds.of(task))
     }
 
     fn judge<'a>(&'a self, trajectory: &'a Trajectory, _: &'a str) -> AgentReply<'a, Verdict> {
-        AgentReply::now(Ok(
-            Verdict::by_rules(trajectory.machine.as_ref(), self.kinds).unwrap_or_default()
-        ))
+        let machine = trajectory.machine.as_ref();
+        let kinds = self.kinds.of(machine.spec());
+        AgentReply::now(Ok(Verdict::by_rules(machine, kinds).unwrap_or_default()))
     }
 }

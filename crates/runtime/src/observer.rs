@@ -6,7 +6,7 @@ use tracing::Span;
 
 use super::turn_timing::StageTimes;
 use prime_protocol::{
-    Ballot, Chosen, Decision, End, Ending, Outcome, Reward, Role, RoleTimes, RunSnapshot,
+    Ballot, Basis, Chosen, Decision, End, Ending, Outcome, Reward, Role, RoleTimes, RunSnapshot,
     Speculations, TurnId, Usage, Verdict,
 };
 use prime_roles::{AgentError, Failure, Proposal};
@@ -14,7 +14,10 @@ use prime_roles::{AgentError, Failure, Proposal};
 /// An event of a run. It borrows, so that an observer that ignores it costs nothing.
 pub enum Event<'a> {
     /// The run's first turns are about to be sent.
-    Started,
+    Started {
+        /// On what the verdicts of its verifier rest.
+        basis: Basis,
+    },
     /// A proposal was judged, and its fate decided.
     Step {
         id: TurnId,

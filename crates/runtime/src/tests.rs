@@ -26,7 +26,7 @@ use super::{
     Diversity, Event, Observer, Placement, RestartLimit, RunHandle, RunSampling, Runtime,
     RuntimePlan, Silent, Submission,
 };
-use prime_bench::tasks::{self, Difficulty, Kinds, Problem};
+use prime_bench::tasks::{self, Difficulty, Kinds, Problem, Spec};
 use prime_protocol::{
     Budget, Decision, End, Limits, Outcome, RewardWeights, Role, RunPlan, Score, Strategy,
     Thresholds, Trajectory, TurnId, Verdict, VoteRule,
@@ -88,8 +88,7 @@ fn plan(fanout: u32) -> RunPlan {
         limits: Limits { attempts_max: 8, pops_max: 5_000, snapshot_every_frames: 64, ..ENDLESS },
         budget: Budget { steps: 1 << 22, tokens: 0, completion_tokens: 0, wall_ms: u64::MAX },
         weights: RewardWeights { task: 10.0, verify: 1.0, efficiency: 0.5, format: 0.1 },
-        is_checked: true,
-        checks_end: true,
+        basis: Basis::rules(Kinds::ALL),
         speculate: false,
     }
 }
@@ -222,8 +221,8 @@ impl<B: Before, A: Executor> AsyncExecutor for After<B, A> {
 
 #[async_trait]
 impl<B: Before, A: Verifier> AsyncVerifier for After<B, A> {
-    fn basis(&self) -> Basis {
-        self.1.basis()
+    fn basis(&self, task: &Spec) -> Basis {
+        self.1.basis(task)
     }
 
     async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError> {
@@ -296,7 +295,7 @@ impl Observer for Recorder {
             Event::TrajectoryEnded { id, end, .. } => seen.ends.push((*id, (*end).clone())),
             Event::Voted { round, .. } => seen.rounds.push(*round),
             Event::Finished(_) => seen.finished += 1,
-            Event::Started
+            Event::Started { .. }
             | Event::Chosen { .. }
             | Event::Mishap { .. }
             | Event::TurnFailed { .. }

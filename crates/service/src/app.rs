@@ -31,7 +31,7 @@ pub use cores::cores;
 pub use error::AppError;
 pub use learnt::{NotLearnt, check_learnt};
 pub use overrides::Overrides;
-pub use plan::{basis_on, run_plan, run_sampling, runtime_plan};
+pub use plan::{planner, run_plan, run_sampling, runtime_plan};
 use resources::running_of;
 pub use resources::{
     engine_spec, environment_of_the_process, model_source, resources, resources_of,
@@ -289,7 +289,7 @@ impl App {
 
     /// The configured plan of a run.
     pub fn plan(&self, problem: &dyn Problem) -> RunPlan {
-        run_plan(&self.settings, self.agents().basis(), problem)
+        run_plan(&self.settings, self.agents().basis(problem), problem)
     }
 
     /// Runs a problem as configured and waits for the outcome.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::engine_names::EngineNames;
 use super::program::Program;
-use prime_bench::tasks::Kind;
+use prime_bench::tasks::CheckedKinds;
 use prime_protocol::Role;
 
 /// The schema of the name of a role's agent.
@@ -152,11 +152,12 @@ pub struct VerifierAgent {
     #[schemars(extend("format" = "verifier"))]
     pub implementation: String,
     /// Kinds of constraints: those that `rules` checks, that the program of `process` is declared
-    /// to check, or that a model's `report` is asked about. Results name the kinds that were
-    /// evaluated; a model evaluates none. `transition` alone determines most steps of many tasks,
-    /// so it is not among the defaults.
-    #[schemars(length(min = 1, max = 4))]
-    pub kinds: Vec<Kind>,
+    /// to check, or that a model's `report` is asked about. `sound` takes for each task the
+    /// smallest set that lets no wrong answer through; in a few tasks that contains `transition`,
+    /// which compares each step with the algorithm's. With a list, an answer is `verified` only
+    /// where the list contains the sound set, and `unrefuted` elsewhere. Results name the kinds
+    /// that were evaluated; a model evaluates none.
+    pub kinds: CheckedKinds,
     /// `llama`: the name of an entry of `engines`; or a list of them, of which the first that has
     /// learnt the task is asked.
     pub engine: EngineNames,

@@ -14,7 +14,7 @@ use prime_agent_set::model::{Completion, CompletionRequest};
 use prime_agent_set::{AgentError, AgentSet, Sampling};
 use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId};
 use prime_engine::Engine;
-use prime_protocol::{Limits, Role, Score, Trajectory, Verdict};
+use prime_protocol::{Basis, Limits, Role, Score, Trajectory, Verdict};
 use prime_service::app::turn::{Exchanges, TurnInput, try_turn};
 use prime_service::app::{resources, run_sampling};
 use prime_settings::Settings;
@@ -65,7 +65,7 @@ fn trajectory(arguments: &TryArguments, settings: &Settings) -> anyhow::Result<T
             bail!("--after {}: the reference trace has {step} steps", arguments.after);
         };
         trajectory.machine.replay(&line)?;
-        trajectory.push(&line, Score::ZERO);
+        trajectory.push(&line, Score::ZERO, Basis::NONE);
     }
 
     Ok(trajectory)

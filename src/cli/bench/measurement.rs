@@ -12,10 +12,10 @@ use crate::cli::table::Table;
 use crate::cli::values::{TaskParser, difficulty};
 use crate::evaluation::comparison::{Instances, System};
 use prime_agent_set::{AgentSet, Resources};
-use prime_bench::tasks::{self, AnyTask, Difficulty, Problem};
+use prime_bench::tasks::{self, AnyTask, Difficulty};
 use prime_engine::Engine;
 use prime_models::BUILT_IN_MODELS;
-use prime_service::app::{resources_of, run_plan, run_sampling};
+use prime_service::app::{planner, resources_of, run_sampling};
 use prime_settings::Settings;
 
 /// Instances solved at a time unless the user says otherwise.
@@ -138,8 +138,7 @@ struct Figures<'f, Row> {
 /// The system that the settings describe.
 pub fn system(settings: &Settings, resources: &Resources) -> anyhow::Result<System> {
     let agents = AgentSet::from_settings(settings, resources)?;
-    let (basis, planned) = (agents.basis(), settings.clone());
-    let plan = Box::new(move |problem: &dyn Problem| run_plan(&planned, basis, problem));
+    let plan = Box::new(planner(settings, &agents));
     Ok(System { agents, plan, sampling: run_sampling(settings) })
 }
 

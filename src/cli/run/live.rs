@@ -245,7 +245,7 @@ impl Observer for Live {
                     ));
                 }
             }
-            Event::Started | Event::Chosen { .. } | Event::Stopped { .. } => {}
+            Event::Started { .. } | Event::Chosen { .. } | Event::Stopped { .. } => {}
         }
     }
 }

@@ -128,7 +128,7 @@ async fn solve(
     // The request was checked before its engines were narrowed; the run has those that are left.
     checked.settings = checked.overrides.apply(app.settings());
     let ResolvedRun { spec, problem } = checked.with_agents(&app, &agents, None)?;
-    let solved = spec.context(agents.basis());
+    let solved = spec.context();
 
     let live = Arc::new(Live::new(&spec.plan, problem.steps_max(), trace));
     let observer = Arc::clone(&live) as Arc<dyn Observer>;

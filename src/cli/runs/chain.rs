@@ -12,6 +12,7 @@ use super::client::ClientError;
 use super::{Common, run_id, show, trace};
 use crate::cli::output::{Output, count, print};
 use prime_journal::{ChainHash, Head};
+use prime_protocol::Assurance;
 use prime_report::RunResult;
 use prime_service::runs::{RunRecord, Status, TraceContent};
 
@@ -42,7 +43,15 @@ struct End {
     outcome: Option<String>,
     #[serde(default)]
     verified: bool,
+    /// Absent in records from before it existed.
+    assurance: Option<Assurance>,
     answer: Option<Value>,
+}
+
+/// What is promised, as a word.
+fn word(verified: bool, assurance: Option<Assurance>) -> &'static str {
+    let before = if verified { "verified" } else { "not verified" };
+    assurance.map_or(before, Assurance::name)
 }
 
 impl End {
@@ -58,10 +67,11 @@ impl End {
             return Some(format!("the record's answer is {theirs}, that of its last event {ours}"));
         }
 
-        if self.verified != record.verified {
+        if self.verified != record.verified || self.assurance != record.assurance {
             return Some(format!(
-                "`verified` is {} in the record, but {} in its last event",
-                record.verified, self.verified
+                "the record's answer is {}, that of its last event {}",
+                word(record.verified, record.assurance),
+                word(self.verified, self.assurance)
             ));
         }
 
@@ -73,7 +83,8 @@ impl End {
             ));
         }
 
-        let ended = Status::of_ended(outcome, self.verified);
+        let before = self.verified.then_some(Assurance::Verified);
+        let ended = Status::of_ended(outcome, self.assurance.or(before));
         if ended == status {
             return None;
         }

@@ -11,8 +11,8 @@ use crate::evaluation::comparison::System as RunningSystem;
 use crate::evaluation::study::{Contestant, OneShotSystem, RunSystem, StudySystem};
 use prime_agent_set::{AgentSet, Resources, configured_names};
 use prime_bench::prompts::{Components, Style};
-use prime_bench::tasks::{Kinds, Problem};
-use prime_service::app::{run_plan, run_sampling, runtime_plan};
+use prime_bench::tasks::{self, Kinds};
+use prime_service::app::{planner, run_sampling, runtime_plan};
 use prime_settings::{Preset, Settings};
 use prime_study::definition::{OneShot, PromptStyle, Source, Study, System};
 use prime_study::records::Provenance;
@@ -169,11 +169,13 @@ pub fn start(
         Source::Run { .. } => {
             let agents = AgentSet::from_settings(settings, resources)
                 .with_context(|| format!("system `{}`", system.name))?;
-            let (basis, names, planned) =
-                (agents.basis(), configured_names(settings), settings.clone());
+            let names = configured_names(settings);
 
-            let hidden: Vec<&str> = basis
-                .kinds()
+            let judge = agents.judge();
+            let kinds = tasks::all()
+                .map(|task| judge.basis(task.spec()).kinds())
+                .fold(Kinds::NONE, Kinds::union);
+            let hidden: Vec<&str> = kinds
                 .iter()
                 .filter(|kind| !study.kinds.contains(*kind))
                 .map(|kind| kind.name())
@@ -187,7 +189,7 @@ pub fn start(
                 hidden.join(", ")
             );
 
-            let plan = Box::new(move |problem: &dyn Problem| run_plan(&planned, basis, problem));
+            let plan = Box::new(planner(settings, &agents));
             let running = RunningSystem { agents, plan, sampling: run_sampling(settings) };
             let model = model_digests(resources);
 
@@ -197,7 +199,7 @@ pub fn start(
                     &runtime_plan(settings),
                     study.budget.steps,
                 ))),
-                provenance: provenance(settings, &names.verifier, basis.kinds(), model),
+                provenance: provenance(settings, &names.verifier, kinds, model),
             })
         }
     }

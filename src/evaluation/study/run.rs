@@ -89,7 +89,7 @@ fn recorded(
         return record;
     }
 
-    record.verified = outcome.verified;
+    record.verified = outcome.is_verified();
     record.agreement = outcome.answer.is_some().then_some(outcome.agreement);
     record.votes = outcome.votes.first().map(|ballot| ballot.votes);
     judged(run, outcome.answer.clone(), trace, record)

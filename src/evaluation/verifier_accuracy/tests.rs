@@ -7,7 +7,7 @@ use crate::evaluation::labelled_steps::labelled_steps;
 use prime_agent_set::{
     AgentError, AsyncVerifier, Basis, Failure, ReferenceVerifier, RulesVerifier,
 };
-use prime_bench::tasks::{self, Difficulty, Kind, Kinds};
+use prime_bench::tasks::{self, Difficulty, Kind, Kinds, Spec};
 use prime_protocol::Trajectory;
 
 /// Judges labelled steps at `count` states of a task.
@@ -58,7 +58,7 @@ struct Says(Option<(u32, f64)>);
 
 #[async_trait]
 impl AsyncVerifier for Says {
-    fn basis(&self) -> Basis {
+    fn basis(&self, _: &Spec) -> Basis {
         Basis::rules(Kinds::ALL)
     }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use prime_bench::tasks::Kind;
+use prime_bench::tasks::{Kind, Kinds};
 use prime_settings::{LogLevel, Placement, Settings};
 
 use super::{NO_FILES, environment, sets, with_file, with_sets};
@@ -44,7 +44,10 @@ fn values_from_the_environment_and_from_set_are_toml_or_else_text() {
         sets(&["runtime.placement=\"own\"", "engines.big={model=\"a=b.gguf\"}", "run.top_p = 1"]);
     let settings = Settings::load(NO_FILES, variables, &arguments).unwrap();
 
-    assert_eq!(settings.agents.verifier.kinds, [Kind::Terminal, Kind::Transition]);
+    assert_eq!(
+        settings.agents.verifier.kinds,
+        Kinds::from_iter([Kind::Terminal, Kind::Transition]).into()
+    );
     assert_eq!(settings.log.level, LogLevel::Debug);
     assert_eq!(settings.run.budget.wall_ms, 1_000);
     assert_eq!(settings.server.bind.to_string(), "[::1]:80");

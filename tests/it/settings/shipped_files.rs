@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use prime_bench::tasks::Kind;
+use prime_bench::tasks::{CheckedKinds, Kind};
 use prime_protocol::Limits;
 use prime_settings::{DEFAULT_TOML, Settings, reference_markdown};
 
@@ -68,7 +68,7 @@ fn the_shipped_defaults_are_the_documented_ones() {
     );
 
     assert_eq!(agents.executor.implementation, "llama");
-    assert_eq!(agents.verifier.kinds, [Kind::Format, Kind::Invariant, Kind::Terminal]);
+    assert_eq!(agents.verifier.kinds, CheckedKinds::Sound);
     assert!(settings.engines["tiny"].device.is_cpu());
     assert!(settings.server.bind.ip().is_loopback());
 }

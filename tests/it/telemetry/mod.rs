@@ -201,7 +201,7 @@ fn a_collector_that_is_not_there_holds_nothing_up() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let telemetry =
         Telemetry::start(&format!("http://{free}")).unwrap().expect("an endpoint is given");
-    assert!(traced(&telemetry, None).verified);
+    assert!(traced(&telemetry, None).is_verified());
     telemetry.shutdown();
 }
 

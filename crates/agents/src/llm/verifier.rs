@@ -12,7 +12,7 @@ use super::{affinity, label, malformed, rendered, seed};
 use crate::model::{Completion, CompletionRequest, Model};
 use crate::prompt::{self, History, Prompt, PromptContext, TemplateError, Templates};
 use crate::{AgentError, AsyncVerifier, Basis, Failure, Method, Sampling};
-use prime_bench::tasks::{Kind, Kinds, Problem, Rule};
+use prime_bench::tasks::{CheckedKinds, Kind, Kinds, Problem, Rule, Spec};
 use prime_protocol::{Role, Score, Trajectory, Verdict};
 
 /// V of a step that the model calls wrong, and of one that it calls right with too low a
@@ -69,7 +69,7 @@ pub struct VerifierOptions {
     pub system: Option<String>,
     /// The kinds of constraints that the model is asked about, except `format`, which the machine
     /// always checks.
-    pub kinds: Kinds,
+    pub kinds: CheckedKinds,
     pub history: History,
     /// 0 is greedy.
     pub temperature: f32,
@@ -84,7 +84,7 @@ impl VerifierOptions {
             format,
             template: template.to_owned(),
             system: None,
-            kinds: Kinds::ALL,
+            kinds: CheckedKinds::These(Kinds::ALL),
             history: History::None,
             temperature: 0.0,
             variables: BTreeMap::new(),
@@ -155,11 +155,12 @@ impl LlmVerifier {
 
     /// The constraints that the model is asked about.
     fn rules(&self, problem: &dyn Problem) -> Vec<Rule> {
+        let kinds = self.options.kinds.of(problem.spec());
         let is_asked = |rule: &Rule| match rule.kind {
             None => true,
             Some(Kind::Format) => false,
             // A client's constraint of a kind has a check, which is evaluated instead.
-            Some(kind) => problem.has_reference() && self.options.kinds.contains(kind),
+            Some(kind) => problem.has_reference() && kinds.contains(kind),
         };
         problem.rules().into_iter().filter(is_asked).collect()
     }
@@ -337,7 +338,7 @@ impl LlmVerifier {
 
 #[async_trait]
 impl AsyncVerifier for LlmVerifier {
-    fn basis(&self) -> Basis {
+    fn basis(&self, _: &Spec) -> Basis {
         Basis::model(match self.options.format {
             VerdictFormat::Report { .. } => Method::Report,
             VerdictFormat::Likelihood { .. } => Method::Likelihood,

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::pool::ProcessPool;
 use super::{ProcessError, answer, request};
 use crate::{AgentError, AsyncVerifier, Basis};
-use prime_bench::tasks::Kinds;
+use prime_bench::tasks::{CheckedKinds, Spec};
 use prime_protocol::{Role, Trajectory, Verdict};
 use prime_settings::Program;
 
@@ -15,7 +15,7 @@ use prime_settings::Program;
 #[derive(Clone)]
 pub struct ProcessVerifier {
     pool: Arc<ProcessPool>,
-    kinds: Kinds,
+    kinds: CheckedKinds,
 }
 
 impl ProcessVerifier {
@@ -26,7 +26,7 @@ impl ProcessVerifier {
     /// # Errors
     /// No program is configured, or no thread can be started. A program that cannot be started
     /// fails turns instead.
-    pub fn start(name: &str, program: &Program, kinds: Kinds) -> Result<Self, ProcessError> {
+    pub fn start(name: &str, program: &Program, kinds: CheckedKinds) -> Result<Self, ProcessError> {
         Ok(Self { pool: Arc::new(ProcessPool::start(Role::Verifier, name, program)?), kinds })
     }
 
@@ -38,8 +38,8 @@ impl ProcessVerifier {
 
 #[async_trait]
 impl AsyncVerifier for ProcessVerifier {
-    fn basis(&self) -> Basis {
-        Basis::program(self.kinds)
+    fn basis(&self, task: &Spec) -> Basis {
+        Basis::program(self.kinds.of(task))
     }
 
     async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError> {

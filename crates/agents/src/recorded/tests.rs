@@ -7,6 +7,7 @@ use serde_json::json;
 use super::*;
 use crate::pools::Environment;
 use crate::registry::{AgentSet, configured_names};
+use prime_bench::tasks::{Difficulty, find};
 use prime_protocol::{Limits, Trajectory};
 
 fn settings(sets: &[&str]) -> Settings {
@@ -19,12 +20,7 @@ fn recorded(settings: &Settings) -> RecordedAgents {
         model_digests: [("tiny".to_owned(), "abc".to_owned())].into(),
         ..Resources::default()
     };
-    RecordedAgents::of(
-        settings,
-        &resources,
-        Basis::rules(prime_bench::tasks::Kinds::WITHOUT_TRANSITION),
-    )
-    .unwrap()
+    RecordedAgents::of(settings, &resources).unwrap()
 }
 
 /// An environment in which `sh` can be found.
@@ -117,18 +113,12 @@ fn a_record_says_what_the_agents_use_and_no_more() {
         "verifier": {"name": "rules", "agents": {
             "rules": {
                 "implementation": "rules",
-                "options": {"kinds": ["format", "invariant", "terminal"]},
+                "options": {"kinds": "sound"},
             },
         }},
         "coordinator": {
             "name": "threshold",
             "agents": {"threshold": {"implementation": "threshold"}},
-        },
-        "basis": {
-            "kinds": ["format", "invariant", "terminal"],
-            "kinds_of_checks": ["format", "invariant", "terminal"],
-            "measured": ["format", "invariant", "terminal"],
-            "methods": ["rules"],
         },
         "thresholds": {"tau_soft": 0.25, "tau_hard": 0.5, "retries_max": 3},
     });
@@ -271,9 +261,10 @@ fn a_definition_that_has_changed_or_gone_is_taken_from_the_record() {
     assert_eq!(restored.agent::<VerifierAgent>("strict").unwrap().options.kinds, strict.kinds);
 
     let agents = AgentSet::from_settings(&restored, &Resources::default()).unwrap();
+    let problem = find("bubble-sort").unwrap().generate(Difficulty::Easy, 1);
     assert_eq!(
-        (agents.names().verifier.as_str(), agents.basis().kinds()),
-        ("strict", strict.kinds.iter().copied().collect())
+        (agents.names().verifier.as_str(), agents.basis(problem.as_ref()).kinds()),
+        ("strict", strict.kinds.of(problem.spec()))
     );
 }
 

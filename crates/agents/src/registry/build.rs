@@ -180,7 +180,7 @@ impl Constructed for VerifierAgent {
         let options = &agent.options;
         match agent.implementation {
             VerifierImplementation::Rules => {
-                let kinds: Kinds = options.kinds.iter().copied().collect();
+                let kinds = options.kinds;
                 Ok(Arc::new(move || Arc::new(RulesVerifier::new(kinds))))
             }
             VerifierImplementation::Llama | VerifierImplementation::Openai => {
@@ -189,8 +189,7 @@ impl Constructed for VerifierAgent {
                 builder.checked(from_settings::verifier(settings, name, agent, model))
             }
             VerifierImplementation::Process => {
-                let kinds = options.kinds.iter().copied().collect();
-                let agent = ProcessVerifier::start(builder.name, &options.program, kinds);
+                let agent = ProcessVerifier::start(builder.name, &options.program, options.kinds);
                 let agent = agent.map_err(|error| builder.unusable(error.to_string()))?;
                 builder.resources.programs.add(agent.pool());
                 Ok(Arc::new(move || Arc::new(agent.clone())))

@@ -127,6 +127,12 @@ pub trait Problem: Send + Sync {
         true
     }
 
+    /// The smallest set of constraint kinds that is sound here: a complete trace that these find
+    /// clean ends in a right answer.
+    fn sound(&self) -> Kinds {
+        self.spec().sound
+    }
+
     /// The problem statement.
     fn statement(&self) -> Cow<'_, str> {
         self.spec().page.algorithm.trim().into()

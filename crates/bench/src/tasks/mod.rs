@@ -4,6 +4,7 @@
 mod action;
 mod action_macros;
 pub(crate) mod array;
+mod checked_kinds;
 #[cfg(test)]
 mod conformance;
 #[cfg(test)]
@@ -57,6 +58,7 @@ pub mod system_simulation;
 pub mod tree_structures;
 
 pub use action::{Last, TaskAction};
+pub use checked_kinds::CheckedKinds;
 pub use instance::InstanceId;
 pub use machine::{
     AnyTask, BadInput, Broken, Machine, Problem, Reference, Refusal, Rule, Snapshot,

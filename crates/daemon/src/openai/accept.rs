@@ -28,13 +28,11 @@ pub struct AcceptedRun {
 #[derive(Clone)]
 pub struct Expected {
     form: Arc<AnswerForm>,
-    /// Whether an answer can be verified.
-    is_checked: bool,
 }
 
 impl Expected {
     pub fn delivery(&self, record: &RunRecord) -> Delivery {
-        Delivery::new(record, &self.form, self.is_checked)
+        Delivery::new(record, &self.form)
     }
 }
 
@@ -66,7 +64,7 @@ async fn accept_all(
     let mut accepted: Vec<AcceptedRun> = Vec::with_capacity(resolved.len());
     for (index, run) in resolved.into_iter().enumerate() {
         let ResolvedRun { spec, problem } = run;
-        let expected = Expected { form: Arc::clone(&form), is_checked: spec.plan.is_checked };
+        let expected = Expected { form: Arc::clone(&form) };
         let own_key = key.as_ref().map(|key| key_of_choice(key, index));
         match runs.accept(NewRun { owner: owner.clone(), key: own_key, spec, problem }).await {
             Ok(run) => accepted

@@ -2,10 +2,11 @@
 //! there is none.
 //!
 //! An answer that the verifier objected to is never content: a client that looks at nothing else
-//! would take it for a solution. An answer that nothing checks (a problem in words, the verifier
-//! `none`) is content, as from any other model.
+//! would take it for a solution. An answer that is unrefuted, or that nothing checks (a problem in
+//! words, the verifier `none`), is content, as from any other model.
 
 use super::answer_form::{AnswerForm, Formed};
+use prime_protocol::Assurance;
 use prime_service::runs::RunRecord;
 
 /// The part of a message with the answer.
@@ -29,8 +30,8 @@ pub fn is_spent(record: &RunRecord) -> bool {
 }
 
 impl Delivery {
-    /// The delivery of a run that is over; `is_checked` says whether its verifier checks answers.
-    pub fn new(record: &RunRecord, form: &AnswerForm, is_checked: bool) -> Self {
+    /// The delivery of a run that is over.
+    pub fn new(record: &RunRecord, form: &AnswerForm) -> Self {
         let (id, result) = (&record.id, &record.result);
         let outcome = result.outcome.as_deref().unwrap_or("unknown");
 
@@ -40,10 +41,12 @@ impl Delivery {
             ));
         };
 
-        if is_checked && !result.verified {
+        // Records from before assurances say only whether their answer was verified.
+        let assurance = result.assurance.unwrap_or(Assurance::Violated);
+        if !result.verified && assurance == Assurance::Violated {
             return Self::Refusal(format!(
-                "There is no verified answer: the verifier `{}` objects to the best one. The run ended with the outcome \
-                 `{outcome}`. The unverified answer: GET /v1/runs/{id}",
+                "There is no answer to rely on: the verifier `{}` objects to the best one. The run ended with the outcome \
+                 `{outcome}`. The answer: GET /v1/runs/{id}",
                 result.verifier
             ));
         }
@@ -65,10 +68,11 @@ mod tests {
     use serde_json::{Value, json};
 
     /// A record that is over.
-    fn record(answer: &Value, verified: bool) -> RunRecord {
+    fn record(answer: &Value, assurance: &str) -> RunRecord {
         serde_json::from_value(json!({
             "id": "run_x", "status": "unverified", "resumed": 0, "created_at": "", "updated_at": "", "events": 1,
-            "chain": "", "task": "n-queens", "instance": "input", "answer": answer, "verified": verified,
+            "chain": "", "task": "n-queens", "instance": "input", "answer": answer,
+            "verified": assurance == "verified", "assurance": assurance,
             "verifier": "rules", "checked_kinds": ["format"], "outcome": "rounds_spent", "steps": 3, "proposals": 4,
             "retries": 0, "backtracks": 0, "pops": 0, "rounds": 1, "trajectories": 1, "votes": [], "agreement": 0.0,
             "tokens": {"prompt": 5, "completion": 2}, "wall_ms": 1, "seed": 1,
@@ -87,22 +91,23 @@ mod tests {
 
     #[test]
     fn an_answer_that_the_verifier_objects_to_is_a_refusal() {
-        let of = |answer: Value, verified, is_checked| {
-            Delivery::new(&record(&answer, verified), &AnswerForm::TEXT, is_checked)
+        let of = |answer: Value, assurance| {
+            Delivery::new(&record(&answer, assurance), &AnswerForm::TEXT)
         };
         let content = |text: &str| Delivery::Content(text.to_owned());
 
-        assert_eq!(of(json!([1]), true, true), content("[1]"));
-        assert_eq!(of(json!("x"), false, false), content("x"), "nothing checks it");
+        assert_eq!(of(json!([1]), "verified"), content("[1]"));
+        assert_eq!(of(json!([1]), "unrefuted"), content("[1]"));
+        assert_eq!(of(json!("x"), "unchecked"), content("x"), "nothing checks it");
 
-        let objected = refusal(of(json!([1]), false, true));
+        let objected = refusal(of(json!([1]), "violated"));
         assert!(
-            objected.contains("no verified answer") && objected.contains("/v1/runs/run_x"),
+            objected.contains("objects to the best one") && objected.contains("/v1/runs/run_x"),
             "{objected}"
         );
 
-        for is_checked in [false, true] {
-            let empty = refusal(of(Value::Null, false, is_checked));
+        for assurance in ["unchecked", "violated"] {
+            let empty = refusal(of(Value::Null, assurance));
             assert!(empty.contains("no answer") && empty.contains("`rounds_spent`"), "{empty}");
         }
     }
@@ -110,7 +115,7 @@ mod tests {
     #[test]
     fn an_answer_of_another_form_is_a_refusal() {
         let form = AnswerForm::json("f", json!({"type": "integer"})).unwrap();
-        let other = refusal(Delivery::new(&record(&json!([1]), true), &form, true));
+        let other = refusal(Delivery::new(&record(&json!([1]), "verified"), &form));
         assert!(other.contains("form") && other.contains("[1]"), "{other}");
     }
 }

@@ -3,7 +3,9 @@
 
 use serde_json::Value;
 
-use super::{Best, Effect, Run};
+use super::{Answered, Best, Effect, Run};
+use crate::assurance::Assurance;
+use crate::basis::Basis;
 use crate::outcome::{Ballot, Ending, Outcome};
 use crate::reward::Merits;
 use crate::score::Score;
@@ -55,8 +57,9 @@ impl Run {
     }
 
     fn vote(&mut self, answer: Value, summary: &Summary) {
-        let is_clean = self.plan.is_checked && summary.score == Score::ZERO;
-        let is_solution = is_clean && self.plan.checks_end && self.problem.goal(&answer).is_some();
+        // Solutions that differ vote together only where they are known to be solutions.
+        let is_solution =
+            self.is_verified(summary.basis, summary.score) && self.problem.goal(&answer).is_some();
 
         let vote = Vote {
             answer: answer.clone(),
@@ -65,7 +68,16 @@ impl Run {
             is_solution,
         };
         self.votes.cast(self.problem.spec(), vote);
-        self.answers.push((answer, summary.score, summary.steps));
+        self.answers.push(Answered {
+            answer,
+            score: summary.score,
+            steps: summary.steps,
+            basis: summary.basis,
+        });
+    }
+
+    fn is_verified(&self, basis: Basis, score: Score) -> bool {
+        Assurance::of(self.problem.as_ref(), basis, score).is_verified()
     }
 
     /// Whether the remaining trajectories cannot change the winner.
@@ -76,8 +88,10 @@ impl Run {
 
         if self.plan.strategy == Strategy::BestOfN {
             // No score is lower than zero.
-            return self.plan.is_checked
-                && self.answers.iter().any(|(_, score, _)| *score == Score::ZERO);
+            return self.answers.iter().any(|answered| {
+                // A score of zero that nobody gave says nothing.
+                answered.score == Score::ZERO && answered.basis != Basis::NONE
+            });
         }
 
         self.votes.is_decided(self.plan.vote, self.live, self.plan.quorum())
@@ -115,16 +129,22 @@ impl Run {
                 < (best.score, std::cmp::Reverse(best.votes))
         });
         if is_better {
-            let steps = self
-                .answers
-                .iter()
-                .find(|(answer, score, _)| *answer == winner.answer && *score == winner.best_score)
-                .map_or(0, |(_, _, steps)| *steps);
+            // Of the cleanest trajectories that gave this answer, the one with the best assurance.
+            let promised = |answered: &&Answered| {
+                Assurance::of(self.problem.as_ref(), answered.basis, answered.score)
+            };
+            let is_winners = |answered: &&Answered| {
+                answered.answer == winner.answer && answered.score == winner.best_score
+            };
+            // The first of several: `max_by_key` returns the last.
+            let chosen = self.answers.iter().rev().filter(is_winners).max_by_key(promised);
+
             self.best = Some(Best {
+                steps: chosen.map_or(0, |answered| answered.steps),
+                basis: chosen.map_or(Basis::NONE, |answered| answered.basis),
                 answer: winner.answer,
                 score: winner.best_score,
                 votes: winner.votes,
-                steps,
             });
         }
     }
@@ -142,8 +162,7 @@ impl Run {
         });
 
         let agreed = winner.is_some_and(|winner| {
-            winner.votes >= self.plan.quorum()
-                && (!self.plan.is_checked || winner.violation_score == Score::ZERO)
+            winner.votes >= self.plan.quorum() && winner.violation_score == Score::ZERO
         });
 
         // The order of these decides which ending a run gets that meets several.
@@ -197,12 +216,17 @@ impl Run {
 
         let best = self.best.take();
         let stuck_at = self.stuck_states.deepest().filter(|_| ending != Ending::Agreed).cloned();
-        let verified =
-            self.plan.is_checked && best.as_ref().is_some_and(|best| best.score == Score::ZERO);
+        let (basis, assurance) = match &best {
+            Some(Best { basis, score, .. }) => {
+                (*basis, Some(Assurance::of(self.problem.as_ref(), *basis, *score)))
+            }
+            None => (Basis::NONE, None),
+        };
 
         effects.push(Effect::Finish(Box::new(Outcome {
             ending,
-            verified,
+            assurance,
+            basis,
             steps: best.as_ref().map_or(0, |best| best.steps),
             answer: best.map(|best| best.answer),
             proposals: self.counters.proposals,

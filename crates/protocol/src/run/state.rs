@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::{Best, Run};
+use super::{Answered, Best, Run};
+use crate::basis::Basis;
 use crate::completion_shares::CompletionShares;
 use crate::outcome::Ballot;
 use crate::plan::RunPlan;
 use crate::reward::Reward;
 use crate::run_counters::RunCounters;
-use crate::score::Score;
 use crate::stuck_states::StuckStates;
 use crate::synchronous_search::SynchronousSearch;
 use crate::vote::{Count, Votes};
@@ -26,7 +25,7 @@ pub struct RunState {
     stuck: u32,
     stuck_states: StuckStates,
     votes: Vec<Count>,
-    answers: Vec<(Value, Score, u64)>,
+    answers: Vec<Answered>,
     best: Option<Best>,
     last_count: Vec<Ballot>,
     agreement: f64,
@@ -34,6 +33,8 @@ pub struct RunState {
     rewards: Vec<Reward>,
     search: Option<SynchronousSearch>,
     allotted: u64,
+    #[serde(default)]
+    judged_by: Basis,
 }
 
 impl Run {
@@ -54,6 +55,7 @@ impl Run {
             rewards: self.rewards.clone(),
             search: self.search.clone(),
             allotted: self.completion_shares.allotted(),
+            judged_by: self.judged_by,
         }
     }
 
@@ -76,6 +78,7 @@ impl Run {
             search: state.search,
             gathered: Vec::new(),
             completion_shares: CompletionShares::restore(state.allotted),
+            judged_by: state.judged_by,
             is_over: false,
         }
     }

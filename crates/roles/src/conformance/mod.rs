@@ -31,6 +31,7 @@ use std::time::Duration;
 pub use finding::{Finding, Rule};
 
 use super::{Coordinator, Executor, Verifier};
+use prime_bench::tasks;
 
 /// The quantitative requirements of the rules.
 #[derive(Clone, Debug)]
@@ -78,10 +79,12 @@ pub async fn verifier_with(
     requirements: &Requirements,
 ) -> Vec<Finding> {
     let agent = make();
-    let basis = agent.basis();
+    // Any task will do: what a verifier looks at does not change from one turn to the next.
+    let task = tasks::all().next().expect("invariant: there are tasks").spec();
+    let basis = agent.basis(task);
 
     let mut findings = drive::drive(verifier::Subject(Arc::clone(&agent)), requirements).await;
-    findings.extend(verifier::unstable_basis(basis, agent.basis(), make().basis()));
+    findings.extend(verifier::unstable_basis(basis, agent.basis(task), make().basis(task)));
     findings
 }
 

@@ -14,7 +14,7 @@ use crate::{
     AgentError, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Basis, Failure, Proposal, Ruling,
     Sampling,
 };
-use prime_bench::tasks::{Kind, Kinds};
+use prime_bench::tasks::{Kind, Kinds, Spec};
 use prime_protocol::{Decision, Score, Trajectory, Verdict};
 
 /// An executor from a function.
@@ -29,7 +29,7 @@ impl<F: Fn(&Trajectory) -> Result<Proposal, AgentError> + Send + Sync> AsyncExec
 
 #[async_trait]
 impl<F: Fn(&Trajectory) -> Result<Verdict, AgentError> + Send + Sync> AsyncVerifier for Fun<F> {
-    fn basis(&self) -> Basis {
+    fn basis(&self, _: &Spec) -> Basis {
         Basis::rules(Kinds::ALL)
     }
 
@@ -106,7 +106,7 @@ struct Fickle(AtomicU32);
 
 #[async_trait]
 impl AsyncVerifier for Fickle {
-    fn basis(&self) -> Basis {
+    fn basis(&self, _: &Spec) -> Basis {
         let looks = self.0.fetch_add(1, Ordering::Relaxed) as usize;
         Basis::rules(Kind::ALL.into_iter().take(looks % 4).collect())
     }
@@ -131,7 +131,7 @@ struct Fixed(u32);
 
 #[async_trait]
 impl AsyncVerifier for Fixed {
-    fn basis(&self) -> Basis {
+    fn basis(&self, _: &Spec) -> Basis {
         if self.0 == 0 { Basis::rules(Kinds::ALL) } else { Basis::NONE }
     }
 
@@ -145,7 +145,7 @@ struct Ascii;
 
 #[async_trait]
 impl AsyncVerifier for Ascii {
-    fn basis(&self) -> Basis {
+    fn basis(&self, _: &Spec) -> Basis {
         Basis::rules(Kinds::ALL)
     }
 

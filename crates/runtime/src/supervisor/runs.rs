@@ -177,7 +177,9 @@ impl Supervisor {
 
         let (run, elapsed_before_ms) = match submission.suspended.take() {
             Some(suspended) => {
-                let SuspendedRun { run, waiting, elapsed_ms } = *suspended;
+                let SuspendedRun { mut run, waiting, elapsed_ms } = *suspended;
+                // The steps so far keep the basis on which they were judged.
+                run.set_judged_by(run.plan().basis);
                 effects.extend(
                     waiting.into_iter().map(|(id, trajectory)| Effect::Propose(id, trajectory)),
                 );
@@ -185,7 +187,7 @@ impl Supervisor {
             }
             None => match started_run(&submission, &mut effects) {
                 Ok(run) => {
-                    submission.observer.observe(&Event::Started);
+                    submission.observer.observe(&Event::Started { basis: run.plan().basis });
                     (run, 0)
                 }
                 Err(ending) => {

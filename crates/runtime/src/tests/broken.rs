@@ -88,8 +88,8 @@ fn a_run_that_panics_outside_its_agents_ends_by_name_and_no_other_does() {
                 assert!(reason.contains("outside the agents"), "{reason}");
             }
 
-            assert!(beside.outcome().await.expect("the Supervisor lives").verified);
-            assert!(outcome_of(runtime.submit(submission(&sound, plan(4)))).await.verified);
+            assert!(beside.outcome().await.expect("the Supervisor lives").is_verified());
+            assert!(outcome_of(runtime.submit(submission(&sound, plan(4)))).await.is_verified());
             assert_eq!((runtime.load(), made.counts()), (0, [1, 1, 1]), "no agent has died");
         });
     }

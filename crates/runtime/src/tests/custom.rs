@@ -52,7 +52,7 @@ fn wrong_answers_are_rejected_with_feedback_that_names_the_constraint() {
         outcome_of(runtime.submit(submission(&problem, plan(1)))).await
     });
 
-    assert_eq!((&outcome.ending, outcome.verified), (&Ending::Agreed, true));
+    assert_eq!((&outcome.ending, outcome.is_verified()), (&Ending::Agreed, true));
     assert_eq!(outcome.answer, Some(json!({"x": 3, "y": 5})));
     assert_eq!((outcome.steps, outcome.backtracks), (2, 3));
 

@@ -65,7 +65,7 @@ fn survives(placement: Placement, agents: impl Fn() -> (Arc<dyn Agents>, Made)) 
         for (problem, outcome) in problems.iter().zip(outcomes) {
             let outcome = outcome.expect("the Supervisor lives");
             let slug = problem.spec().slug;
-            assert!(outcome.verified, "{slug} {placement:?}: {:?}", outcome.ending);
+            assert!(outcome.is_verified(), "{slug} {placement:?}: {:?}", outcome.ending);
             assert_eq!(
                 outcome.answer.as_ref(),
                 Some(&problem.reference().answer),
@@ -247,7 +247,7 @@ fn a_turn_that_kills_every_executor_fails_its_trajectory_only() {
             let outcome = outcome_of(runtime.submit(submission)).await;
 
             assert_eq!(
-                (&outcome.ending, outcome.verified, outcome.rounds),
+                (&outcome.ending, outcome.is_verified(), outcome.rounds),
                 (&Ending::Agreed, true, 2)
             );
 

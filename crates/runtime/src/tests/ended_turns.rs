@@ -113,7 +113,7 @@ fn ends(placement: Placement, role: Role, end: impl Fn(&Runtime, &RunHandle)) {
         futures.until(TURNS.into(), 0).await;
 
         let next = outcome_of(runtime.submit(submission(&problem, plan(2)))).await;
-        assert!(next.verified, "{placement:?} {role}: {:?}", next.ending);
+        assert!(next.is_verified(), "{placement:?} {role}: {:?}", next.ending);
         assert_eq!(made.counts(), [1; 3], "{placement:?} {role}: no agent has died");
         assert_eq!(failures.0.load(Ordering::SeqCst), 0, "{placement:?} {role}: none has failed");
     });
@@ -194,7 +194,7 @@ fn a_vote_that_is_decided_drops_the_turns_that_it_does_not_need() {
         let plan = RunPlan { strategy: Strategy::BestOfN, confidence: 0.0, ..plan(TURNS) };
         let outcome = outcome_of(runtime.submit(submission(&problem("bubble-sort"), plan))).await;
 
-        assert!(outcome.verified, "{:?}", outcome.ending);
+        assert!(outcome.is_verified(), "{:?}", outcome.ending);
         futures.until(u64::from(TURNS) - 1, 0).await;
         assert_eq!(made.counts(), [1; 3]);
     });
@@ -237,7 +237,7 @@ fn the_end_of_a_round_drops_its_turns_although_the_run_goes_on() {
             };
             let problem = problem("bubble-sort");
             let outcome = outcome_of(runtime.submit(submission(&problem, plan))).await;
-            assert_eq!((outcome.verified, outcome.rounds), (true, 2), "{:?}", outcome.ending);
+            assert_eq!((outcome.is_verified(), outcome.rounds), (true, 2), "{:?}", outcome.ending);
         });
     }
 }

@@ -61,7 +61,7 @@ fn a_permanent_error_ends_its_trajectory_immediately() {
     assert_eq!((outcome.rounds, recorder.seen().ends.len()), (1, 3));
 
     let (outcome, recorder) = run_with(&Fails::new(1, false), 3);
-    assert!(outcome.verified, "the other trajectories answer");
+    assert!(outcome.is_verified(), "the other trajectories answer");
     assert_eq!(
         recorder.seen().ends.iter().filter(|(_, end)| matches!(end, End::Failed(_))).count(),
         1
@@ -77,7 +77,7 @@ fn a_transient_error_is_retried_a_few_times() {
 
     let fails = Fails::new(4, true);
     let (outcome, recorder) = run_with(&fails, 1);
-    assert!(outcome.verified, "the fifth call succeeds");
+    assert!(outcome.is_verified(), "the fifth call succeeds");
     assert_eq!(fails.calls.load(Ordering::SeqCst), outcome.proposals + 4);
     assert_eq!(recorder.seen().steps.len() as u64, outcome.proposals, "failed calls are no steps");
 }
@@ -128,7 +128,7 @@ fn cancelling_ends_a_run_with_the_best_answer_so_far() {
         let outcome = outcome_of(handle).await;
 
         assert_eq!(
-            (&outcome.ending, outcome.verified, outcome.votes.len()),
+            (&outcome.ending, outcome.is_verified(), outcome.votes.len()),
             (&Ending::Cancelled, true, 1)
         );
         assert_eq!(outcome.answer, Some(problem.reference().answer));
@@ -238,8 +238,8 @@ fn the_step_budget_ends_a_run_by_name() {
         .await;
 
         assert_eq!(
-            (outcome.ending, outcome.proposals, outcome.verified),
-            (Ending::StepsSpent, 5, false)
+            (outcome.is_verified(), outcome.ending, outcome.proposals),
+            (false, Ending::StepsSpent, 5)
         );
     });
 }
@@ -257,7 +257,7 @@ fn dropping_a_handle_does_not_end_its_run() {
         }));
 
         told.recv().await.expect("the run went on");
-        assert!(outcome_of(runtime.submit(submission(&problem, plan(1)))).await.verified);
+        assert!(outcome_of(runtime.submit(submission(&problem, plan(1)))).await.is_verified());
         assert_eq!(runtime.load(), 0);
     });
 }
@@ -316,7 +316,7 @@ fn a_read_that_fails_is_a_rejected_proposal_with_the_reason() {
         outcome_of(shared(agents).submit(submission)).await
     });
 
-    assert!(!outcome.verified);
+    assert!(!outcome.is_verified());
     let seen = recorder.seen();
     assert!(!seen.steps.is_empty());
     for step in &seen.steps {

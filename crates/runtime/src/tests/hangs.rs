@@ -94,7 +94,7 @@ fn a_run_whose_agent_hangs_ends_by_name_and_later_runs_are_served() {
             runtime.cells.look(start + 2 * LIMIT, LIMIT);
             assert_eq!(runtime.hangs(), Hangs { now: 1, total: 1 }, "{placement:?}");
             assert!(
-                outcome_of(runtime.submit(submission(&problem, plan(4)))).await.verified,
+                outcome_of(runtime.submit(submission(&problem, plan(4)))).await.is_verified(),
                 "{placement:?}: replaced"
             );
 
@@ -121,7 +121,7 @@ fn a_run_whose_agent_hangs_ends_by_name_and_later_runs_are_served() {
             assert_eq!((runtime.load(), recorder.seen().finished), (0, 1), "{placement:?}");
 
             drop(tell);
-            assert!(outcome_of(runtime.submit(submission(&problem, plan(4)))).await.verified);
+            assert!(outcome_of(runtime.submit(submission(&problem, plan(4)))).await.is_verified());
             assert_eq!(recorder.seen().finished, 1, "{placement:?}: no event after the end");
         });
     }
@@ -139,7 +139,9 @@ fn other_cells_go_on_beside_one_that_is_blocked() {
 
             for _ in 0..4 {
                 // The cell with fewer runs takes each.
-                assert!(outcome_of(runtime.submit(submission(&problem, plan(2)))).await.verified);
+                assert!(
+                    outcome_of(runtime.submit(submission(&problem, plan(2)))).await.is_verified()
+                );
             }
 
             let start = Instant::now();
@@ -172,7 +174,7 @@ fn an_agent_that_returns_finishes_its_run() {
             look_until(&runtime, start, Hangs { now: 1, total: 1 }).await;
 
             drop(tell);
-            assert!(late.outcome().await.expect("it ends").verified, "{placement:?}");
+            assert!(late.outcome().await.expect("it ends").is_verified(), "{placement:?}");
 
             look_until(&runtime, start + LIMIT, Hangs { now: 0, total: 1 }).await;
             assert_eq!(runtime.load(), 0, "{placement:?}");
@@ -205,7 +207,7 @@ fn runs_that_wait_behind_a_blocked_one_move_to_the_new_cell() {
         runtime.cells.look(start + LIMIT, LIMIT);
 
         for handle in handles.into_iter().skip(1) {
-            assert!(outcome_of(handle).await.verified);
+            assert!(outcome_of(handle).await.is_verified());
         }
         assert_eq!(runtime.load(), 1, "the one that is blocked");
     });
@@ -236,6 +238,6 @@ fn the_watchdog_looks_without_an_arbiter() {
         };
 
         assert!(reason.contains("executor `test`"), "{reason}");
-        assert!(outcome_of(runtime.submit(submission(&problem, plan(2)))).await.verified);
+        assert!(outcome_of(runtime.submit(submission(&problem, plan(2)))).await.is_verified());
     });
 }

@@ -57,7 +57,7 @@ fn seen(agents: Arc<dyn Agents>) -> (bool, Vec<SeenFailure>) {
         let handle =
             runtime.submit(Submission { observer, ..submission(&problem("bubble-sort"), plan(1)) });
 
-        let is_verified = outcome_of(handle).await.verified;
+        let is_verified = outcome_of(handle).await.is_verified();
         (is_verified, failures.0.lock().unwrap().clone())
     })
 }

@@ -45,7 +45,7 @@ fn an_agent_that_blocks_does_not_hold_up_finished_turns() {
         // Both turns travel in one message.
         let outcome =
             outcome_of(runtime.submit(submission(&problem("bubble-sort"), plan(2)))).await;
-        assert!(outcome.verified, "{outcome:?}");
+        assert!(outcome.is_verified(), "{outcome:?}");
     });
     assert_eq!(made.counts(), [1, 1, 1], "no agent has died");
 }

@@ -36,7 +36,7 @@ fn each_run_has_the_agents_of_its_own_set() {
             );
 
             for (own, other) in outcomes.await {
-                assert!(own.verified && other.verified);
+                assert!(own.is_verified() && other.is_verified());
                 assert_eq!(
                     (own.retries, own.backtracks),
                     (0, 0),
@@ -81,15 +81,15 @@ fn agents_are_dropped_with_the_last_run_of_their_set() {
 
             let default_run = runtime.submit(submission(&problem, plan(2)));
             let run = runtime.submit_with(other, submission(&problem, plan(2)));
-            assert!(outcome_of(run).await.verified);
+            assert!(outcome_of(run).await.is_verified());
             until(|| other_held.upgrade().is_none()).await;
-            assert!(outcome_of(default_run).await.verified);
+            assert!(outcome_of(default_run).await.is_verified());
             assert!(default_held.upgrade().is_some(), "the default agents stay");
 
             let (next, next_held) = holding();
             runtime.replace_agents(next);
             until(|| default_held.upgrade().is_none()).await;
-            assert!(outcome_of(runtime.submit(submission(&problem, plan(2)))).await.verified);
+            assert!(outcome_of(runtime.submit(submission(&problem, plan(2)))).await.is_verified());
             assert!(next_held.upgrade().is_some());
         });
     }
@@ -127,7 +127,7 @@ fn a_restart_storm_ends_the_runs_of_its_own_set_only() {
 
             tell.send(true).expect("the executor listens");
             let outcome = outcome_of(held_up).await;
-            assert!(outcome.verified, "{:?}", outcome.ending);
+            assert!(outcome.is_verified(), "{:?}", outcome.ending);
         });
     }
 }

@@ -98,6 +98,6 @@ fn an_agents_spans_are_children_of_its_turn_and_run() {
 #[test]
 fn without_a_listener_there_are_no_spans() {
     let (outcome, with_parent) = run(|| {});
-    assert!(outcome.verified);
+    assert!(outcome.is_verified());
     assert_eq!(with_parent, 0);
 }

@@ -88,7 +88,7 @@ struct Moody {
 
 #[async_trait]
 impl AsyncVerifier for Moody {
-    fn basis(&self) -> Basis {
+    fn basis(&self, _: &Spec) -> Basis {
         Basis::rules(Kinds::ALL)
     }
 
@@ -178,7 +178,10 @@ impl Observer for Trace {
                 traced.votes.push(format!("{round} {winner:?} {agreement}"));
             }
             Event::Mishap { .. } | Event::TurnFailed { .. } => traced.mishaps += 1,
-            Event::Started | Event::Chosen { .. } | Event::Stopped { .. } | Event::Finished(_) => {}
+            Event::Started { .. }
+            | Event::Chosen { .. }
+            | Event::Stopped { .. }
+            | Event::Finished(_) => {}
         }
     }
 }

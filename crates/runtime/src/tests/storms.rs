@@ -47,12 +47,12 @@ fn a_restart_storm_ends_runs_by_name_and_the_runtime_survives() {
                 for part in ["executor", "3 times", "60 s", "the model is gone"] {
                     assert!(failure.contains(part), "{part:?} is missing in {failure:?}");
                 }
-                assert_eq!((outcome.verified, outcome.answer), (false, None));
+                assert_eq!((outcome.assurance, outcome.answer), (None, None));
             }
 
             healed.store(true, Ordering::SeqCst);
 
-            assert!(outcome_of(submit()).await.verified);
+            assert!(outcome_of(submit()).await.is_verified());
             assert_eq!(
                 made.counts(),
                 [6, 1, 1],
@@ -103,8 +103,10 @@ fn a_restart_storm_in_one_cell_leaves_the_others_alone() {
         tell.send(true).expect("the executors listen");
 
         let outcomes = join_all(handles.iter_mut().map(RunHandle::outcome)).await;
-        let verified =
-            outcomes.iter().filter(|outcome| outcome.as_ref().expect("both live").verified).count();
+        let verified = outcomes
+            .iter()
+            .filter(|outcome| outcome.as_ref().expect("both live").is_verified())
+            .count();
         assert_eq!(verified, 1);
     });
 }
@@ -128,13 +130,13 @@ fn a_late_report_of_a_death_is_ignored() {
 
         let problem = problem("bubble-sort");
         let mut handle = runtime.submit(submission(&problem, plan(2)));
-        assert!(handle.outcome().await.expect("the Supervisor lives").verified);
+        assert!(handle.outcome().await.expect("the Supervisor lives").is_verified());
 
         let died =
             Died { role: Role::Executor, generation: 0, agents: None, reason: "again".to_owned() };
 
         runtime.cells.supervisor(0).do_send(died);
-        assert!(outcome_of(runtime.submit(submission(&problem, plan(2)))).await.verified);
+        assert!(outcome_of(runtime.submit(submission(&problem, plan(2)))).await.is_verified());
         assert_eq!(made.counts(), [2, 1, 1]);
     });
 }

@@ -23,7 +23,7 @@ fn an_executor_that_errs_solves_every_task_in_both_placements() {
 
                 let slug = task.spec().slug;
                 assert_eq!(
-                    (&outcome.ending, outcome.verified),
+                    (&outcome.ending, outcome.is_verified()),
                     (&Ending::Agreed, true),
                     "{slug} {placement:?}"
                 );
@@ -172,7 +172,7 @@ fn runs_beyond_a_cells_capacity_wait_and_all_finish() {
             .collect();
 
         for outcome in join_all(handles.iter_mut().map(RunHandle::outcome)).await {
-            assert!(outcome.expect("the Supervisor lives").verified);
+            assert!(outcome.expect("the Supervisor lives").is_verified());
         }
 
         assert_eq!(all.most.load(Ordering::SeqCst), 2, "two runs of four turns fit into eleven");
@@ -193,7 +193,7 @@ fn a_run_wider_than_a_cell_runs_alone() {
             (0..3).map(|_| runtime.submit(submission(&problem, plan(8)))).collect();
 
         for outcome in join_all(handles.iter_mut().map(RunHandle::outcome)).await {
-            assert!(outcome.expect("the Supervisor lives").verified);
+            assert!(outcome.expect("the Supervisor lives").is_verified());
         }
     });
 }
@@ -209,7 +209,7 @@ fn runs_are_spread_over_cells() {
             (0..9).map(|_| runtime.submit(submission(&problem, plan(3)))).collect();
 
         for outcome in join_all(handles.iter_mut().map(RunHandle::outcome)).await {
-            assert!(outcome.expect("the Supervisor lives").verified);
+            assert!(outcome.expect("the Supervisor lives").is_verified());
         }
     });
 }

@@ -1,10 +1,11 @@
 //! Plans from settings: of a run, its sampling and the runtime. Pure.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::cores::cores;
-use prime_agent_set::Basis;
-use prime_bench::tasks::{Kind, Kinds, Problem};
+use prime_agent_set::{AgentSet, Basis};
+use prime_bench::tasks::Problem;
 use prime_protocol::reliability::least_k;
 use prime_protocol::strategy::{difficulty, group_size};
 use prime_protocol::{Ahead, Beam, Budget, Limits, RewardWeights, RunPlan, Strategy, VoteRule};
@@ -50,18 +51,9 @@ fn fanout(run: &prime_settings::Run, steps_max: u64) -> u32 {
     }
 }
 
-/// What a verifier looks at in this problem.
-pub fn basis_on(basis: Basis, problem: &dyn Problem) -> Basis {
-    if problem.has_reference() {
-        return basis;
-    }
-    basis.on_checks(problem.rules().into_iter().filter_map(|rule| rule.kind).collect())
-}
-
-/// The configured plan of a run; `basis` is its verifier's.
+/// The configured plan of a run; `basis` is what its verifier's verdicts on the problem rest on.
 pub fn run_plan(settings: &Settings, basis: Basis, problem: &dyn Problem) -> RunPlan {
     let run = &settings.run;
-    let checked = basis_on(basis, problem).kinds();
     RunPlan {
         strategy: strategy(run, problem.steps_max()),
         vote: match run.vote {
@@ -93,11 +85,18 @@ pub fn run_plan(settings: &Settings, basis: Basis, problem: &dyn Problem) -> Run
             efficiency: run.reward.efficiency,
             format: run.reward.format,
         },
-        // If only the form of lines can be checked, no answer counts as verified.
-        is_checked: checked != Kinds::NONE && problem.has_checks(),
-        checks_end: checked.contains(Kind::Terminal),
+        basis,
         speculate: run.speculate,
     }
+}
+
+/// Plans the runs of these agents, whatever their problems.
+pub fn planner(
+    settings: &Settings,
+    agents: &AgentSet,
+) -> impl Fn(&dyn Problem) -> RunPlan + Send + Sync + 'static {
+    let (settings, judge) = (settings.clone(), Arc::clone(agents.judge()));
+    move |problem| run_plan(&settings, judge.basis(problem.spec()).on(problem), problem)
 }
 
 /// The configured sampling of a run.

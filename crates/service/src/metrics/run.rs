@@ -12,10 +12,10 @@ use super::labels::{Broken, Decided, Failed, Speculated, Status, Tokens, Vote};
 use super::{Metrics, OTHER};
 use prime_agent_set::Failure;
 use prime_bench::tasks::Spec;
-use prime_protocol::{Decision, Ending, Outcome, Role};
+use prime_protocol::{Assurance, Decision, Ending, Outcome, Role};
 use prime_runtime::{Event, Observer};
 
-pub const STATUSES: [&str; 4] = ["verified", "unverified", "failed", "cancelled"];
+pub const STATUSES: [&str; 5] = ["verified", "unrefuted", "unverified", "failed", "cancelled"];
 /// The names of decisions, in the order of [`Decision`].
 pub const DECISIONS: [&str; 3] = ["proceed", "retry", "backtrack"];
 pub const TOKENS: [&str; 2] = ["prompt", "completion"];
@@ -24,9 +24,13 @@ pub const SPECULATED: [&str; 2] = ["used", "wasted"];
 fn status(outcome: &Outcome) -> usize {
     // Indexes of `STATUSES`.
     match &outcome.ending {
-        Ending::AgentFailed(_) => 2,
-        Ending::Cancelled => 3,
-        _ => usize::from(!outcome.verified),
+        Ending::AgentFailed(_) => 3,
+        Ending::Cancelled => 4,
+        _ => match outcome.assurance {
+            Some(Assurance::Verified) => 0,
+            Some(Assurance::Unrefuted) => 1,
+            _ => 2,
+        },
     }
 }
 
@@ -41,7 +45,7 @@ pub struct RunMeter {
     open: Gauge,
     queued: Gauge,
     duration: Histogram,
-    statuses: [Counter; 4],
+    statuses: [Counter; 5],
     decisions: [Counter; 3],
     tokens: [Counter; 2],
     speculations: [Counter; 2],

@@ -11,7 +11,7 @@ use super::run_request::RunRequest;
 use crate::app::{App, Overrides, check_learnt, run_plan, run_sampling};
 use crate::runs::{RunError, RunSpec};
 use prime_agent_set::{AgentSet, Agents as _, Names};
-use prime_bench::tasks::{Kind, Kinds, Problem};
+use prime_bench::tasks::Problem;
 use prime_protocol::{Role, RunPlan};
 
 /// What a request comes to.
@@ -53,9 +53,8 @@ impl CheckedRequest {
         let Self { overrides, split, settings, instance, .. } = self;
         let Instance { name, problem } = instance;
 
-        let is_read = check_agents(agents, problem.as_ref())?;
-        let mut plan = run_plan(&settings, agents.basis(), problem.as_ref());
-        plan.is_checked |= is_read;
+        check_agents(agents, problem.as_ref())?;
+        let plan = run_plan(&settings, agents.basis(problem.as_ref()), problem.as_ref());
 
         let spec = RunSpec {
             task: problem.spec().slug.to_owned(),
@@ -67,7 +66,6 @@ impl CheckedRequest {
             agents: agents.names().clone(),
             recorded: app.record_for(agents, problem.spec().slug),
             notes: agents.notes().to_vec(),
-            check_kinds: check_kinds(problem.as_ref()),
             config_hash: settings.hash(),
             split,
             forked_from: None,
@@ -104,12 +102,7 @@ pub fn spec_with_agents(
             .map_err(|error| RequestError::field("agents", Reason::ChosenHasNotLearnt(error)))?;
     }
     // The problem is the parent's, so whatever does not suit it is the fault of the agents.
-    let is_read =
-        check_agents(&agents, problem.as_ref()).map_err(|error| error.moved_to("agents"))?;
-
-    let plan = run_plan(&settings, agents.basis(), problem.as_ref());
-    let is_checked = plan.is_checked || is_read;
-    let checks_end = plan.checks_end && parent.plan.checks_end;
+    check_agents(&agents, problem.as_ref()).map_err(|error| error.moved_to("agents"))?;
 
     let mut notes = agents.notes().to_vec();
     let Names { executor, verifier, coordinator } = &parent.agents;
@@ -118,7 +111,8 @@ pub fn spec_with_agents(
     ));
 
     Ok(RunSpec {
-        plan: RunPlan { is_checked, checks_end, ..parent.plan },
+        // The steps before keep the basis on which they were judged.
+        plan: RunPlan { basis: agents.basis(problem.as_ref()), ..parent.plan },
         recorded: app.record_for(&agents, &parent.task),
         agents: agents.names().clone(),
         overrides,
@@ -130,12 +124,11 @@ pub fn spec_with_agents(
     })
 }
 
-/// Checks that agents can work on a problem, and says whether the verifier reads constraints in
-/// prose.
+/// Checks that agents can work on a problem.
 ///
 /// # Errors
 /// The agent that cannot.
-fn check_agents(agents: &AgentSet, problem: &dyn Problem) -> Result<bool, RequestError> {
+fn check_agents(agents: &AgentSet, problem: &dyn Problem) -> Result<(), RequestError> {
     let executor = || agents.names().executor.clone();
     if agents.needs_algorithm() && !problem.has_reference() {
         let reason = Reason::NoAlgorithm { executor: executor() };
@@ -148,16 +141,13 @@ fn check_agents(agents: &AgentSet, problem: &dyn Problem) -> Result<bool, Reques
     reads_all(problem, agents)
 }
 
-/// Whether there are constraints in prose, which the verifier reads.
+/// Checks that the verifier reads constraints in prose, if there are some.
 ///
 /// # Errors
-/// When there are some and the verifier cannot read them.
-fn reads_all(problem: &dyn Problem, agents: &AgentSet) -> Result<bool, RequestError> {
-    if !problem.needs_reader() {
-        return Ok(false);
-    }
-    if agents.verifier().reads_words() {
-        return Ok(true);
+/// When there are, and it does not.
+fn reads_all(problem: &dyn Problem, agents: &AgentSet) -> Result<(), RequestError> {
+    if !problem.needs_reader() || agents.verifier().reads_words() {
+        return Ok(());
     }
 
     let first = problem.rules().into_iter().find(|rule| rule.kind.is_none());
@@ -166,13 +156,4 @@ fn reads_all(problem: &dyn Problem, agents: &AgentSet) -> Result<bool, RequestEr
         verifier: agents.names().verifier.clone(),
     };
     Err(RequestError::field("problem.constraints", reason))
-}
-
-/// The kinds of constraints of a custom problem; none for a task, whose kinds are known.
-fn check_kinds(problem: &dyn Problem) -> Vec<Kind> {
-    if problem.has_reference() {
-        return Vec::new();
-    }
-    let kinds: Kinds = problem.rules().into_iter().filter_map(|rule| rule.kind).collect();
-    kinds.iter().collect()
 }

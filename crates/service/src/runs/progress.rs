@@ -30,7 +30,7 @@ impl Progress {
     /// Counts an event.
     pub fn see(&mut self, line: &TraceLine<'_>) {
         match line {
-            TraceLine::Started => self.is_under_way = true,
+            TraceLine::Started { .. } => self.is_under_way = true,
             TraceLine::Step(step) => self.see_step(step),
             TraceLine::Mishap { elapsed_ms, .. }
             | TraceLine::TurnFailed { elapsed_ms, .. }

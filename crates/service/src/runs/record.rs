@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use super::spec::{Origin, RunSpec};
 use prime_journal::{ReviewCounts, RunRow};
-use prime_protocol::{Ending, Outcome};
+use prime_protocol::{Assurance, Ending, Outcome};
 use prime_report::{Reviews, RunResult};
 
 /// The status of a run.
@@ -17,9 +17,11 @@ pub enum Status {
     /// Accepted; not started, or waiting for its agents.
     Queued,
     Running,
-    /// Over, with an answer whose steps the verifier all accepted as clean.
+    /// Over, with an answer that is promised to be right.
     Verified,
-    /// Over, with an answer that is not verified, or with none.
+    /// Over, with an answer in which nobody found a fault, which is no proof.
+    Unrefuted,
+    /// Over, without an answer, or with one that broke a constraint or that nobody checked.
     Unverified,
     /// An agent failed permanently; `failure` says why.
     Failed,
@@ -27,17 +29,19 @@ pub enum Status {
 }
 
 impl Status {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Queued,
         Self::Running,
         Self::Verified,
+        Self::Unrefuted,
         Self::Unverified,
         Self::Failed,
         Self::Cancelled,
     ];
 
     pub fn name(self) -> &'static str {
-        ["queued", "running", "verified", "unverified", "failed", "cancelled"][self as usize]
+        ["queued", "running", "verified", "unrefuted", "unverified", "failed", "cancelled"]
+            [self as usize]
     }
 
     pub fn is_over(self) -> bool {
@@ -46,19 +50,21 @@ impl Status {
 
     /// The status of a run that ended like this.
     pub fn of(outcome: &Outcome) -> Self {
-        Self::of_ended(outcome.ending.name(), outcome.verified)
+        Self::of_ended(outcome.ending.name(), outcome.assurance)
     }
 
     /// As [`Status::of`], by the name of the ending.
-    pub fn of_ended(ending: &str, is_verified: bool) -> Self {
+    pub fn of_ended(ending: &str, assurance: Option<Assurance>) -> Self {
         if ending == Ending::AgentFailed(String::new()).name() {
             Self::Failed
         } else if ending == Ending::Cancelled.name() {
             Self::Cancelled
-        } else if is_verified {
-            Self::Verified
         } else {
-            Self::Unverified
+            match assurance {
+                Some(Assurance::Verified) => Self::Verified,
+                Some(Assurance::Unrefuted) => Self::Unrefuted,
+                Some(Assurance::Unchecked | Assurance::Violated) | None => Self::Unverified,
+            }
         }
     }
 }

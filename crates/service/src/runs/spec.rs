@@ -8,8 +8,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::app::Overrides;
-use prime_agent_set::{Basis, Names, RecordedAgents};
-use prime_bench::tasks::{self, Kind, Problem};
+use prime_agent_set::{Names, RecordedAgents};
+use prime_bench::tasks::{self, Problem};
 use prime_protocol::RunPlan;
 use prime_report::{Arm, RunContext};
 use prime_runtime::RunSampling;
@@ -50,9 +50,6 @@ pub struct RunSpec {
     /// Caveats about the agents for anyone who compares results.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// The kinds of constraints of a custom problem, `format` included.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub check_kinds: Vec<Kind>,
     pub config_hash: String,
     /// Its side in the comparison of `agents.split`, if it takes part; `overrides` has the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,23 +92,14 @@ impl RunSpec {
         self.recorded.as_ref().map(|recorded| recorded.engines.clone()).unwrap_or_default()
     }
 
-    /// What a verifier looks at in this problem.
-    pub fn basis_on(&self, basis: Basis) -> Basis {
-        if self.task == prime_problems::SPEC.slug {
-            basis.on_checks(self.check_kinds.iter().copied().collect())
-        } else {
-            basis
-        }
-    }
-
-    /// The part of results that does not depend on the outcome; `basis` is the verifier's.
-    pub fn context(&self, basis: Basis) -> RunContext {
+    /// The part of results that does not depend on the outcome.
+    pub fn context(&self) -> RunContext {
         RunContext {
             task: self.task.clone(),
             instance: self.instance.clone(),
             agents: self.agents.clone(),
             notes: self.notes.clone(),
-            basis: self.basis_on(basis),
+            basis: self.plan.basis,
             config_hash: self.config_hash.clone(),
             strategy: self.plan.strategy,
             seed: self.sampling.seed,

@@ -221,7 +221,7 @@ impl Traced {
             KeyValue::new("gen_ai.usage.input_tokens", int(outcome.usage.prompt)),
             KeyValue::new("gen_ai.usage.output_tokens", int(outcome.usage.completion)),
             KeyValue::new("prime.outcome", outcome.ending.name()),
-            KeyValue::new("prime.verified", outcome.verified),
+            KeyValue::new("prime.verified", outcome.is_verified()),
             KeyValue::new("prime.steps_without_span", int(left_out)),
         ]);
 

@@ -7,6 +7,11 @@ use prime_bench::prompts;
 use prime_bench::tasks::Severity;
 use prime_problems::Custom;
 
+/// A task; what the verifiers here look at is the same for all.
+fn task() -> &'static Spec {
+    prime_bench::tasks::find("bubble-sort").expect("listed").spec()
+}
+
 fn verifier(model: &Arc<FakeModel>, options: VerifierOptions) -> LlmVerifier {
     let model: Arc<dyn Model> = model.clone();
     LlmVerifier::new(model, &Templates::default(), options).expect("built-in templates")
@@ -133,9 +138,9 @@ fn a_rejected_line_is_judged_without_the_model() {
 fn a_model_is_asked_about_the_configured_kinds() {
     let model = FakeModel::saying("Constraint 1: PASS - x\nOverall: VALID\nViolation Score: 0");
     let kinds = Kinds::from_iter([Kind::Transition]);
-    let options = VerifierOptions { kinds, ..VerifierOptions::report("judge", 9) };
+    let options = VerifierOptions { kinds: kinds.into(), ..VerifierOptions::report("judge", 9) };
     assert_eq!(
-        verifier(&model, options.clone()).basis(),
+        verifier(&model, options.clone()).basis(task()),
         Basis::model(Method::Report),
         "asked about is not checked"
     );
@@ -352,7 +357,7 @@ fn a_model_says_how_it_judges() {
         (VerifierOptions::token("judge", None), Method::Token),
         (VerifierOptions::likelihood("judge", 0.1, 9), Method::Likelihood),
     ] {
-        let basis = verifier(&model, options).basis();
+        let basis = verifier(&model, options).basis(task());
         assert_eq!(basis.methods().collect::<Vec<_>>(), [method]);
         assert_eq!(
             basis.kinds(),

@@ -24,7 +24,7 @@ fn kinds() -> Kinds {
 
 #[tokio::test]
 async fn the_verifier_agrees_with_the_rules() {
-    let agent = ProcessVerifier::start("example", &example("verifier.py", &[]), kinds())
+    let agent = ProcessVerifier::start("example", &example("verifier.py", &[]), kinds().into())
         .expect("a program is named");
 
     let rules = RulesVerifier::new(kinds());

@@ -48,7 +48,7 @@ fn executor(program: &Program) -> ProcessExecutor {
 }
 
 fn verifier(program: &Program) -> ProcessVerifier {
-    ProcessVerifier::start("test", program, Kinds::ALL).expect("a program is named")
+    ProcessVerifier::start("test", program, Kinds::ALL.into()).expect("a program is named")
 }
 
 fn trajectory(slug: &str) -> Trajectory {

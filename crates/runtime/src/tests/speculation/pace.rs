@@ -12,7 +12,7 @@ fn pace(speculate: bool, fanout: u32, millis: (usize, usize)) -> f64 {
     let (traced, outcome) =
         traced(stopped(executor, move || moody).0, &problem("bubble-sort"), plan, 3);
 
-    assert!(outcome.verified);
+    assert!(outcome.is_verified());
     let committed = outcome.proposals - outcome.retries;
     assert!(
         committed > 50 * u64::from(fanout) && outcome.retries > u64::from(fanout),

@@ -34,7 +34,7 @@ fn compared(plan: &RunPlan, problem: &Arc<dyn Problem>, seed: u64) -> Traced {
         let result = (
             outcome.ending.clone(),
             outcome.answer.clone(),
-            outcome.verified,
+            outcome.is_verified(),
             outcome.votes.clone(),
         );
         (result, [proposals, retries, backtracks, pops, steps], rounds, trajectories)

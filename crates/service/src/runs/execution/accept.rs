@@ -120,14 +120,12 @@ impl Execution {
         owner: &str,
         spec: RunSpec,
     ) -> Result<(Arc<LiveRun>, RunRow), RunError> {
-        let basis = match &spec.recorded {
-            Some(recorded) => recorded.basis,
-            None => {
-                let agents = self.app().agents_named(&spec.agents);
-                agents.map_err(|error| RunError::Agents(error.to_string()))?.basis()
-            }
-        };
-        let context = spec.context(basis);
+        // Custom agents must be there; recorded ones are built from their record.
+        if spec.recorded.is_none() {
+            let agents = self.app().agents_named(&spec.agents);
+            agents.map_err(|error| RunError::Agents(error.to_string()))?;
+        }
+        let context = spec.context();
 
         let now = self.store.now_ms();
         let text = serde_json::to_string(&spec).expect("invariant: specs serialise");

@@ -106,7 +106,7 @@ impl Execution {
         self.observers.metrics().resumed();
 
         let events = live.stream.committed().head.seq;
-        live.stream.append(&TraceLine::Resumed { resumed });
+        live.stream.append(&TraceLine::Resumed { resumed, basis: live.spec.plan.basis });
         // Nobody waits for the row; it is committed with the event.
         drop(live.stream.update(open_row(live, Status::Running, self.store.now_ms())));
         tracing::info!(run = %live.stream.id, events, "run resumed");

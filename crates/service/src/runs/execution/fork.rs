@@ -154,7 +154,8 @@ impl Execution {
             live.stream.durable(seq).await.map_err(|()| not_copied(live))?;
         }
 
-        live.stream.append(&TraceLine::Forked { run: &origin.run, seq: origin.seq });
+        let basis = live.spec.plan.basis;
+        live.stream.append(&TraceLine::Forked { run: &origin.run, seq: origin.seq, basis });
         live.stream.durable(origin.seq + 1).await.map_err(|()| not_copied(live))
     }
 

@@ -23,7 +23,7 @@ pub struct Recorder {
 impl Observer for Recorder {
     fn observe(&self, event: &Event<'_>) {
         self.stream.append(&TraceLine::of(event));
-        if matches!(event, Event::Started) {
+        if matches!(event, Event::Started { .. }) {
             // The run's row says that it runs once that is durable, together with the event.
             drop(self.stream.update(self.started.clone()));
         }

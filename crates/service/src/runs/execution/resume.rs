@@ -12,7 +12,6 @@ use crate::runs::live::live_run::LiveRun;
 use crate::runs::progress::Progress;
 use crate::runs::spec::RunSpec;
 use crate::runs::store::replay::{NotReplayed, Recovered, replay_run};
-use prime_agent_set::Basis;
 use prime_journal::{DamagedRow, JournalError, RunRow, RunRows};
 use prime_protocol::Replayed;
 use prime_retry::Backoff;
@@ -65,13 +64,7 @@ impl Execution {
             }
         };
 
-        let basis = match &spec.recorded {
-            Some(recorded) => recorded.basis,
-            // Custom agents that this process lacks: the run waits for them (`accepted_agents`),
-            // and its record promises nothing meanwhile.
-            None => self.app().agents_named(&spec.agents).map_or(Basis::NONE, |set| set.basis()),
-        };
-        let context = spec.context(basis);
+        let context = spec.context();
         let progress = Progress { is_under_way: row.head.seq > 0, ..Progress::default() };
         let stream = self.store.stream(&row, progress);
         let live = Arc::new(LiveRun::new(&row, spec, context, stream));

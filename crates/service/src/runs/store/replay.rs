@@ -69,6 +69,13 @@ pub fn apply(replay: &mut Replay, event: &[u8], progress: &mut Progress) -> Resu
             progress.elapsed_ms = elapsed_ms;
             replay.apply(RunInput::Stopped { ending }, elapsed_ms)
         }
+        RecordedEvent::Started { basis }
+        | RecordedEvent::Resumed { basis }
+        | RecordedEvent::Forked { basis } => {
+            // A record from before bases does not say who judged: its steps keep none.
+            let elapsed_ms = progress.elapsed_ms;
+            basis.map_or(Ok(()), |basis| replay.apply(RunInput::JudgedBy(basis), elapsed_ms))
+        }
         RecordedEvent::Other => Ok(()),
     };
     applied.map_err(|error| error.to_string())
