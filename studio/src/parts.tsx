@@ -10,6 +10,7 @@ const SIGNS: Record<Status, string> = {
   queued: "\u2026",
   running: "\u25b6",
   verified: "\u2713",
+  unrefuted: "\u223c",
   unverified: "?",
   failed: "\u2717",
   cancelled: "\u25a0",

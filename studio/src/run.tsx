@@ -20,6 +20,18 @@ import type { Run as Record, Shape, StepList as Steps, Tree as TreeData } from "
 /** Events that the tree may lack before the page says so. */
 const BEHIND = 50_000;
 
+/** Why an answer is not verified. */
+function unverified(run: Record): string {
+  switch (run.assurance) {
+    case "violated":
+      return "a step broke a constraint, and the coordinator tolerated it";
+    case "unchecked":
+      return "nobody checked some of its steps";
+    default:
+      return "it is not verified";
+  }
+}
+
 function verdictOf(run: Record): string {
   const [winner] = run.votes;
   const some = (number: number, one: string) => `${count(number)} ${one}${number === 1 ? "" : "s"}`;
@@ -30,9 +42,11 @@ function verdictOf(run: Record): string {
     case "running":
       return "The agents are at work.";
     case "verified":
-      return `Answered${votes}. The verifier \`${run.verifier}\` found every committed step clean.`;
+      return `Answered${votes}. The checks of \`${run.verifier}\` found every step clean, and they let no wrong answer of this task through.`;
+    case "unrefuted":
+      return `Answered${votes}. \`${run.verifier}\` found no fault in any step, which is no proof.`;
     case "unverified":
-      return run.answer === null ? `No answer: ${words(run.outcome ?? "it ended")}.` : `Answered${votes}, but not every step was found clean.`;
+      return run.answer === null ? `No answer: ${words(run.outcome ?? "it ended")}.` : `Answered${votes}, but ${unverified(run)}.`;
     case "failed":
       return `Failed: ${run.failure ?? words(run.outcome ?? "")}`;
     case "cancelled":

@@ -11,7 +11,7 @@ import type { ApiError } from "./api";
 import type { Run, RunList, Task } from "./types";
 
 const PAGE = 50;
-const STATUSES = ["queued", "running", "verified", "unverified", "failed", "cancelled"];
+const STATUSES = ["queued", "running", "verified", "unrefuted", "unverified", "failed", "cancelled"];
 
 function Row({ run, isPicked, onPick }: { run: Run; isPicked: boolean; onPick: (isPicked: boolean) => void }): JSX.Element {
   return (

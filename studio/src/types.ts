@@ -4,7 +4,7 @@ export interface ErrorBody {
   error?: { message: string; code?: string; field?: string };
 }
 
-export type Status = "queued" | "running" | "verified" | "unverified" | "failed" | "cancelled";
+export type Status = "queued" | "running" | "verified" | "unrefuted" | "unverified" | "failed" | "cancelled";
 
 export interface Usage {
   prompt: number;
@@ -31,6 +31,7 @@ export interface Run {
   instance: string;
   answer: unknown;
   verified: boolean;
+  assurance?: "verified" | "unrefuted" | "unchecked" | "violated";
   verifier: string;
   checked_kinds: string[];
   outcome: string | null;

@@ -14,6 +14,7 @@ mod progress;
 mod rejection;
 pub mod reliability;
 pub mod replay;
+mod retreat;
 pub mod reward;
 mod role;
 pub mod run;
@@ -37,6 +38,8 @@ mod basis_tests;
 mod properties;
 #[cfg(test)]
 mod replay_tests;
+#[cfg(test)]
+mod retreat_tests;
 #[cfg(test)]
 mod strategy_tests;
 #[cfg(test)]

@@ -35,6 +35,11 @@ impl Progress {
         }
     }
 
+    /// Notes that the trajectory goes back on purpose: from here on, every step is progress.
+    pub(super) fn retreats(&mut self, depth: usize) {
+        (self.deepest, self.idle_proposals) = (depth, 0);
+    }
+
     /// Notes that a state was proved to be a dead end.
     pub(super) fn proved(&mut self) {
         self.idle_proposals = 0;

@@ -165,6 +165,11 @@ impl Replay {
                         }
                     })?;
                 }
+                // A refused line that would have ended the trace sends the search back: only the
+                // machine knows which lines do.
+                if outcome.applicable && outcome.decision == Decision::Backtrack {
+                    trajectory.try_end(outcome.line);
+                }
                 self.run.settle(id, trajectory, outcome, elapsed_ms, &mut self.effects);
             }
             RunInput::Failed { id, reason } => {

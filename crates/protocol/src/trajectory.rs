@@ -9,6 +9,7 @@ use super::coordination::Decision;
 use super::judges::Judges;
 use super::progress::Progress;
 use super::rejection::{Rejection, StuckAt};
+use super::retreat::Retreat;
 use super::score::Score;
 use super::stack::StateStack;
 use prime_bench::tasks::Machine;
@@ -102,6 +103,8 @@ pub struct TrajectoryState {
     tolerated: Vec<(usize, Score)>,
     #[serde(default)]
     judges: Judges,
+    #[serde(default)]
+    retreat: Retreat,
     progress: Progress,
     completion_max: Option<u32>,
 }
@@ -161,6 +164,7 @@ pub struct Trajectory {
     /// The basis of verdicts that do not state their own, on this problem.
     pub(super) judged_by: Basis,
     judges: Judges,
+    retreat: Retreat,
     progress: Progress,
 }
 
@@ -183,6 +187,7 @@ impl Trajectory {
             tolerated: Vec::new(),
             judged_by: Basis::NONE,
             judges: Judges::default(),
+            retreat: Retreat::default(),
             progress: Progress::default(),
         }
     }
@@ -196,6 +201,7 @@ impl Trajectory {
             last_score: self.last_score,
             tolerated: self.tolerated.clone(),
             judges: self.judges.clone(),
+            retreat: self.retreat.clone(),
             progress: self.progress.clone(),
             completion_max: self.completion_max,
         }
@@ -209,13 +215,14 @@ impl Trajectory {
             last_score,
             tolerated,
             judges,
+            retreat,
             progress,
             completion_max,
         } = state;
 
         (self.counts, self.usage, self.feedback) = (counts, usage, feedback);
         (self.last_score, self.tolerated, self.progress) = (last_score, tolerated, progress);
-        (self.judges, self.completion_max) = (judges, completion_max);
+        (self.judges, self.retreat, self.completion_max) = (judges, retreat, completion_max);
     }
 
     /// The state at which the trajectory got stuck. Call it when the trajectory has ended.
@@ -275,11 +282,24 @@ impl Trajectory {
             Decision::Backtrack => {
                 self.counts.backtracks += 1;
                 self.feedback.clone_from(&verdict.feedback);
+                if self.machine.candidate_ends() {
+                    self.retreat.refuted(self.stack.depth());
+                }
                 self.stack.top_mut().exclude(line, verdict.feedback.as_deref());
             }
         }
 
         self.climb_on(limits, false)
+    }
+
+    /// Notes whether a refused line would have ended the trace, where the machine does not hold it
+    /// as its candidate.
+    pub(super) fn try_end(&mut self, line: &str) {
+        if self.machine.propose(line).is_ok() && self.machine.candidate_ends() {
+            self.retreat.refuted(self.stack.depth());
+        }
+        // No task has an empty line: this leaves no candidate that could be taken for the state.
+        drop(self.machine.propose(""));
     }
 
     /// Counts a proposal at the current state.
@@ -338,6 +358,7 @@ impl Trajectory {
             tolerated: Vec::new(),
             judged_by: self.judged_by,
             judges: Judges::default(),
+            retreat: Retreat::default(),
             progress: Progress::default(),
         };
 
@@ -448,7 +469,25 @@ impl Trajectory {
                 self.stack.top_mut().exclude(&line, Some("leads to a dead end"));
             } else {
                 self.stack.top_mut().abandon(line, rejected);
+                self.go_back(depth);
             }
+        }
+    }
+
+    /// Leaves further states after the one at `depth` if its end was refuted.
+    fn go_back(&mut self, depth: usize) {
+        let further = self.retreat.further(depth);
+        for _ in 0..further {
+            self.stack
+                .pop(self.machine.as_mut())
+                .expect("invariant: it goes back at most to the first state");
+        }
+
+        if further > 0 {
+            let now = self.stack.depth();
+            self.tolerated.retain(|(at, _)| *at <= now);
+            self.judges.truncate(now);
+            self.progress.retreats(now);
         }
     }
 }

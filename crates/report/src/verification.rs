@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::count;
 use prime_bench::judge::detection::DetectionTable;
+use prime_bench::judge::soundness::{ATTACKED, SoundnessTable};
 use prime_bench::tasks::Kind;
 use prime_protocol::Assurance;
 use prime_roles::{Basis, Method};
@@ -21,6 +22,19 @@ pub struct Misses {
     pub rate: f64,
     /// The upper end of its one-sided 95 % confidence interval; above 0 even if nothing was missed.
     pub rate_bound: f64,
+    /// The version of the table with these figures.
+    pub table: String,
+}
+
+/// What attacks on the task found with `format`, `invariant` and `terminal`: clean traces that leave
+/// the algorithm's path on purpose.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Attacks {
+    /// How often a trace was led off the path.
+    pub tried: u64,
+    /// Those that ended in a wrong answer without breaking a constraint.
+    pub wrong: u64,
     /// The version of the table with these figures.
     pub table: String,
 }
@@ -46,6 +60,10 @@ pub struct Verification {
     /// Left out where it was not measured: for problems outside the benchmark, models and programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub misses: Option<Misses>,
+    /// Left out where these kinds were not evaluated, where every transition was compared, and
+    /// outside the benchmark.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attacks: Option<Attacks>,
 }
 
 /// The kinds, as in `format, invariant`, then the methods other than the evaluation of constraints.
@@ -78,7 +96,16 @@ impl Verification {
             table: DetectionTable::current_id().to_owned(),
         });
 
+        let attacked = SoundnessTable::current();
+        let attacks = attacked.row(task).filter(|_| basis.evaluated() == ATTACKED);
+        let attacks = attacks.map(|row| Attacks {
+            tried: row.attacks,
+            wrong: row.wrong,
+            table: attacked.id(),
+        });
+
         Self {
+            attacks,
             assurance,
             verifier: verifier.to_owned(),
             methods: basis.methods().collect(),
@@ -88,8 +115,9 @@ impl Verification {
         }
     }
 
-    /// One line, such as `verified (rules: format, invariant, terminal; 7 steps)`, or `verified:
-    /// every transition (…)` where the steps were compared with the algorithm's.
+    /// One line, such as `verified (rules: format, invariant, terminal; 7 steps; 3000 attacks on
+    /// this task found no wrong answer)`, or `verified: every transition (…)` where the steps were
+    /// compared with the algorithm's.
     pub fn text(&self) -> String {
         let looked_at = looked_at(&self.kinds, &self.methods);
         let (verifier, steps) = (&self.verifier, count(self.steps, "step"));
@@ -98,8 +126,23 @@ impl Verification {
             Assurance::Verified if self.kinds.contains(&Kind::Transition) => {
                 format!("verified: every transition ({verifier}: {looked_at}; {steps})")
             }
-            Assurance::Verified => format!("verified ({verifier}: {looked_at}; {steps})"),
-            other => format!("{other} ({verifier}: {looked_at}; {steps}): {}", meaning(other)),
+            Assurance::Verified => {
+                let none = |attacks: &Attacks| {
+                    format!("; {} attacks on this task found no wrong answer", attacks.tried)
+                };
+                let attacks = self.attacks.as_ref().map(none).unwrap_or_default();
+                format!("verified ({verifier}: {looked_at}; {steps}{attacks})")
+            }
+            other => {
+                let why = match &self.attacks {
+                    Some(Attacks { tried, wrong, .. }) if *wrong > 0 => format!(
+                        "{wrong} of {tried} attacks on this task ended in a wrong answer that \
+                         these checks let through"
+                    ),
+                    _ => meaning(other).to_owned(),
+                };
+                format!("{other} ({verifier}: {looked_at}; {steps}): {why}")
+            }
         }
     }
 }
@@ -138,7 +181,8 @@ mod tests {
 
         assert_eq!(
             text(Kinds::WITHOUT_TRANSITION),
-            "verified (rules: format, invariant, terminal; 312 steps)"
+            "verified (rules: format, invariant, terminal; 312 steps; 3000 attacks on this task \
+             found no wrong answer)"
         );
         assert_eq!(
             text(Kinds::ALL),

@@ -1,4 +1,5 @@
-//! `bench corrupt`: how often checks detect one corrupted step of a trace.
+//! `bench corrupt`: how often checks detect one corrupted step of a trace, and whether any clean
+//! trace leads to a wrong answer (`--adversarial`).
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,7 +13,10 @@ use crate::cli::table::Table;
 use crate::cli::values::TaskParser;
 use prime_bench::judge::corruption::{CorruptionRow, corrupt as measure};
 use prime_bench::judge::detection::{self, DetectionTable, TRACES};
-use prime_bench::tasks::{self, AnyTask, BASE_SEED};
+use prime_bench::judge::soundness::{
+    ATTACKED, Attack, AttackRow, SoundnessRow, SoundnessTable, attack,
+};
+use prime_bench::tasks::{self, AnyTask, BASE_SEED, Kind, Kinds};
 
 #[derive(Args)]
 pub struct CorruptArguments {
@@ -24,23 +28,30 @@ pub struct CorruptArguments {
         hide_possible_values = true
     )]
     tasks: Vec<String>,
-    /// Traces per task, each with one corruption
+    /// Traces per task, each with one corruption; with `--adversarial`, attacks per task
     #[arg(
         long,
         value_name = "N",
         default_value_t = 200,
-        value_parser = clap::value_parser!(u64).range(1..=100_000)
+        value_parser = clap::value_parser!(u64).range(1..=10_000_000)
     )]
     traces: u64,
     /// Base seed of the instances
     #[arg(long, value_name = "SEED", default_value_t = BASE_SEED)]
     base_seed: u64,
-    /// Write the table that results quote: every set of kinds of constraints, with a fixed number
-    /// of traces and base seed
+    /// Search for clean traces that end in a wrong answer, instead of corrupting one step; exit
+    /// code 1 if the sound kinds of a task let one through
+    #[arg(long)]
+    adversarial: bool,
+    /// Kinds of constraints to attack [default: those that the task's page calls sound]
+    #[arg(long, value_name = "KIND", value_delimiter = ',', requires = "adversarial")]
+    kinds: Vec<Kind>,
+    /// Write the table that results quote, with a fixed number of traces and base seed: every set
+    /// of kinds of constraints; with `--adversarial`, the attacks on each task
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["tasks", "traces", "base_seed", "output"]
+        conflicts_with_all = ["tasks", "traces", "base_seed", "output", "kinds"]
     )]
     table: Option<PathBuf>,
     /// Output format
@@ -87,13 +98,87 @@ fn write_table(path: &Path) -> anyhow::Result<ExitCode> {
     Ok(finished.exit_code())
 }
 
-pub fn corrupt(arguments: &CorruptArguments) -> anyhow::Result<ExitCode> {
-    if let Some(path) = &arguments.table {
-        return write_table(path);
+/// Attacks of each task in the table.
+const ATTACKS: u64 = 3_000;
+/// Longer traces are not attacked.
+const LINES_MAX: usize = 2_000;
+
+/// Attacks all tasks for the table. An incomplete one is not written.
+fn write_soundness(path: &Path) -> anyhow::Result<ExitCode> {
+    let plan = Attack { kinds: ATTACKED, walks: ATTACKS, lines_max: LINES_MAX, seed: BASE_SEED };
+    let (rows, finished) = measure_tasks(tasks::all().collect(), move |task| {
+        SoundnessRow::new(task, &attack(task, &plan))
+    })?;
+    if rows.len() == tasks::all().count() {
+        let table = SoundnessTable::new(BASE_SEED, rows);
+        std::fs::write(path, table.to_json())
+            .with_context(|| format!("--table {}", path.display()))?;
     }
+    Ok(finished.exit_code())
+}
+
+fn attacks_text(rows: &[AttackRow]) -> String {
+    let cells = |row: &AttackRow| {
+        [
+            row.task.to_owned(),
+            row.walks.to_string(),
+            row.ended.to_string(),
+            row.wrong.to_string(),
+            row.shortest.as_ref().map_or("-".to_owned(), |fooled| fooled.lines.len().to_string()),
+        ]
+    };
+    let sum = |of: fn(&AttackRow) -> u64| rows.iter().map(of).sum::<u64>();
+    let fooled = rows.iter().filter(|row| row.wrong > 0).count();
+
+    format!(
+        "{}\n{} attacks: {} clean traces left the algorithm's path and ended, {} of them in a \
+         wrong answer, in {fooled} of {} tasks\n",
+        Table::new(
+            ["task", "attacks", "clean ends", "wrong answers", "shortest"],
+            rows.iter().map(cells)
+        ),
+        sum(|row| row.walks),
+        sum(|row| row.ended),
+        sum(|row| row.wrong),
+        rows.len(),
+    )
+}
+
+/// Attacks the chosen tasks.
+fn attacked(
+    arguments: &CorruptArguments,
+    chosen: Vec<&'static dyn AnyTask>,
+) -> anyhow::Result<ExitCode> {
+    let kinds: Option<Kinds> =
+        (!arguments.kinds.is_empty()).then(|| arguments.kinds.iter().copied().collect());
+    let (walks, seed) = (arguments.traces, arguments.base_seed);
+    let (rows, finished) = measure_tasks(chosen, move |task| {
+        let kinds = kinds.unwrap_or(task.spec().sound);
+        attack(task, &Attack { kinds, walks, lines_max: LINES_MAX, seed })
+    })?;
+
+    match arguments.output {
+        Output::Json => print(serde_json::to_string_pretty(&rows)? + "\n")?,
+        Output::Text => print(attacks_text(&rows))?,
+    }
+    let is_fooled = kinds.is_none() && rows.iter().any(|row| row.wrong > 0);
+    Ok(if is_fooled { ExitCode::FAILURE } else { finished.exit_code() })
+}
+
+pub fn corrupt(arguments: &CorruptArguments) -> anyhow::Result<ExitCode> {
+    match &arguments.table {
+        Some(path) if arguments.adversarial => return write_soundness(path),
+        Some(path) => return write_table(path),
+        None => {}
+    }
+
     let named = find_all(&arguments.tasks)?;
     let chosen: Vec<&'static dyn AnyTask> =
         if named.is_empty() { tasks::all().collect() } else { named };
+
+    if arguments.adversarial {
+        return attacked(arguments, chosen);
+    }
 
     let (traces, base_seed) = (arguments.traces, arguments.base_seed);
     let (rows, finished) = measure_tasks(chosen, move |task| measure(task, traces, base_seed))?;

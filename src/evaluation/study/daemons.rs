@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use prime_protocol::{Ballot, Ending, Usage};
+use prime_protocol::{Assurance, Ballot, Ending, Usage};
 use prime_study::definition::{AskedRun, Study};
 use prime_study::records::Record;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
@@ -70,7 +70,7 @@ struct DaemonRecord {
     #[serde(default)]
     engines: BTreeMap<String, Option<String>>,
     answer: Option<Value>,
-    verified: bool,
+    assurance: Option<Assurance>,
     verifier: String,
     checked_kinds: Vec<String>,
     outcome: Option<String>,
@@ -363,7 +363,7 @@ fn recorded(
         return record;
     }
 
-    record.verified = daemon.verified;
+    record.verified = daemon.assurance >= Some(Assurance::Unrefuted);
     record.agreement = daemon.answer.is_some().then_some(daemon.agreement);
     record.votes = daemon.votes.first().map(|ballot| ballot.votes);
     judged(run, daemon.answer, trace, record)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use prime_bench::tasks::Problem;
-use prime_protocol::{Ending, Outcome};
+use prime_protocol::{Assurance, Ending, Outcome};
 use prime_study::definition::{AskedRun, Study};
 use prime_study::records::Record;
 
@@ -89,7 +89,8 @@ fn recorded(
         return record;
     }
 
-    record.verified = outcome.is_verified();
+    // A study measures verifiers: what counts is whether this one accepted every step.
+    record.verified = outcome.assurance >= Some(Assurance::Unrefuted);
     record.agreement = outcome.answer.is_some().then_some(outcome.agreement);
     record.votes = outcome.votes.first().map(|ballot| ballot.votes);
     judged(run, outcome.answer.clone(), trace, record)

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use prime_bench::tasks::{CheckedKinds, Kind};
+use prime_bench::tasks::CheckedKinds;
 use prime_protocol::Limits;
 use prime_settings::{DEFAULT_TOML, Settings, reference_markdown};
 

@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use super::delivery::{Delivery, is_spent};
 use prime_bench::tasks::Kind;
-use prime_protocol::{Ballot, Usage};
+use prime_protocol::{Assurance, Ballot, Usage};
 use prime_report::Verification;
 use prime_service::runs::{RunRecord, Status};
 
@@ -92,9 +92,12 @@ pub struct RunInfo {
     /// The run's `id`, for `GET /v1/runs/{id}`.
     pub run: String,
     pub status: Status,
-    /// Whether the verifier accepted every step as clean.
+    /// Whether the answer is promised to be right.
     pub verified: bool,
-    /// What the verification is worth; left out if the answer is not verified.
+    /// What is promised of the answer; left out without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assurance: Option<Assurance>,
+    /// What the promise rests on; left out unless the answer is verified or unrefuted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
     pub verifier: String,
@@ -145,6 +148,7 @@ impl From<&RunRecord> for RunInfo {
             run: record.id.clone(),
             status: record.status,
             verified: result.verified,
+            assurance: result.assurance,
             verification: result.verification,
             verifier: result.verifier,
             checked_kinds: result.checked_kinds,

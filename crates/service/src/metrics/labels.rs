@@ -8,7 +8,7 @@ pub struct Version {
     pub version: &'static str,
 }
 
-/// How a run ended: `verified`, `unverified`, `failed` or `cancelled`.
+/// How a run ended: `verified`, `unrefuted`, `unverified`, `failed` or `cancelled`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Status {
     pub status: &'static str,

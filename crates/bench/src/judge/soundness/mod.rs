@@ -10,6 +10,7 @@ mod attack;
 mod exhaustive;
 mod lines;
 mod small;
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +25,7 @@ use crate::tasks::Problem;
 pub use attack::{Attack, AttackRow, attack};
 pub use exhaustive::{Exhaustion, exhaust};
 pub use small::small_inputs;
+pub use table::{ATTACKED, SoundnessRow, SoundnessTable};
 
 /// A complete trace that the constraints find clean, and that ends in a wrong answer.
 #[derive(Clone, Debug, Serialize)]
