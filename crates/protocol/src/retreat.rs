@@ -20,17 +20,17 @@ impl Retreat {
         self.refuted_at = Some(depth);
     }
 
-    /// The states to leave beyond the one at `depth`, which has used up its attempts; 0 where it was
-    /// no end that was refuted.
-    pub fn further(&mut self, depth: usize) -> usize {
-        if self.is_complete || self.refuted_at.take() != Some(depth) {
-            return 0;
+    /// The states to leave beyond the one at `depth`; `None` where it was no end that was refuted,
+    /// or where there is nothing left to go back to.
+    pub fn further(&mut self, depth: usize) -> Option<usize> {
+        if self.refuted_at.take() != Some(depth) || self.is_complete {
+            return None;
         }
 
         let distance = self.distance.max(1);
         self.distance = distance.saturating_mul(2);
         self.is_complete = distance >= depth;
-        distance.min(depth) - 1
+        Some(distance.min(depth) - 1)
     }
 }
 
@@ -46,14 +46,15 @@ mod tests {
             retreat.refuted(20);
             left.push(retreat.further(20));
         }
-        assert_eq!(left, [0, 1, 3, 7, 15, 19, 0]);
+        let expected = [Some(0), Some(1), Some(3), Some(7), Some(15), Some(19), None];
+        assert_eq!(left, expected);
     }
 
     #[test]
     fn only_the_state_at_the_end_sends_the_search_back() {
         let mut retreat = Retreat { distance: 4, ..Retreat::default() };
-        assert_eq!(retreat.further(5), 0, "nothing was refuted");
+        assert_eq!(retreat.further(5), None, "nothing was refuted");
         retreat.refuted(6);
-        assert_eq!(retreat.further(5), 0, "another state");
+        assert_eq!(retreat.further(5), None, "another state");
     }
 }

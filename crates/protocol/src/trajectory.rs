@@ -267,7 +267,7 @@ impl Trajectory {
 
         match decision {
             // No check for being stuck: steps without rejections lead deeper.
-            Decision::Proceed if applicable => return self.commit(line, verdict),
+            Decision::Proceed if applicable => return self.commit(line, verdict, limits),
             // No verifier objected to a line that cannot be applied: the state stays as it is.
             Decision::Proceed => {
                 if self.is_spent(limits) {
@@ -385,10 +385,28 @@ impl Trajectory {
         self.judges.at(depth)
     }
 
-    fn commit(&mut self, line: &str, verdict: &Verdict) -> Next {
+    fn commit(&mut self, line: &str, verdict: &Verdict, limits: &Limits) -> Next {
         let basis = self.basis_of(verdict);
         self.machine.commit();
-        self.push(line, verdict.score, basis)
+        match self.push(line, verdict.score, basis) {
+            Next::Ended(End::StepsSpent) => self.overlong(limits),
+            next => next,
+        }
+    }
+
+    /// Goes back from T_max: no valid trace is that long, so that a step before was wrong.
+    fn overlong(&mut self, limits: &Limits) -> Next {
+        let depth = self.stack.depth();
+        self.retreat.refuted(depth);
+        let spent = Next::Ended(End::StepsSpent);
+        if self.counts.pops >= limits.pops_max {
+            return spent;
+        }
+        let Some(further) = self.retreat.further(depth) else { return spent };
+
+        self.counts.pops += 1;
+        self.leave(1 + further);
+        Next::Propose
     }
 
     /// Records the line that led to the machine's current state as a committed step, with its V and
@@ -469,25 +487,22 @@ impl Trajectory {
                 self.stack.top_mut().exclude(&line, Some("leads to a dead end"));
             } else {
                 self.stack.top_mut().abandon(line, rejected);
-                self.go_back(depth);
+                if let Some(further) = self.retreat.further(depth) {
+                    self.leave(further);
+                }
             }
         }
     }
 
-    /// Leaves further states after the one at `depth` if its end was refuted.
-    fn go_back(&mut self, depth: usize) {
-        let further = self.retreat.further(depth);
-        for _ in 0..further {
-            self.stack
-                .pop(self.machine.as_mut())
-                .expect("invariant: it goes back at most to the first state");
+    /// Leaves states; there are as many.
+    fn leave(&mut self, states: usize) {
+        for _ in 0..states {
+            self.stack.pop(self.machine.as_mut()).expect("invariant: there are as many");
         }
 
-        if further > 0 {
-            let now = self.stack.depth();
-            self.tolerated.retain(|(at, _)| *at <= now);
-            self.judges.truncate(now);
-            self.progress.retreats(now);
-        }
+        let now = self.stack.depth();
+        self.tolerated.retain(|(at, _)| *at <= now);
+        self.judges.truncate(now);
+        self.progress.retreats(now);
     }
 }
