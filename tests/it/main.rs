@@ -5,6 +5,7 @@
 )]
 
 mod action_lines;
+mod bases;
 mod binary;
 mod chaos;
 #[cfg(feature = "llama")]

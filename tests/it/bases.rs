@@ -1,0 +1,123 @@
+//! `verified` cannot be made to lie from outside: a fork, a resumption or another verifier never
+//! vouches for steps that somebody else, or nobody, has judged.
+
+use serde_json::{Value, json};
+
+use crate::daemon::{Daemon, Home};
+use prime_bench::tasks::{self, BASE_SEED, Difficulty};
+
+const UNCHECKED: &str = "agents.verifier.implementation=none";
+const ERRING: [&str; 2] =
+    ["agents.executor.implementation=scripted", "agents.executor.error_rate=0.4"];
+
+fn fork(daemon: &Daemon, run: &str, seq: u64, agents: &Value) -> (String, Value) {
+    let path = format!("{run}/fork?seq={seq}");
+    let fork = daemon.post_text(&path, &json!({ "agents": agents }).to_string());
+    assert_eq!(fork.status, 202, "{fork:?}");
+    let location = fork.location.expect("a fork is a run");
+    let record = daemon.finished(&location);
+    (location, record)
+}
+
+/// The word for the answer, and whether it is right.
+fn judged(record: &Value) -> (String, bool) {
+    let word = record["assurance"].as_str().unwrap_or("none").to_owned();
+    let name: Vec<&str> = record["instance"].as_str().expect("a name").split('/').collect();
+    let [slug, "easy", index] = name[..] else { panic!("{name:?}") };
+
+    let task = tasks::find(slug).expect("listed");
+    let index = index.parse().expect("an index");
+    let seed = task.spec().seed(BASE_SEED, Difficulty::Easy, index);
+    (word, task.generate(Difficulty::Easy, seed).accepts(&record["answer"]))
+}
+
+#[test]
+fn a_fork_does_not_vouch_for_steps_that_nobody_checked() {
+    let daemon = Daemon::start(&ERRING);
+    let mut wrong = 0;
+
+    for (index, task) in ["stack-simulator", "dfa-simulation", "cellular-automaton"]
+        .into_iter()
+        .flat_map(|task| [(0, task), (1, task)])
+    {
+        let run = daemon.submitted(&json!({
+            "task": task, "difficulty": "easy", "index": index, "fanout": 1, "max_rounds": 1, "seed": index + 1,
+            "agents": {"verifier": "none"},
+        }));
+        let parent = daemon.finished(&run);
+        let events = parent["events"].as_u64().expect("a number");
+        let right = json!({"verifier": "rules", "executor": "reference"});
+
+        let (child, record) = fork(&daemon, &run, events - 4, &right);
+        let (word, is_right) = judged(&record);
+        assert_eq!((word.as_str(), &record["verified"]), ("unchecked", &json!(false)), "{record}");
+        assert_eq!(record["status"], "unverified");
+        wrong += u32::from(!is_right);
+
+        // A fork of the fork copies steps of both, and each keeps its own basis.
+        let events = record["events"].as_u64().expect("a number");
+        let (_, grandchild) = fork(&daemon, &child, events - 3, &right);
+        assert_eq!(judged(&grandchild).0, "unchecked", "{grandchild}");
+
+        // From the start, before any step was taken, everything is judged.
+        let (_, anew) = fork(&daemon, &run, 1, &right);
+        assert_eq!(judged(&anew), ("verified".to_owned(), true), "{anew}");
+    }
+    assert!(wrong > 0, "the executor errs, or this shows nothing");
+}
+
+#[test]
+fn a_restart_keeps_on_what_each_step_was_judged() {
+    for (sets, word) in [(&[UNCHECKED][..], "unchecked"), (&[][..], "verified")] {
+        let home = Home::new();
+        let daemon = Daemon::start_in(&home, sets);
+        let run = daemon.submitted(&json!({"task": "bubble-sort", "fanout": 1}));
+        let before = daemon.finished(&run);
+        assert_eq!(before["assurance"], word, "{before}");
+
+        // The next process has another verifier; its fork of this run is as good as the weaker one.
+        let other = if sets.is_empty() { &[UNCHECKED][..] } else { &[][..] };
+        let daemon = Daemon::start_in(&daemon.kill(), other);
+        assert_eq!(daemon.get(&run).body["assurance"], word);
+        let chosen = if sets.is_empty() {
+            json!({"verifier": "none"})
+        } else {
+            json!({"verifier": "rules"})
+        };
+        let events = before["events"].as_u64().expect("a number");
+        let (_, forked) = fork(&daemon, &run, events - 4, &chosen);
+        assert_eq!(forked["assurance"], "unchecked", "{forked}");
+    }
+}
+
+#[test]
+fn what_is_not_sound_is_called_unrefuted() {
+    let kinds = r#"agents.verifier.kinds=["format", "terminal"]"#;
+    let daemon = Daemon::start(&[kinds]);
+    let record = daemon.finished(&daemon.submitted(&json!({"task": "bubble-sort", "fanout": 1})));
+
+    assert_eq!((&record["status"], &record["verified"]), (&json!("unrefuted"), &json!(false)));
+    assert_eq!(record["assurance"], "unrefuted");
+    assert_eq!(record["verification"]["kinds"], json!(["format", "terminal"]));
+}
+
+/// A record from before bases were recorded does not say who judged its steps.
+#[test]
+fn steps_of_an_old_record_count_as_unchecked() {
+    let daemon = Daemon::start(&[]);
+    let run = daemon.submitted(&json!({"task": "bubble-sort", "fanout": 1}));
+    let trace = {
+        daemon.finished(&run);
+        daemon.text(&format!("{run}/trace?states=false"))
+    };
+    let started = trace.lines().find(|line| line.contains(r#""event":"started""#));
+    let started: Value = serde_json::from_str(started.expect("it started")).expect("JSON");
+    assert_eq!(
+        started["basis"],
+        json!({
+            "kinds": ["format", "invariant", "terminal"],
+            "evaluated": ["format", "invariant", "terminal"],
+            "methods": ["rules"],
+        })
+    );
+}
