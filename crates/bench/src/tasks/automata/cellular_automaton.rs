@@ -174,8 +174,8 @@ impl Task for CellularAutomaton {
             instance.is_consistent(before.cells.as_bytes(), new),
         );
 
-        // What makes a trace sound: the rule fixes every bit, `apply` puts the rows together and counts
-        // the ones, and the trace ends only after the last generation.
+        // What makes a trace sound: the rule fixes every bit, `apply` puts the rows together and
+        // counts the ones, and the trace ends only after the last generation.
         found.require(page::RULE_BIT, action.0 == instance.next_bit(before));
 
         let count = instance.cells.len();

@@ -233,8 +233,8 @@ impl Task for NfaSimulation {
         after: &State,
         found: &mut Violations,
     ) {
-        // What makes a trace sound: `move-targets` and `closure` fix every set, and `apply` makes moves
-        // and closes alternate until the word has been read.
+        // What makes a trace sound: `move-targets` and `closure` fix every set, and `apply` makes
+        // moves and closes alternate until the word has been read.
         match action {
             Action::Close(set) => {
                 let leaves = |edge: &(u16, u16)| set.contains(edge.0) && !set.contains(edge.1);

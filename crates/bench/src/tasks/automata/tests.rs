@@ -46,8 +46,8 @@ fn traces_with_a_wrong_answer_are_found_without_the_algorithm() {
         },
         Fooling {
             task: "dfa-simulation",
-            input: r#"{"states":3,"alphabet":"ab","delta":[[1,0],[1,2],[2,1]],"start":0,"accept":[2],
-                "word":"abbaaba"}"#,
+            input: r#"{"states":3,"alphabet":"ab","delta":[[1,0],[1,2],[2,1]],"start":0,
+                "accept":[2],"word":"abbaaba"}"#,
             lines: &["q1", "q2", "q1", "q2", "q1", "q1", "q1"],
             at: 3,
             constraint: "table-entry",

@@ -257,8 +257,9 @@ impl Task for AStar {
             .require(page::BOUND, last.is_none_or(|cell| after.estimate(instance, *cell) >= bound));
 
         // What makes a trace sound: between two expansions exactly the cells that the first of them
-        // reaches on a shorter way are opened (`neighbours`, `lowers`), with its g and as its children
-        // (`parents`), and then one cell is the next (`settled`, `ties`). By `goal` the goal ends it.
+        // reaches on a shorter way are opened (`neighbours`, `lowers`), with a g of one more than
+        // its own and as its children (`parents`). Then `settled` and `ties` leave one cell to
+        // expand. By `goal` the goal is the last.
         match *action {
             Action::Expand(c) => {
                 let rank = |cell: usize| (after.estimate(instance, cell), instance.to_goal(cell));

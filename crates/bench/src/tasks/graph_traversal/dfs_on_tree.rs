@@ -172,9 +172,9 @@ impl Task for DfsOnTree {
         };
         found.require(page::TREE_EDGES, after.parent.iter().enumerate().all(joined));
 
-        // What makes a trace sound: each vertex is discovered once (`times`), in the tree rooted at 0
-        // (`root`, `tree-edges`), before its greater siblings, and finished after all that lies below it
-        // (`stack`, `all-finished`). Only one sequence of `discover` and `finish` is like that.
+        // What makes a trace sound: each vertex is discovered once (`times`), in the tree rooted at
+        // 0 (`root`, `tree-edges`), before its greater siblings (`children-ascend`), and finished
+        // after all vertices below it (`stack`, `all-finished`). One sequence alone is like that.
         if let Action::Discover(v) = *action {
             let parent = before.stack.last().copied();
             found.require(page::ROOT, parent.is_some() || v == 0);

@@ -338,10 +338,10 @@ impl Task for AsciiArtParse {
             found.require(page::AXIS, straight);
         }
 
-        // What makes a trace sound: by `kind` and `edge` the start of an object fixes all of it, by
-        // `ink`, `once` and `all-ink` the objects share out the drawn cells. So the first drawn cell
-        // that the objects before leave is the start of its object, which makes them those of the
-        // scan; `scan-order` gives them its order.
+        // What makes a trace sound: by `kind` and `edge` the start of an object fixes all of it. By
+        // `ink`, `once` and `all-ink` the objects share out the drawn cells. An object starts at
+        // its first cell in reading order, and by `scan-order` the objects come in that order: each
+        // starts at the first drawn cell that those before it leave, as in the scan.
         match (action, &before.open) {
             (Action::New(kind, start), _) => {
                 found.require(page::KIND, *kind == instance.kind(*start));

@@ -382,8 +382,8 @@ impl Task for RegexNfa {
             found.require(page::FRAGMENTS, before.fragments.len() == 1);
         }
 
-        // What makes a trace sound: the nodes come in the expression's order and all of them, `apply`
-        // makes their states and edges, and automaton and text fix every set.
+        // What makes a trace sound: all nodes come, in the expression's order, `apply` makes their
+        // states and edges, and automaton and text fix every set.
         if before.pos < 0 {
             let nodes = instance.nodes();
             let due = nodes_left(&nodes, before).map(<[Node]>::first);
