@@ -8,6 +8,8 @@ mod checked_kinds;
 #[cfg(test)]
 mod conformance;
 #[cfg(test)]
+mod fooled;
+#[cfg(test)]
 mod grammars;
 mod graph;
 mod grid;

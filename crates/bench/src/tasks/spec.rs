@@ -132,8 +132,8 @@ impl FromStr for Category {
 pub enum Kind {
     /// The line parses and can be applied.
     Format,
-    /// A property that every valid state of the algorithm keeps; it does not give the next step
-    /// away.
+    /// A property that every valid state of the algorithm keeps, or what makes a move legal. Of
+    /// several legal moves it does not say which is next.
     Invariant,
     /// The step is the one that the algorithm prescribes. Checking it means running the algorithm.
     Transition,

@@ -175,10 +175,9 @@ impl Source {
             Ok(number) if rng.chance(1, 3) => {
                 number.saturating_add(rng.one_of(&[1, -1])).to_string()
             }
-            Ok(_) => self.number(rng).to_string(),
             // A word of the algorithm, or of the state.
             Err(_) if !self.words.is_empty() => self.words[rng.index(self.words.len())].clone(),
-            Err(_) => self.number(rng).to_string(),
+            _ => self.number(rng).to_string(),
         };
         format!("{}{other}{}", &line[..start], &line[start + word.len()..])
     }

@@ -48,6 +48,12 @@ impl Instance {
         4 * left + 2 * bit(place) + right
     }
 
+    /// The value that the rule gives to the next cell of the new row.
+    fn next_bit(&self, state: &State) -> bool {
+        let neighbourhood = self.neighbourhood(state.cells.as_bytes(), state.next.len());
+        self.rule >> neighbourhood & 1 == 1
+    }
+
     /// Whether equal neighbourhoods have equal new values, as far as the new row is known.
     fn is_consistent(&self, cells: &[u8], new: impl Iterator<Item = u8>) -> bool {
         let mut seen = [None; 8];
@@ -151,10 +157,7 @@ impl Task for CellularAutomaton {
 
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
         let unfinished = state.generation < instance.generations;
-        unfinished.then(|| {
-            let neighbourhood = instance.neighbourhood(state.cells.as_bytes(), state.next.len());
-            Action(instance.rule >> neighbourhood & 1 == 1)
-        })
+        unfinished.then(|| Action(instance.next_bit(state)))
     }
 
     fn violations(
@@ -170,6 +173,10 @@ impl Task for CellularAutomaton {
             page::SAME_NEIGHBOURHOOD,
             instance.is_consistent(before.cells.as_bytes(), new),
         );
+
+        // What makes a trace sound: the rule fixes every bit, `apply` puts the rows together and
+        // counts the ones, and the trace ends only after the last generation.
+        found.require(page::RULE_BIT, action.0 == instance.next_bit(before));
 
         let count = instance.cells.len();
         found.require(page::ROW_LENGTH, after.cells.len() == count && after.next.len() < count);

@@ -25,6 +25,11 @@ impl Instance {
         let letter = *self.word.as_bytes().get(pos)?;
         self.alphabet.bytes().position(|c| c == letter)
     }
+
+    /// The entry of the table for a state and the next letter; `None` after the last.
+    fn entry(&self, state: &State) -> Option<usize> {
+        Some(self.delta[state.q][self.column(state.pos)?])
+    }
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -129,8 +134,7 @@ impl Task for DfaSimulation {
     }
 
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
-        let column = instance.column(state.pos)?;
-        Some(Action { q: instance.delta[state.q][column] })
+        instance.entry(state).map(|q| Action { q })
     }
 
     fn violations(
@@ -142,12 +146,16 @@ impl Task for DfaSimulation {
     ) {
         found.require(page::VISIT_SUM, after.visits.iter().sum::<u64>() == after.pos as u64 + 1);
 
-        // Letter and state are judged separately: together they would be the transition itself.
+        // Letter and state judged separately say which of them is wrong.
         let reachable = instance
             .column(before.pos)
             .is_some_and(|column| instance.delta.iter().any(|row| row[column] == after.q));
         found.require(page::POSSIBLE_TARGET, reachable);
         found.require(page::SUCCESSOR, instance.delta[before.q].contains(&after.q));
+
+        // What makes a trace sound: the table has one entry for each state and letter, and `apply`
+        // counts the visits.
+        found.require(page::TABLE_ENTRY, instance.entry(before) == Some(after.q));
 
         found.require(
             page::PROGRESS,

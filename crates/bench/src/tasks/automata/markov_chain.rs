@@ -42,9 +42,11 @@ impl Instance {
         })
     }
 
-    /// Whether a draw is below the weights of a row up to and including this entry.
-    fn is_below(&self, draw: u64, row: usize, entry: usize) -> bool {
-        draw < self.weights[row][..=entry].iter().sum()
+    /// The sums of the weights of a row before this entry, and with it: the draws that select it
+    /// lie between them.
+    fn sums(&self, row: usize, entry: usize) -> (u64, u64) {
+        let before = self.weights[row][..entry].iter().sum();
+        (before, before + self.weights[row][entry])
     }
 }
 
@@ -157,11 +159,12 @@ impl Task for MarkovChain {
         found.require(page::FLOW, after.stays <= after.t as u64 && after.visits[after.s] >= 1);
 
         let draw = instance.draws.get(before.t);
-        found.require(
-            page::DRAW_BELOW,
-            draw.is_some_and(|u| instance.is_below(*u, before.s, after.s)),
-        );
-        // Taken over all rows: for the row in use this would decide the transition.
+        let (least, end) = instance.sums(before.s, after.s);
+        found.require(page::DRAW_BELOW, draw.is_some_and(|u| *u < end));
+        // What makes a trace sound: each draw lies in the interval of one state, and `apply` counts
+        // visits and stays.
+        found.require(page::SELECTED, draw.is_some_and(|u| (least..end).contains(u)));
+        // Taken over all rows: a state that no row selects is the coarser error.
         found.require(
             page::POSSIBLE_DRAW,
             draw.is_some_and(|u| *u >= instance.least_before()[after.s]),

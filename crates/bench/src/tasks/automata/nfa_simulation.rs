@@ -233,12 +233,15 @@ impl Task for NfaSimulation {
         after: &State,
         found: &mut Violations,
     ) {
+        // What makes a trace sound: `move-targets` and `closure` fix every set, and `apply` makes
+        // moves and closes alternate until the word has been read.
         match action {
             Action::Close(set) => {
                 let leaves = |edge: &(u16, u16)| set.contains(edge.0) && !set.contains(edge.1);
                 found.require(page::CLOSED, !instance.epsilon.iter().any(leaves));
                 found.require(page::SUPERSET, before.active.iter().all(|q| set.contains(q)));
                 found.require(page::ALTERNATION, !matches!(before.last.0, Some(Action::Close(_))));
+                found.require(page::CLOSURE, *set == instance.closed(&before.active));
             }
             Action::Move(set) => {
                 let letter = instance.letter(before.pos);
@@ -248,6 +251,8 @@ impl Task for NfaSimulation {
                 }
                 found.require(page::ENTERABLE, set.iter().all(|q| entered[usize::from(q)]));
                 found.require(page::ALTERNATION, matches!(before.last.0, Some(Action::Close(_))));
+                let targets = letter.map(|letter| instance.moved(&before.active, letter));
+                found.require(page::MOVE_TARGETS, Some(set) == targets.as_ref());
             }
         }
 

@@ -285,6 +285,11 @@ impl Task for PdaExecution {
         let exists = |m: &Move| m.3 == action.q && Some(m.2) == before.top() && m.4 == action.push;
         found.require(page::EXISTING_MOVE, instance.delta.iter().any(exists));
 
+        // What makes a trace sound: the table is deterministic, `apply` does the counting, and the
+        // trace ends only where no move is left.
+        let is_due = |m: &Move| m.3 == action.q && m.4 == action.push;
+        found.require(page::TABLE_MOVE, instance.next(before).is_some_and(is_due));
+
         if Self::ended(instance, after) {
             let exhausted = after.pos == instance.word.len() && instance.epsilon(after).is_none();
             found.require(page::EXHAUSTED, exhausted);
@@ -333,7 +338,7 @@ mod tests {
         machine.propose("q1 -").expect("legal");
         let broken: Vec<_> =
             machine.violations(Kinds::ALL).iter(task.spec()).map(|c| c.name).collect();
-        assert_eq!(broken, ["bottom", "existing-move", "next-step"]);
+        assert_eq!(broken, ["bottom", "existing-move", "table-move", "next-step"]);
 
         machine.commit();
         assert!(machine.propose("q1 -").is_err(), "nothing can be popped any more");

@@ -60,6 +60,15 @@ pub struct State {
     pub last: Last<Action>,
 }
 
+impl Instance {
+    /// The transitions in the order in which they are looked at after `previous`.
+    fn in_turn(&self, previous: i64) -> impl Iterator<Item = usize> {
+        let count = self.transitions.len();
+        let first = usize::try_from(previous + 1).expect("invariant: -1 at least");
+        (0..count).map(move |offset| (first + offset) % count)
+    }
+}
+
 impl State {
     fn firings(&self) -> u64 {
         self.fired.iter().sum()
@@ -215,17 +224,14 @@ impl Task for PetriNet {
             return None;
         }
 
-        // Round-robin, from the transition after the one fired last.
-        let count = instance.transitions.len();
-        let first = usize::try_from(state.previous + 1).expect("invariant: -1 at least");
-        let mut order = (0..count).map(|offset| (first + offset) % count);
+        let mut order = instance.in_turn(state.previous);
         order.find(|number| instance.transitions[*number].enabled(&state.marking)).map(Action::Fire)
     }
 
     fn violations(
         instance: &Instance,
         before: &State,
-        _: &Action,
+        action: &Action,
         after: &State,
         found: &mut Violations,
     ) {
@@ -242,6 +248,14 @@ impl Task for PetriNet {
                 .fire(&mut marking, i64::try_from(*times).expect("invariant: firings are bounded"));
         }
         found.require(page::STATE_EQUATION, after.marking == marking);
+
+        // What makes a trace sound: `apply` fires enabled transitions only, `round-robin` lets it
+        // pass over none, and the trace ends only after `firings` of them or where none is enabled.
+        let Action::Fire(number) = *action;
+        let is_enabled = |other: usize| instance.transitions[other].enabled(&before.marking);
+        let mut passed_over =
+            instance.in_turn(before.previous).take_while(|other| *other != number);
+        found.require(page::ROUND_ROBIN, !passed_over.any(is_enabled));
 
         let firings = after.firings();
         found.require(page::COUNT, firings == before.firings() + 1 && firings <= instance.firings);

@@ -115,6 +115,30 @@ line_actions! {
     }
 }
 
+impl Instance {
+    /// What the instruction at pc does; `None` if its value is too large for a line.
+    fn executed(&self, state: &State) -> Option<Action> {
+        let next = state.pc + 1;
+        match self.program[state.pc] {
+            Instruction::Inc(register) => {
+                let value = state.registers[register] + 1;
+                // A wrong line can bring a register to the largest number that a line can hold.
+                (value < NUMBER_LIMIT).then_some(Action::Set { register, value, pc: next })
+            }
+            Instruction::Dec(register) => Some(Action::Set {
+                register,
+                value: state.registers[register].saturating_sub(1),
+                pc: next,
+            }),
+            Instruction::Jz(register, address) => {
+                Some(Action::Go(if state.registers[register] == 0 { address } else { next }))
+            }
+            Instruction::Jmp(address) => Some(Action::Go(address)),
+            Instruction::Halt => Some(Action::Halt),
+        }
+    }
+}
+
 fn sum(registers: &[u64]) -> i128 {
     registers.iter().map(|value| i128::from(*value)).sum()
 }
@@ -268,28 +292,7 @@ impl Task for RegisterMachine {
     }
 
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
-        if state.halted {
-            return None;
-        }
-
-        let next = state.pc + 1;
-        match instance.program[state.pc] {
-            Instruction::Inc(register) => {
-                let value = state.registers[register] + 1;
-                // A wrong line can bring a register to the largest number that a line can hold.
-                (value < NUMBER_LIMIT).then_some(Action::Set { register, value, pc: next })
-            }
-            Instruction::Dec(register) => Some(Action::Set {
-                register,
-                value: state.registers[register].saturating_sub(1),
-                pc: next,
-            }),
-            Instruction::Jz(register, address) => {
-                Some(Action::Go(if state.registers[register] == 0 { address } else { next }))
-            }
-            Instruction::Jmp(address) => Some(Action::Go(address)),
-            Instruction::Halt => Some(Action::Halt),
-        }
+        if state.halted { None } else { instance.executed(state) }
     }
 
     fn violations(
@@ -325,6 +328,10 @@ impl Task for RegisterMachine {
             after.pc == before.pc + 1 || named()
         };
         found.require(page::CONTROL, control);
+
+        // What makes a trace sound: every instruction does one thing in a state, `apply` does the
+        // counting, and the trace ends only at a halt.
+        found.require(page::EXECUTED, instance.executed(before) == Some(*action));
 
         if Self::ended(instance, after) {
             let at_halt = instance.program[after.pc] == Instruction::Halt;

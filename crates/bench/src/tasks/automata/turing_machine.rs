@@ -98,6 +98,14 @@ impl State {
     }
 }
 
+impl Instance {
+    /// The entry of the table for a state and the symbol under the head; `None` after halting.
+    fn entry(&self, state: &State) -> Option<Action> {
+        let row = self.delta.get(usize::try_from(state.q).ok()?)?;
+        row.get(SYMBOLS.find(state.symbol())?).copied()
+    }
+}
+
 /// The tape left and right of a cell.
 fn elsewhere(tape: &str, cell: Option<usize>) -> (&str, &str) {
     match cell {
@@ -279,14 +287,13 @@ impl Task for TuringMachine {
     }
 
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
-        let row = instance.delta.get(usize::try_from(state.q).ok()?)?;
-        row.get(SYMBOLS.find(state.symbol())?).copied()
+        instance.entry(state)
     }
 
     fn violations(
         instance: &Instance,
         before: &State,
-        _: &Action,
+        action: &Action,
         after: &State,
         found: &mut Violations,
     ) {
@@ -298,6 +305,10 @@ impl Task for TuringMachine {
         let digits = after.tape.bytes().all(|c| c.is_ascii_digit());
         found.require(page::BLANK_STAYS, digits && after.tape.len() == instance.word.len());
         found.require(page::WINDOW, in_window(after));
+
+        // What makes a trace sound: the table has one entry for each state and symbol, `apply` does
+        // the counting, and the trace ends only where an entry halts.
+        found.require(page::TABLE_ENTRY, instance.entry(before) == Some(*action));
 
         if Self::ended(instance, after) {
             found.require(page::HALTED, after.last.0.is_some_and(|last| last.0 < 0));

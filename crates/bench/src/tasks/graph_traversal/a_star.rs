@@ -256,10 +256,16 @@ impl Task for AStar {
         found
             .require(page::BOUND, last.is_none_or(|cell| after.estimate(instance, *cell) >= bound));
 
+        // What makes a trace sound: between two expansions exactly the cells that the first of them
+        // reaches on a shorter way are opened (`neighbours`, `lowers`), with a g of one more than
+        // its own and as its children (`parents`). Then `settled` and `ties` leave one cell to
+        // expand. By `goal` the goal is the last.
         match *action {
             Action::Expand(c) => {
                 let rank = |cell: usize| (after.estimate(instance, cell), instance.to_goal(cell));
                 found.require(page::SETTLED, after.open.iter().all(|cell| rank(*cell) >= rank(c)));
+                let tied = |cell: &&usize| rank(**cell) == rank(c);
+                found.require(page::TIES, after.open.iter().filter(tied).all(|cell| *cell > c));
                 found.require(page::NEIGHBOURS, before.has_reached_around_last(instance));
             }
             Action::Open(v, g) => {

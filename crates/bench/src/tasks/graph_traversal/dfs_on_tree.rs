@@ -158,7 +158,7 @@ impl Task for DfsOnTree {
 
     fn violations(
         instance: &Instance,
-        _: &State,
+        before: &State,
         action: &Action,
         after: &State,
         found: &mut Violations,
@@ -171,6 +171,19 @@ impl Task for DfsOnTree {
             parent.get().is_none_or(|u| instance.graph().joins(u, v))
         };
         found.require(page::TREE_EDGES, after.parent.iter().enumerate().all(joined));
+
+        // What makes a trace sound: each vertex is discovered once (`times`), in the tree rooted at
+        // 0 (`root`, `tree-edges`), before its greater siblings (`children-ascend`), and finished
+        // after all vertices below it (`stack`, `all-finished`). One sequence alone is like that.
+        if let Action::Discover(v) = *action {
+            let parent = before.stack.last().copied();
+            found.require(page::ROOT, parent.is_some() || v == 0);
+
+            let is_sibling = |w: &usize| after.parent[*w].get() == parent;
+            let mut greater =
+                parent.into_iter().flat_map(|u| instance.graph().neighbours(u)).filter(|w| *w > v);
+            found.require(page::CHILDREN_ASCEND, !greater.any(|w| is_sibling(&w)));
+        }
 
         if *action == Action::Done {
             found.require(page::ALL_FINISHED, after.stack.is_empty() && !after.finish.contains(&0));

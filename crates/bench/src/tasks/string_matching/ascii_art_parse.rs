@@ -61,6 +61,15 @@ impl Instance {
         })
     }
 
+    /// The kind of the object that starts at a drawn cell.
+    fn kind(&self, start: Cell) -> Kind {
+        match self.at(start) {
+            b'-' => Kind::Hline,
+            b'|' => Kind::Vline,
+            _ => Kind::Rect,
+        }
+    }
+
     /// Where the edge from `from` ends: a rectangle's at the next corner, a line's at its last
     /// cell.
     fn trace(&self, kind: Kind, direction: Direction, from: Cell) -> Option<Cell> {
@@ -74,6 +83,14 @@ impl Instance {
                 _ => return (kind != Kind::Rect).then_some(cell),
             }
         }
+    }
+
+    /// Where the next edge of an object ends. The last edge of a rectangle leads back to its start,
+    /// or to nothing after a wrong line.
+    fn edge_end(&self, open: &Open) -> Option<Cell> {
+        let direction = open.due()?;
+        let end = self.trace(open.kind, direction, *open.cells.last()?)?;
+        (direction != Direction::Up || end == open.cells[0]).then_some(end)
     }
 }
 
@@ -292,18 +309,11 @@ impl Task for AsciiArtParse {
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
         let Some(open) = &state.open else {
             let cell = instance.next_start(&state.objects)?;
-            let kind = match instance.at(cell) {
-                b'-' => Kind::Hline,
-                b'|' => Kind::Vline,
-                _ => Kind::Rect,
-            };
-            return Some(Action::New(kind, cell));
+            return Some(Action::New(instance.kind(cell), cell));
         };
 
-        let direction = open.due()?;
-        let end = instance.trace(open.kind, direction, *open.cells.last()?)?;
-        // The last edge of a rectangle leads back to its start, or to nothing after a wrong line.
-        (direction != Direction::Up || end == open.cells[0]).then_some(Action::Edge(direction, end))
+        let (direction, end) = (open.due()?, instance.edge_end(open)?);
+        Some(Action::Edge(direction, end))
     }
 
     fn violations(
@@ -326,6 +336,20 @@ impl Task for AsciiArtParse {
                 if direction.is_horizontal() { row == from.0 } else { column == from.1 }
             });
             found.require(page::AXIS, straight);
+        }
+
+        // What makes a trace sound: by `kind` and `edge` the start of an object fixes all of it. By
+        // `ink`, `once` and `all-ink` the objects share out the drawn cells. An object starts at
+        // its first cell in reading order, and by `scan-order` the objects come in that order: each
+        // starts at the first drawn cell that those before it leave, as in the scan.
+        match (action, &before.open) {
+            (Action::New(kind, start), _) => {
+                found.require(page::KIND, *kind == instance.kind(*start));
+            }
+            (Action::Edge(_, end), open) => {
+                let due = open.as_ref().and_then(|open| instance.edge_end(open));
+                found.require(page::EDGE, due == Some(*end));
+            }
         }
 
         let complete = after.objects.iter().map(|object| (object.top, object.left));

@@ -6,6 +6,8 @@ pub mod drawing;
 pub mod kmp_pattern;
 pub mod regex;
 pub mod regex_nfa;
+#[cfg(test)]
+mod tests;
 mod thompson;
 pub mod translation_chain;
 

@@ -382,6 +382,21 @@ impl Task for RegexNfa {
             found.require(page::FRAGMENTS, before.fragments.len() == 1);
         }
 
+        // What makes a trace sound: all nodes come, in the expression's order, `apply` makes their
+        // states and edges, and automaton and text fix every set.
+        if before.pos < 0 {
+            let nodes = instance.nodes();
+            let due = nodes_left(&nodes, before).map(<[Node]>::first);
+            let built = match action {
+                Action::Build(node, ..) => Some(node),
+                Action::Set(_) => None,
+            };
+            found.require(page::NEXT_NODE, due == Some(built));
+        }
+        if let Action::Set(set) = action {
+            found.require(page::ACTIVE_SET, next_set(instance, before).as_ref() == Some(set));
+        }
+
         if Self::ended(instance, after) {
             let whole = after.letters_read() == Some(instance.text.len());
             found.require(
