@@ -9,7 +9,8 @@ use crate::tasks::wrong_lines::{assert_found_out, assert_right};
 const PACKAGES: &str = r#"{"packages":6,"install":[0,1],"depends":[[0,[2,3]],[1,[4]],[2,[5]]],
     "conflicts":[[2,4],[4,5]]}"#;
 /// All ways lead to package 3, which is in conflict with 0, or to 4, whose 5 is.
-const NOT_INSTALLABLE: &str = r#"{"packages":6,"install":[0],"depends":[[0,[1,2]],[1,[4]],[2,[3,4]],[4,[5]]],
+const NOT_INSTALLABLE: &str = r#"{"packages":6,"install":[0],
+    "depends":[[0,[1,2]],[1,[4]],[2,[3,4]],[4,[5]]],
     "conflicts":[[0,3],[0,5]]}"#;
 const IDENTITY: &str =
     r#"{"expression":"(let x1 (lam x2 x2) (lam x3 (app (app add 3) (app (app x1 x1) 4))))"}"#;
@@ -83,6 +84,11 @@ fn other_right_answers_are_right() {
     ]);
 }
 
+/// A step of a refutation.
+fn entry(id: usize, from: [usize; 2], clause: &[i64]) -> serde_json::Value {
+    json!({ "id": id, "from": from, "clause": clause })
+}
+
 #[test]
 fn goal_tests_refuse_answers_that_only_look_right() {
     let accepts = |slug: &str, input: &str, answer: serde_json::Value| {
@@ -101,7 +107,6 @@ fn goal_tests_refuse_answers_that_only_look_right() {
     assert!(!sat(UNSATISFIABLE, true, &[]));
     assert!(!sat(UNSATISFIABLE, false, &[1]));
 
-    let entry = |id: usize, from: [usize; 2], clause: &[i64]| json!({ "id": id, "from": from, "clause": clause });
     let refutes = |derived: usize, proof: &[serde_json::Value]| {
         accepts("resolution-proof", REFUTABLE, json!({ "derived": derived, "proof": proof }))
     };
@@ -141,11 +146,8 @@ fn goal_tests_refuse_answers_that_only_look_right() {
     assert!(!unifies(clash, "clash", json!({ "X0": "a" })));
 
     let installs = |input, installable: bool, order: &[usize]| {
-        accepts(
-            "dependency-sat",
-            input,
-            json!({ "installable": installable, "order": order, "choices": 0, "backtracks": 0, "first_dead_end": -1 }),
-        )
+        let answer = json!({ "installable": installable, "order": order });
+        accepts("dependency-sat", input, answer)
     };
     assert!(installs(PACKAGES, true, &[4, 1, 3, 0]));
     // Before its dependency; twice; a conflict; unmet; without what is asked for; unknown.
