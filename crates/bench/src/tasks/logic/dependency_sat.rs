@@ -5,62 +5,14 @@
 //! fits, or one package installed.
 
 use super::packages::{PACKAGES_MAX, Packages};
+pub use super::requirements::Instance;
+use crate::output::value::exact;
 use crate::tasks::pages::dependency_sat as page;
 use crate::tasks::prelude::*;
 
 pub struct DependencySat;
 
 const DEPENDENCIES_MAX: usize = 1_000;
-
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Instance {
-    pub packages: usize,
-    pub install: Vec<usize>,
-    pub depends: Vec<(usize, Vec<usize>)>,
-    pub conflicts: Vec<(usize, usize)>,
-}
-
-impl Instance {
-    fn is_allowed(&self, package: usize, selected: Packages) -> bool {
-        let clashes = |(p, q): &(usize, usize)| {
-            (*p == package && selected.contains(*q)) || (*q == package && selected.contains(*p))
-        };
-        !self.conflicts.iter().any(clashes)
-    }
-
-    fn is_peaceful(&self, selected: Packages) -> bool {
-        !self.conflicts.iter().any(|(p, q)| selected.contains(*p) && selected.contains(*q))
-    }
-
-    /// The lowest dependency of a selected package that no selected package meets.
-    fn unmet(&self, selected: Packages) -> Option<usize> {
-        self.depends.iter().position(|(package, alternatives)| {
-            selected.contains(*package)
-                && !alternatives.iter().any(|package| selected.contains(*package))
-        })
-    }
-
-    /// Whether every dependency of a selected package is met by a selected package.
-    fn meets_all(&self, selected: Packages) -> bool {
-        let is_met = |(package, alternatives): &(usize, Vec<usize>)| {
-            !selected.contains(*package)
-                || alternatives.iter().any(|other| selected.contains(*other))
-        };
-        self.depends.iter().all(is_met)
-    }
-
-    /// The lowest selected package, not installed, whose dependencies name no other such package.
-    fn installable(&self, selected: Packages, installed: Packages) -> Option<usize> {
-        let waiting = selected.without(installed);
-        let names_waiting = |(_, alternatives): &&(usize, Vec<usize>)| {
-            alternatives.iter().collect::<Packages>().meets(waiting)
-        };
-        let blocked: Packages =
-            self.depends.iter().filter(names_waiting).map(|(package, _)| package).collect();
-        waiting.without(blocked).lowest()
-    }
-}
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -85,6 +37,47 @@ impl State {
 
     pub fn installed(&self) -> Packages {
         self.installed.iter().collect()
+    }
+
+    /// The first allowed alternative of a dependency, of those that are left to try.
+    fn first_allowed(&self, instance: &Instance, dependency: usize) -> Option<usize> {
+        let (_, alternatives) = instance.depends.get(dependency)?;
+        let tried = match self.last.0 {
+            Some(Action::Back(latest, package)) if latest == dependency => {
+                alternatives.iter().position(|other| *other == package)? + 1
+            }
+            _ => 0,
+        };
+        let forbidden = instance.forbidden(self.selected(instance));
+        alternatives[tried..].iter().copied().find(|package| !forbidden.contains(*package))
+    }
+
+    /// Whether the next line may be this choice.
+    fn may_choose(&self, instance: &Instance, dependency: usize, package: usize) -> bool {
+        let goes_on = match self.last.0 {
+            Some(Action::Back(latest, _)) => latest == dependency,
+            _ => true,
+        };
+        let selected = self.selected(instance);
+        let is_unmet = instance.depends.get(dependency).is_some_and(|(package, alternatives)| {
+            selected.contains(*package)
+                && !alternatives.iter().any(|other| selected.contains(*other))
+        });
+        goes_on && is_unmet && self.first_allowed(instance, dependency) == Some(package)
+    }
+
+    /// Whether some dependency that the choices have to meet has no allowed alternative.
+    fn is_dead_end(&self, instance: &Instance) -> bool {
+        if let Some(Action::Back(latest, _)) = self.last.0 {
+            return self.first_allowed(instance, latest).is_none();
+        }
+
+        let selected = self.selected(instance);
+        let forbidden = instance.forbidden(selected);
+        let usable = |package: &usize| selected.contains(*package) || !forbidden.contains(*package);
+        instance.depends.iter().any(|(package, alternatives)| {
+            selected.contains(*package) && !alternatives.iter().any(usable)
+        })
     }
 
     /// Records the lowest unmet dependency, if none is recorded.
@@ -159,7 +152,12 @@ fn ascend<T: PartialOrd>(values: &[T]) -> bool {
 }
 
 impl Task for DependencySat {
-    task_items!(Instance, State, Action, page::SPEC);
+    task_items!(
+        Instance,
+        State,
+        Action,
+        Spec { decisive: &["installable", "order"], ..page::SPEC }
+    );
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         // Drawn first, so that rejection does not change the share of installable instances.
@@ -364,6 +362,15 @@ impl Task for DependencySat {
         };
         found.require(page::ASCENDING_CHOICES, ascends);
 
+        // The alternatives of a choice's dependency before it have been refuted together with the
+        // choices before it: `first-allowed` skips only what is in conflict, and what a back line
+        // takes away is refuted too, because of a dead end or of all alternatives of the next
+        // choice. So `fail`, without a choice left, refutes everything. An installation is checked
+        // as it is: conflicts, dependencies and order.
+        if let Action::Choose(dependency, package) = *action {
+            found.require(page::FIRST_ALLOWED, before.may_choose(instance, dependency, package));
+        }
+
         let installs = matches!(action, Action::Install(_));
         let met = || instance.meets_all(before.selected(instance));
         found.require(
@@ -372,8 +379,7 @@ impl Task for DependencySat {
         );
 
         if matches!(action, Action::Back(..) | Action::Fail) {
-            found
-                .require(page::DEAD_END, matches!(before.last.0, Some(Action::Back(..))) || !met());
+            found.require(page::DEAD_END, before.is_dead_end(instance));
         }
 
         if let (Action::Install(_), [.., previous, latest]) = (action, &*after.installed)
@@ -397,18 +403,10 @@ impl Task for DependencySat {
         });
         found.require(page::SUPPORTED, supported);
 
-        let mut before = Packages::NONE;
-        let mut needs = [Packages::NONE; PACKAGES_MAX];
-        for (package, alternatives) in &instance.depends {
-            needs[*package].extend(alternatives);
-        }
-
-        let in_order = after.installed.iter().all(|package| {
-            let missing = needs[*package].without(before).meets(selected);
-            before.extend([package]);
-            !missing
-        });
-        found.require(page::AFTER_DEPENDENCIES, in_order);
+        found.require(
+            page::AFTER_DEPENDENCIES,
+            instance.comes_after_needs(&after.installed, selected),
+        );
 
         let balance =
             instance.install.len() as u64 + after.choices == selected.count() + after.backtracks;
@@ -439,6 +437,25 @@ impl Task for DependencySat {
             "backtracks": state.backtracks,
             "first_dead_end": state.first_dead_end,
         })
+    }
+
+    /// Any installation in any order that its dependencies allow is right.
+    fn goal(instance: &Instance, answer: &Value) -> Option<bool> {
+        #[derive(Deserialize)]
+        struct Answer {
+            installable: bool,
+            order: Vec<usize>,
+        }
+
+        let Ok(given) = serde_json::from_value::<Answer>(exact(answer).into_owned()) else {
+            return Some(false);
+        };
+        if given.installable {
+            return Some(instance.is_installation(&given.order));
+        }
+
+        let (end, _) = reference_end::<Self>(instance, Self::steps_max(instance))?;
+        Some(given.order.is_empty() && end.failed)
     }
 
     /// Inputs that take longer than the benchmark's longest traces are refused.

@@ -3,12 +3,15 @@
 mod clause_counts;
 pub mod dependency_sat;
 pub mod first_order;
+#[cfg(test)]
+mod fooled;
 pub mod lambda_reduction;
 pub mod lambda_term;
 pub mod literals;
 mod packages;
 mod random_clauses;
 mod random_program;
+mod requirements;
 pub mod resolution_proof;
 pub mod sat_dpll;
 mod scheme;

@@ -12,6 +12,7 @@ use serde::{Deserializer, Serializer};
 
 use super::literals::{Literals, VARIABLES_MAX};
 use super::random_clauses;
+use crate::output::value::{equal, exact};
 use crate::tasks::pages::resolution_proof as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::prelude::*;
@@ -236,7 +237,7 @@ fn core(variables: usize, rng: &mut TaskRng) -> Vec<Literals> {
 }
 
 impl Task for ResolutionProof {
-    task_items!(Instance, State, Action, page::SPEC);
+    task_items!(Instance, State, Action, Spec { decisive: &["proof"], ..page::SPEC });
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -351,6 +352,8 @@ impl Task for ResolutionProof {
         after: &State,
         found: &mut Violations,
     ) {
+        // Every clause is a resolvent of clauses before it, so the part that leads to the empty
+        // clause is a refutation, whatever order it was found in.
         let clauses = before.clauses(instance);
         let known = action.given < clauses.len() && action.used < clauses.len();
         let sound = known
@@ -422,6 +425,53 @@ impl Task for ResolutionProof {
             .collect();
 
         json!({ "derived": derived.len(), "proof": proof })
+    }
+
+    /// Any refutation is right whose clauses are all needed. `derived` follows from the number of
+    /// the empty clause.
+    fn goal(instance: &Instance, answer: &Value) -> Option<bool> {
+        #[derive(Deserialize)]
+        struct Entry {
+            id: usize,
+            from: [usize; 2],
+            clause: Literals,
+        }
+
+        let Ok(proof) = serde_json::from_value::<Vec<Entry>>(exact(&answer["proof"]).into_owned())
+        else {
+            return Some(false);
+        };
+        let count = instance.clauses.len();
+        let ascends = proof.is_sorted_by(|earlier, later| earlier.id < later.id);
+        let Some(last) = proof.last().filter(|_| ascends) else { return Some(false) };
+        if proof[0].id < count || !equal(&answer["derived"], &json!(last.id - count + 1)) {
+            return Some(false);
+        }
+
+        let mut needed = vec![false; proof.len()];
+        needed[proof.len() - 1] = true;
+        for (place, entry) in proof.iter().enumerate().rev() {
+            let [mut first, mut second] = [None; 2];
+            for (parent, number) in [&mut first, &mut second].into_iter().zip(entry.from) {
+                *parent = match instance.clauses.get(number) {
+                    Some(clause) => Some(*clause),
+                    None => {
+                        let found = proof[..place].binary_search_by_key(&number, |entry| entry.id);
+                        found.ok().map(|earlier| {
+                            needed[earlier] = true;
+                            proof[earlier].clause
+                        })
+                    }
+                };
+            }
+
+            let resolvent = first.zip(second).and_then(|(first, second)| first.resolvent(second));
+            // What comes later has been read: whether it needs this clause is known.
+            if !needed[place] || resolvent != Some(entry.clause) {
+                return Some(false);
+            }
+        }
+        Some(last.clause.is_empty())
     }
 
     /// Clauses kept differ, and there are 3^v: each variable is in a clause with one sign, the

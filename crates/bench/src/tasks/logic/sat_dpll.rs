@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use super::clause_counts::{ClauseCounts, ClausesOf};
 use super::literals::{Literals, Occurrences, VARIABLES_MAX};
 use super::random_clauses;
+use crate::output::value::exact;
 use crate::tasks::pages::sat_dpll as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::prelude::*;
@@ -186,7 +187,12 @@ impl SatDpll {
 }
 
 impl Task for SatDpll {
-    task_items!(Instance, State, Action, page::SPEC);
+    task_items!(
+        Instance,
+        State,
+        Action,
+        Spec { decisive: &["satisfiable", "assignment"], ..page::SPEC }
+    );
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -368,6 +374,10 @@ impl Task for SatDpll {
         after: &State,
         found: &mut Violations,
     ) {
+        // `sat` comes with a model. For `unsat`: with a prefix of the open decisions the clauses have
+        // a model only if they have one that agrees with the whole trail up to the next open
+        // decision. Units and pure literals keep that, and so does a flip, which needs a conflict. At
+        // the last conflict no decision is open, so there is no model at all.
         let assigns_anew = match *action {
             Action::Unit(literal, _) | Action::Pure(literal) | Action::Decide(literal) => {
                 !before.assigned.mentions(literal)
@@ -438,6 +448,27 @@ impl Task for SatDpll {
             "pures": state.pures,
             "conflicts": state.conflicts,
         })
+    }
+
+    /// Any model is right, however many rules it took.
+    fn goal(instance: &Instance, answer: &Value) -> Option<bool> {
+        #[derive(Deserialize)]
+        struct Answer {
+            satisfiable: bool,
+            assignment: Literals,
+        }
+
+        let Ok(given) = serde_json::from_value::<Answer>(exact(answer).into_owned()) else {
+            return Some(false);
+        };
+        if given.satisfiable {
+            let is_model = given.assignment.are_among(instance.variables)
+                && instance.clauses.iter().all(|clause| clause.meets(given.assignment));
+            return Some(is_model);
+        }
+
+        let (end, _) = reference_end::<Self>(instance, Self::steps_max(instance))?;
+        Some(given.assignment.is_empty() && end.result == Satisfiability::Unsat)
     }
 
     /// With v variables unassigned, at most f(v) lines lead to a verdict or the flip of an earlier

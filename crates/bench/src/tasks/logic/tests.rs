@@ -16,6 +16,12 @@ fn wrong_lines_break_the_constraint_that_names_the_error() {
         ("resolution-proof", 4, "res 1 2 -2 3", "given-once"),
         ("type-inference", 3, "Int", "shape"),
         ("type-inference", 5, "Int -> t3", "shape"),
+        ("type-inference", 5, "t2 -> t2", "shape"),
+        ("unification", 0, "delete", "equal-sides"),
+        ("unification", 1, "bind X2 = g(X1)", "subterm"),
+        ("dependency-sat", 0, "choose 0 3", "first-allowed"),
+        ("dependency-sat", 1, "fail", "complete"),
+        ("dependency-sat", 2, "fail", "dead-end"),
         ("dependency-sat", 3, "install 3", "choices-first"),
         ("dependency-sat", 4, "back 1 4", "dead-end"),
     ]);

@@ -11,7 +11,7 @@ use super::simple_type::{
     self, Failure, Substitution, Symbol, Type, Variable, arrow, base, renamed, variable, variables,
 };
 use super::type_program::{Binder, Due, Kind, Program};
-use super::typing_rules;
+use super::typing_rules::{self, Known};
 use crate::tasks::optional_text::OptionalText;
 use crate::tasks::pages::type_inference as page;
 use crate::tasks::pattern::Fields;
@@ -389,6 +389,9 @@ impl Task for TypeInference {
         after: &State,
         found: &mut Violations,
     ) {
+        // The rules and the numbers of fresh variables leave a node one type, and unifications and
+        // generalisations are carried out by the machine: a clean trace with a type is the
+        // algorithm's. `root` checks an error where it is claimed.
         if let Action::Type(claimed) = action {
             let kind = instance.expression.nodes[before.done].kind;
 
@@ -410,7 +413,7 @@ impl Task for TypeInference {
                 scheme,
                 &before.types[children..],
                 claimed,
-                &after.substitution,
+                Known { substitution: &after.substitution, fresh: after.fresh },
             );
             found.require(page::SHAPE, fits);
 

@@ -346,8 +346,18 @@ impl Task for Unification {
             after.substitution.iter().all(|(variable, term)| !occurs(*variable, term)),
         );
 
-        if let (Action::Bind(_, term), Some((left, right))) = (action, before.equations.first()) {
-            found.require(page::SUBTERM, term == left || term == right);
+        // A clean trace carries out Martelli's and Montanari's rules, each of which keeps the set of
+        // unifiers: what it binds is a most general unifier, and its clash or occurs the one that
+        // the first equations lead to. Only the names of variables depend on the order.
+        if let Some((left, right)) = before.equations.first() {
+            if let Action::Bind(variable, term) = action {
+                let is_variable = |side: &FirstOrder| **side == [Symbol::Variable(*variable)];
+                let solved =
+                    is_variable(left) && term == right || is_variable(right) && term == left;
+                found.require(page::SUBTERM, solved);
+            }
+
+            found.require(page::EQUAL_SIDES, *action != Action::Delete || left == right);
         }
 
         let left: BTreeSet<_> =
@@ -377,6 +387,61 @@ impl Task for Unification {
         let mgu = if unifiable { &state.substitution } else { &nothing };
         json!({ "unifiable": unifiable, "reason": state.reason, "mgu": mgu })
     }
+
+    /// All most general unifiers over the input's variables are right; they differ in the names of
+    /// variables alone.
+    fn goal(instance: &Instance, answer: &Value) -> Option<bool> {
+        let Ok(given) = serde_json::from_value::<Answer>(answer.clone()) else {
+            return Some(false);
+        };
+        let (end, _) = reference_end::<Self>(instance, Self::steps_max(instance))?;
+        let is_right = if end.reason == Reason::Ok {
+            is_renamed(instance, &end.substitution, &given.mgu)
+        } else {
+            given.mgu.is_empty()
+        };
+
+        let unifiable = end.reason == Reason::Ok;
+        Some(is_right && given.reason == end.reason && given.unifiable == unifiable)
+    }
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    unifiable: bool,
+    reason: Reason,
+    mgu: BTreeMap<Variable, FirstOrder>,
+}
+
+/// Whether a substitution is idempotent, over the input's variables, and another one with the
+/// variables renamed one to one.
+fn is_renamed(
+    instance: &Instance,
+    known: &BTreeMap<Variable, FirstOrder>,
+    given: &BTreeMap<Variable, FirstOrder>,
+) -> bool {
+    let ours = instance.variables();
+    let free = |term: &FirstOrder| {
+        variables(term).all(|variable| ours.contains(&variable) && !given.contains_key(&variable))
+    };
+    if !given.keys().all(|variable| ours.contains(variable)) || !given.values().all(free) {
+        return false;
+    }
+
+    let (mut there, mut back) = (BTreeMap::new(), BTreeMap::new());
+    ours.into_iter().all(|variable| {
+        let itself = FirstOrder::from(vec![Symbol::Variable(variable)]);
+        let (known, given) =
+            (known.get(&variable).unwrap_or(&itself), given.get(&variable).unwrap_or(&itself));
+
+        known.len() == given.len()
+            && known.iter().zip(given.iter()).all(|pair| match pair {
+                (Symbol::Variable(x), Symbol::Variable(y)) => {
+                    *there.entry(*x).or_insert(*y) == *y && *back.entry(*y).or_insert(*x) == *x
+                }
+                (x, y) => x == y,
+            })
+    })
 }
 
 /// Whether the substitution makes both terms equal, or the first equation is what the reason says.

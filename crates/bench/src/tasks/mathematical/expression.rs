@@ -1,11 +1,12 @@
 //! Expressions in one variable x, and the templates of their derivatives, as prefix terms.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use crate::tasks::pattern::NUMBER_LIMIT;
-use crate::tasks::prefix_term::{self, Term};
+use crate::tasks::prefix_term::{self, Symbol as _, Term};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Symbol {
     X,
     Integer(i64),
@@ -163,9 +164,54 @@ pub fn degree(template: &[Symbol]) -> Option<u64> {
     degrees.pop()
 }
 
+/// Whether two terms are the same but for the order of the sides of + and *.
+pub fn are_rearranged(left: &[Symbol], right: &[Symbol]) -> bool {
+    // Subterms that are the same get the same number, smallest first.
+    let mut numbers: HashMap<(Symbol, [usize; 2]), usize> = HashMap::new();
+    let mut number = |term: &[Symbol]| {
+        // Read from the right, so that a symbol finds its arguments on the stack, the first on top.
+        let mut stack = Vec::new();
+        for symbol in term.iter().rev() {
+            let mut arguments = [usize::MAX; 2];
+            for argument in arguments.iter_mut().take(symbol.arity()) {
+                *argument = stack.pop()?;
+            }
+            if matches!(symbol, Symbol::Add | Symbol::Mul) {
+                arguments.sort_unstable();
+            }
+            let next = numbers.len();
+            stack.push(*numbers.entry((*symbol, arguments)).or_insert(next));
+        }
+        stack.pop().filter(|_| stack.is_empty())
+    };
+
+    let (left, right) = (number(left), number(right));
+    left.is_some() && left == right
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_sums_and_products_may_be_turned_round() {
+        let rearranged = |left: &str, right: &str| {
+            let read = |text| read(text, 100).expect("a term");
+            are_rearranged(&read(left), &read(right))
+        };
+        assert!(rearranged("(+ (* d0 e1) (* e0 d1))", "(+ (* d1 e0) (* d0 e1))"));
+        assert!(rearranged("(* (- x 1) (sin (+ x 2)))", "(* (sin (+ 2 x)) (- x 1))"));
+        for (left, right) in [
+            ("(- x 1)", "(- 1 x)"),
+            ("(/ x 2)", "(/ 2 x)"),
+            ("(+ x (+ 1 2))", "(+ (+ x 1) 2)"),
+            ("(^ x 2)", "(^ x 3)"),
+            ("(+ x x)", "(* x x)"),
+            ("(sin x)", "x"),
+        ] {
+            assert!(!rearranged(left, right), "{left} {right}");
+        }
+    }
 
     #[test]
     fn only_one_way_of_writing_is_read() {

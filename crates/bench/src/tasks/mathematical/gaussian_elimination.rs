@@ -119,6 +119,20 @@ fn holds(row: &Rationals, solution: &[OptionalText<Rational>]) -> bool {
     numerator * rhs[0].0.denom() == denominator * rhs[0].0.numer()
 }
 
+/// Whether a row operation makes way for the pivot of its column, or clears an entry below it.
+fn uses_pivot(before: &State, action: &Action, after: &State) -> bool {
+    let zero = |state: &State, row: usize, column: usize| {
+        state.matrix.get(row).is_none_or(|entries| entries[column].0.is_zero())
+    };
+    match *action {
+        Action::Swap(k, p) => (k..p).all(|row| zero(before, row, k)) && !zero(before, p, k),
+        Action::Add(i, k, _) => {
+            i > k && !zero(before, k, k) && !zero(before, i, k) && zero(after, i, k)
+        }
+        Action::Solve(..) => true,
+    }
+}
+
 fn rows_of(instance: &Instance) -> Vec<Rationals> {
     instance
         .matrix
@@ -253,11 +267,16 @@ impl Task for GaussianElimination {
 
     fn violations(
         instance: &Instance,
-        _: &State,
+        before: &State,
         action: &Action,
         after: &State,
         found: &mut Violations,
     ) {
+        // The solution is checked at the end. For pivots, swaps and determinant: a column is left
+        // only when it is 0 below the diagonal, a swap takes the one row that the algorithm takes,
+        // and additions of a pivot row to the rows below commute. So the eliminated matrix is the
+        // algorithm's.
+        found.require(page::PIVOT_ROW, uses_pivot(before, action, after));
         // `determinant` holds by construction: only swaps, which turn its sign and are counted, and
         // additions of another row touch the matrix. A test checks it against its meaning.
         let columns = match action {

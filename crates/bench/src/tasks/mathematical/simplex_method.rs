@@ -7,6 +7,7 @@
 use num_traits::{One, Signed, Zero};
 
 use super::rationals::Rationals;
+use crate::output::value::{equal, exact};
 use crate::tasks::Rational;
 use crate::tasks::pages::simplex_method as page;
 use crate::tasks::prelude::*;
@@ -17,6 +18,8 @@ pub struct SimplexMethod;
 /// quotient of two minors, which by Hadamard's inequality have at most 13·(2 + 20) = 286 bits.
 const SIZE_MAX: usize = 12;
 const ENTRY_MAX: u64 = 1_000_000;
+/// Pivots of an answer; no run that does not cycle is known to take as many on inputs of this size.
+const PIVOTS_MAX: usize = 10_000;
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -51,6 +54,26 @@ impl State {
             let entry = &entries[column].0;
             if row == one { entry.is_one() } else { entry.is_zero() }
         })
+    }
+
+    /// Carries out a pivot that keeps the solution feasible and does not lower its value; `None` if
+    /// it is another one.
+    fn pivot(&mut self, instance: &Instance, column: usize, row: usize) -> Option<()> {
+        let m = instance.b.len();
+        let step = |state: &mut Self, action| SimplexMethod::step(instance, state, action).ok();
+
+        step(self, Action::Pivot(column, row))?;
+        let divisor = self.tableau[row][column].clone();
+        if !divisor.0.is_positive() || !self.objective()[column].0.is_negative() {
+            return None;
+        }
+        step(self, Action::Div(row, divisor))?;
+
+        for i in (0..=m).filter(|i| *i != row) {
+            let factor = self.tableau[i][column].clone();
+            step(self, Action::Sub(i, factor))?;
+        }
+        (0..m).all(|row| !self.rhs(row).0.is_negative()).then_some(())
     }
 
     /// No pivot is half done.
@@ -267,6 +290,10 @@ impl Task for SimplexMethod {
     ) {
         // `slack-identity` holds by construction: it is linear in a row, and only multiples of rows
         // are added or divided. A test checks it against its meaning.
+        //
+        // `whole-pivots`, `pivot-entry`, `cleared` and `feasible` let only whole pivots of the
+        // simplex method pass, by whatever rule they are chosen, and `optimal` ends them at an
+        // optimum: this is what the goal test asks for.
         let m = instance.b.len();
         let between = after.is_between_pivots();
 
@@ -307,7 +334,8 @@ impl Task for SimplexMethod {
         found.require(page::MONOTONE, after.rhs(m) >= before.rhs(m));
 
         if Self::ended(instance, after) {
-            found.require(page::OPTIMAL, between && after.entering().is_none());
+            let few = after.pivots.len() <= PIVOTS_MAX;
+            found.require(page::OPTIMAL, between && after.entering().is_none() && few);
         }
     }
 
@@ -338,6 +366,29 @@ impl Task for SimplexMethod {
             "basis": state.basis,
             "pivots": state.pivots,
         })
+    }
+
+    /// The pivots of any run of the simplex method are right, whatever rule chose them, if the rest
+    /// of the answer is what they lead to.
+    fn goal(instance: &Instance, answer: &Value) -> Option<bool> {
+        let Ok(pivots) =
+            serde_json::from_value::<Vec<(usize, usize)>>(exact(&answer["pivots"]).into_owned())
+        else {
+            return Some(false);
+        };
+        if pivots.len() > PIVOTS_MAX {
+            return Some(false);
+        }
+
+        let mut state = Self::start(instance);
+        let carried_out = pivots
+            .iter()
+            .try_for_each(|(column, row)| state.pivot(instance, *column, *row))
+            .is_some();
+        let end = Self::answer(instance, &state);
+        let is_read_off =
+            ["value", "solution", "basis"].iter().all(|field| equal(&end[*field], &answer[*field]));
+        Some(carried_out && state.entering().is_none() && is_read_off)
     }
 }
 

@@ -11,6 +11,7 @@ use serde::{Deserializer, Serializer};
 use super::expression::{self, Expression, Symbol};
 use super::numeric;
 use super::template_value::{NoValue, evaluate};
+use crate::output::value::equal;
 use crate::tasks::pages::symbolic_diff as page;
 use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
 use crate::tasks::prefix_term::{self, Symbol as _, Term};
@@ -361,10 +362,15 @@ impl Task for SymbolicDiff {
         after: &State,
         found: &mut Violations,
     ) {
-        // `references` holds for every legal line.
+        // `references` holds for every legal line. By `rule` every derivative is the algorithm's but
+        // for the order of the sides of sums and products, which simplification treats alike.
+        // `numeric` could not do that: an expression may have no value where it is evaluated.
         let given = &instance.expression;
         let is_leaf = given.nodes[before.done].children.is_empty();
         found.require(page::LINEAR, is_leaf || expression::degree(&action.0) == Some(1));
+
+        let template = given.template(before.done);
+        found.require(page::RULE, expression::are_rearranged(&action.0, &template));
 
         let constants_vanish = after.derivatives.iter().all(|known| {
             *known.derivative == [Symbol::Integer(0)]
@@ -392,6 +398,19 @@ impl Task for SymbolicDiff {
     fn answer(_: &Instance, state: &State) -> Value {
         let derivative = state.derivatives.last().map(|root| &root.derivative);
         json!({ "derivative": derivative, "nodes": derivative.map_or(0, |derivative| derivative.len()) })
+    }
+
+    /// The order of the sides of sums and products does not decide.
+    fn goal(instance: &Instance, answer: &Value) -> Option<bool> {
+        let Ok(given) = serde_json::from_value::<Expression>(answer["derivative"].clone()) else {
+            return Some(false);
+        };
+        let (end, _) = reference_end::<Self>(instance, Self::steps_max(instance))?;
+        let right = &end.derivatives.last()?.derivative;
+        Some(
+            expression::are_rearranged(&given, right)
+                && equal(&answer["nodes"], &json!(right.len())),
+        )
     }
 }
 
