@@ -386,6 +386,19 @@ impl Task for AssemblyLine {
         found.require(page::UNITS, counted == after.unit && after.unit == after.finished.len());
         found.require(page::BLAME_SUM, after.blame.iter().sum::<usize>() == after.scrapped);
 
+        // These leave one line in each state: a type that the unit cannot have, or scrap without
+        // the type in `scraps`, is illegal. So a clean trace that ends is the algorithm's.
+        if let Some(stage) = instance.stages.get(before.stage) {
+            let (defects, _) = brought(stage, before);
+            let repaired = defect(&stage.repairs, 0).map_or(0, |repaired| 1 << repaired);
+            let left = defects.types().without(Types(repaired));
+            found.require(page::REPAIRS, action.types == left);
+
+            let fatal = defect(&stage.scraps, 0);
+            let doomed = fatal.is_some_and(|fatal| action.types.contains(fatal));
+            found.require(page::SCRAPS, action.scrap || !doomed);
+        }
+
         if Self::ended(instance, after) {
             found.require(page::ALL_UNITS, after.finished.len() == instance.units);
         }

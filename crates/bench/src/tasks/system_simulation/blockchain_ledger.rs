@@ -302,6 +302,21 @@ impl Task for BlockchainLedger {
             found.require(page::COSTS, funds);
         }
 
+        // `nonce-match` and `costs` leave one verdict in each state, and this one its number; when a
+        // block is complete is a matter of `format`. So a clean trace that ends is the algorithm's.
+        let hash = match *action {
+            Action::Accept(run) => instance
+                .transactions
+                .get(before.done)
+                .is_none_or(|transaction| run == transaction.hash(before.run)),
+            Action::Seal(hash) => instance
+                .miners
+                .get(before.hashes.len())
+                .is_none_or(|miner| hash == (31 * before.run + miner) % MODULUS),
+            Action::RejectNonce | Action::RejectFunds => true,
+        };
+        found.require(page::HASH, hash);
+
         let touched =
             before.balances.iter().zip(&after.balances).filter(|(old, new)| old != new).count();
         let allowed = match action {

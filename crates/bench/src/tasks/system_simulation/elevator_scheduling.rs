@@ -328,6 +328,24 @@ impl Task for ElevatorScheduling {
 
             let wanted = before.goals_at(&turn, instance).any(|goal| goal == floor);
             found.require(page::DOOR_REASON, wanted == (action.act == Act::Open));
+
+            // These leave one line in each state: who acts is a matter of `format`, `door-reason`
+            // says whether it opens. If not, and there is a direction, `no-needless-turn` and
+            // `goal-ahead` allow one way, since an elevator that acts has goals; without one
+            // `nearest-first` does. So a clean trace that ends is the algorithm's.
+            let is_on_the_way = |goal: usize| match action.act {
+                Act::Open => true,
+                Act::Up => goal > floor,
+                Act::Down => goal < floor,
+            };
+            let ahead = before.goals_at(&turn, instance).any(is_on_the_way);
+            found.require(page::GOAL_AHEAD, ahead || action.act == Act::Open);
+
+            let nearest = before
+                .goals_at(&turn, instance)
+                .min_by_key(|goal| (goal.abs_diff(floor), *goal))
+                .filter(|_| direction == Direction::None);
+            found.require(page::NEAREST_FIRST, nearest.is_none_or(is_on_the_way));
         }
 
         if Self::ended(instance, after) {

@@ -260,6 +260,23 @@ impl Task for FileSystem {
             found.require(page::ROOT_RIGHTS, *code != Code::Perm || before.user != User::Root);
         }
 
+        // A command has one result in each state: what forbids it is `permitted` and `cause` to
+        // tell, what it does follows from the state. So a clean trace that ends is the algorithm's.
+        if let Some(command) = instance.commands.get(before.done) {
+            let outcome = before.outcome(command, true);
+            match (action, &outcome) {
+                (Action::Failure(code), outcome) => {
+                    found.require(page::CAUSE, outcome.as_ref().err() == Some(code));
+                }
+                (Action::Content(said), Ok(Effect::Show(content))) => {
+                    found.require(page::CONTENT, said == content);
+                }
+                (Action::Success | Action::Content(_), outcome) => {
+                    found.require(page::PERMITTED, outcome.is_ok());
+                }
+            }
+        }
+
         let (old, new) = before.tree.differences(&after.tree);
         let allowed = usize::from(!matches!(action, Action::Failure(_)));
         found.require(page::ONE_ENTRY, old.len().max(new.len()) <= allowed);

@@ -86,6 +86,15 @@ impl State {
         self.bookings.iter().position(|booking| booking.0 == request)
     }
 
+    /// The slots taken in each room, a bit each.
+    fn taken(&self, instance: &Instance) -> Vec<u32> {
+        let mut taken = vec![0; instance.rooms.len()];
+        for booking in &self.bookings {
+            taken[booking.1] |= slots(booking.2, instance.length(booking));
+        }
+        taken
+    }
+
     fn is_disjoint(&self, instance: &Instance) -> bool {
         let end = |booking: &Booking| (booking.1, booking.2 + instance.length(booking));
         let mut bookings: Vec<_> =
@@ -229,12 +238,7 @@ impl Task for MeetingScheduler {
                 Action::RejectCapacity
             }
             Request::Book(start, length, people) => {
-                let mut taken = vec![0; instance.rooms.len()];
-                for booking in &state.bookings {
-                    taken[booking.1] |= slots(booking.2, instance.length(booking));
-                }
-
-                let place = instance.place(&taken, start, length, people);
+                let place = instance.place(&state.taken(instance), start, length, people);
                 place.map_or(Action::RejectBusy, |(room, at)| Action::Booked(room, at))
             }
             Request::Cancel(request) => state
@@ -246,7 +250,7 @@ impl Task for MeetingScheduler {
     fn violations(
         instance: &Instance,
         before: &State,
-        _: &Action,
+        action: &Action,
         after: &State,
         found: &mut Violations,
     ) {
@@ -268,6 +272,31 @@ impl Task for MeetingScheduler {
         let settled =
             after.bookings.len() + after.rejected_busy + after.rejected_capacity + after.cancelled;
         found.require(page::LEDGER, settled == asked.count());
+
+        // These leave one result in each state: `capacity` and `busy` say when a book is rejected,
+        // and as what, `earliest` and `smallest-room` name the one booking. Which booking a cancel
+        // frees is a matter of `format`. So a clean trace that ends is the algorithm's.
+        match instance.requests.get(before.done) {
+            Some(Request::Book(start, length, people)) => {
+                let suffices = instance.rooms.iter().any(|capacity| capacity >= people);
+                found.require(page::CAPACITY, suffices || *action != Action::RejectBusy);
+                found.require(page::CAPACITY, !suffices || *action != Action::RejectCapacity);
+
+                let place = instance.place(&before.taken(instance), *start, *length, *people);
+                found.require(page::BUSY, place.is_none() || *action != Action::RejectBusy);
+                if let Action::Booked(room, at) = *action {
+                    let earliest = place.filter(|(_, earliest)| *earliest == at);
+                    found.require(page::EARLIEST, earliest.is_some());
+                    let smallest = earliest.is_none_or(|(smallest, _)| smallest == room);
+                    found.require(page::SMALLEST_ROOM, smallest);
+                }
+            }
+            Some(Request::Cancel(request)) => {
+                let nothing = *action == Action::Nothing;
+                found.require(page::CANCEL, !nothing || before.held(*request).is_none());
+            }
+            None => {}
+        }
 
         if Self::ended(instance, after) {
             found.require(page::ALL_DONE, after.done == instance.requests.len());

@@ -248,6 +248,17 @@ impl Task for PacketRouting {
                 _ => true,
             };
             found.require(page::DROP_CAUSE, cause);
+
+            // These leave one line in each state: at its destination a packet is delivered, and
+            // elsewhere not; there `drop-cause` tells the drops from a hop, and the table names
+            // the router, if there is a hop. So a clean trace that ends is the algorithm's.
+            let hop = match *action {
+                Action::Hop(router) => {
+                    instance.tables[at][*destination] == OptionalIndex::some(router)
+                }
+                _ => true,
+            };
+            found.require(page::NEXT_HOP, hop);
         }
 
         found.require(page::LOAD_SUM, after.load.iter().sum::<u64>() == after.hops);

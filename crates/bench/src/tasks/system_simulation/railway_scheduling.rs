@@ -281,6 +281,14 @@ impl Task for RailwayScheduling {
         found.require(page::RUNNING_TIME, running && enter >= before.ready[train]);
         found.require(page::READY_ORDER, before.ready[train] >= before.served_ready);
 
+        // These leave one line in each state: `first-ready` names the train, `route` its segment,
+        // `entry` and `running-time` the times. So a clean trace that ends is the algorithm's.
+        found.require(page::ENTRY, enter == before.ready[train].max(before.free[segment]));
+        let first = (0..instance.trains.len())
+            .filter(|other| before.station[*other] != instance.trains[*other].to)
+            .all(|other| (before.ready[train], train) <= (before.ready[other], other));
+        found.require(page::FIRST_READY, first);
+
         if Self::ended(instance, after) {
             let arrived = after
                 .station
