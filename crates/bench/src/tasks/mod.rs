@@ -7,6 +7,8 @@ pub(crate) mod array;
 #[cfg(test)]
 mod conformance;
 #[cfg(test)]
+mod fooled;
+#[cfg(test)]
 mod grammars;
 mod graph;
 mod grid;
