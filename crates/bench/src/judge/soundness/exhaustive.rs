@@ -81,7 +81,7 @@ impl Agenda {
 /// lines.
 pub fn exhaust(problem: &Arc<dyn Problem>, kinds: Kinds, tries_max: u64) -> Exhaustion {
     let judged = Judged::new(Arc::clone(problem));
-    let (lines, is_all) = lines(problem.as_ref(), problem.spec());
+    let (lines, is_all) = lines(problem.as_ref());
     let states_max = (tries_max / lines.len().max(1) as u64).max(1);
 
     let mut found = Exhaustion { states: 0, is_complete: is_all, ends: 0, fooled: None };

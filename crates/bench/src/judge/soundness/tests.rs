@@ -44,3 +44,27 @@ fn the_searches_refute_kinds_that_are_not_sound() {
         assert_eq!(machine.answer(), Some(fooled.answer));
     }
 }
+
+/// Lines with lists of numbers, fractions and signs are made, too.
+#[test]
+fn the_exhaustive_search_makes_lines_of_every_kind_of_field() {
+    let format = Kinds::from_iter([crate::tasks::Kind::Format]);
+    for slug in ["nfa-simulation", "continued-fraction", "gaussian-elimination", "polynomial-gcd"] {
+        let task = crate::tasks::find(slug).expect("a task");
+        let example = &small_inputs(task, 1)[0];
+
+        let found = exhaust(example, format, TRIES_MAX);
+
+        let fooled = found.fooled.unwrap_or_else(|| panic!("{slug}: {} states", found.states));
+        let mut machine = example.start();
+        let deviates = |line: &String| {
+            let deviates = machine.reference().as_ref() != Some(line);
+            machine.replay(line).expect("its lines apply");
+            deviates
+        };
+        let deviations: Vec<bool> = fooled.lines.iter().map(deviates).collect();
+        let first = deviations.iter().position(|deviates| *deviates);
+        assert_eq!(first, Some(fooled.at), "{slug}: the first line that is not the algorithm's");
+        assert_eq!(machine.answer(), Some(fooled.answer), "{slug}");
+    }
+}

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::tasks::Problem;
 use crate::tasks::pattern::{Part, parts};
-use crate::tasks::{Problem, Spec};
 
 /// The most lines that are tried in a state. Where there are more, only those are tried that differ
 /// from a line of the reference trace in one place.
@@ -92,7 +92,7 @@ impl Vocabulary {
         let mut lists = BTreeSet::new();
         // Sets of a few small numbers: of states, say.
         for set in 1..1_usize << SMALL_SET {
-            let members = (0..SMALL_SET).filter(|member| set >> member & 1 == 1);
+            let members = (0..SMALL_SET).filter(|member| (set >> member) & 1 == 1);
             lists.insert(members.map(|member| member.to_string()).collect::<Vec<_>>().join(" "));
         }
         trace.iter().for_each(|line| lists_of(line, &mut lists));
@@ -201,7 +201,7 @@ impl Vocabulary {
 
 /// The lines to try in every state of a problem, and whether these are all over the vocabulary of
 /// its input and its trace.
-pub(super) fn lines(problem: &dyn Problem, spec: &Spec) -> (Vec<String>, bool) {
+pub(super) fn lines(problem: &dyn Problem) -> (Vec<String>, bool) {
     let mut trace = Vec::new();
     let mut machine = problem.start();
     let mut line = String::new();
@@ -210,7 +210,7 @@ pub(super) fn lines(problem: &dyn Problem, spec: &Spec) -> (Vec<String>, bool) {
     }
 
     let vocabulary = Vocabulary::of(&problem.input().to_string(), &trace);
-    let all = vocabulary.all_lines(spec.actions);
+    let all = vocabulary.all_lines(problem.spec().actions);
     let is_all = all.is_some();
     let mut lines = all.unwrap_or_else(|| vocabulary.near_lines(&trace));
     lines.extend(trace);
