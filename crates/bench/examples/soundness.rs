@@ -27,16 +27,16 @@ fn main() {
         };
 
         let row = attack(task, &Attack { kinds, walks, lines_max: 1_500, seed });
-        let (mut complete, mut partial, mut fooled) = (0, 0, None);
+        let (mut complete, mut partial, mut ends, mut fooled) = (0, 0, 0, None);
         for problem in small_inputs(task, seed).iter().take(12) {
-            if let Some(found) = exhaust(problem, kinds, 4_000) {
-                if found.is_complete {
-                    complete += 1;
-                } else {
-                    partial += 1;
-                }
-                fooled = fooled.or(found.fooled);
+            let found = exhaust(problem, kinds, 2_000_000);
+            if found.is_complete {
+                complete += 1;
+            } else {
+                partial += 1;
             }
+            ends += found.ends;
+            fooled = fooled.or(found.fooled);
         }
 
         let verdict = match row.shortest.or(fooled) {
@@ -44,8 +44,9 @@ fn main() {
             None => "not fooled".to_owned(),
         };
         println!(
-            "{slug}: {} walks, {} ended, {} wrong; exhausted {complete}, partly {partial}; {verdict}",
-            row.walks, row.ended, row.wrong,
+            "{slug}: {} walks, {} deviated, {} ended, {} wrong; exhausted {complete}, partly {partial}, {ends} ends; \
+             {verdict}",
+            row.walks, row.deviated, row.ended, row.wrong,
         );
     }
 }

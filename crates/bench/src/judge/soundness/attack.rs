@@ -36,6 +36,8 @@ pub struct Attack {
 pub struct AttackRow {
     pub task: &'static str,
     pub walks: u64,
+    /// Walks that found a clean line other than the algorithm's.
+    pub deviated: u64,
     /// Clean traces that deviated from the reference trace and ended.
     pub ended: u64,
     /// Those of them that end in a wrong answer.
@@ -46,7 +48,7 @@ pub struct AttackRow {
 
 impl AttackRow {
     pub fn new(task: &'static str) -> Self {
-        Self { task, walks: 0, ended: 0, wrong: 0, shortest: None }
+        Self { task, walks: 0, deviated: 0, ended: 0, wrong: 0, shortest: None }
     }
 
     fn keep(&mut self, fooled: Fooled) {
@@ -149,7 +151,9 @@ fn attack_one(judged: &Judged, plan: &Attack, walks: u64, rng: &mut TaskRng, row
             rng: &mut *rng,
         };
 
-        if !walk.run(&schedule, lines_max) {
+        let has_ended = walk.run(&schedule, lines_max);
+        row.deviated += u64::from(walk.deviated_at.is_some());
+        if !has_ended {
             continue;
         }
         let (Some(at), Some(answer)) = (walk.deviated_at, walk.machine.answer()) else { continue };

@@ -1,142 +1,148 @@
-//! Bounded model checking: all lines in all states that clean lines reach.
+//! Bounded model checking: all lines in all states that clean lines reach, those first to which few
+//! deviations from the algorithm lead.
 
-use std::collections::HashSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashSet};
+use std::rc::Rc;
+use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::vocabulary::lines;
 use super::{Fooled, Judged};
-use crate::tasks::pattern::{Part, parts};
-use crate::tasks::{Kinds, Machine, Problem, Spec};
+use crate::tasks::{Kinds, Machine, Problem};
 
-/// Lines that a state may have; beyond, the search is not exhaustive.
-const LINES_MAX: usize = 4_000;
+/// States that may wait for their turn, for each that is searched.
+const OPEN_MAX: u64 = 16;
 
 /// What an exhaustive search found.
 #[derive(Clone, Debug, Serialize)]
 pub struct Exhaustion {
-    /// States that clean lines reach.
+    /// States that were searched.
     pub states: u64,
-    /// Whether these are all, and all lines were tried in them.
+    /// Whether these are all that clean lines reach, and all lines were tried in them.
     pub is_complete: bool,
     /// Ends of clean traces.
     pub ends: u64,
     pub fooled: Option<Fooled>,
 }
 
-/// The values of a field: all that a small input can need.
-fn values(field: &str, numbers: &[i64], words: &[String]) -> Option<Vec<String>> {
-    let naturals = || numbers.iter().filter(|n| **n >= 0).map(ToString::to_string);
-    let optional = || std::iter::once("-".to_owned());
-    Some(match field {
-        "nat" | "big" => naturals().collect(),
-        "nat?" => optional().chain(naturals()).collect(),
-        "int" | "bigint" => numbers.iter().map(ToString::to_string).collect(),
-        "digit" => (0..10).map(|digit: u8| digit.to_string()).collect(),
-        class if class.starts_with('[') => words.to_vec(),
-        // Their values are too many.
-        "rat" | "ratio" | "nats" | "nats?" | "ints" => return None,
-        choice => choice.split('|').map(str::to_owned).collect(),
-    })
+/// The lines up to a state, the latest first.
+struct Trail {
+    line: String,
+    before: Option<Rc<Trail>>,
 }
 
-/// All lines of a task over these numbers and words; `None` if there are too many.
-fn lines(spec: &Spec, numbers: &[i64], words: &[String]) -> Option<Vec<String>> {
-    let mut all = Vec::new();
-    for form in spec.actions {
-        let mut begun = vec![String::new()];
-        for part in parts(form) {
-            let ends = match part {
-                Part::Literal(literal) => vec![literal.to_owned()],
-                Part::Field(field) => values(field, numbers, words)?,
-            };
-            if begun.len().saturating_mul(ends.len()) > LINES_MAX {
-                return None;
-            }
-            begun = begun
-                .iter()
-                .flat_map(|start| ends.iter().map(move |end| format!("{start}{end}")))
-                .collect();
+impl Trail {
+    fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut at = Some(self);
+        while let Some(Trail { line, before }) = at {
+            lines.push(line.clone());
+            at = before.as_deref();
         }
-        all.extend(begun);
+        lines.reverse();
+        lines
     }
-    (all.len() <= LINES_MAX).then_some(all)
 }
 
-/// Searches all traces of a problem that these kinds find clean, up to `states_max` states.
-pub fn exhaust(
-    problem: &std::sync::Arc<dyn Problem>,
-    kinds: Kinds,
-    states_max: u64,
-) -> Option<Exhaustion> {
-    let judged = Judged::new(std::sync::Arc::clone(problem));
-    let mut text = problem.input().to_string();
+/// A state that is still to be searched.
+struct Node {
+    machine: Box<dyn Machine>,
+    trail: Option<Rc<Trail>>,
+    depth: usize,
+    deviations: u32,
+    /// The first line that is not the algorithm's.
+    deviated_at: Option<usize>,
+}
 
-    // The numbers and words of the input and of the reference trace, and their neighbours.
-    let mut machine = problem.start();
-    let mut line = String::new();
-    while machine.advance(&mut line) {
-        text += "\n";
-        text += &line;
+/// The states to search: fewest deviations first, then those furthest on.
+#[derive(Default)]
+struct Agenda {
+    nodes: BTreeMap<(u32, Reverse<usize>), Vec<Node>>,
+}
+
+impl Agenda {
+    fn push(&mut self, node: Node) {
+        self.nodes.entry((node.deviations, Reverse(node.depth))).or_default().push(node);
     }
-    let mut words: Vec<String> = text
-        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-'))
-        .filter(|word| !word.is_empty())
-        .map(str::to_owned)
-        .collect();
-    words.sort_unstable();
-    words.dedup();
-    let mut numbers: Vec<i64> = words
-        .iter()
-        .filter_map(|word| word.parse::<i64>().ok())
-        .flat_map(|number| [number, number + 1, number - 1])
-        .chain(-1..=2)
-        .collect();
-    numbers.sort_unstable();
-    numbers.dedup();
 
-    let lines = lines(problem.spec(), &numbers, &words)?;
-    let mut found = Exhaustion { states: 0, is_complete: true, ends: 0, fooled: None };
+    fn pop(&mut self) -> Option<Node> {
+        let mut first = self.nodes.first_entry()?;
+        let node = first.get_mut().pop();
+        if first.get().is_empty() {
+            first.remove();
+        }
+        node
+    }
+}
+
+/// Searches all traces of a problem that these kinds find clean, until it has tried `tries_max`
+/// lines.
+pub fn exhaust(problem: &Arc<dyn Problem>, kinds: Kinds, tries_max: u64) -> Exhaustion {
+    let judged = Judged::new(Arc::clone(problem));
+    let (lines, is_all) = lines(problem.as_ref());
+    let states_max = (tries_max / lines.len().max(1) as u64).max(1);
+
+    let mut found = Exhaustion { states: 0, is_complete: is_all, ends: 0, fooled: None };
     let mut seen: HashSet<Vec<u8>> = HashSet::new();
-    let mut open: Vec<(Box<dyn Machine>, Vec<u32>)> = vec![(problem.start(), Vec::new())];
+    let mut agenda = Agenda::default();
+    agenda.push(Node {
+        machine: problem.start(),
+        trail: None,
+        depth: 0,
+        deviations: 0,
+        deviated_at: None,
+    });
     let mut state = Vec::new();
 
-    while let Some((mut machine, path)) = open.pop() {
-        found.states += 1;
-        if found.states > states_max {
+    while let Some(mut node) = agenda.pop() {
+        if found.states == states_max {
             found.is_complete = false;
             break;
         }
-        for (index, line) in (0u32..).zip(&lines) {
-            if machine.propose(line).is_err() || !machine.violations(kinds).is_empty() {
+        found.states += 1;
+        let right = node.machine.reference();
+
+        for line in right.iter().chain(lines.iter().filter(|line| Some(*line) != right.as_ref())) {
+            if node.machine.propose(line).is_err() || !node.machine.violations(kinds).is_empty() {
                 continue;
             }
-            let mut next = machine.fork();
-            next.propose(line).expect("invariant: it applied above");
-            next.commit();
+            let mut machine = node.machine.fork();
+            machine.propose(line).expect("invariant: it applied above");
+            machine.commit();
 
-            let mut path = path.clone();
-            path.push(index);
-            if let Some(answer) = next.answer() {
+            let deviates = right.as_ref() != Some(line);
+            let trail = Rc::new(Trail { line: line.clone(), before: node.trail.clone() });
+            let deviated_at = node.deviated_at.or(deviates.then_some(node.depth));
+            if let Some(answer) = machine.answer() {
                 found.ends += 1;
                 if !judged.accepts(&answer) {
-                    let lines: Vec<String> =
-                        path.iter().map(|index| lines[*index as usize].clone()).collect();
                     found.fooled = Some(Fooled {
                         input: problem.input(),
-                        at: 0,
-                        lines,
+                        lines: trail.lines(),
+                        at: deviated_at.unwrap_or_default(),
                         answer,
                         right: judged.right,
                     });
-                    return Some(found);
+                    return found;
                 }
                 continue;
             }
-            next.write_state(&mut state);
-            if seen.insert(state.clone()) {
-                open.push((next, path));
+
+            machine.write_state(&mut state);
+            if seen.len() as u64 >= states_max.saturating_mul(OPEN_MAX) {
+                found.is_complete = false;
+            } else if seen.insert(state.clone()) {
+                agenda.push(Node {
+                    machine,
+                    trail: Some(trail),
+                    depth: node.depth + 1,
+                    deviations: node.deviations + u32::from(deviates),
+                    deviated_at,
+                });
             }
         }
     }
-    Some(found)
+    found
 }

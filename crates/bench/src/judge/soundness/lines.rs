@@ -175,11 +175,45 @@ impl Source {
             Ok(number) if rng.chance(1, 3) => {
                 number.saturating_add(rng.one_of(&[1, -1])).to_string()
             }
+            // What is missing here may be made up for by a later line.
+            Ok(number) if rng.chance(1, 6) => {
+                let by = self.number(rng);
+                rng.one_of(&[number.saturating_add(by), number.saturating_sub(by)]).to_string()
+            }
             // A word of the algorithm, or of the state.
             Err(_) if !self.words.is_empty() => self.words[rng.index(self.words.len())].clone(),
             _ => self.number(rng).to_string(),
         };
         format!("{}{other}{}", &line[..start], &line[start + word.len()..])
+    }
+
+    /// The line with a word too few or too many, or with one of its characters removed, doubled or
+    /// replaced.
+    fn edited(&self, line: &str, rng: &mut TaskRng) -> String {
+        if rng.chance(1, 2) {
+            let mut words: Vec<&str> = line.split(' ').collect();
+            let place = rng.index(words.len());
+            match rng.below(3) {
+                0 => drop(words.remove(place)),
+                1 => words.insert(place, words[rng.index(words.len())]),
+                _ => words.swap(place, 0),
+            }
+            return words.join(" ");
+        }
+
+        let mut letters: Vec<char> = line.chars().collect();
+        if letters.is_empty() {
+            return self.text("[a-z0-9]", rng);
+        }
+        let place = rng.index(letters.len());
+        let other = letters[rng.index(letters.len())];
+        match rng.below(4) {
+            0 => drop(letters.remove(place)),
+            1 => letters.insert(place, other),
+            2 => letters.insert(place, '-'),
+            _ => letters[place] = other,
+        }
+        letters.into_iter().collect()
     }
 
     /// A line that the adversary tries.
@@ -194,7 +228,11 @@ impl Source {
             },
             4..=7 if !self.ahead.is_empty() => {
                 let at = if rng.chance(2, 3) { 0 } else { rng.index(self.ahead.len()) };
-                let mut line = self.changed(&self.ahead[at], rng);
+                let mut line = if rng.chance(1, 4) {
+                    self.edited(&self.ahead[at], rng)
+                } else {
+                    self.changed(&self.ahead[at], rng)
+                };
                 while rng.chance(1, 3) {
                     line = self.changed(&line, rng);
                 }

@@ -282,6 +282,11 @@ impl Task for LibrarySort {
         after: &State,
         found: &mut Violations,
     ) {
+        // Why a clean trace answers right: `doubled` says when there is a rebalancing, `halving` which
+        // cell a comparison is with, and `searched` when the search is over. The new element then has
+        // the rank that it found (`place-found`), so its cell lies between those of its neighbours,
+        // or is one of them if there is none between: `gap-middle` leaves one.
+
         // Legal lines keep the order of the elements and add the next one, so only this step needs
         // checking.
         if matches!(action, Action::Insert(..) | Action::Rebalance) {
@@ -310,6 +315,7 @@ impl Task for LibrarySort {
                 found.require(page::DOUBLED, after.is_rebalanced(k));
                 found.require(page::SEARCHED, before.lo == before.hi);
                 found.require(page::GAP_MIDDLE, before.is_middle_of_gap(c));
+                found.require(page::PLACE_FOUND, after.rank_of(c) == before.lo);
             }
             // Element n - 1, the last, was inserted among n - 1 others.
             Action::Done => found.require(page::DOUBLED, after.is_rebalanced(input.a.len() - 1)),

@@ -2,6 +2,7 @@
 //! every right one.
 
 use super::TASKS;
+use crate::tasks::fooled::{Fooling, assert_found};
 use crate::tasks::{AnyTask, Difficulty, Kinds};
 
 /// Task; a line of the page's example; a wrong one in its place; a constraint that it breaks.
@@ -49,6 +50,7 @@ const WRONG: &[(&str, &str, &str, &str)] = &[
     ("library-sort", "cmp 2 4", "cmp 2 0", "halving"),
     ("library-sort", "cmp 2 0", "insert 2 2", "searched"),
     ("library-sort", "insert 8 6", "insert 8 7", "gap-middle"),
+    ("library-sort", "insert 1 0", "insert 1 2", "place-found"),
     ("smoothsort", "fix 1", "add", "fix-order"),
     ("smoothsort", "swap 1 0", "add", "heaps"),
     ("smoothsort", "swap 2 1", "swap 2 0", "swap-places"),
@@ -117,4 +119,15 @@ fn right_lines_break_nothing() {
             }
         }
     }
+}
+
+#[test]
+fn traces_with_a_wrong_answer_are_found_without_the_algorithm() {
+    assert_found(&[Fooling {
+        task: "library-sort",
+        input: r#"{"a":[5,5]}"#,
+        lines: &["insert 0 0", "rebalance", "cmp 1 0", "insert 1 0", "done"],
+        at: 3,
+        constraint: "place-found",
+    }]);
 }

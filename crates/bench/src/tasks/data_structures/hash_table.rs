@@ -241,6 +241,10 @@ impl Task for HashTable {
         after: &State,
         found: &mut Violations,
     ) {
+        // Why a clean trace answers right: `home` and `consecutive` give the slot of each probe,
+        // `true-probe` what is there, and `scan` when probing stops and with which of two results;
+        // which of them is possible follows from the operation and `put-place`, and with it the
+        // slot.
         let Some(operation) = instance.operations.get(before.done) else { return };
 
         let there = |slot: usize| before.table.content(slot, operation.key());
@@ -263,9 +267,10 @@ impl Task for HashTable {
         found.require(page::SCAN, before.has_scanned_for(action, instance.slots));
 
         let free = match (*action, before.latest_probe()) {
-            (Action::Put(slot), latest) => {
-                before.tomb == OptionalIndex::some(slot) || latest == Some((slot, Content::Empty))
-            }
+            (Action::Put(slot), latest) => match before.tomb.get() {
+                Some(tomb) => slot == tomb,
+                None => latest == Some((slot, Content::Empty)),
+            },
             (Action::Full, latest) => {
                 before.tomb == OptionalIndex::NONE && !matches!(latest, Some((_, Content::Empty)))
             }

@@ -162,6 +162,11 @@ impl Task for LruCache {
         after: &State,
         found: &mut Violations,
     ) {
+        // Why a clean trace answers right: an operation has one line, and the cache before it leaves
+        // one possible: `format` excludes hits and updates of keys that are not cached and inserts
+        // of keys that are, `failures` the misses and evictions of cached keys and evictions while
+        // there is room, `capacity` the inserts while there is none, and `least-recent` all keys to
+        // evict but one.
         let Some(operation) = instance.operations.get(before.done) else { return };
         let cache = &after.cache;
 
@@ -195,12 +200,14 @@ impl Task for LruCache {
 
         let fails = match *action {
             Action::Miss => held.is_none(),
-            Action::Evict(evicted) => {
-                before.cache.len() >= instance.capacity && evicted != operation.key()
-            }
+            Action::Evict(_) => before.cache.len() >= instance.capacity && held.is_none(),
             _ => true,
         };
         found.require(page::FAILURES, fails);
+
+        let oldest = before.cache.last().map(|(key, _)| *key);
+        let takes_oldest = !matches!(*action, Action::Evict(key) if oldest != Some(key));
+        found.require(page::LEAST_RECENT, takes_oldest);
 
         let first = cache.first().map(|(key, _)| *key);
         found.require(page::FRONT, *action == Action::Miss || first == Some(operation.key()));

@@ -1,5 +1,6 @@
-//! Lines that the constraints of this category find wrong.
+//! Lines and traces that the constraints of this category find wrong.
 
+use crate::tasks::fooled::{Fooling, assert_found};
 use crate::tasks::wrong_lines::assert_broken;
 
 #[test]
@@ -25,5 +26,61 @@ fn wrong_lines_break_the_constraint_that_names_the_error() {
         ("lru-cache", 1, "evict 0", "failures"),
         ("lru-cache", 2, "hit 7", "value-read"),
         ("lru-cache", 2, "miss", "failures"),
+        ("lru-cache", 3, "evict 0", "least-recent"),
+        ("lru-cache", 5, "evict 2", "failures"),
+        ("hash-table", 17, "put 4", "put-place"),
+        ("union-find", 1, "root 0", "true-root"),
+        ("union-find", 2, "link 0 1", "joined"),
+        ("union-find", 2, "link 2 3", "joined"),
+        ("union-find", 2, "same", "joined"),
+    ]);
+}
+
+#[test]
+fn traces_with_a_wrong_answer_are_found_without_the_algorithm() {
+    assert_found(&[
+        Fooling {
+            task: "lru-cache",
+            input: "",
+            lines: &["insert", "insert", "hit 5", "evict 0", "hit 7", "evict 1"],
+            at: 3,
+            constraint: "least-recent",
+        },
+        Fooling {
+            task: "lru-cache",
+            input: r#"{"capacity":2,"operations":["put 0 5","put 1 7","put 0 6"]}"#,
+            lines: &["insert", "insert", "evict 1"],
+            at: 2,
+            constraint: "failures",
+        },
+        Fooling {
+            task: "hash-table",
+            input: r#"{"slots":5,"multiplier":2,"offset":1,"operations":["insert 3","search 13",
+                "delete 3","search 8","insert 13","insert 8"]}"#,
+            lines: &[
+                "2 empty", "put 2", "2 other", "3 empty", "missing", "2 hit", "del 2", "2 tomb",
+                "3 empty", "missing", "2 tomb", "3 empty", "put 3", "2 tomb", "3 other", "4 empty",
+                "put 2",
+            ],
+            at: 12,
+            constraint: "put-place",
+        },
+        Fooling {
+            task: "union-find",
+            input: "",
+            lines: &[
+                "root 0", "root 3", "link 3 0", "root 2", "root 0", "link 2 0", "root 4", "root 0",
+                "link 4 0", "root 0", "root 0", "root 1", "link 1 0", "root 0", "root 0", "same",
+            ],
+            at: 1,
+            constraint: "true-root",
+        },
+        Fooling {
+            task: "union-find",
+            input: r#"{"elements":2,"operations":["union 0 1"]}"#,
+            lines: &["root 0", "root 1", "link 0 1"],
+            at: 2,
+            constraint: "joined",
+        },
     ]);
 }

@@ -57,6 +57,18 @@ impl State {
         element
     }
 
+    /// Whether an end of a union fits the roots found: the one of smaller rank gets the other as
+    /// parent, at equal rank the first the second, and `same` is for one root found twice.
+    fn is_joined_by(&self, action: Action) -> bool {
+        let [u, v] = *self.found.as_slice() else { return !matches!(action, Action::Link(..)) };
+        match action {
+            Action::Root(_) => true,
+            Action::Same => u == v,
+            Action::Link(child, root) if self.rank[u] < self.rank[v] => (child, root) == (u, v),
+            Action::Link(child, root) => u != v && (child, root) == (v, u),
+        }
+    }
+
     /// Ends the operation.
     fn finish(&mut self) {
         self.found.clear();
@@ -281,6 +293,8 @@ impl Task for UnionFind {
         after: &State,
         found: &mut Violations,
     ) {
+        // Why a clean trace answers right: a find has one root (`true-root`) and compresses the path
+        // to it, and the roots found leave one end of a union (`joined`).
         let sizes = tree_sizes(&after.parent);
         let is_forest = sizes.is_some();
         found.require(page::FOREST, sizes.is_some());
@@ -300,6 +314,15 @@ impl Task for UnionFind {
                 .all(|(size, rank)| *size == 0 || *rank <= size.ilog2() as usize)
         };
         found.require(page::RANK_SIZE, sizes.is_some_and(large));
+
+        let is_true = match *action {
+            Action::Root(root) => instance
+                .sought(before)
+                .is_none_or(|element| is_forest && before.root(element) == root),
+            _ => true,
+        };
+        found.require(page::TRUE_ROOT, is_true);
+        found.require(page::JOINED, before.is_joined_by(*action));
 
         let roots =
             after.parent.iter().enumerate().filter(|(element, parent)| element == *parent).count();

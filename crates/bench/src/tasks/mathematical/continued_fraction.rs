@@ -229,6 +229,9 @@ impl Task for ContinuedFraction {
         after: &State,
         found: &mut Violations,
     ) {
+        // Why a clean trace answers right: where q is 0, the terms make the input, and positive terms
+        // of which the last is not 1 do so in one way. As many convergents on their sides make the
+        // input in one way, too: terms other than these would need a line more.
         let convergents = &after.convergents;
         found.require(page::NEIGHBOURS, are_neighbours(convergents));
 
@@ -247,7 +250,8 @@ impl Task for ContinuedFraction {
             let exact = convergents
                 .last()
                 .is_some_and(|last| last.numer() == numerator && last.denom() == denominator);
-            found.require(page::VALUE, exact);
+            let is_shortest = after.terms.len() == 1 || after.terms.last() != Some(&1);
+            found.require(page::VALUE, exact && is_shortest);
         }
     }
 
@@ -263,5 +267,21 @@ impl Task for ContinuedFraction {
 
     fn answer(_: &Instance, state: &State) -> Value {
         json!({ "terms": state.terms, "convergents": state.convergents })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tasks::fooled::{Fooling, assert_found};
+
+    #[test]
+    fn an_expansion_that_ends_in_1_is_found() {
+        assert_found(&[Fooling {
+            task: "continued-fraction",
+            input: r#"{"numerator":"6449","denominator":"2"}"#,
+            lines: &["3224 3224", "1 3225", "1 6449/2"],
+            at: 2,
+            constraint: "value",
+        }]);
     }
 }

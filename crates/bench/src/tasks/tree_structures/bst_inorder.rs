@@ -179,11 +179,13 @@ impl Task for BstInorder {
 
     fn violations(
         instance: &Instance,
-        _: &State,
+        before: &State,
         action: &Action,
         after: &State,
         found: &mut Violations,
     ) {
+        // Why a clean trace answers right: `cursor` leaves one push while there is a subtree to
+        // enter and one pop otherwise, and `complete` no end before the last of them.
         let key = |node: &usize| instance.key[*node];
         let State { stack, order, inorder, .. } = after;
 
@@ -203,6 +205,13 @@ impl Task for BstInorder {
 
         let nested = stack.windows(2).all(|pair| instance.is_in_left_subtree(pair[1], pair[0]));
         found.require(page::ANCESTORS, nested);
+
+        let at_cursor = match *action {
+            Action::Push(v) => before.cur == OptionalIndex::some(v),
+            Action::Pop(v) => before.cur == OptionalIndex::NONE && before.stack.last() == Some(&v),
+            Action::Done => true,
+        };
+        found.require(page::CURSOR, at_cursor);
 
         let sizes = &after.stack_sizes;
         found.require(

@@ -95,6 +95,22 @@ fn is_heap(heap: &[usize], exempt: Option<usize>) -> bool {
     })
 }
 
+/// Whether an exchange of `i` and `j` moves the element that is on its way: up after an insertion,
+/// to the lesser child after an extraction, the left one if they are equal.
+fn is_on_path(ops: &[Operation], state: &State, i: usize, j: usize) -> bool {
+    let heap = &state.heap;
+    let operation = state.op.checked_sub(1).and_then(|op| ops.get(op));
+
+    let target = match operation {
+        Some(Operation::Insert(_)) => parent(i),
+        Some(Operation::Extract) => {
+            (2 * i + 1..heap.len()).take(2).min_by_key(|child| heap[*child])
+        }
+        None => None,
+    };
+    state.node == OptionalIndex::some(i) && target == Some(j)
+}
+
 /// Whether heap and extracted together hold what the operations begun have inserted.
 fn holds_inserted(state: &State, begun: &[Operation]) -> bool {
     let inserted = begun.iter().filter_map(|operation| match operation {
@@ -245,11 +261,14 @@ impl Task for HeapOperations {
 
     fn violations(
         instance: &Instance,
-        _: &State,
+        before: &State,
         action: &Action,
         after: &State,
         found: &mut Violations,
     ) {
+        // Why a clean trace answers right: `multiset`, `size` and `counts` leave the input's
+        // operations in their order, `settled` no other line until the element on its way is in its
+        // place, and `sift-path` and `swap-order` one exchange, where one is due.
         let begun = &instance.ops[..after.op.min(instance.ops.len())];
         found.require(page::MULTISET, holds_inserted(after, begun));
 
@@ -259,7 +278,11 @@ impl Task for HeapOperations {
             begun.iter().filter(|operation| matches!(operation, Operation::Extract)).count();
         found.require(page::SIZE, after.extracted.len() == extracts);
 
+        let is_settled = || is_heap(&before.heap, None);
+        found.require(page::SETTLED, matches!(action, Action::Swap(..)) || is_settled());
+
         if let Action::Swap(i, j) = *action {
+            found.require(page::SIFT_PATH, is_on_path(&instance.ops, before, i, j));
             found.require(page::SWAP_ORDER, after.heap[i.min(j)] < after.heap[i.max(j)]);
         }
 

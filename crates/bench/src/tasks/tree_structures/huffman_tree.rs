@@ -1,6 +1,7 @@
 //! Huffman Tree: merge the two lightest trees until one is left, then read the codes off it.
 //!
-//! A step is one action line: `merge x y`, then `code i s` for each symbol, then `done`.
+//! A step is one action line: `merge x y`, then `code i s` for each symbol, then `done`. Many codes
+//! are right where trees weigh the same: an answer counts if it passes the goal test.
 
 use std::collections::VecDeque;
 
@@ -34,6 +35,65 @@ line_actions! {
         Merge(x: usize, y: usize) = "merge <nat> <nat>", "merge {x} {y}";
         Code(i: usize, code: String) = "code <nat> <[01]+>", "code {i} {code}";
         Done = "done", "done";
+    }
+}
+
+impl State {
+    /// Whether these are two different living nodes.
+    fn are_alive(&self, x: usize, y: usize) -> bool {
+        x != y && [x, y].iter().all(|node| self.alive.binary_search(node).is_ok())
+    }
+
+    /// Joins two living nodes.
+    fn merge(&mut self, x: usize, y: usize) {
+        self.alive.retain(|node| ![x, y].contains(node));
+        // The new node has the highest number, so the list stays ascending.
+        self.alive.push(self.weight.len());
+        self.weight.push(self.weight[x] + self.weight[y]);
+        self.merges.push([x, y]);
+    }
+
+    /// Whether no other living node weighs less than one of these two.
+    fn are_lightest(&self, x: usize, y: usize) -> bool {
+        let heavier = self.weight[x].max(self.weight[y]);
+        let mut others = self.alive.iter().filter(|node| ![x, y].contains(node));
+        others.all(|node| self.weight[*node] >= heavier)
+    }
+}
+
+/// An answer, as [`Task::answer`] writes it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Code {
+    merges: Vec<[usize; 2]>,
+    codes: Vec<String>,
+    lengths: Vec<usize>,
+    cost: u64,
+}
+
+impl Code {
+    /// Whether this is a Huffman code: each merge joins two of the lightest trees, whichever of
+    /// several that weigh the same and in whichever order, and codes, lengths and cost are those of
+    /// the last tree.
+    fn is_right(&self, instance: &Instance) -> bool {
+        let n = instance.freq.len();
+        if [self.merges.len() + 1, self.codes.len(), self.lengths.len()] != [n; 3] {
+            return false;
+        }
+
+        let mut state = HuffmanTree::start(instance);
+        for [x, y] in &self.merges {
+            if !state.are_alive(*x, *y) || !state.are_lightest(*x, *y) {
+                return false;
+            }
+            state.merge(*x, *y);
+        }
+
+        let read_off = (0..n).map(|symbol| code_of(n, &self.merges, symbol));
+        let lengths = self.codes.iter().map(String::len);
+        read_off.eq(self.codes.iter().cloned())
+            && lengths.eq(self.lengths.iter().copied())
+            && self.cost == cost(&instance.freq, &self.lengths)
     }
 }
 
@@ -128,6 +188,16 @@ fn least_cost(freq: &[u64]) -> u128 {
     cost
 }
 
+/// The digits of a text with these frequencies.
+fn cost(freq: &[u64], lengths: &[usize]) -> u64 {
+    // After wrong lines a code can be of any length.
+    let terms = freq
+        .iter()
+        .zip(lengths)
+        .map(|(frequency, length)| frequency.saturating_mul(*length as u64));
+    terms.fold(0, u64::saturating_add)
+}
+
 fn living(state: &State) -> bool {
     let mut alive = vec![true; state.weight.len()];
     state.merges.iter().flatten().for_each(|node| alive[*node] = false);
@@ -191,15 +261,10 @@ impl Task for HuffmanTree {
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         match action {
             Action::Merge(x, y) => {
-                let lives = |node| state.alive.binary_search(node).is_ok();
-                if x == y || !lives(x) || !lives(y) {
+                if !state.are_alive(*x, *y) {
                     return Err(Illegal("two different living nodes are merged"));
                 }
-                state.alive.retain(|node| node != x && node != y);
-                // The new node has the highest number, so the list stays ascending.
-                state.alive.push(state.weight.len());
-                state.weight.push(state.weight[*x] + state.weight[*y]);
-                state.merges.push([*x, *y]);
+                state.merge(*x, *y);
             }
             Action::Code(i, _) if *i >= instance.freq.len() => {
                 return Err(Illegal("there is no such symbol"));
@@ -225,17 +290,26 @@ impl Task for HuffmanTree {
 
     fn violations(
         instance: &Instance,
-        _: &State,
+        before: &State,
         action: &Action,
         after: &State,
         found: &mut Violations,
     ) {
+        // Why a clean trace answers right: `lightest` holds for every merge and `read-off` for every
+        // code, and the goal test asks no more.
         let n = instance.freq.len();
         let sum: u64 = after.alive.iter().map(|node| after.weight[*node]).sum();
         found.require(page::WEIGHT_SUM, sum == instance.freq.iter().sum::<u64>());
 
         found.require(page::ALIVE, living(after));
         found.require(page::INCREASING, after.weight[n..].is_sorted());
+
+        if let Action::Merge(x, y) = *action {
+            found.require(page::LIGHTEST, before.are_lightest(x, y));
+        }
+        if let Action::Code(i, code) = action {
+            found.require(page::READ_OFF, *code == code_of(n, &before.merges, *i));
+        }
 
         let prefix_free = is_prefix_free(&after.codes);
         found.require(page::PREFIX_FREE, prefix_free);
@@ -256,14 +330,54 @@ impl Task for HuffmanTree {
 
     fn answer(instance: &Instance, state: &State) -> Value {
         let lengths: Vec<_> = state.codes.iter().map(String::len).collect();
-
-        // After wrong lines a code can be of any length.
-        let terms = instance
-            .freq
-            .iter()
-            .zip(&lengths)
-            .map(|(frequency, length)| frequency.saturating_mul(*length as u64));
-        let cost = terms.fold(0u64, u64::saturating_add);
+        let cost = cost(&instance.freq, &lengths);
         json!({ "merges": state.merges, "codes": state.codes, "lengths": lengths, "cost": cost })
+    }
+
+    fn goal(instance: &Instance, answer: &Value) -> Option<bool> {
+        Some(Code::deserialize(answer).is_ok_and(|code| code.is_right(instance)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_huffman_code_is_right_and_no_other_code_is() {
+        // After the first merge three nodes of weight 3 live.
+        let instance = Instance { freq: vec![1, 2, 3, 3] };
+        let is_right = |merges: Value, codes: &[&str], cost: u64| {
+            let lengths: Vec<_> = codes.iter().map(|code| code.len()).collect();
+            let answer =
+                json!({ "merges": merges, "codes": codes, "lengths": lengths, "cost": cost });
+            HuffmanTree::goal(&instance, &answer).expect("there is a goal test")
+        };
+
+        for (merges, codes) in [
+            (json!([[0, 1], [2, 3], [4, 5]]), ["00", "01", "10", "11"]),
+            (json!([[1, 0], [3, 2], [5, 4]]), ["11", "10", "01", "00"]),
+            (json!([[0, 1], [2, 4], [3, 5]]), ["110", "111", "10", "0"]),
+        ] {
+            assert!(is_right(merges, &codes, 18), "{codes:?}");
+        }
+
+        let (balanced, skewed) = (["00", "01", "10", "11"], ["110", "111", "10", "0"]);
+        for (merges, codes, cost) in [
+            // As short, but 2 weighs more than 1, which lives.
+            (json!([[0, 2], [1, 3], [4, 5]]), ["00", "10", "01", "11"], 18),
+            // Codes of another tree, and of this one with another cost.
+            (json!([[0, 1], [2, 3], [4, 5]]), skewed, 18),
+            (json!([[0, 1], [2, 3], [4, 5]]), balanced, 17),
+            // A node that is merged already, the same one twice, one that is not there.
+            (json!([[0, 1], [0, 3], [4, 5]]), balanced, 18),
+            (json!([[0, 0], [2, 3], [4, 5]]), balanced, 18),
+            (json!([[0, 1], [2, 9], [4, 5]]), balanced, 18),
+            // A merge too few.
+            (json!([[0, 1], [2, 3]]), balanced, 18),
+        ] {
+            assert!(!is_right(merges.clone(), &codes, cost), "{merges} {codes:?} {cost}");
+        }
+        assert!(!is_right(json!([[0, 1], [2, 3], [4, 5]]), &balanced[..3], 18), "a code too few");
     }
 }

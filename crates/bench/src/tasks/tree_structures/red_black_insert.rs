@@ -119,6 +119,23 @@ impl State {
         Ok(())
     }
 
+    /// Whether z has a red parent and stands to it, to the grandparent and to the uncle as this case
+    /// asks.
+    fn needs(&self, case: u8) -> bool {
+        let Some(Family { p, g, side }) = self.family() else { return false };
+        let tree = &self.nodes;
+
+        let is_inner = self.z.is_some_and(|z| {
+            tree.nodes[p].children[1 - side].is_some_and(|child| self.key(child) == z)
+        });
+        let fits = match (tree.is_red(tree.nodes[g].children[1 - side]), is_inner) {
+            (true, _) => 1,
+            (false, true) => 2,
+            (false, false) => 3,
+        };
+        tree.nodes[p].red && case == fits
+    }
+
     fn rotate(&mut self, at: usize, side: usize) {
         self.nodes.rotate(at, side);
         self.rotations[side] += 1;
@@ -259,11 +276,14 @@ impl Task for RedBlackInsert {
 
     fn violations(
         instance: &Instance,
-        _: &State,
+        before: &State,
         action: &Action,
         after: &State,
         found: &mut Violations,
     ) {
+        // Why a clean trace answers right: `nodes` gives the key of an insertion and `search-tree`
+        // its place, `settled` allows it only into a tree without faults, and in a tree with a fault
+        // `repair` allows one case, or `black`.
         let (tree, keys) = (&after.nodes, &instance.keys);
         found.require(
             page::SEARCH_TREE,
@@ -281,6 +301,22 @@ impl Task for RedBlackInsert {
             && tree.nodes.iter().zip(keys).all(|(node, key)| node.key == *key);
         found.require(page::NODES, inserted && after.cases.len() == tree.nodes.len());
         found.require(page::COUNTS, counts_fit(after));
+
+        match *action {
+            Action::Root(_) | Action::Left(..) | Action::Right(..) => {
+                let old = &before.nodes;
+                let settled = !old.is_red(old.root) && old.red_children_of_red().next().is_none();
+                found.require(page::SETTLED, settled);
+            }
+            Action::Case1(_) => found.require(page::REPAIR, before.needs(1)),
+            Action::Case2(_) => found.require(page::REPAIR, before.needs(2)),
+            Action::Case3(_) => found.require(page::REPAIR, before.needs(3)),
+            Action::Black(r) => {
+                let is_due = before.root == Some(r) && before.nodes.is_red(before.nodes.root);
+                found.require(page::REPAIR, is_due);
+            }
+            Action::Done => {}
+        }
 
         if *action == Action::Done {
             let all = keys.iter().all(|key| tree.find(*key).is_some());
