@@ -115,7 +115,7 @@ impl Verification {
         }
     }
 
-    /// One line, such as `verified (rules: format, invariant, terminal; 7 steps; 3000 attacks on
+    /// One line, such as `verified (rules: format, invariant, terminal; 7 steps; 2000 attacks on
     /// this task found no wrong answer)`, or `verified: every transition (…)` where the steps were
     /// compared with the algorithm's.
     pub fn text(&self) -> String {
@@ -181,7 +181,7 @@ mod tests {
 
         assert_eq!(
             text(Kinds::WITHOUT_TRANSITION),
-            "verified (rules: format, invariant, terminal; 312 steps; 3000 attacks on this task \
+            "verified (rules: format, invariant, terminal; 312 steps; 2000 attacks on this task \
              found no wrong answer)"
         );
         assert_eq!(

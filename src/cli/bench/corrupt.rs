@@ -99,7 +99,7 @@ fn write_table(path: &Path) -> anyhow::Result<ExitCode> {
 }
 
 /// Attacks of each task in the table.
-const ATTACKS: u64 = 3_000;
+const ATTACKS: u64 = 2_000;
 /// Longer traces are not attacked.
 const LINES_MAX: usize = 2_000;
 
