@@ -27,6 +27,7 @@ use clap::{Args, Subcommand};
 use tokio::runtime::Builder;
 use tokio::task::spawn_blocking;
 
+use super::output::{count, note};
 use super::progress::{Finished, Session};
 use super::values::{TaskParser, category, difficulty};
 use prime_bench::dataset::Selection;
@@ -212,6 +213,20 @@ pub fn ensure_folder_name(option: &str, path: &Path, files: &str) -> anyhow::Res
             .is_some_and(|extension| OF_FILES.iter().any(|known| extension == *known));
     ensure!(!is_file, "{option} {}: give the name of a folder{files}", path.display());
     Ok(())
+}
+
+/// Says what a data set lacks because the benchmark has it.
+pub fn note_of_benchmark(instances: u64, exhausted: &[impl AsRef<str>]) {
+    if instances > 0 {
+        note!(
+            "{} left out, whose inputs the benchmark has; --benchmark-inputs keeps them",
+            count(instances, "instance")
+        );
+    }
+    if !exhausted.is_empty() {
+        let names: Vec<&str> = exhausted.iter().map(AsRef::as_ref).collect();
+        note!("nothing is left of {}", names.join(", "));
+    }
 }
 
 /// A row for each task, until Ctrl-C; measured on a thread of its own.
