@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 use tokio::sync::Semaphore;
@@ -232,6 +233,7 @@ fn start_one_shot(
             temperature: sampling.temperature,
             top_p: sampling.top_p,
             max_tokens: one_shot.max_tokens,
+            wall: Duration::from_millis(settings.run.budget.wall_ms),
             places: places.of(&one_shot.pool, settings),
         }),
         provenance: provenance(

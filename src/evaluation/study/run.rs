@@ -7,8 +7,8 @@ use prime_protocol::{Ending, Outcome};
 use prime_study::definition::{AskedRun, Study};
 use prime_study::records::Record;
 
-use super::judged;
 use super::run_trace::{RunTrace, Times};
+use super::{judged, never_completed};
 use crate::evaluation::comparison::System;
 use crate::evaluation::running_system::{RunningSystem, RuntimeEnded};
 use prime_runtime::RuntimePlan;
@@ -83,8 +83,14 @@ fn recorded(
         Ending::AgentFailed(reason) => Some(reason.clone()),
         ending => outcome.answer.is_none().then(|| ending.name().to_owned()),
     };
+    let never = never_completed(&record, outcome.ending.name(), outcome.answer.is_some());
     // The run does not count as measured, but its reference's steps show how far it had to go.
-    if matches!(outcome.ending, Ending::AgentFailed(_)) {
+    if never.is_some() || matches!(outcome.ending, Ending::AgentFailed(_)) {
+        if let Some(reason) = never {
+            let last = outcome.last_failure.as_ref();
+            record.failure =
+                Some(last.map_or_else(|| reason.clone(), |last| format!("{reason}: {last}")));
+        }
         record.reference_steps = problem.reference().steps;
         return record;
     }

@@ -2,16 +2,19 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
 use super::*;
 use crate::evaluation::systems::{plan, runtime_plan, scripted, system};
 use prime_agent_set::model::{Completion, CompletionRequest, Model};
-use prime_agent_set::{AgentError, Failure, RulesVerifier};
+use prime_agent_set::{
+    AgentError, AsyncExecutor, Executor, Failure, Proposal, RulesVerifier, Sampling,
+};
 use prime_bench::prompts::Style;
 use prime_bench::tasks::Kinds;
-use prime_protocol::Usage;
+use prime_protocol::{Trajectory, Usage};
 use prime_study::definition::parse;
 use prime_study::records::{Key, StageOutcome, Status};
 use tokio::sync::Semaphore;
@@ -142,6 +145,7 @@ fn one_shot(answer: Result<&'static str, &'static str>) -> Vec<Record> {
             temperature: 0.0,
             top_p: 1.0,
             max_tokens: 77,
+            wall: Duration::from_secs(60),
             places: Arc::new(Semaphore::new(1)),
         })
     })
@@ -167,6 +171,74 @@ fn a_lost_server_is_not_measured_and_never_wrong() {
     for record in one_shot(Err("connection refused")) {
         assert_eq!(record.status, Status::NotMeasured);
         assert_eq!(record.failure.as_deref(), Some("connection refused"));
+    }
+}
+
+/// Never answers.
+struct Silent;
+
+#[async_trait]
+impl Model for Silent {
+    async fn complete(&self, _: CompletionRequest) -> Result<Completion, AgentError> {
+        std::future::pending().await
+    }
+}
+
+#[test]
+fn a_prompt_without_a_completion_in_its_time_is_not_measured() {
+    let study = study(
+        "[[system]]\nname = \"baseline\"\nprompt = \"baseline\"\npool = \"mine\"\n\
+         max_tokens = 77\n",
+    );
+    let records = records(&study, || {
+        StudySystem::OneShot(OneShotSystem {
+            model: Arc::new(Silent),
+            style: Style::Baseline,
+            temperature: 0.0,
+            top_p: 1.0,
+            max_tokens: 77,
+            wall: Duration::ZERO,
+            places: Arc::new(Semaphore::new(1)),
+        })
+    });
+
+    assert_eq!(records.len(), 8);
+    for record in records {
+        assert_eq!((record.status, record.right), (Status::NotMeasured, false));
+        assert_eq!(record.failure.as_deref(), Some("wall_ms_spent before the first completion"));
+    }
+}
+
+/// An executor that never proposes anything.
+struct Mute;
+
+#[async_trait]
+impl AsyncExecutor for Mute {
+    async fn propose(&self, _: &Trajectory, _: Sampling) -> Result<Proposal, AgentError> {
+        std::future::pending().await
+    }
+}
+
+#[test]
+fn a_run_whose_time_is_up_before_the_first_completion_is_not_measured() {
+    let study = study("[[system]]\nname = \"prime\"\n");
+    let mut hurried = plan();
+    hurried.budget.wall_ms = 1;
+    let records = records(&study, || {
+        let verifier = || RulesVerifier::new(Kinds::WITHOUT_TRANSITION);
+        let mute = || Arc::new(Mute) as Arc<dyn Executor>;
+        StudySystem::Run(Box::new(RunSystem::start(
+            system(mute, verifier, &hurried),
+            &runtime_plan(),
+            None,
+        )))
+    });
+
+    assert_eq!(records.len(), 8);
+    for record in records {
+        assert_eq!((record.status, record.right), (Status::NotMeasured, false), "{record:?}");
+        let reason = record.failure.unwrap();
+        assert!(reason.starts_with("wall_ms_spent before the first completion"), "{reason}");
     }
 }
 
