@@ -99,7 +99,7 @@ pub struct Data {
     pub benchmark_inputs: Vec<String>,
     /// Relative frequencies of easy, medium and hard instances.
     pub difficulty_mix: [u64; 3],
-    /// The first of the thousand base seeds of training instances; never the benchmark's own (42).
+    /// The first of the thousand base seeds of training instances.
     pub training_base_seed: u64,
     /// The first of the thousand base seeds of held-out instances.
     pub held_out_base_seed: u64,

@@ -3,12 +3,14 @@
 mod answers;
 mod daemons;
 mod one_shot;
+mod places;
 mod run;
 mod run_trace;
 
 pub use answers::{AnswersError, records_of_answers};
 pub use daemons::{DaemonSystem, Daemons};
 pub use one_shot::OneShotSystem;
+pub use places::Places;
 pub use run::RunSystem;
 
 use futures::stream::{self, StreamExt as _};

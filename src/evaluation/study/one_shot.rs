@@ -8,10 +8,9 @@ use prime_bench::tasks::Kinds;
 use prime_protocol::Ending;
 use prime_study::definition::{AskedRun, Study};
 use prime_study::records::{Record, Status};
-use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 
-use super::never_completed;
+use super::{Places, never_completed};
 
 use prime_agent_set::Sampling;
 use prime_agent_set::model::{CompletionRequest, Model};
@@ -27,10 +26,9 @@ pub struct OneShotSystem {
     pub max_tokens: u32,
     /// Longest time for the answer, as for a run; the wait for a place does not count.
     pub wall: Duration,
-    /// One permit for each request that the pool's servers take at once, shared by all systems of
-    /// the pool: a run's time then excludes the wait for others, and no request times out in the
-    /// pool's queue.
-    pub places: Arc<Semaphore>,
+    /// The pool's places, shared by all systems of the pool: a run's time then excludes the wait for
+    /// others, and no request times out in the pool's queue.
+    pub places: Places,
 }
 
 impl OneShotSystem {
@@ -48,7 +46,7 @@ impl OneShotSystem {
             ..CompletionRequest::raw(run.task.spec().slug, whole(problem.as_ref(), self.style))
         };
 
-        let place = self.places.acquire().await.expect("invariant: nobody closes it");
+        let place = self.places.take(1).await;
 
         let started = Instant::now();
         let completion = timeout(self.wall, self.model.complete(request)).await;

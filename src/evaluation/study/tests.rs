@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -11,13 +12,13 @@ use crate::evaluation::systems::{plan, runtime_plan, scripted, system};
 use prime_agent_set::model::{Completion, CompletionRequest, Model};
 use prime_agent_set::{
     AgentError, AsyncExecutor, Executor, Failure, Proposal, RulesVerifier, Sampling,
+    ScriptedExecutor,
 };
 use prime_bench::prompts::Style;
 use prime_bench::tasks::Kinds;
 use prime_protocol::{Trajectory, Usage};
 use prime_study::definition::parse;
 use prime_study::records::{Key, StageOutcome, Status};
-use tokio::sync::Semaphore;
 
 fn study(systems: &str) -> Study {
     let ask = "tasks = [\"tower-of-hanoi\"]\ndifficulties = [\"easy\"]\ninstances = 4\nrepeats = 2";
@@ -55,6 +56,7 @@ fn every_run_is_recorded_once_and_judged() {
             system(scripted(0.0), verifier, &plan()),
             &runtime_plan(),
             None,
+            Vec::new(),
         )))
     });
 
@@ -97,6 +99,7 @@ fn wrong_steps_are_found_where_nobody_checks() {
             system(scripted(0.5), verifier, &plan()),
             &runtime_plan(),
             None,
+            Vec::new(),
         )))
     });
 
@@ -146,7 +149,7 @@ fn one_shot(answer: Result<&'static str, &'static str>) -> Vec<Record> {
             top_p: 1.0,
             max_tokens: 77,
             wall: Duration::from_secs(60),
-            places: Arc::new(Semaphore::new(1)),
+            places: Places::new(1),
         })
     })
 }
@@ -198,7 +201,7 @@ fn a_prompt_without_a_completion_in_its_time_is_not_measured() {
             top_p: 1.0,
             max_tokens: 77,
             wall: Duration::ZERO,
-            places: Arc::new(Semaphore::new(1)),
+            places: Places::new(1),
         })
     });
 
@@ -231,6 +234,7 @@ fn a_run_whose_time_is_up_before_the_first_completion_is_not_measured() {
             system(mute, verifier, &hurried),
             &runtime_plan(),
             None,
+            Vec::new(),
         )))
     });
 
@@ -240,6 +244,60 @@ fn a_run_whose_time_is_up_before_the_first_completion_is_not_measured() {
         let reason = record.failure.unwrap();
         assert!(reason.starts_with("wall_ms_spent before the first completion"), "{reason}");
     }
+}
+
+/// Proposes the reference's lines, and counts the runs that wait for one at a time.
+struct Counting {
+    scripted: ScriptedExecutor,
+    active: AtomicUsize,
+    most: Arc<AtomicUsize>,
+}
+
+#[async_trait]
+impl AsyncExecutor for Counting {
+    async fn propose(
+        &self,
+        trajectory: &Trajectory,
+        sampling: Sampling,
+    ) -> Result<Proposal, AgentError> {
+        let active = self.active.fetch_add(1, Ordering::Relaxed) + 1;
+        self.most.fetch_max(active, Ordering::Relaxed);
+        // Long enough for all other runs to ask as well.
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+
+        let proposal = self.scripted.propose(trajectory, sampling).await;
+        self.active.fetch_sub(1, Ordering::Relaxed);
+        proposal
+    }
+}
+
+#[test]
+fn runs_of_a_pool_take_turns_before_their_clocks_start() {
+    let study = study("[[system]]\nname = \"prime\"\n");
+    let most_with = |places: Vec<Places>| {
+        let most = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&most);
+        let all = records(&study, move || {
+            let counting = Arc::new(Counting {
+                scripted: ScriptedExecutor::new(0.0),
+                active: AtomicUsize::new(0),
+                most: counted,
+            });
+            let executor = move || Arc::clone(&counting) as Arc<dyn Executor>;
+            let verifier = || RulesVerifier::new(Kinds::WITHOUT_TRANSITION);
+            let system = system(executor, verifier, &plan());
+            StudySystem::Run(Box::new(RunSystem::start(system, &runtime_plan(), None, places)))
+        });
+        assert!(all.len() == 8 && all.iter().all(|record| record.right));
+        most.load(Ordering::Relaxed)
+    };
+
+    // Three runs at a time, of one trajectory each.
+    assert_eq!(most_with(Vec::new()), 3);
+    assert_eq!(most_with(vec![Places::new(2)]), 2);
+    assert_eq!(most_with(vec![Places::new(1)]), 1);
 }
 
 #[test]

@@ -77,7 +77,7 @@ pub struct Data {
     /// Whether training instances are augmented as in the paper (`prime_bench::augmentation`).
     #[serde(default)]
     pub augmentation: bool,
-    /// The first of the thousand base seeds of training instances; never the benchmark's own (42).
+    /// The first of the thousand base seeds of training instances.
     #[serde(default = "training_base_seed")]
     pub training_base_seed: u64,
     /// The first of the thousand base seeds of held-out instances.
