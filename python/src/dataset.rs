@@ -119,7 +119,8 @@ impl Source {
                 return Ok(named);
             }
 
-            let ids: Vec<_> = places.iter().map(|place| self.id(indices[*place], attempt)).collect();
+            let ids: Vec<_> =
+                places.iter().map(|place| self.id(indices[*place], attempt)).collect();
             for (place, again) in places.iter().zip(instances(&ids, threads)) {
                 named[*place] = again;
             }
@@ -195,7 +196,7 @@ impl Source {
             base_seed.map(|seed| integer("base_seed", seed, 0, u64::MAX)).transpose()?;
 
         let seed = integer("seed", seed, 0, SEED_MAX)?;
-        let benchmark_inputs = benchmark_inputs
+        let benchmark_inputs: bool = benchmark_inputs
             .extract()
             .map_err(|_| type_error("benchmark_inputs", "a bool", benchmark_inputs))?;
 

@@ -21,8 +21,8 @@ static BENCHMARK: LazyLock<BTreeMap<&'static str, OnceLock<BTreeSet<u64>>>> = La
 /// A level of a task at which nearly all inputs are the benchmark's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{task}, {difficulty}: {fresh} of {PROBED} instances of base seed {base_seed} have inputs that the benchmark has \
-     not, too few to draw from"
+    "{task}, {difficulty}: {fresh} of {PROBED} instances of base seed {base_seed} have inputs that \
+     the benchmark has not, too few to draw from"
 )]
 pub struct TooFewFresh {
     pub task: &'static str,
