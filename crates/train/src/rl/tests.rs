@@ -302,7 +302,7 @@ fn a_run_whose_rollouts_the_engine_draws_learns_from_them() {
 
 #[test]
 fn whole_trajectories_are_rewarded_as_the_paper_does() {
-    let more = "[rollout]\nunit = 'trajectory'\ngroups = 1\ngroup = 2\nproposals_max = 40\n";
+    let more = "[rollout]\nunit = 'trajectory'\ngroups = 4\ngroup = 2\nproposals_max = 200\n";
     let folder = tempfile::tempdir().expect("a folder");
     let mut recipe = recipe(more);
     recipe.budget = Budget::Iterations(1);
