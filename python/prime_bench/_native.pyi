@@ -27,6 +27,8 @@ class Instance:
     @property
     def base_seed(self) -> int | None: ...
     @property
+    def in_benchmark(self) -> bool: ...
+    @property
     def max_steps(self) -> int: ...
     @property
     def input(self) -> dict[str, Any]: ...
@@ -115,7 +117,13 @@ class VectorStepEnv:
 @final
 class _Source:
     def __new__(
-        cls, task: str, difficulties: Sequence[str], seed: int, base_seed: int | None, style: str
+        cls,
+        task: str,
+        difficulties: Sequence[str],
+        seed: int,
+        base_seed: int | None,
+        style: str,
+        benchmark_inputs: bool,
     ) -> _Source: ...
     def instance(self, index: int) -> Instance: ...
     def entries(self, start: int, stop: int, stride: int, threads: int) -> list[Entry]: ...

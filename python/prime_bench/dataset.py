@@ -39,6 +39,7 @@ class Dataset(Sequence[Entry]):
         difficulty: str | Sequence[str] = "easy",
         style: str = "structured",
         base_seed: int | None = None,
+        benchmark_inputs: bool = False,
     ) -> None:
         self.name = name
         self.size = _integer("size", size, 0, _SIZES[0] if base_seed is not None else _SIZES[1])
@@ -49,14 +50,21 @@ class Dataset(Sequence[Entry]):
         self.base_seed = base_seed
         self.difficulties = (difficulty,) if isinstance(difficulty, str) else tuple(difficulty)
         self.style = style
-        self._source = _native._Source(name, self.difficulties, self.seed, base_seed, style)
+        self.benchmark_inputs = benchmark_inputs
+        self._source = self._drawn_from()
+
+    def _drawn_from(self) -> _native._Source:
+        return _native._Source(
+            self.name, self.difficulties, self.seed, self.base_seed, self.style, self.benchmark_inputs
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_source"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._source = _native._Source(self.name, self.difficulties, self.seed, self.base_seed, self.style)
+        self.__dict__.setdefault("benchmark_inputs", True)  # pickles of versions that drew them, too
+        self._source = self._drawn_from()
 
     def instance(self, index: int) -> Instance:
         """The instance of an entry."""
@@ -100,10 +108,13 @@ def create_dataset(name: str, size: int = 500, seed: int | None = None, **config
     """A task as a data set of `size` entries.
 
     `config`: `difficulty`, a level or several taken in turn (so a phase of the curriculum); `style`, that of the prompts.
-    The same seed gives the same entries; without one, it is drawn. No seed gives an instance of the benchmark, so nothing
-    trained on these entries has seen it. `base_seed=42` instead of `seed` does: for evaluation.
+    The same seed gives the same entries; without one, it is drawn. No entry has an input that the benchmark has, so nothing
+    trained on these entries has seen it; `benchmark_inputs=True` allows them, which tower-of-hanoi needs: of its inputs the
+    benchmark leaves too few. `base_seed=42` instead of `seed` gives the benchmark, for evaluation; with `base_seed`, nothing is
+    left out.
 
-    Raises KeyError with the nearest name for an unknown task, ValueError with the field for other values.
+    Raises KeyError with the nearest name for an unknown task, ValueError with the field for other values, and where the
+    benchmark has nearly all inputs of a level.
     """
     return Dataset(name, size, seed, **config)
 

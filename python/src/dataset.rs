@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use prime_bench::judge::Body;
 use prime_bench::prompts::{self, Style};
+use prime_bench::tasks::inputs::{ensure_fresh, is_in_benchmark};
 use prime_bench::tasks::{Difficulty, InstanceId};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PySequence, PyString};
 
-use crate::errors::{detached, type_error, value_error};
+use crate::errors::{detached, guarded, type_error, value_error};
 use crate::instance::{Instance, Named, find, instance_id};
 use crate::parallel::{self, threads};
 use crate::recent;
@@ -22,8 +23,17 @@ const SEED_MAX: u64 = 1 << 32;
 /// Far from the benchmark's 42 and from anything that people type.
 const FIRST_BASE_SEED: u64 = 1 << 43;
 
+/// How often an entry is drawn again while the benchmark has its input, and how far apart the base
+/// seeds of these draws lie: beyond those of all seeds, and within 53 bits, which every reader of
+/// JSON keeps.
+const ATTEMPTS: u64 = 256;
+const ATTEMPT_SHIFT: u32 = 44;
+
 /// Fewest entries that are worth a thread of their own.
 const PER_THREAD: usize = 16;
+
+/// What to do where the benchmark leaves too few inputs.
+const REMEDY: &str = "with benchmark_inputs=True its inputs are drawn, too";
 
 /// The instances with these identities, in order. Recently used ones are at hand, the others are
 /// drawn.
@@ -62,6 +72,8 @@ pub struct Source {
     /// `None`: derived from `seed`.
     base_seed: Option<u64>,
     seed: u64,
+    /// Whether entries may have inputs that the benchmark has. With a base seed they always may.
+    benchmark_inputs: bool,
     style: Style,
 }
 
@@ -73,24 +85,59 @@ struct Drawn {
 }
 
 impl Source {
-    fn id(&self, index: u64) -> InstanceId {
+    /// The instance of an entry, or of a further attempt to draw one.
+    fn id(&self, index: u64, attempt: u64) -> InstanceId {
         let place = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         let turn = usize::try_from(index % self.levels.len() as u64).unwrap_or_default();
         let (index, base_seed) = match self.base_seed {
             Some(base_seed) => (place(index), base_seed),
-            None => (place(index % CHUNK), FIRST_BASE_SEED + self.seed * CHUNKS + index / CHUNK),
+            None => {
+                let base_seed = FIRST_BASE_SEED + self.seed * CHUNKS + index / CHUNK;
+                (place(index % CHUNK), base_seed + (attempt << ATTEMPT_SHIFT))
+            }
         };
         InstanceId { task: self.task, difficulty: self.levels[turn], index, base_seed }
     }
 
-    fn drawn(&self, indices: &[u64], threads: usize) -> PyResult<Vec<Drawn>> {
-        let ids: Vec<_> = indices.iter().map(|index| self.id(*index)).collect();
-        let named = instances(&ids, threads);
+    /// The instances of entries. One that meets the benchmark is drawn again under other base seeds,
+    /// so that each depends on its own index alone.
+    fn named(&self, indices: &[u64], threads: usize) -> PyResult<Vec<Arc<Named>>> {
+        let ids: Vec<_> = indices.iter().map(|index| self.id(*index, 0)).collect();
+        let mut named = instances(&ids, threads);
+        if self.base_seed.is_some() || self.benchmark_inputs {
+            return Ok(named);
+        }
 
-        let drawn = parallel::map(&named, threads, PER_THREAD, |named| {
+        let mut places: Vec<usize> = (0..named.len()).collect();
+        for attempt in 1..ATTEMPTS {
+            let meets = parallel::map(&places, threads, PER_THREAD, |place| {
+                is_in_benchmark(named[*place].problem.as_ref())
+            });
+            let met = places.iter().zip(meets).filter(|(_, meets)| *meets);
+            places = met.map(|(place, _)| *place).collect();
+            if places.is_empty() {
+                return Ok(named);
+            }
+
+            let ids: Vec<_> =
+                places.iter().map(|place| self.id(indices[*place], attempt)).collect();
+            for (place, again) in places.iter().zip(instances(&ids, threads)) {
+                named[*place] = again;
+            }
+        }
+
+        let reason = "the benchmark has nearly all inputs of this level";
+        Err(value_error("difficulty", format!("{reason}; {REMEDY}")))
+    }
+
+    fn drawn(&self, indices: &[u64], threads: usize) -> PyResult<Vec<Drawn>> {
+        let named = self.named(indices, threads)?;
+
+        let work: Vec<_> = indices.iter().copied().zip(named).collect();
+        let drawn = parallel::map(&work, threads, PER_THREAD, |(index, named)| {
             let question = prompts::whole(named.problem.as_ref(), self.style);
             Ok(Drawn {
-                id: named.id.unwrap_or(ids[0]),
+                id: named.id.unwrap_or_else(|| self.id(*index, 0)),
                 question,
                 answer: named.reference()?.answer.to_string(),
             })
@@ -136,6 +183,7 @@ impl Source {
         seed: &Bound<'_, PyAny>,
         base_seed: Option<&Bound<'_, PyAny>>,
         style: &Bound<'_, PyAny>,
+        benchmark_inputs: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
         let task = find(task)?;
         let levels = difficulties.iter().map(difficulty).collect::<PyResult<Vec<_>>>()?;
@@ -147,12 +195,24 @@ impl Source {
         let base_seed =
             base_seed.map(|seed| integer("base_seed", seed, 0, u64::MAX)).transpose()?;
 
-        Ok(Self { task, levels, base_seed, seed: integer("seed", seed, 0, SEED_MAX)?, style })
+        let seed = integer("seed", seed, 0, SEED_MAX)?;
+        let benchmark_inputs: bool = benchmark_inputs
+            .extract()
+            .map_err(|_| type_error("benchmark_inputs", "a bool", benchmark_inputs))?;
+
+        if base_seed.is_none() && !benchmark_inputs {
+            for level in &levels {
+                guarded(|| ensure_fresh(task, *level, FIRST_BASE_SEED + seed * CHUNKS))?
+                    .map_err(|error| value_error("difficulty", format!("{error}; {REMEDY}")))?;
+            }
+        }
+
+        Ok(Self { task, levels, base_seed, seed, benchmark_inputs, style })
     }
 
     /// The instance of an entry.
     fn instance(&self, py: Python<'_>, index: u64) -> PyResult<Instance> {
-        let mut found = detached(py, || instances(&[self.id(index)], 1))?;
+        let mut found = detached(py, || self.named(&[index], 1))??;
         found.pop().map(Instance).ok_or_else(|| value_error("index", "there is no such instance"))
     }
 

@@ -7,6 +7,7 @@ use prime_bench::judge::single::REFERENCE_STEPS_MAX;
 use prime_bench::judge::{Body, INDEX_LIMIT, is_correct};
 use prime_bench::output::value::equal;
 use prime_bench::prompts::{self, Components, Style};
+use prime_bench::tasks::inputs::is_in_benchmark;
 use prime_bench::tasks::{
     self, AnyTask, BASE_SEED, Difficulty, InstanceId, Machine, Problem, Reference,
 };
@@ -271,6 +272,12 @@ impl Instance {
     #[getter]
     fn base_seed(&self) -> Option<u64> {
         self.id().map(|id| id.base_seed)
+    }
+
+    /// Whether the benchmark has this input, at any level of the task and whatever the seed.
+    #[getter]
+    fn in_benchmark(&self) -> PyResult<bool> {
+        guarded(|| is_in_benchmark(self.0.problem.as_ref()))
     }
 
     /// T_max: no valid trace of an input of this size is longer.

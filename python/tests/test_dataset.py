@@ -102,6 +102,29 @@ def test_no_seed_gives_an_instance_of_the_benchmark() -> None:
     assert drawn.seed != create_dataset("bubble-sort", size=1).seed
 
 
+def test_no_entry_has_an_input_that_the_benchmark_has() -> None:
+    benchmark = [json.dumps(it.input) for level in ("easy", "medium", "hard") for it in prime_bench.instances("n-queens", level)]
+    data = create_dataset("n-queens", size=400, seed=1)
+    drawn = [data.instance(index) for index in range(400)]
+    assert not {json.dumps(it.input) for it in drawn} & set(benchmark) and not any(it.in_benchmark for it in drawn)
+    # Nearly half of what a seed gives at this level are the benchmark's: those were drawn again.
+    seeds = {it.base_seed for it in drawn}
+    assert len(seeds) > 1 and max(seeds) < 2**53 and all(instance_of(data[index]) == drawn[index] for index in (0, 7, 399))
+    assert data[100:110] == [data[index] for index in range(100, 110)]
+
+    met = create_dataset("n-queens", size=400, seed=1, benchmark_inputs=True)
+    assert 100 < sum(met.instance(index).in_benchmark for index in range(400)) < 300
+    other = Instance.from_input("n-queens", drawn[0].input)
+    assert not other.in_benchmark and Instance.from_input("n-queens", json.loads(benchmark[0])).in_benchmark
+
+
+def test_a_task_that_the_benchmark_exhausts_must_be_allowed() -> None:
+    with pytest.raises(ValueError, match="difficulty: tower-of-hanoi, easy: 0 of 200 .*benchmark_inputs=True"):
+        create_dataset("tower-of-hanoi", size=3, seed=1)
+    assert len(create_dataset("tower-of-hanoi", size=3, seed=1, benchmark_inputs=True)[:]) == 3
+    assert len(create_dataset("tower-of-hanoi", size=3, base_seed=42)[:]) == 3
+
+
 def test_levels_are_taken_in_turn() -> None:
     phase = prime_bench.curriculum()[1]
     data = create_dataset("bubble-sort", size=4, seed=1, difficulty=phase.difficulties, style="baseline")
@@ -120,6 +143,7 @@ def test_levels_are_taken_in_turn() -> None:
         ({"difficulty": ()}, ValueError, "difficulty: "),
         ({"style": "terse"}, ValueError, "style: "),
         ({"min_n": 3}, TypeError, "min_n"),
+        ({"benchmark_inputs": 3}, TypeError, "benchmark_inputs: expected a bool"),
     ],
 )
 def test_bad_configurations_name_the_field(config: dict, error: type, message: str) -> None:

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
-use super::bench::{ChosenTasks, ensure_folder_name, threads};
+use super::bench::{ChosenTasks, ensure_folder_name, note_of_benchmark, threads};
 use super::interrupt::end_with;
 use super::output::{count, note};
 use super::progress::{bar, interrupted};
@@ -56,6 +56,10 @@ struct Source {
     /// Base seed of the instances; 42, the benchmark's, is refused
     #[arg(long, value_name = "SEED", default_value_t = TRAINING_SEED)]
     base_seed: u64,
+    /// Keep instances whose inputs the benchmark has, too: of few tasks (tower-of-hanoi) there are
+    /// no others. Without this they are left out, whatever their seeds
+    #[arg(long)]
+    benchmark_inputs: bool,
     /// Folder to write
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: PathBuf,
@@ -234,6 +238,7 @@ fn make(
     bar.finish_and_clear();
     note!("{}: {}, {}", out.display(), count(summary.files, "file"), count(summary.rows, "row"));
 
+    note_of_benchmark(summary.of_benchmark, &summary.exhausted);
     if summary.left_out > 0 {
         note!(
             "{} without a row: their traces are too long, or no step of theirs fits",
@@ -246,7 +251,6 @@ fn make(
 }
 
 pub fn data(arguments: &DataArguments) -> anyhow::Result<ExitCode> {
-    let whole = |asks: Vec<Ask>, kind| Options { kind, asks, steps_max: 1, lines_max: u64::MAX };
     match &arguments.command {
         DataCommand::Sft(SftArguments { source, styles, steps, lines_max }) => {
             let options = Options {
@@ -254,6 +258,7 @@ pub fn data(arguments: &DataArguments) -> anyhow::Result<ExitCode> {
                 asks: styles.clone(),
                 steps_max: *steps,
                 lines_max: *lines_max,
+                benchmark_inputs: source.benchmark_inputs,
             };
             make(source, &source.chosen.or_all()?, &options, Vec::new())
         }
@@ -265,6 +270,7 @@ pub fn data(arguments: &DataArguments) -> anyhow::Result<ExitCode> {
                 asks: vec![Ask::Step],
                 steps_max: *steps,
                 lines_max: u64::MAX,
+                benchmark_inputs: source.benchmark_inputs,
             };
             let recorded = traces
                 .iter()
@@ -274,7 +280,13 @@ pub fn data(arguments: &DataArguments) -> anyhow::Result<ExitCode> {
             make(source, &chosen, &options, recorded)
         }
         DataCommand::Grpo(GrpoArguments { source, styles }) => {
-            let options = whole(styles.iter().copied().map(Ask::Whole).collect(), Kind::Grpo);
+            let options = Options {
+                kind: Kind::Grpo,
+                asks: styles.iter().copied().map(Ask::Whole).collect(),
+                steps_max: 1,
+                lines_max: u64::MAX,
+                benchmark_inputs: source.benchmark_inputs,
+            };
             make(source, &source.chosen.or_all()?, &options, Vec::new())
         }
     }

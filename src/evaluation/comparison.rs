@@ -1,5 +1,6 @@
 //! Whole runs of one system on held-out instances. The benchmark judges each answer.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::stream::{self, StreamExt as _};
@@ -7,6 +8,8 @@ use tokio::time::Instant;
 
 use super::running_system::{RunningSystem, RuntimeEnded, budgeted};
 use prime_agent_set::AgentSet;
+use prime_bench::interval::Proportion;
+use prime_bench::tasks::inputs::digest;
 use prime_bench::tasks::{AnyTask, Difficulty, Problem};
 use prime_protocol::{Ending, Outcome, RunPlan};
 use prime_runtime::{RunSampling, RuntimePlan, Silent};
@@ -45,6 +48,8 @@ impl Instances {
 /// A finished run.
 #[derive(Clone, Debug)]
 pub struct JudgedRun {
+    /// Digest of the instance's input.
+    pub input: u64,
     pub outcome: Outcome,
     /// The benchmark accepts the answer.
     pub is_right: bool,
@@ -79,6 +84,17 @@ impl SystemRuns {
 
     pub fn count(&self, wanted: impl Fn(&JudgedRun) -> bool) -> u64 {
         self.judged.iter().filter(|run| wanted(run)).count() as u64
+    }
+
+    /// Different inputs of the instances.
+    pub fn inputs(&self) -> u64 {
+        self.judged.iter().map(|run| run.input).collect::<BTreeSet<u64>>().len() as u64
+    }
+
+    /// The share of right answers over all instances; for its interval an input counts once.
+    pub fn accuracy(&self) -> Proportion {
+        let right = self.count(|run| run.is_right);
+        Proportion::over_inputs(right, self.judged.len() as u64, self.inputs())
     }
 
     /// The median wall time of a run; 0 without any.
@@ -127,7 +143,7 @@ pub async fn evaluate(
         let (outcome, seconds) =
             running.run(problem, plan, seed.wrapping_add(index as u64), Arc::new(Silent)).await?;
         let is_right = outcome.answer.as_ref().is_some_and(|answer| problem.accepts(answer));
-        let run = JudgedRun { outcome, is_right, seconds };
+        let run = JudgedRun { input: digest(problem.as_ref()), outcome, is_right, seconds };
         on_run(&run);
         Ok(run)
     };

@@ -3,6 +3,7 @@
 
 pub mod comparison;
 pub mod labelled_steps;
+pub mod overlap;
 mod running_system;
 pub mod single_step;
 pub mod solve;

@@ -25,6 +25,29 @@ pub struct StepRow {
     pub completion_tokens: f64,
 }
 
+/// What came of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AskedStep {
+    /// The proposal is the reference step.
+    pub is_right: bool,
+    pub completion_tokens: u64,
+}
+
+impl StepRow {
+    /// The row of steps of a task and level.
+    #[expect(clippy::cast_precision_loss, reason = "a mean for display")]
+    pub fn of(task: &'static str, difficulty: Difficulty, steps: &[AskedStep]) -> Self {
+        let right = steps.iter().filter(|step| step.is_right).count() as u64;
+        let tokens: u64 = steps.iter().map(|step| step.completion_tokens).sum();
+        Self {
+            task,
+            difficulty,
+            accuracy: Proportion::new(right, steps.len() as u64),
+            completion_tokens: tokens as f64 / steps.len().max(1) as f64,
+        }
+    }
+}
+
 /// Asks for `count` steps, drawn from the thousand base seeds that start at `base_seed`, and calls
 /// `on_step` after each.
 ///
@@ -36,7 +59,7 @@ pub async fn step_accuracy(
     difficulty: Difficulty,
     count: u32,
     base_seed: u64,
-    on_step: &dyn Fn(),
+    on_step: &dyn Fn(AskedStep),
 ) -> Result<StepRow, String> {
     let limits =
         Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
@@ -51,22 +74,20 @@ pub async fn step_accuracy(
             let reference = machine.reference();
             let trajectory = Trajectory::new(machine, &limits);
             let proposal = executor.propose(&trajectory, sampling).await?;
-            on_step();
-            Ok((Some(&proposal.line) == reference.as_ref(), proposal.usage.completion))
+            let step = AskedStep {
+                is_right: Some(&proposal.line) == reference.as_ref(),
+                completion_tokens: proposal.usage.completion,
+            };
+            on_step(step);
+            Ok(step)
         })
         .buffer_unordered(IN_FLIGHT)
         .collect()
         .await;
 
-    let answers: Vec<(bool, u64)> = answers
+    let steps: Vec<AskedStep> = answers
         .into_iter()
         .collect::<Result<_, prime_agent_set::AgentError>>()
         .map_err(|error| format!("{}: {error}", task.spec().slug))?;
-
-    let right = answers.iter().filter(|(right, _)| *right).count() as u64;
-    #[expect(clippy::cast_precision_loss, reason = "a mean for display")]
-    let completion_tokens =
-        answers.iter().map(|(_, tokens)| tokens).sum::<u64>() as f64 / f64::from(count.max(1));
-    let accuracy = Proportion::new(right, u64::from(count));
-    Ok(StepRow { task: task.spec().slug, difficulty, accuracy, completion_tokens })
+    Ok(StepRow::of(task.spec().slug, difficulty, &steps))
 }

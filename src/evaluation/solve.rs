@@ -14,8 +14,10 @@ pub struct SolveRow {
     pub task: &'static str,
     pub difficulty: Difficulty,
     pub system: &'static str,
-    /// Answers that the benchmark accepts.
+    /// Answers that the benchmark accepts. For the interval an input counts once.
     pub accuracy: Proportion,
+    /// Different inputs of the instances.
+    pub inputs: u64,
     /// Verified answers, and how many of them were wrong.
     pub verified: u64,
     pub verified_wrong: u64,
@@ -64,7 +66,8 @@ pub fn row(
         task: task.spec().slug,
         difficulty,
         system: name,
-        accuracy: Proportion::new(runs.count(|run| run.is_right), runs.judged.len() as u64),
+        accuracy: runs.accuracy(),
+        inputs: runs.inputs(),
         verified: runs.count(|run| run.outcome.is_verified()),
         verified_wrong: runs.count(|run| run.outcome.is_verified() && !run.is_right),
         steps: runs.mean(|outcome| outcome.steps),

@@ -39,7 +39,10 @@ pub struct StrategyRow {
     /// Null: all tasks.
     pub task: Option<&'static str>,
     /// Answers that the benchmark accepts. A run that ended in an agent's failure has none.
+    /// For the interval an input counts once.
     pub accuracy: Proportion,
+    /// Different inputs of the instances.
+    pub inputs: u64,
     /// Verified answers, and how many of them were wrong.
     pub verified: u64,
     pub verified_wrong: u64,
@@ -84,7 +87,8 @@ impl StrategyRow {
         Self {
             approach,
             task,
-            accuracy: Proportion::new(runs.count(|run| run.is_right), runs.judged.len() as u64),
+            accuracy: runs.accuracy(),
+            inputs: runs.inputs(),
             verified: runs.count(|run| run.outcome.is_verified()),
             verified_wrong: runs.count(|run| run.outcome.is_verified() && !run.is_right),
             proposals: runs.mean(|outcome| outcome.proposals),

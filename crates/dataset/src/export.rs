@@ -12,6 +12,7 @@ use super::files::{Content, Whole};
 use super::generate::GenerateError;
 use super::table::{Column, write_parquet};
 use prime_bench::dataset::Selection;
+use prime_bench::tasks::inputs::is_in_benchmark;
 use prime_bench::tasks::{AnyTask, InstanceId, Problem};
 
 /// File formats of an export.
@@ -49,14 +50,19 @@ pub struct Row {
 /// Renders the prompt of an instance.
 pub type Prompt<'p> = &'p (dyn Fn(&dyn Problem) -> String + Sync);
 
-fn row(id: &InstanceId, prompt: Prompt<'_>) -> Row {
+/// The row of an instance; `None` if only those are wanted whose inputs the benchmark has not, and it
+/// has this one.
+fn row(id: &InstanceId, prompt: Prompt<'_>, fresh: bool) -> Option<Row> {
     let spec = id.task.spec();
     let problem = id.problem();
+    if fresh && is_in_benchmark(problem.as_ref()) {
+        return None;
+    }
     let reference = problem.reference();
     // The columns are signed.
     let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
 
-    Row {
+    Some(Row {
         id: id.to_string(),
         task: spec.slug,
         task_id: i32::from(spec.id),
@@ -68,7 +74,17 @@ fn row(id: &InstanceId, prompt: Prompt<'_>) -> Row {
         input: problem.input().to_string(),
         answer: reference.answer.to_string(),
         steps: signed(reference.steps),
-    }
+    })
+}
+
+/// What an export holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    pub rows: u64,
+    /// Instances that are left out because the benchmark has their inputs.
+    pub of_benchmark: u64,
+    /// Tasks and levels of which nothing is left; they have no file.
+    pub exhausted: Vec<String>,
 }
 
 fn columns(rows: &[Row]) -> [Column; 11] {
@@ -102,25 +118,40 @@ fn card(
     selection: &Selection,
     format: Format,
     data: &str,
+    summary: &Summary,
 ) -> String {
     let extension = format.extension();
+    let is_there = |task: &dyn AnyTask, level: &str| {
+        !summary.exhausted.contains(&format!("{}/{level}", task.spec().slug))
+    };
 
     let levels: Vec<_> = selection.difficulties.iter().map(|level| level.name()).collect();
     let mut card = String::from(
         "---\npretty_name: PRIME-Bench\nlicense: apache-2.0\ntask_categories:\n- text-generation\n",
     );
 
-    let rows = tasks.len() as u64 * selection.per_task();
-    card += &format!("size_categories:\n- {}\nconfigs:\n", size_category(rows));
+    card += &format!("size_categories:\n- {}\nconfigs:\n", size_category(summary.rows));
     // Files are named one by one: files of another export into the same folder are not part of this
     // data set.
     let mut config = |name: &str, note: &str, of: &[&'static dyn AnyTask]| {
+        let files = |level: &str| -> Vec<String> {
+            of.iter()
+                .filter(|task| is_there(**task, level))
+                .map(|task| format!("    - data/{}/{level}.{extension}\n", task.spec().slug))
+                .collect()
+        };
+        let splits: Vec<_> = levels
+            .iter()
+            .map(|level| (level, files(level)))
+            .filter(|(_, files)| !files.is_empty())
+            .collect();
+        if splits.is_empty() {
+            return;
+        }
+
         card += &format!("- config_name: {name}\n  description: {data}\n{note}  data_files:\n");
-        for level in &levels {
-            card += &format!("  - split: {level}\n    path:\n");
-            for task in of {
-                card += &format!("    - data/{}/{level}.{extension}\n", task.spec().slug);
-            }
+        for (level, files) in splits {
+            card += &format!("  - split: {level}\n    path:\n{}", files.concat());
         }
     };
 
@@ -131,13 +162,14 @@ fn card(
 
     card += &format!(
         "---\n\n# PRIME-Bench\n\nMade by `prime-agents bench export` (version {}), base seed {}, {} instances of each \
-         task at each level ({}).\n\n`load_dataset(DIR, \"bubble-sort\", split=\"easy\")` opens one task at one level, \
+         task at each level ({}), less {} whose inputs the benchmark has.\n\n`load_dataset(DIR, \"bubble-sort\", split=\"easy\")` opens one task at one level, \
          `load_dataset(DIR, split=\"easy\")` all tasks.\n\nColumns: `id`, `task`, `task_id`, `category`, `difficulty`, \
          `index`, `seed`, `prompt`, `input` and `answer` (JSON texts), `steps` (actions of the reference trace).\n",
         env!("CARGO_PKG_VERSION"),
         selection.base_seed,
         selection.instances,
         levels.join(", "),
+        summary.of_benchmark,
     );
     card
 }
@@ -161,7 +193,8 @@ pub(crate) fn size_category(rows: u64) -> &'static str {
     }
 }
 
-/// Writes `data/<task>/<level>` below the folder, then the card. Calls `finished` after each row.
+/// Writes `data/<task>/<level>` below the folder, then the card. Calls `finished` after each
+/// instance. With `fresh`, instances are left out whose inputs the benchmark has.
 ///
 /// # Errors
 /// When a file cannot be written.
@@ -172,14 +205,15 @@ pub fn export(
     format: Format,
     threads: usize,
     prompt: Prompt<'_>,
+    fresh: bool,
     finished: &(dyn Fn() + Sync),
-) -> Result<(), GenerateError> {
+) -> Result<Summary, GenerateError> {
     let failed = |path: &Path| {
         let path = path.display().to_string();
         |error| GenerateError::File(path, error)
     };
 
-    let mut files = Vec::new();
+    let (mut files, mut summary) = (Vec::new(), Summary::default());
     for task in tasks {
         let data = folder.join("data").join(task.spec().slug);
         fs::create_dir_all(&data).map_err(failed(&data))?;
@@ -187,7 +221,15 @@ pub fn export(
         for difficulty in &selection.difficulties {
             let path = data.join(format!("{}.{}", difficulty.name(), format.extension()));
             let level = Selection { difficulties: vec![*difficulty], ..selection.clone() };
-            let rows = rows(&level.of(*task), threads, prompt, finished);
+            let rows = rows(&level.of(*task), threads, prompt, fresh, finished);
+
+            let count = rows.len() as u64;
+            summary.rows += count;
+            summary.of_benchmark += level.per_task() - count;
+            if rows.is_empty() {
+                summary.exhausted.push(format!("{}/{}", task.spec().slug, difficulty.name()));
+                continue;
+            }
 
             let mut file = Whole::create(&path).map_err(failed(&path))?;
             let written = match format {
@@ -202,10 +244,12 @@ pub fn export(
     // Last, because its text depends on the content of all files.
     let path = folder.join("README.md");
     let stored = Whole::create(&path).and_then(|mut file| {
-        file.write_all(card(tasks, selection, format, &description_of(&files)).as_bytes())?;
+        let data = description_of(&files);
+        file.write_all(card(tasks, selection, format, &data, &summary).as_bytes())?;
         file.finish()
     });
-    stored.map(drop).map_err(failed(&path))
+    stored.map_err(failed(&path))?;
+    Ok(summary)
 }
 
 /// The rows of one task: a few megabytes.
@@ -213,6 +257,7 @@ fn rows(
     ids: &[InstanceId],
     threads: usize,
     prompt: Prompt<'_>,
+    fresh: bool,
     finished: &(dyn Fn() + Sync),
 ) -> Vec<Row> {
     let mut rows: Vec<Option<Row>> = vec![None; ids.len()];
@@ -223,12 +268,12 @@ fn rows(
         for (ids, rows) in ids.chunks(share).zip(rows.chunks_mut(share)) {
             scope.spawn(move || {
                 for (id, place) in ids.iter().zip(rows) {
-                    *place = Some(row(id, prompt));
+                    *place = row(id, prompt, fresh);
                     finished();
                 }
             });
         }
     });
 
-    rows.into_iter().map(|row| row.expect("invariant: every place is filled")).collect()
+    rows.into_iter().flatten().collect()
 }

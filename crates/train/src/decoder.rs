@@ -180,7 +180,8 @@ impl<'a> Decoder<'a> {
                     completion,
                 );
 
-                let fits = prefix.positions + unread.len() < self.model.architecture.context;
+                // The context has room for eos after the last token, as in the rounds above.
+                let fits = prefix.positions + unread.len() + 1 < self.model.architecture.context;
                 if !completion.has_ended
                     && !completion.query_failed
                     && sampling.tokens_max > 1

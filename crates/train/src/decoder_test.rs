@@ -161,6 +161,20 @@ fn greedy_completions_end_with_the_context() {
     );
 }
 
+#[test]
+fn the_first_token_may_be_the_last_that_fits() {
+    let setting = Setting::new();
+    // With bos, one token and eos, this prompt fills the context.
+    let prompt = bytes(&"x".repeat(TINY.context - 3));
+    let requests =
+        vec![Request { prompt: &prompt, streams: (0..8).map(stream).collect(), values: None }];
+    let sampling = Sampling { temperature: 1.0, tokens_max: usize::MAX };
+
+    for completion in &setting.decoder().complete(requests, sampling)[0] {
+        assert!(completion.has_ended || completion.tokens.len() == 1, "{completion:?}");
+    }
+}
+
 /// Answers after every two drawn tokens; its value has three.
 struct AfterTwo(Answer);
 

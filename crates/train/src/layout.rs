@@ -134,7 +134,8 @@ pub fn uniform(rng: &mut ChaCha8Rng) -> f64 {
 /// Shuffles items.
 pub fn shuffle<T>(items: &mut [T], rng: &mut ChaCha8Rng) {
     for index in (1..items.len()).rev() {
-        let other = (uniform(rng) * index as f64).round() as usize;
+        // `uniform` excludes 0 and includes 1, so 0 to `index` are equally likely.
+        let other = ((1.0 - uniform(rng)) * (index + 1) as f64) as usize;
         items.swap(index, other.min(index));
     }
 }
@@ -145,7 +146,25 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use rand_chacha::rand_core::SeedableRng;
+
     use super::*;
+
+    #[test]
+    fn all_orders_are_equally_likely() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut orders: BTreeMap<[u8; 3], u32> = BTreeMap::new();
+        for _ in 0..6_000 {
+            let mut items = [0, 1, 2];
+            shuffle(&mut items, &mut rng);
+            *orders.entry(items).or_default() += 1;
+        }
+        // 1,000 of each are expected, with a standard deviation of 29.
+        assert_eq!(orders.len(), 6);
+        assert!(orders.values().all(|count| (880..1_120).contains(count)), "{orders:?}");
+    }
 
     #[test]
     fn spans_tile_the_vector() {

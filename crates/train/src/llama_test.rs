@@ -145,8 +145,14 @@ fn llama_cpp_cuts_prompts_and_completions_into_the_same_tokens() {
         .filter(|slug| prime_lessons::has_lesson(slug))
         .map(str::to_owned)
         .collect();
-    let mut traces = Traces::new(&Data { tasks, words: Words::Frequent(200), ..Data::default() })
-        .expect("lessons");
+    let benchmark_inputs = vec!["tower-of-hanoi".to_owned()];
+    let mut traces = Traces::new(&Data {
+        tasks,
+        benchmark_inputs,
+        words: Words::Frequent(200),
+        ..Data::default()
+    })
+    .expect("lessons");
 
     let vocabulary = traces.vocabulary().clone();
     assert!(vocabulary.words().len() > 100, "{:?}", vocabulary.words());

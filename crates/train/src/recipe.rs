@@ -93,9 +93,13 @@ pub struct Data {
     pub tasks: Vec<String>,
     /// Relative frequencies of tasks; 1 for those that are left out.
     pub shares: BTreeMap<String, f64>,
+    /// Tasks of which inputs that the benchmark has may be drawn. Of the others none is, whatever
+    /// its seed; a task of which too few are left, as tower-of-hanoi, must be here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub benchmark_inputs: Vec<String>,
     /// Relative frequencies of easy, medium and hard instances.
     pub difficulty_mix: [u64; 3],
-    /// The first of the thousand base seeds of training instances; never the benchmark's own (42).
+    /// The first of the thousand base seeds of training instances.
     pub training_base_seed: u64,
     /// The first of the thousand base seeds of held-out instances.
     pub held_out_base_seed: u64,
@@ -137,6 +141,7 @@ impl Default for Data {
             role: Role::default(),
             tasks: Vec::new(),
             shares: BTreeMap::new(),
+            benchmark_inputs: Vec::new(),
             difficulty_mix: [4, 4, 2],
             training_base_seed: 1_000_000,
             held_out_base_seed: 2_000_000,

@@ -144,7 +144,11 @@ mod tests {
         ["bubble-sort", "tower-of-hanoi", "n-queens", "dfa-simulation", "long-division"];
 
     fn data() -> Data {
-        Data { tasks: TASKS.map(str::to_owned).to_vec(), ..Data::default() }
+        Data {
+            tasks: TASKS.map(str::to_owned).to_vec(),
+            benchmark_inputs: vec!["tower-of-hanoi".to_owned()],
+            ..Data::default()
+        }
     }
 
     #[test]

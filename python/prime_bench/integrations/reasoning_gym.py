@@ -13,12 +13,14 @@ from prime_bench.dataset import create_dataset, names, score_answer
 
 @dataclass
 class PrimeConfig:
-    """Configuration of a task: `difficulty` is easy, medium or hard, `style` that of the prompts."""
+    """Configuration of a task: `difficulty` is easy, medium or hard, `style` that of the prompts; `benchmark_inputs` as in
+    `prime_bench.create_dataset`."""
 
     seed: int | None = None
     size: int = 500
     difficulty: str = "easy"
     style: str = "structured"
+    benchmark_inputs: bool = False
 
     def validate(self) -> None:
         if self.size < 1:
@@ -33,8 +35,14 @@ class PrimeDataset(ProceduralDataset):  # type: ignore[misc]  # it has no types
 
     def __init__(self, config: PrimeConfig) -> None:
         super().__init__(config=config, seed=config.seed, size=config.size)
-        rules = {"difficulty": config.difficulty, "style": config.style}
-        self.entries = create_dataset(self.slug, config.size, self.seed, **rules)
+        self.entries = create_dataset(
+            self.slug,
+            config.size,
+            self.seed,
+            difficulty=config.difficulty,
+            style=config.style,
+            benchmark_inputs=config.benchmark_inputs,
+        )
 
     @property
     def category(self) -> str:

@@ -51,16 +51,24 @@ class PrimeConfig(vf.TasksetConfig):
     size: int = 100
     seed: int = 0
     style: str = "structured"
+    benchmark_inputs: bool = False
 
 
 class PrimeTaskset(vf.Taskset[PrimeTask, PrimeConfig]):
-    """The tasks of a configuration, none of them an instance of the benchmark."""
+    """The tasks of a configuration; unless `benchmark_inputs` allows it, none has an input that the benchmark has."""
 
     def load(self) -> Iterator[PrimeTask]:
         config = self.config
         for name in config.tasks:
-            rules = {"difficulty": config.difficulty, "style": config.style}
-            for entry in create_dataset(name, config.size, config.seed, **rules):
+            entries = create_dataset(
+                name,
+                config.size,
+                config.seed,
+                difficulty=config.difficulty,
+                style=config.style,
+                benchmark_inputs=config.benchmark_inputs,
+            )
+            for entry in entries:
                 metadata = entry["metadata"]
                 data = {field: metadata[field] for field in ("task", "difficulty", "index", "base_seed")}
                 # The taskset numbers them as it is iterated.

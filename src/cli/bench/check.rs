@@ -11,7 +11,7 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 use tokio::time::Instant;
 
-use super::threads;
+use super::{instances, threads};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::output::{Output, count, note, print};
 use crate::cli::progress::bar;
@@ -94,17 +94,22 @@ fn optional(value: Option<f64>, scale: f64) -> String {
     value.map_or("-".to_owned(), |value| format!("{:.1}", value * scale))
 }
 
+/// An accuracy with its 95 % interval, in per cent.
+fn accuracy(row: &Row) -> String {
+    format!("{} ({}–{})", percent(row.accuracy), percent(row.low), percent(row.high))
+}
+
 fn row(row: &Row) -> [String; 12] {
     let [format, syntax, semantic, result] =
         Stage::ALL.map(|stage| percent(row.stages[stage.name()]));
     [
         row.name.clone(),
-        row.submissions.to_string(),
+        instances(row.submissions, row.inputs),
         format,
         syntax,
         semantic,
         result,
-        percent(row.accuracy),
+        accuracy(row),
         optional(row.partial_credit, 100.0),
         row.efficiency.map_or("-".to_owned(), |value| format!("{value:.2}")),
         optional(row.first_error_mean, 1.0),
@@ -140,7 +145,7 @@ fn text(checked: &Checked) -> String {
         "syntax %",
         "semantic %",
         "result %",
-        "accuracy %",
+        "accuracy % (95 %)",
         "partial %",
         "efficiency",
         "first error %",

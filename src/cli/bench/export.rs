@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::ensure;
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::{Chosen, ensure_folder_name};
+use super::{Chosen, ensure_folder_name, note_of_benchmark};
 use crate::cli::interrupt::end_with;
 use crate::cli::output::{count, note};
 use crate::cli::progress::{bar, interrupted};
 use crate::cli::values::style_of_one_reply;
 use prime_bench::prompts::{Components, Style, whole};
-use prime_bench::tasks::Problem;
+use prime_bench::tasks::{BASE_SEED, Problem};
 use prime_dataset::export::{Format, export as write_export};
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -35,6 +36,10 @@ pub struct ExportArguments {
         default_value_t = Style::Structured(Components::ALL)
     )]
     style: Style,
+    /// With a base seed other than 42: keep instances whose inputs the benchmark has, too. Without
+    /// this they are left out
+    #[arg(long)]
+    benchmark_inputs: bool,
     /// Folder to write
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: PathBuf,
@@ -69,10 +74,15 @@ pub fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
     })?;
 
     let (out, threads) = (&arguments.out, arguments.chosen.threads());
-    write_export(out, &tasks, &selection, format, threads, &prompt, &|| bar.inc(1))?;
+    // Another base seed than the benchmark's is for training.
+    let fresh = selection.base_seed != BASE_SEED && !arguments.benchmark_inputs;
+    let summary =
+        write_export(out, &tasks, &selection, format, threads, &prompt, fresh, &|| bar.inc(1))?;
     bar.finish_and_clear();
 
-    let (tasks, rows) = (count(tasks.len() as u64, "task"), count(selection.per_task(), "row"));
-    note!("{}: {tasks} of {rows}", out.display());
+    let (tasks, rows) = (count(tasks.len() as u64, "task"), count(summary.rows, "row"));
+    note!("{}: {tasks}, {rows}", out.display());
+    note_of_benchmark(summary.of_benchmark, &summary.exhausted);
+    ensure!(summary.rows > 0, "--out {}: nothing is left to export", out.display());
     Ok(ExitCode::SUCCESS)
 }

@@ -9,6 +9,7 @@ mod generate;
 mod list;
 mod measurement;
 mod overhead;
+mod overlap;
 mod prompt;
 mod show;
 mod solve;
@@ -27,6 +28,7 @@ use clap::{Args, Subcommand};
 use tokio::runtime::Builder;
 use tokio::task::spawn_blocking;
 
+use super::output::{count, note};
 use super::progress::{Finished, Session};
 use super::values::{TaskParser, category, difficulty};
 use prime_bench::dataset::Selection;
@@ -69,6 +71,8 @@ enum BenchCommand {
     Verifiers(verifiers::VerifiersArguments),
     /// Measure the cost of an agent's turn without a model
     Overhead(overhead::OverheadArguments),
+    /// Show which instances have inputs that training draws, too
+    Overlap(overlap::OverlapArguments),
 }
 
 pub fn bench(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
@@ -86,6 +90,7 @@ pub fn bench(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
         BenchCommand::Strategies(arguments) => strategies::strategies(arguments),
         BenchCommand::Verifiers(arguments) => verifiers::verifiers(arguments),
         BenchCommand::Overhead(arguments) => overhead::overhead(arguments),
+        BenchCommand::Overlap(arguments) => overlap::overlap(arguments),
     }
 }
 
@@ -212,6 +217,30 @@ pub fn ensure_folder_name(option: &str, path: &Path, files: &str) -> anyhow::Res
             .is_some_and(|extension| OF_FILES.iter().any(|known| extension == *known));
     ensure!(!is_file, "{option} {}: give the name of a folder{files}", path.display());
     Ok(())
+}
+
+/// A number of instances, with that of their inputs where some repeat: the interval beside it is of
+/// the latter.
+pub fn instances(instances: u64, inputs: u64) -> String {
+    if inputs == instances {
+        instances.to_string()
+    } else {
+        format!("{instances} ({})", count(inputs, "input"))
+    }
+}
+
+/// Says what a data set lacks because the benchmark has it.
+pub fn note_of_benchmark(instances: u64, exhausted: &[impl AsRef<str>]) {
+    if instances > 0 {
+        note!(
+            "{} left out, whose inputs the benchmark has; --benchmark-inputs keeps them",
+            count(instances, "instance")
+        );
+    }
+    if !exhausted.is_empty() {
+        let names: Vec<&str> = exhausted.iter().map(AsRef::as_ref).collect();
+        note!("nothing is left of {}", names.join(", "));
+    }
 }
 
 /// A row for each task, until Ctrl-C; measured on a thread of its own.

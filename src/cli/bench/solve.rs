@@ -7,6 +7,7 @@ use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 use tokio::time::Instant;
 
+use super::instances;
 use super::measurement::{CONCURRENT, Measurement, system, turns_of, with_engines};
 use crate::cli::progress::Session;
 use crate::cli::start_log;
@@ -73,6 +74,7 @@ fn table(rows: &[SolveRow]) -> Table {
         "task",
         "level",
         "system",
+        "instances",
         "accuracy % (95 %)",
         "verified",
         "of them wrong",
@@ -89,6 +91,7 @@ fn table(rows: &[SolveRow]) -> Table {
             row.task.to_owned(),
             row.difficulty.to_string(),
             row.system.to_owned(),
+            instances(row.accuracy.of, row.inputs),
             row.accuracy.text(),
             row.verified.to_string(),
             row.verified_wrong.to_string(),

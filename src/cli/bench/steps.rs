@@ -1,12 +1,13 @@
 //! `bench steps`: the single-step accuracy of the executor.
 
+use std::cell::RefCell;
 use std::process::ExitCode;
 
 use super::measurement::{Measurement, with_engines};
 use crate::cli::progress::Session;
 use crate::cli::start_log;
 use crate::cli::table::Table;
-use crate::evaluation::single_step::{StepRow, step_accuracy};
+use crate::evaluation::single_step::{AskedStep, StepRow, step_accuracy};
 use prime_agent_set::{AgentSet, Agents};
 
 fn table(rows: &[StepRow]) -> Table {
@@ -37,8 +38,12 @@ pub fn steps(measurement: &Measurement) -> anyhow::Result<ExitCode> {
         let mut rows = Vec::new();
         for task in &tasks {
             for instances in measurement.levels() {
-                let (on_step, difficulty, base_seed) =
-                    (session.on_part(), instances.difficulty, instances.base_seed);
+                let (difficulty, base_seed) = (instances.difficulty, instances.base_seed);
+                let (on_part, done) = (session.on_part(), RefCell::new(Vec::new()));
+                let on_step = |step: AskedStep| {
+                    done.borrow_mut().push(step);
+                    on_part();
+                };
                 let row = async {
                     step_accuracy(
                         executor.as_ref(),
@@ -51,7 +56,19 @@ pub fn steps(measurement: &Measurement) -> anyhow::Result<ExitCode> {
                     .await
                     .map_err(anyhow::Error::msg)
                 };
-                rows.extend(session.next(row).await?);
+
+                // When the command is asked to stop, the steps that are done make a row of their
+                // own.
+                let Some(row) = session.next(row).await? else {
+                    let done = done.take();
+                    if !done.is_empty() {
+                        let (slug, of) = (task.spec().slug, instances.count);
+                        session.note(&format!("{slug} {difficulty}: {} of {of} steps", done.len()));
+                        rows.push(StepRow::of(slug, difficulty, &done));
+                    }
+                    return Ok((rows, session.finish()));
+                };
+                rows.push(row);
             }
         }
         Ok((rows, session.finish()))

@@ -15,7 +15,7 @@ use super::daemons::{DaemonArguments, contestant, fields};
 use super::narrowing::Narrowing;
 use super::systems::{PoolPlaces, check_shared, provenance_of_answers, settings, start};
 use crate::cli::bench::{CONCURRENT, turns_of, with_engines};
-use crate::cli::output::note;
+use crate::cli::output::{count, note};
 use crate::cli::progress::Session;
 use crate::cli::{Configuration, start_log};
 use crate::evaluation::study::{records_of_answers, run_study};
@@ -51,6 +51,8 @@ pub struct RunArguments {
 struct Tally {
     made: usize,
     not_measured: usize,
+    /// Measured and right runs by system, in the order in which they ended first.
+    systems: Vec<(String, u64, u64)>,
     /// Reason of the first run that was not measured.
     reason: Option<String>,
 }
@@ -58,7 +60,16 @@ struct Tally {
 impl Tally {
     fn add(&mut self, record: &Record) {
         self.made += 1;
-        if !record.is_measured() {
+        if record.is_measured() {
+            let place = self.systems.iter().position(|(name, ..)| *name == record.system);
+            let place = place.unwrap_or_else(|| {
+                self.systems.push((record.system.clone(), 0, 0));
+                self.systems.len() - 1
+            });
+            let (_, measured, right) = &mut self.systems[place];
+            *measured += 1;
+            *right += u64::from(record.right);
+        } else {
             self.not_measured += 1;
             self.reason = self.reason.take().or_else(|| record.failure.clone());
         }
@@ -161,6 +172,9 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
 
     log.sync()?;
     note!("{} runs recorded", tally.made);
+    for (name, measured, right) in &tally.systems {
+        note!("{name}: {right} of {} right", count(*measured, "measured run"));
+    }
     if let Some(reason) = tally.reason {
         note!(
             "{} of them were not measured, and are due at the next `study run`; \

@@ -1,19 +1,18 @@
 //! Systems of a study, from the configuration.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
-use tokio::sync::Semaphore;
 
 use crate::cli::Configuration;
 use crate::evaluation::comparison::System as RunningSystem;
-use crate::evaluation::study::{Contestant, OneShotSystem, RunSystem, StudySystem};
+use crate::evaluation::study::{Contestant, OneShotSystem, Places, RunSystem, StudySystem};
 use prime_agent_set::{AgentSet, Resources, configured_names};
 use prime_bench::prompts::{Components, Style};
 use prime_bench::tasks::{self, Kinds};
 use prime_service::app::{planner, run_sampling, runtime_plan};
-use prime_settings::{Preset, Settings};
+use prime_settings::{CoordinatorAgent, ExecutorAgent, Preset, Settings, VerifierAgent};
 use prime_study::definition::{OneShot, PromptStyle, Source, Study, System};
 use prime_study::records::Provenance;
 
@@ -142,15 +141,30 @@ fn model_digests(resources: &Resources) -> Option<String> {
 
 /// How many requests the servers of each pool take at a time, by the pool's name.
 #[derive(Default)]
-pub struct PoolPlaces(BTreeMap<String, Arc<Semaphore>>);
+pub struct PoolPlaces(BTreeMap<String, Places>);
 
 impl PoolPlaces {
-    fn of(&mut self, pool: &str, settings: &Settings) -> Arc<Semaphore> {
+    fn of(&mut self, pool: &str, settings: &Settings) -> Places {
         let upstreams = settings.pools.get(pool).map_or(&[][..], |pool| &pool.upstreams);
-        let places: usize = upstreams.iter().map(|upstream| upstream.concurrent_max as usize).sum();
-        let semaphore = || Arc::new(Semaphore::new(places.clamp(1, Semaphore::MAX_PERMITS)));
-        Arc::clone(self.0.entry(pool.to_owned()).or_insert_with(semaphore))
+        let total =
+            upstreams.iter().map(|upstream| upstream.concurrent_max).fold(0, u32::saturating_add);
+        self.0.entry(pool.to_owned()).or_insert_with(|| Places::new(total)).clone()
     }
+}
+
+/// The pools that the configured agents ask, each once, in order of their names.
+fn pools_asked(settings: &Settings) -> BTreeSet<String> {
+    let mut pools = BTreeSet::new();
+    settings.walk_configured::<ExecutorAgent>(&mut |_, agent| {
+        pools.extend(agent.pool().map(str::to_owned));
+    });
+    settings.walk_configured::<VerifierAgent>(&mut |_, agent| {
+        pools.extend(agent.pool().map(str::to_owned));
+    });
+    settings.walk_configured::<CoordinatorAgent>(&mut |_, agent| {
+        pools.extend(agent.pool().map(str::to_owned));
+    });
+    pools
 }
 
 /// Starts a system; those of one pool share its `places`. Must be called within an actix system.
@@ -198,6 +212,7 @@ pub fn start(
                     running,
                     &runtime_plan(settings),
                     study.budget.steps,
+                    pools_asked(settings).iter().map(|pool| places.of(pool, settings)).collect(),
                 ))),
                 provenance: provenance(settings, &names.verifier, kinds, model),
             })
@@ -234,6 +249,7 @@ fn start_one_shot(
             temperature: sampling.temperature,
             top_p: sampling.top_p,
             max_tokens: one_shot.max_tokens,
+            wall: Duration::from_millis(settings.run.budget.wall_ms),
             places: places.of(&one_shot.pool, settings),
         }),
         provenance: provenance(

@@ -16,8 +16,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep};
 
-use super::judged;
 use super::run_trace::{RunTrace, TraceEvent};
+use super::{judged, never_completed};
 use prime_http_client::root_cause;
 
 /// How long a daemon that has accepted a run may be unreachable before another one gets the run.
@@ -348,9 +348,8 @@ fn recorded(
     record.completion_tokens = daemon.tokens.completion;
 
     let failed = daemon.outcome.as_deref() == Some(Ending::AgentFailed(String::new()).name());
-    record.failure = daemon
-        .failure
-        .or_else(|| daemon.answer.is_none().then(|| daemon.outcome.unwrap_or(daemon.status)));
+    let ending = daemon.outcome.unwrap_or(daemon.status);
+    record.failure = daemon.failure.or_else(|| daemon.answer.is_none().then(|| ending.clone()));
 
     let allowed = |kind: &String| study.kinds.iter().any(|allowed| allowed.name() == kind);
     // The study's figures would not be comparable, so the run is not judged.
@@ -360,6 +359,10 @@ fn recorded(
         return record;
     }
     if failed {
+        return record;
+    }
+    if let Some(reason) = never_completed(&record, &ending, daemon.answer.is_some()) {
+        record.failure = Some(format!("{url}: {reason}"));
         return record;
     }
 

@@ -3,17 +3,20 @@
 mod answers;
 mod daemons;
 mod one_shot;
+mod places;
 mod run;
 mod run_trace;
 
 pub use answers::{AnswersError, records_of_answers};
 pub use daemons::{DaemonSystem, Daemons};
 pub use one_shot::OneShotSystem;
+pub use places::Places;
 pub use run::RunSystem;
 
 use futures::stream::{self, StreamExt as _};
 use prime_bench::judge::{ActionList, Body, Submission, judge};
 use prime_bench::tasks::Kinds;
+use prime_protocol::Ending;
 use prime_study::definition::{AskedRun, Study};
 use prime_study::records::{Provenance, Record, Status};
 use serde_json::Value;
@@ -37,7 +40,7 @@ pub struct Contestant {
 
 /// Executes runs, at most `concurrent` at a time, and passes each record to `on_record` as its run
 /// ends. The runs' system numbers are indexes into `contestants`. A run whose agents failed
-/// permanently is recorded as not measured.
+/// permanently, or whose time was up before the first completion, is recorded as not measured.
 ///
 /// # Errors
 /// The first error of `on_record`, after which no other run is started; [`RuntimeEnded`] if the
@@ -74,6 +77,14 @@ where
         on_record(record?)?;
     }
     Ok(())
+}
+
+/// Why a run that ended in this way says nothing about its system: time was up, or the run was
+/// cancelled, before a model had completed anything. Queues and start-up took all of it.
+fn never_completed(record: &Record, ending: &str, has_answer: bool) -> Option<String> {
+    let is_cut = [Ending::WallMsSpent, Ending::Cancelled].iter().any(|cut| cut.name() == ending);
+    let nothing = !has_answer && record.proposals == 0 && record.completion_tokens == 0;
+    (is_cut && nothing).then(|| format!("{ending} before the first completion"))
 }
 
 /// Completes the record of a run that ended with or without an answer: the benchmark judges it.

@@ -1,13 +1,16 @@
 //! The paper's baseline: one answer to one prompt of a chat model, whose text the benchmark judges.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use prime_bench::judge::{Body, Submission, judge};
 use prime_bench::tasks::Kinds;
+use prime_protocol::Ending;
 use prime_study::definition::{AskedRun, Study};
 use prime_study::records::{Record, Status};
-use tokio::sync::Semaphore;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
+
+use super::{Places, never_completed};
 
 use prime_agent_set::Sampling;
 use prime_agent_set::model::{CompletionRequest, Model};
@@ -21,10 +24,11 @@ pub struct OneShotSystem {
     pub top_p: f32,
     /// Most tokens of the answer.
     pub max_tokens: u32,
-    /// One permit for each request that the pool's servers take at once, shared by all systems of
-    /// the pool: a run's time then excludes the wait for others, and no request times out in the
-    /// pool's queue.
-    pub places: Arc<Semaphore>,
+    /// Longest time for the answer, as for a run; the wait for a place does not count.
+    pub wall: Duration,
+    /// The pool's places, shared by all systems of the pool: a run's time then excludes the wait for
+    /// others, and no request times out in the pool's queue.
+    pub places: Places,
 }
 
 impl OneShotSystem {
@@ -42,10 +46,10 @@ impl OneShotSystem {
             ..CompletionRequest::raw(run.task.spec().slug, whole(problem.as_ref(), self.style))
         };
 
-        let place = self.places.acquire().await.expect("invariant: nobody closes it");
+        let place = self.places.take(1).await;
 
         let started = Instant::now();
-        let completion = self.model.complete(request).await;
+        let completion = timeout(self.wall, self.model.complete(request)).await;
 
         record.wall_ms = started.elapsed().as_secs_f64() * 1e3;
         // Judging needs no server.
@@ -55,9 +59,15 @@ impl OneShotSystem {
         record.reference_steps = problem.reference().steps;
 
         let completion = match completion {
-            Ok(completion) => completion,
-            Err(error) => {
+            Ok(Ok(completion)) => completion,
+            Ok(Err(error)) => {
                 record.failure = Some(error.reason);
+                return record;
+            }
+            // As a run that has had no completion when its time is up.
+            Err(_) => {
+                let ending = Ending::WallMsSpent.name();
+                record.failure = never_completed(&record, ending, false);
                 return record;
             }
         };

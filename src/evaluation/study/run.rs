@@ -7,8 +7,8 @@ use prime_protocol::{Assurance, Ending, Outcome};
 use prime_study::definition::{AskedRun, Study};
 use prime_study::records::Record;
 
-use super::judged;
 use super::run_trace::{RunTrace, Times};
+use super::{Places, judged, never_completed};
 use crate::evaluation::comparison::System;
 use crate::evaluation::running_system::{RunningSystem, RuntimeEnded};
 use prime_runtime::RuntimePlan;
@@ -22,12 +22,20 @@ pub struct RunSystem {
     running: RunningSystem,
     /// Budget of proposals of a run; `None` derives it from the reference's steps.
     steps_max: Option<u64>,
+    /// Places in the pools that its agents ask, each pool once and in the same order for all systems,
+    /// so that no two runs wait for each other.
+    places: Vec<Places>,
 }
 
 impl RunSystem {
     /// Starts its actors. Must be called within an actix system.
-    pub fn start(system: System, runtime: &RuntimePlan, steps_max: Option<u64>) -> Self {
-        Self { running: RunningSystem::start(system, runtime, TURNS_IN_FLIGHT), steps_max }
+    pub fn start(
+        system: System,
+        runtime: &RuntimePlan,
+        steps_max: Option<u64>,
+        places: Vec<Places>,
+    ) -> Self {
+        Self { running: RunningSystem::start(system, runtime, TURNS_IN_FLIGHT), steps_max, places }
     }
 
     pub(super) async fn run(
@@ -43,8 +51,15 @@ impl RunSystem {
         plan.budget.steps = self.steps_max.unwrap_or(plan.budget.steps);
         let trace = Arc::new(RunTrace::default());
 
+        // A trajectory has one request in flight. The clock starts only when all may be sent.
+        let mut taken = Vec::new();
+        for places in &self.places {
+            taken.push(places.take(plan.fanout).await);
+        }
+
         let (outcome, seconds) =
             self.running.run(&problem, plan, run.sampling_seed(study), trace.clone()).await?;
+        drop(taken);
         Ok(recorded(
             run,
             problem.as_ref(),
@@ -83,8 +98,14 @@ fn recorded(
         Ending::AgentFailed(reason) => Some(reason.clone()),
         ending => outcome.answer.is_none().then(|| ending.name().to_owned()),
     };
+    let never = never_completed(&record, outcome.ending.name(), outcome.answer.is_some());
     // The run does not count as measured, but its reference's steps show how far it had to go.
-    if matches!(outcome.ending, Ending::AgentFailed(_)) {
+    if never.is_some() || matches!(outcome.ending, Ending::AgentFailed(_)) {
+        if let Some(reason) = never {
+            let last = outcome.last_failure.as_ref();
+            record.failure =
+                Some(last.map_or_else(|| reason.clone(), |last| format!("{reason}: {last}")));
+        }
         record.reference_steps = problem.reference().steps;
         return record;
     }

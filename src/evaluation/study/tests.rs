@@ -2,19 +2,23 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 
 use super::*;
 use crate::evaluation::systems::{plan, runtime_plan, scripted, system};
 use prime_agent_set::model::{Completion, CompletionRequest, Model};
-use prime_agent_set::{AgentError, Failure, RulesVerifier};
+use prime_agent_set::{
+    AgentError, AsyncExecutor, Executor, Failure, Proposal, RulesVerifier, Sampling,
+    ScriptedExecutor,
+};
 use prime_bench::prompts::Style;
 use prime_bench::tasks::Kinds;
-use prime_protocol::Usage;
+use prime_protocol::{Trajectory, Usage};
 use prime_study::definition::parse;
 use prime_study::records::{Key, StageOutcome, Status};
-use tokio::sync::Semaphore;
 
 fn study(systems: &str) -> Study {
     let ask = "tasks = [\"tower-of-hanoi\"]\ndifficulties = [\"easy\"]\ninstances = 4\nrepeats = 2";
@@ -52,6 +56,7 @@ fn every_run_is_recorded_once_and_judged() {
             system(scripted(0.0), verifier, &plan()),
             &runtime_plan(),
             None,
+            Vec::new(),
         )))
     });
 
@@ -94,6 +99,7 @@ fn wrong_steps_are_found_where_nobody_checks() {
             system(scripted(0.5), verifier, &plan()),
             &runtime_plan(),
             None,
+            Vec::new(),
         )))
     });
 
@@ -142,7 +148,8 @@ fn one_shot(answer: Result<&'static str, &'static str>) -> Vec<Record> {
             temperature: 0.0,
             top_p: 1.0,
             max_tokens: 77,
-            places: Arc::new(Semaphore::new(1)),
+            wall: Duration::from_secs(60),
+            places: Places::new(1),
         })
     })
 }
@@ -168,6 +175,129 @@ fn a_lost_server_is_not_measured_and_never_wrong() {
         assert_eq!(record.status, Status::NotMeasured);
         assert_eq!(record.failure.as_deref(), Some("connection refused"));
     }
+}
+
+/// Never answers.
+struct Silent;
+
+#[async_trait]
+impl Model for Silent {
+    async fn complete(&self, _: CompletionRequest) -> Result<Completion, AgentError> {
+        std::future::pending().await
+    }
+}
+
+#[test]
+fn a_prompt_without_a_completion_in_its_time_is_not_measured() {
+    let study = study(
+        "[[system]]\nname = \"baseline\"\nprompt = \"baseline\"\npool = \"mine\"\n\
+         max_tokens = 77\n",
+    );
+    let records = records(&study, || {
+        StudySystem::OneShot(OneShotSystem {
+            model: Arc::new(Silent),
+            style: Style::Baseline,
+            temperature: 0.0,
+            top_p: 1.0,
+            max_tokens: 77,
+            wall: Duration::ZERO,
+            places: Places::new(1),
+        })
+    });
+
+    assert_eq!(records.len(), 8);
+    for record in records {
+        assert_eq!((record.status, record.right), (Status::NotMeasured, false));
+        assert_eq!(record.failure.as_deref(), Some("wall_ms_spent before the first completion"));
+    }
+}
+
+/// An executor that never proposes anything.
+struct Mute;
+
+#[async_trait]
+impl AsyncExecutor for Mute {
+    async fn propose(&self, _: &Trajectory, _: Sampling) -> Result<Proposal, AgentError> {
+        std::future::pending().await
+    }
+}
+
+#[test]
+fn a_run_whose_time_is_up_before_the_first_completion_is_not_measured() {
+    let study = study("[[system]]\nname = \"prime\"\n");
+    let mut hurried = plan();
+    hurried.budget.wall_ms = 1;
+    let records = records(&study, || {
+        let verifier = || RulesVerifier::new(Kinds::WITHOUT_TRANSITION);
+        let mute = || Arc::new(Mute) as Arc<dyn Executor>;
+        StudySystem::Run(Box::new(RunSystem::start(
+            system(mute, verifier, &hurried),
+            &runtime_plan(),
+            None,
+            Vec::new(),
+        )))
+    });
+
+    assert_eq!(records.len(), 8);
+    for record in records {
+        assert_eq!((record.status, record.right), (Status::NotMeasured, false), "{record:?}");
+        let reason = record.failure.unwrap();
+        assert!(reason.starts_with("wall_ms_spent before the first completion"), "{reason}");
+    }
+}
+
+/// Proposes the reference's lines, and counts the runs that wait for one at a time.
+struct Counting {
+    scripted: ScriptedExecutor,
+    active: AtomicUsize,
+    most: Arc<AtomicUsize>,
+}
+
+#[async_trait]
+impl AsyncExecutor for Counting {
+    async fn propose(
+        &self,
+        trajectory: &Trajectory,
+        sampling: Sampling,
+    ) -> Result<Proposal, AgentError> {
+        let active = self.active.fetch_add(1, Ordering::Relaxed) + 1;
+        self.most.fetch_max(active, Ordering::Relaxed);
+        // Long enough for all other runs to ask as well.
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+
+        let proposal = self.scripted.propose(trajectory, sampling).await;
+        self.active.fetch_sub(1, Ordering::Relaxed);
+        proposal
+    }
+}
+
+#[test]
+fn runs_of_a_pool_take_turns_before_their_clocks_start() {
+    let study = study("[[system]]\nname = \"prime\"\n");
+    let most_with = |places: Vec<Places>| {
+        let most = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&most);
+        let all = records(&study, move || {
+            let counting = Arc::new(Counting {
+                scripted: ScriptedExecutor::new(0.0),
+                active: AtomicUsize::new(0),
+                most: counted,
+            });
+            let executor = move || Arc::clone(&counting) as Arc<dyn Executor>;
+            let verifier = || RulesVerifier::new(Kinds::WITHOUT_TRANSITION);
+            let system = system(executor, verifier, &plan());
+            StudySystem::Run(Box::new(RunSystem::start(system, &runtime_plan(), None, places)))
+        });
+        assert!(all.len() == 8 && all.iter().all(|record| record.right));
+        most.load(Ordering::Relaxed)
+    };
+
+    // Three runs at a time, of one trajectory each.
+    assert_eq!(most_with(Vec::new()), 3);
+    assert_eq!(most_with(vec![Places::new(2)]), 2);
+    assert_eq!(most_with(vec![Places::new(1)]), 1);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::binary::{done, shown};
 
-const SMALL: [&str; 6] = ["--task", "n-queens", "--difficulty", "easy", "--instances", "2"];
+const SMALL: [&str; 6] = ["--task", "n-queens", "--difficulty", "hard", "--instances", "2"];
 
 #[test]
 fn each_kind_has_a_card_and_a_file_for_each_task() {
@@ -24,6 +24,21 @@ fn each_kind_has_a_card_and_a_file_for_each_task() {
         let parquet = fs::read(out.join("data/n-queens.parquet")).unwrap();
         assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
     }
+}
+
+#[test]
+fn what_the_benchmark_has_is_left_out_unless_it_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("hanoi");
+    // Of its 36 easy inputs the benchmark has all.
+    let hanoi = ["data", "sft", "--task", "tower-of-hanoi", "--difficulty", "easy"];
+    let asked = [&hanoi[..], &["--instances", "2", "--out", shown(&out)]].concat();
+    done(&asked).refused(&["2 instances left out", "--benchmark-inputs", "of tower-of-hanoi"]);
+
+    let kept = done(&[&asked[..], &["--benchmark-inputs"]].concat());
+    assert_eq!(kept.code, 0, "{}", kept.stderr);
+    let card = fs::read_to_string(out.join("README.md")).unwrap();
+    assert!(card.contains("Inputs that the benchmark has are among them."), "{card}");
 }
 
 #[test]

@@ -118,3 +118,38 @@ pub fn check<R: BufRead>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tasks::{BASE_SEED, InstanceId, find};
+
+    #[test]
+    fn an_input_that_repeats_counts_once_for_the_interval() {
+        let tower = find("tower-of-hanoi").expect("a task");
+        let id = |index| InstanceId {
+            task: tower,
+            difficulty: Difficulty::Easy,
+            index,
+            base_seed: BASE_SEED,
+        };
+        // Four instances of the benchmark with the input of the first one, all right but the last.
+        let first = id(0).problem().input();
+        let same: Vec<u32> =
+            (0..200).filter(|index| id(*index).problem().input() == first).collect();
+        let lines = same[..4].iter().enumerate().map(|(place, index)| {
+            let answer = if place < 3 { id(*index).problem().reference().answer } else { 1.into() };
+            serde_json::json!({"id": id(*index).to_string(), "actions": null, "answer": answer})
+                .to_string()
+                + "\n"
+        });
+        let text: String = lines.collect();
+
+        let report = check(text.as_bytes(), BASE_SEED, Kinds::ALL, 1, |_| Ok(())).expect("read");
+        let row = &report.overall;
+        assert_eq!((row.submissions, row.inputs, row.correct), (4, 1, 3));
+        assert!((row.accuracy - 0.75).abs() < 1e-12);
+        // Wilson's interval of three quarters of one observation (by hand): .1179 to .9854.
+        assert!((row.low - 0.1179).abs() < 5e-5 && (row.high - 0.9854).abs() < 5e-5, "{row:?}");
+    }
+}

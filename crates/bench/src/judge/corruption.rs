@@ -180,7 +180,8 @@ pub(super) fn corrupted_traces(
 
         let ends = machine.ended();
         let corruption = rng.one_of(&Corruption::ALL);
-        let at = rng.index(lines.len());
+        // A trace without lines has nothing to corrupt.
+        let at = (!lines.is_empty()).then(|| rng.index(lines.len()))?;
         let corrupted = corruption.apply(&lines, at, &mut rng)?;
 
         // The end of a trace that was cut off cannot be judged.

@@ -10,7 +10,7 @@ use super::taxonomy::{Circumstances, ErrorType, classify};
 use crate::output::Found;
 use crate::output::value::equal;
 use crate::tasks::{
-    Difficulty, Kind, Kinds, Machine, Problem, Refusal, Severity, Spec, Violations,
+    Difficulty, Kind, Kinds, Machine, Problem, Refusal, Severity, Spec, Violations, inputs,
 };
 
 /// The paper's four stages (appendix, "Verification Protocol").
@@ -101,6 +101,9 @@ pub struct Judgement {
     pub spec: &'static Spec,
     #[serde(skip)]
     pub difficulty: Difficulty,
+    /// Digest of the instance's input ([`crate::tasks::inputs::digest`]).
+    #[serde(skip)]
+    pub input: u64,
 }
 
 impl Judgement {
@@ -436,5 +439,6 @@ pub fn judge_body(
         unreadable,
         spec,
         difficulty,
+        input: inputs::digest(problem),
     }
 }

@@ -1,11 +1,12 @@
 //! Aggregates judgements: a row per task and level, per category, and overall.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use super::judgement::{Judgement, Stage, StageResult};
 use super::taxonomy::ErrorType;
+use crate::interval::Proportion;
 use crate::tasks::{Difficulty, Severity};
 
 /// Running mean and standard deviation.
@@ -51,6 +52,8 @@ pub struct Tally {
     /// Submissions that passed this stage and all earlier ones that were judged.
     passed: [u64; 4],
     correct: u64,
+    /// Digests of the inputs.
+    inputs: BTreeSet<u64>,
     partial_credit: Moments,
     efficiency: Moments,
     first_error: Moments,
@@ -70,6 +73,7 @@ impl Tally {
         self.traces += u64::from(judgement.steps.is_some());
         self.lines += judgement.steps.unwrap_or_default();
         self.correct += u64::from(judgement.correct());
+        self.inputs.insert(judgement.input);
         self.unreadable += u64::from(judgement.unreadable.is_some());
 
         for (stage, passed) in Stage::ALL.into_iter().zip(&mut self.passed) {
@@ -104,6 +108,7 @@ impl Tally {
         self.traces += other.traces;
         self.lines += other.lines;
         self.correct += other.correct;
+        self.inputs.extend(&other.inputs);
         self.unlocated += other.unlocated;
         self.unreadable += other.unreadable;
 
@@ -129,6 +134,8 @@ impl Tally {
             .map(|(stage, passed)| (stage.name(), share(passed)));
 
         let severity = |severity: Severity| self.severities[severity as usize];
+        let inputs = self.inputs.len() as u64;
+        let accuracy = Proportion::over_inputs(self.correct, self.submissions, inputs);
 
         Row {
             name,
@@ -138,6 +145,9 @@ impl Tally {
             stages: stages.collect(),
             correct: self.correct,
             accuracy: share(self.correct),
+            inputs,
+            low: accuracy.low,
+            high: accuracy.high,
             partial_credit: self.partial_credit.mean(),
             efficiency: self.efficiency.mean(),
             first_error_mean: self.first_error.mean(),
@@ -173,6 +183,11 @@ pub struct Row {
     pub correct: u64,
     /// Right answers over submissions.
     pub accuracy: f64,
+    /// Different inputs of the submissions' instances.
+    pub inputs: u64,
+    /// Ends of the accuracy's 95 % Wilson interval, for which an input counts once.
+    pub low: f64,
+    pub high: f64,
     /// Mean share of right states, over traces.
     pub partial_credit: Option<f64>,
     /// Mean of steps over reference steps, over traces.

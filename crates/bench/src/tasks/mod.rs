@@ -15,6 +15,7 @@ mod graph;
 mod grid;
 #[cfg(test)]
 mod hostile_states;
+pub mod inputs;
 pub mod instance;
 mod json_reader;
 pub(crate) mod limits;

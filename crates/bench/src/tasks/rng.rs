@@ -19,7 +19,7 @@ impl TaskRng {
 
     /// Uniform in `0..bound`; `bound` must be positive.
     pub fn below(&mut self, bound: u64) -> u64 {
-        assert!(bound > 0, "a range to rng from is not empty");
+        assert!(bound > 0, "a range to draw from is not empty");
         // Values above the largest multiple of `bound` would favour small results.
         let limit = u64::MAX - (u64::MAX % bound + 1) % bound;
 

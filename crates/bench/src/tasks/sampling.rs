@@ -3,13 +3,17 @@
 
 use std::sync::Arc;
 
+use super::inputs::is_in_benchmark;
 use super::{AnyTask, Difficulty, Machine, PathDraw, Problem, TaskRng};
 
 /// Consecutive base seeds that one source of steps uses, a thousand instances each.
 const BASE_SEEDS: u64 = 1_000;
 const INDICES: u64 = 1_000;
+/// Draws after which an input of the benchmark is taken.
+const DRAWS_MAX: u32 = 1_000;
 
-/// A random instance under a base seed in `base_seed..base_seed + 1000`.
+/// A random instance under a base seed in `base_seed..base_seed + 1000`. The benchmark may have its
+/// input: [`fresh_instance`] draws what a model may be trained on.
 pub fn instance(
     task: &dyn AnyTask,
     difficulty: Difficulty,
@@ -23,6 +27,25 @@ pub fn instance(
     )
 }
 
+/// A random [`instance`] whose input the benchmark does not have. Levels of which
+/// [`ensure_fresh`](super::inputs::ensure_fresh) is true have enough of them; of others, one whose
+/// input the benchmark has is returned after 1,000 draws.
+pub fn fresh_instance(
+    task: &dyn AnyTask,
+    difficulty: Difficulty,
+    base_seed: u64,
+    rng: &mut TaskRng,
+) -> Arc<dyn Problem> {
+    let mut problem = instance(task, difficulty, base_seed, rng);
+    for _ in 1..DRAWS_MAX {
+        if !is_in_benchmark(problem.as_ref()) {
+            break;
+        }
+        problem = instance(task, difficulty, base_seed, rng);
+    }
+    problem
+}
+
 /// A random non-final state on the reference trace of a random [`instance`]; all its steps are
 /// equally likely.
 pub fn state_on_trace(
@@ -32,6 +55,11 @@ pub fn state_on_trace(
     rng: &mut TaskRng,
 ) -> Box<dyn Machine> {
     let problem = instance(task, difficulty, base_seed, rng);
+    state_on_trace_of(problem.as_ref(), rng)
+}
+
+/// A random non-final state on the reference trace of a problem; all its steps are equally likely.
+pub fn state_on_trace_of(problem: &dyn Problem, rng: &mut TaskRng) -> Box<dyn Machine> {
     if let Some(machine) = problem.on_path(PathDraw::Uniform, rng) {
         return machine;
     }
@@ -67,5 +95,21 @@ mod tests {
 
         let late = lines.filter(|line| line.starts_with("place")).count();
         assert!(late >= 4, "{late} of 40");
+    }
+    #[test]
+    fn fresh_instances_are_none_of_the_benchmarks() {
+        // Nearly half of all easy instances of n-queens have an input that the benchmark has.
+        let task = find("n-queens").expect("a task");
+        let mut rng = TaskRng::new(1);
+        let drawn: Vec<_> = (0..200)
+            .map(|_| instance(task, Difficulty::Easy, 1_000_000, &mut rng))
+            .filter(|problem| is_in_benchmark(problem.as_ref()))
+            .collect();
+        assert!((60..140).contains(&drawn.len()), "{}", drawn.len());
+
+        for _ in 0..200 {
+            let problem = fresh_instance(task, Difficulty::Easy, 1_000_000, &mut rng);
+            assert!(!is_in_benchmark(problem.as_ref()), "{}", problem.input());
+        }
     }
 }

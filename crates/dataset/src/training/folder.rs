@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use prime_bench::dataset::Selection;
+use prime_bench::tasks::inputs::is_in_benchmark;
 use prime_bench::tasks::{AnyTask, BASE_SEED, InstanceId};
 
 use super::{Column, Kind, Options, Recorded, dpo, grpo, sft};
@@ -16,21 +17,25 @@ use crate::generate::GenerateError;
 use crate::table::write_parquet;
 
 /// What a folder holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     pub files: u64,
     pub rows: u64,
     /// Instances without a row, because their traces are too long or their steps are not taught.
     pub left_out: u64,
+    /// Instances without a row, because the benchmark has their inputs.
+    pub of_benchmark: u64,
+    /// Tasks of which the benchmark has the inputs of all instances asked for.
+    pub exhausted: Vec<&'static str>,
 }
 
-/// Makes the rows of instances on several threads. Returns them in the order of the instances.
+/// Makes something of each instance, on several threads. Returns it in the order of the instances.
 fn made<R: Send>(
     ids: &[InstanceId],
     threads: usize,
     finished: &(dyn Fn() + Sync),
-    of: impl Fn(&InstanceId) -> Vec<R> + Sync,
-) -> Vec<Vec<R>> {
+    of: impl Fn(&InstanceId) -> R + Sync,
+) -> Vec<R> {
     // One at a time from a common counter, because instances differ widely in cost.
     let next = AtomicUsize::new(0);
 
@@ -56,33 +61,51 @@ fn made<R: Send>(
     rows.into_iter().map(|(_, rows)| rows).collect()
 }
 
-/// The columns of a task's file, the number of rows, and the number of instances without any.
+/// A task's file.
+struct Table {
+    columns: Vec<Column>,
+    rows: u64,
+    /// Instances without a row although the benchmark has not their inputs.
+    left_out: u64,
+    /// Instances whose inputs the benchmark has.
+    of_benchmark: u64,
+}
+
+impl Table {
+    /// The table of the rows of each instance; `None` for one whose input the benchmark has.
+    fn of<R>(rows: Vec<Option<Vec<R>>>, columns: impl Fn(&[R]) -> Vec<Column>) -> Self {
+        let of_benchmark = rows.iter().filter(|rows| rows.is_none()).count() as u64;
+        let is_empty = |rows: &&Option<Vec<R>>| rows.as_ref().is_some_and(Vec::is_empty);
+        let left_out = rows.iter().filter(is_empty).count() as u64;
+
+        let rows: Vec<R> = rows.into_iter().flatten().flatten().collect();
+        Self { columns: columns(&rows), rows: rows.len() as u64, left_out, of_benchmark }
+    }
+}
+
 fn table(
     ids: &[InstanceId],
     options: &Options,
     threads: usize,
     finished: &(dyn Fn() + Sync),
-) -> (Vec<Column>, u64, u64) {
-    fn counted<R>(
-        rows: Vec<Vec<R>>,
-        columns: impl Fn(&[R]) -> Vec<Column>,
-    ) -> (Vec<Column>, u64, u64) {
-        let left_out = rows.iter().filter(|rows| rows.is_empty()).count() as u64;
-        let rows: Vec<R> = rows.into_iter().flatten().collect();
-        let count = rows.len() as u64;
-        (columns(&rows), count, left_out)
+) -> Table {
+    fn made_of<R: Send>(
+        (ids, options): (&[InstanceId], &Options),
+        threads: usize,
+        finished: &(dyn Fn() + Sync),
+        of: fn(&InstanceId, &Options) -> Vec<R>,
+    ) -> Vec<Option<Vec<R>>> {
+        made(ids, threads, finished, |id| {
+            let is_allowed = options.benchmark_inputs || !is_in_benchmark(id.problem().as_ref());
+            is_allowed.then(|| of(id, options))
+        })
     }
 
+    let asked = (ids, options);
     match options.kind {
-        Kind::Sft => {
-            counted(made(ids, threads, finished, |id| sft::rows(id, options)), sft::columns)
-        }
-        Kind::Dpo => {
-            counted(made(ids, threads, finished, |id| dpo::rows(id, options)), dpo::columns)
-        }
-        Kind::Grpo => {
-            counted(made(ids, threads, finished, |id| grpo::rows(id, options)), grpo::columns)
-        }
+        Kind::Sft => Table::of(made_of(asked, threads, finished, sft::rows), sft::columns),
+        Kind::Dpo => Table::of(made_of(asked, threads, finished, dpo::rows), dpo::columns),
+        Kind::Grpo => Table::of(made_of(asked, threads, finished, grpo::rows), grpo::columns),
     }
 }
 
@@ -109,22 +132,27 @@ fn description(kind: Kind) -> &'static str {
 fn card(
     options: &Options,
     selection: &Selection,
-    rows: u64,
+    summary: &Summary,
     files: &[(String, Content)],
 ) -> String {
     let levels: Vec<_> = selection.difficulties.iter().map(|level| level.name()).collect();
     let styles: Vec<_> = options.asks.iter().map(|ask| ask.name()).collect();
     let of_the_benchmark =
         if selection.base_seed == BASE_SEED { ", the benchmark's own" } else { "" };
+    let excluded = if options.benchmark_inputs {
+        "Inputs that the benchmark has are among them.".to_owned()
+    } else {
+        format!("{} of them, whose inputs the benchmark has, are left out.", summary.of_benchmark)
+    };
 
     format!(
         "---\npretty_name: PRIME-Bench {kind}\nlicense: apache-2.0\ntask_categories:\n- text-generation\nsize_categories:\n\
          - {size}\nconfigs:\n- config_name: default\n  description: {data}\n  data_files:\n  - split: train\n    path:\n{paths}---\n\n\
          # PRIME-Bench {kind}\n\nMade by `prime-agents data {kind}` (version {version}), base seed {seed}{of_the_benchmark}, {count} \
-         instances of each task at each level ({levels}), styles {styles}.\n\n{description}\n\n`task`, `difficulty` and `phase` \
+         instances of each task at each level ({levels}), styles {styles}. {excluded}\n\n{description}\n\n`task`, `difficulty` and `phase` \
          are in every row; `phase` is that of the paper's curriculum in which the level is first seen, from 1.\n",
         kind = options.kind.name(),
-        size = size_category(rows),
+        size = size_category(summary.rows),
         data = description_of(files.iter().map(|(_, content)| content)),
         // One by one: files of another export into the same folder are not part of this data set.
         paths = files.iter().map(|(path, _)| ["    - ", path, "\n"].concat()).collect::<String>(),
@@ -176,11 +204,16 @@ pub fn write(
         Ok::<(), GenerateError>(())
     };
 
-    let mut left_out = 0;
+    let (mut left_out, mut of_benchmark, mut exhausted) = (0, 0, Vec::new());
     for task in tasks {
-        let (columns, rows, without) = table(&selection.of(*task), options, threads, finished);
-        left_out += without;
-        add(task.spec().slug, &columns, rows)?;
+        let slug = task.spec().slug;
+        let table = table(&selection.of(*task), options, threads, finished);
+        left_out += table.left_out;
+        of_benchmark += table.of_benchmark;
+        if table.of_benchmark == selection.per_task() {
+            exhausted.push(slug);
+        }
+        add(slug, &table.columns, table.rows)?;
     }
 
     let pairs: Vec<_> = recorded
@@ -192,11 +225,12 @@ pub fn write(
 
     let count = pairs.len() as u64;
     add("runs", &dpo::columns(&pairs), count)?;
-    summary.left_out = left_out;
+    (summary.left_out, summary.of_benchmark) = (left_out, of_benchmark);
+    summary.exhausted = exhausted;
 
     let path = folder.join("README.md");
     let stored = Whole::create(&path).and_then(|mut file| {
-        file.write_all(card(options, selection, summary.rows, &files).as_bytes())?;
+        file.write_all(card(options, selection, &summary, &files).as_bytes())?;
         file.finish()
     });
 

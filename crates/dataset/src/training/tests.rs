@@ -13,7 +13,7 @@ use super::*;
 const SEED: u64 = 7;
 
 fn options(kind: Kind, asks: &[Ask]) -> Options {
-    Options { kind, asks: asks.to_vec(), steps_max: 5, lines_max: 200 }
+    Options { kind, asks: asks.to_vec(), steps_max: 5, lines_max: 200, benchmark_inputs: true }
 }
 
 fn selection() -> Selection {
@@ -93,6 +93,21 @@ fn steps_are_those_of_the_reference() {
     let card = std::fs::read_to_string(folder.path().join("README.md")).expect("a card");
     let files = "- split: train\n    path:\n    - data/bubble-sort.parquet\n    - data/tower-of-hanoi.parquet\n---\n";
     assert!(card.contains(files) && card.contains("base seed 7,"), "{card}");
+}
+
+#[test]
+fn what_the_benchmark_has_is_left_out() {
+    let fresh = Options { benchmark_inputs: false, ..options(Kind::Sft, &[Ask::Step]) };
+    let (folder, summary) = made(&["bubble-sort", "tower-of-hanoi"], &fresh, Vec::new());
+
+    // The levels have 3 to 14 discs and six pairs of pegs, and the benchmark 71 of these 72.
+    assert_eq!((summary.of_benchmark, &summary.exhausted[..]), (4, &["tower-of-hanoi"][..]));
+    assert_eq!((summary.files, summary.left_out), (1, 0));
+    assert!(!read(folder.path(), "bubble-sort").is_empty());
+    assert!(!folder.path().join("data/tower-of-hanoi.parquet").exists());
+
+    let card = std::fs::read_to_string(folder.path().join("README.md")).expect("a card");
+    assert!(card.contains("4 of them, whose inputs the benchmark has, are left out."), "{card}");
 }
 
 /// The instance that a row names.

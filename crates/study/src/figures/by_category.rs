@@ -4,7 +4,7 @@ use prime_bench::tasks::{Category, Difficulty, Spec};
 
 use super::{Figure, SYSTEMS_MAX, more_systems, system_names};
 use crate::plots::{BoxChart, BoxGroup, IntervalChart, IntervalRow, Measured, Radar};
-use crate::results::{Accuracy, Results, over_tasks};
+use crate::results::{Accuracy, Results, TaskValues, over_tasks};
 use crate::statistics::mean;
 
 /// Categories in which a system was measured, in the paper's order.
@@ -150,8 +150,8 @@ pub(super) fn radar(results: &Results<'_>) -> Vec<Figure> {
     }]
 }
 
-fn over_tasks_mean(values: &[Vec<f64>]) -> f64 {
-    mean(&values.iter().map(|values| mean(values)).collect::<Vec<_>>())
+fn over_tasks_mean(tasks: &[TaskValues]) -> f64 {
+    mean(&tasks.iter().map(|task| mean(&task.values)).collect::<Vec<_>>())
 }
 
 pub(super) fn boxes(results: &Results<'_>) -> Vec<Figure> {
@@ -165,7 +165,7 @@ pub(super) fn boxes(results: &Results<'_>) -> Vec<Figure> {
             .take(SYSTEMS_MAX)
             .map(|system| {
                 let tasks = system.values(|spec, _| spec.category == *category);
-                tasks.iter().map(|values| 100.0 * mean(values)).collect()
+                tasks.iter().map(|task| 100.0 * mean(&task.values)).collect()
             })
             .collect(),
     };

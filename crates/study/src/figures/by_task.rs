@@ -41,8 +41,7 @@ pub(super) fn tasks(results: &Results<'_>) -> Vec<Figure> {
 
     let value = |slug: &str, system: &crate::results::SystemResults<'_>| {
         let task = system.tasks.iter().find(|task| task.spec.slug == slug)?;
-        let values: Vec<f64> = task.instances.values().copied().collect();
-        let accuracy = over_instances(&[values]);
+        let accuracy = over_instances(&[task.values(|_| true)]);
         let interval =
             accuracy.interval.ok().map(|interval| (100.0 * interval.low, 100.0 * interval.high));
         (accuracy.n > 0).then_some(Measured {

@@ -282,4 +282,27 @@ mod tests {
         let error = read_all(&twice).unwrap_err().to_string();
         assert!(error.contains("prime on n-queens/easy/000, base seed 7, repeat 0"), "{error}");
     }
+
+    #[test]
+    fn a_run_that_is_there_twice_is_named_with_the_file_and_line_that_count() {
+        let folder = folder();
+        let [a, b, c] = ["a.jsonl", "b.jsonl", "c.jsonl"].map(|name| folder.path().join(name));
+        let measured = record("prime", "n-queens", 0);
+        let failed = Record { status: Status::NotMeasured, right: false, ..measured.clone() };
+
+        // What `a` has was not measured, so that the run of `b` counts.
+        RecordLog::open(&a).unwrap().append(&failed).unwrap();
+        RecordLog::open(&b).unwrap().append(&measured).unwrap();
+        // Two lines of one run are one record, the second of which counts.
+        let mut log = RecordLog::open(&c).unwrap();
+        let other = record("prime", "n-queens", 1);
+        log.append(&Record { status: Status::NotMeasured, ..other.clone() }).unwrap();
+        log.append(&other).unwrap();
+        log.append(&measured).unwrap();
+        drop(log);
+
+        let error = read_all(&[a, b, c]).unwrap_err().to_string();
+        assert!(error.contains("c.jsonl, line 3: prime on n-queens/easy/000"), "{error}");
+        assert!(error.contains("is in ") && error.contains("b.jsonl already"), "{error}");
+    }
 }

@@ -41,29 +41,49 @@ const GZIP: &[u8] = &[0x1f, 0x8b];
 /// First bytes of Parquet files.
 const PARQUET: &[u8] = b"PAR1";
 
-/// Adds a record, replacing a record of the same run that was not measured. Returns false if the
-/// run was measured already.
-fn add(records: &mut Vec<Record>, places: &mut BTreeMap<Key, usize>, record: Record) -> bool {
-    match places.entry(record.key()) {
-        Entry::Vacant(place) => {
-            place.insert(records.len());
-            records.push(record);
-        }
-        Entry::Occupied(place) => {
-            let earlier = &mut records[*place.get()];
-            if earlier.is_measured() {
-                return false;
-            }
-            *earlier = record;
-        }
+/// Records of different runs, each with where it stands.
+struct Gathered<Origin> {
+    records: Vec<Record>,
+    /// By record.
+    origins: Vec<Origin>,
+    places: BTreeMap<Key, usize>,
+}
+
+impl<Origin: Clone> Gathered<Origin> {
+    fn new() -> Self {
+        Self { records: Vec::new(), origins: Vec::new(), places: BTreeMap::new() }
     }
-    true
+
+    /// Adds a record, replacing a record of the same run that was not measured.
+    ///
+    /// # Errors
+    /// Where the run was measured already: its key, and the origin of the record that counts.
+    fn add(&mut self, record: Record, origin: Origin) -> Result<(), (Key, Origin)> {
+        match self.places.entry(record.key()) {
+            Entry::Vacant(place) => {
+                place.insert(self.records.len());
+                self.records.push(record);
+                self.origins.push(origin);
+            }
+            Entry::Occupied(place) => {
+                let place = *place.get();
+                if self.records[place].is_measured() {
+                    return Err((record.key(), self.origins[place].clone()));
+                }
+                self.records[place] = record;
+                self.origins[place] = origin;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Records of a file.
 #[derive(Debug, Default)]
 pub struct Records {
     pub records: Vec<Record>,
+    /// The line of each record in its file, counted from 1.
+    lines: Vec<usize>,
     /// Bytes of a last line that was not written whole because the writer was killed. They are
     /// ignored.
     pub torn_bytes: usize,
@@ -132,7 +152,7 @@ fn read_lines(path: &Path, mut reader: impl BufRead) -> Result<Records, ReadErro
     let failed = |reason| ReadError::File { path: path.to_owned(), reason };
 
     let mut records = Records::default();
-    let (mut text, mut places) = (Vec::new(), BTreeMap::new());
+    let (mut text, mut gathered) = (Vec::new(), Gathered::new());
 
     for line in 1.. {
         text.clear();
@@ -151,11 +171,10 @@ fn read_lines(path: &Path, mut reader: impl BufRead) -> Result<Records, ReadErro
 
         match parsed {
             Ok(record) => {
-                let key = record.key();
-                if !add(&mut records.records, &mut places, record) {
+                gathered.add(record, line).map_err(|(key, _)| {
                     let (path, first) = (path.to_owned(), path.to_owned());
-                    return Err(ReadError::Duplicate { path, line, key: Box::new(key), first });
-                }
+                    ReadError::Duplicate { path, line, key: Box::new(key), first }
+                })?;
                 records.whole_bytes += bytes as u64;
                 records.lacks_newline = !is_whole;
             }
@@ -164,6 +183,8 @@ fn read_lines(path: &Path, mut reader: impl BufRead) -> Result<Records, ReadErro
             Err(error) => return Err(error),
         }
     }
+
+    (records.records, records.lines) = (gathered.records, gathered.origins);
     Ok(records)
 }
 
@@ -173,25 +194,24 @@ fn read_lines(path: &Path, mut reader: impl BufRead) -> Result<Records, ReadErro
 /// As [`read`], and if a run is there twice.
 pub fn read_all(paths: &[PathBuf]) -> Result<Records, ReadError> {
     let mut all = Records::default();
-    let (mut places, mut origins) = (BTreeMap::new(), Vec::new());
+    // Each record's file is kept beside it, so that the error can name both.
+    let mut gathered = Gathered::new();
     for path in paths {
         let records = read(path)?;
 
-        for (line, record) in (1..).zip(records.records) {
-            let key = record.key();
-            if !add(&mut all.records, &mut places, record) {
-                // Each record's file is kept beside it, so that the error can name both.
-                let first =
-                    places.get(&key).and_then(|place| origins.get(*place)).copied().unwrap_or(path);
-                let (path, first) = (path.clone(), first.clone());
-                return Err(ReadError::Duplicate { path, line, key: Box::new(key), first });
-            }
-
-            origins.resize(all.records.len(), path);
+        for (line, record) in records.lines.into_iter().zip(records.records) {
+            gathered.add(record, path).map_err(|(key, first)| ReadError::Duplicate {
+                path: path.clone(),
+                line,
+                key: Box::new(key),
+                first: first.clone(),
+            })?;
         }
 
         all.torn_bytes += records.torn_bytes;
         all.whole_bytes += records.whole_bytes;
     }
+
+    all.records = gathered.records;
     Ok(all)
 }

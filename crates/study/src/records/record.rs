@@ -1,6 +1,7 @@
 //! One run as a row.
 
 use prime_bench::judge::{ErrorType, Judgement, StageResult};
+use prime_bench::tasks::inputs::digest;
 use prime_bench::tasks::{Category, Difficulty, Kind as ConstraintKind, Problem, Severity};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -113,6 +114,9 @@ record! {
     /// Size of the input: its `n`, such as the side of a chess board, else the length of its
     /// longest list.
     size: Option<u64>,
+    /// Digest of task and input, 16 hexadecimal digits: equal for instances with the same input, which
+    /// count once for an interval. Null in records of earlier versions, whose instances all count.
+    input_digest: Option<String>,
     /// `measured` or `not_measured`; only measured runs count, and `right` and all other results
     /// mean something.
     status: Status,
@@ -262,6 +266,7 @@ impl Record {
             sampling_seed: 0,
             repeat,
             size: None,
+            input_digest: None,
             status: Status::NotMeasured,
             answer: None,
             right: false,
@@ -337,6 +342,7 @@ impl Record {
     /// Copies what the report needs of the instance, which is never generated again.
     pub fn set_problem(&mut self, problem: &dyn Problem) {
         self.size = size_of(&problem.input());
+        self.input_digest = Some(format!("{:016x}", digest(problem)));
     }
 
     /// Copies the findings of the benchmark's judge.

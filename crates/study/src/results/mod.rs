@@ -9,7 +9,7 @@ pub use accuracy::{Accuracy, over_instances, over_tasks};
 pub(crate) use accuracy::{BOOTSTRAP_SEED, clamped};
 pub(crate) use pairs::pair;
 pub use pairs::{PairResults, PairedTask, PairingError};
-pub use system::{Instance, SystemResults, TaskResults};
+pub use system::{Instance, SystemResults, TaskResults, TaskValues};
 
 use crate::records::Record;
 
@@ -65,7 +65,7 @@ mod tests {
 
         let system = &results.systems[0];
         assert_eq!((system.runs.len(), system.not_measured), (2, 1));
-        assert_eq!(system.values(|_, _| true), [vec![0.5]]);
+        assert_eq!(system.values(|_, _| true), [TaskValues::from(vec![0.5])]);
     }
 
     #[test]

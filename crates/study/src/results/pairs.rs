@@ -1,8 +1,10 @@
 //! Two systems on the same instances.
 
+use std::collections::BTreeSet;
+
 use prime_bench::tasks::Spec;
 
-use super::system::{Instance, SystemResults, TaskResults};
+use super::system::{Instance, SystemResults, TaskResults, TaskValues};
 use crate::nearest::did_you_mean;
 use crate::statistics::{Computed, LeftOut, UNMEASURED_SHARE_MAX, mean};
 
@@ -26,6 +28,8 @@ pub struct PairedTask {
     /// Share of right answers of each instance, 0 to 1.
     pub left: Vec<f64>,
     pub right: Vec<f64>,
+    /// Different inputs among the instances.
+    pub inputs: usize,
     /// Instances that the left system alone gets right.
     pub only_left: u64,
     pub only_right: u64,
@@ -34,6 +38,11 @@ pub struct PairedTask {
 }
 
 impl PairedTask {
+    /// The left or the right values with the number of their inputs.
+    pub fn values(&self, side: &[f64]) -> TaskValues {
+        TaskValues { values: side.to_vec(), inputs: self.inputs }
+    }
+
     /// Mean gain of the right system, in percentage points.
     pub fn gain(&self) -> f64 {
         100.0 * (mean(&self.right) - mean(&self.left))
@@ -166,7 +175,8 @@ fn paired_task(left: &TaskResults<'_>, right: &TaskResults<'_>, both: &[Instance
     let measured = |instance: &Instance| {
         Some((*instance, (*left.instances.get(instance)?, *right.instances.get(instance)?)))
     };
-    let (instances, values): (Vec<_>, Vec<_>) = both.iter().filter_map(measured).unzip();
+    let (instances, values): (BTreeSet<Instance>, Vec<_>) =
+        both.iter().filter_map(measured).unzip();
 
     let (left_values, right_values): (Vec<f64>, Vec<f64>) = values.into_iter().unzip();
 
@@ -180,11 +190,12 @@ fn paired_task(left: &TaskResults<'_>, right: &TaskResults<'_>, both: &[Instance
 
     PairedTask {
         spec: left.spec,
+        inputs: left.values(|instance| instances.contains(instance)).inputs,
         only_left: count(|left, right| left == 1.0 && right == 0.0),
         only_right: count(|left, right| left == 0.0 && right == 1.0),
         is_counted: left.runs.len() == left.instances.len()
             && right.runs.len() == right.instances.len(),
-        instances,
+        instances: instances.into_iter().collect(),
         left: left_values,
         right: right_values,
     }

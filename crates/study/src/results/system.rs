@@ -31,8 +31,42 @@ pub struct TaskResults<'r> {
     pub runs: Vec<&'r Record>,
     /// Share of right answers among the measured repeats of each instance, 0 to 1.
     pub instances: BTreeMap<Instance, f64>,
+    /// Digests of the inputs of measured instances, where records have them.
+    inputs: BTreeMap<Instance, &'r str>,
     /// Instances that the system was asked, measured or not.
     pub asked: BTreeSet<Instance>,
+}
+
+/// The instances of one task.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TaskValues {
+    /// Share of right answers of each instance, 0 to 1.
+    pub values: Vec<f64>,
+    /// Different inputs among them, at most as many as there are values.
+    pub inputs: usize,
+}
+
+impl From<Vec<f64>> for TaskValues {
+    /// Instances whose inputs all differ.
+    fn from(values: Vec<f64>) -> Self {
+        Self { inputs: values.len(), values }
+    }
+}
+
+impl TaskResults<'_> {
+    /// The instances that are wanted.
+    pub fn values(&self, wanted: impl Fn(&Instance) -> bool) -> TaskValues {
+        let (mut values, mut known, mut unknown) = (Vec::new(), BTreeSet::new(), 0);
+        for (instance, value) in self.instances.iter().filter(|(instance, _)| wanted(instance)) {
+            values.push(*value);
+            match self.inputs.get(instance) {
+                Some(input) => drop(known.insert(*input)),
+                // Without a digest an instance counts as one of its own.
+                None => unknown += 1,
+            }
+        }
+        TaskValues { values, inputs: known.len() + unknown }
+    }
 }
 
 /// Runs of one system.
@@ -73,13 +107,11 @@ impl<'r> SystemResults<'r> {
             .collect()
     }
 
-    /// Values of the instances of each task, 0 to 1; tasks without any are left out.
-    pub fn values(&self, wanted: impl Fn(&Spec, Difficulty) -> bool) -> Vec<Vec<f64>> {
-        let of = |task: &TaskResults<'_>| -> Vec<f64> {
-            let wanted = |(instance, _): &(&Instance, &f64)| wanted(task.spec, instance.difficulty);
-            task.instances.iter().filter(wanted).map(|(_, value)| *value).collect()
-        };
-        self.tasks.iter().map(of).filter(|values| !values.is_empty()).collect()
+    /// Values of the instances of each task; tasks without any are left out.
+    pub fn values(&self, wanted: impl Fn(&Spec, Difficulty) -> bool) -> Vec<TaskValues> {
+        let of =
+            |task: &TaskResults<'_>| task.values(|instance| wanted(task.spec, instance.difficulty));
+        self.tasks.iter().map(of).filter(|task| !task.values.is_empty()).collect()
     }
 }
 
@@ -136,7 +168,7 @@ fn system<'r>((name, saw_transition): (&str, bool), records: &[&'r Record]) -> S
     }
 }
 
-fn task(records: Vec<&Record>) -> TaskResults<'_> {
+fn task<'r>(records: Vec<&'r Record>) -> TaskResults<'r> {
     let spec =
         find(&records[0].task).expect("invariant: records are checked when they are read").spec();
 
@@ -153,5 +185,9 @@ fn task(records: Vec<&Record>) -> TaskResults<'_> {
     let share = |(instance, (right, of)): (Instance, (u32, u32))| {
         (instance, f64::from(right) / f64::from(of))
     };
-    TaskResults { spec, runs, instances: counts.into_iter().map(share).collect(), asked }
+    let input = |run: &&'r Record| Some((Instance::of(run), run.input_digest.as_deref()?));
+    let inputs = runs.iter().filter_map(input).collect();
+
+    let instances = counts.into_iter().map(share).collect();
+    TaskResults { spec, runs, instances, inputs, asked }
 }

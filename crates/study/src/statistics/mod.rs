@@ -34,7 +34,7 @@ pub use prime_bench::interval::Proportion;
 pub use proportion::clopper_pearson;
 pub use quantile::{FiveNumbers, quantile};
 pub use standard_error::{
-    Estimate, Repeats, clustered, mean, repeats, standard_deviation, stratified,
+    Estimate, Repeats, clustered, mean, repeats, standard_deviation, stratified, stratified_over,
 };
 pub use wilcoxon::{SignedRank, wilcoxon};
 

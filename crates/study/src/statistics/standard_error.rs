@@ -19,6 +19,25 @@ pub struct Estimate {
     pub groups: usize,
 }
 
+impl Estimate {
+    /// The same mean of this spread with the uncertainty of fewer observations: some of the values
+    /// repeat others, and tell nothing new. The interval is Student's.
+    ///
+    /// # Errors
+    /// With fewer than two observations.
+    pub fn of_fewer(self, observations: usize) -> Computed<Self> {
+        at_least("different inputs", 2, observations)?;
+        if observations >= self.n {
+            return Ok(self);
+        }
+
+        let (n, fewer) = (self.n as f64, observations as f64);
+        let standard_error = self.standard_error * (n / fewer).sqrt();
+        let interval = Interval::around(self.mean, t_quantile(fewer - 1.0) * standard_error);
+        Ok(Self { standard_error, interval, groups: observations, ..self })
+    }
+}
+
 /// The mean of repeated instances, and how alike the repeats are.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Repeats {
@@ -79,16 +98,28 @@ pub fn clustered(clusters: &[Vec<f64>]) -> Computed<Estimate> {
 /// # Errors
 /// If a stratum has fewer than two values.
 pub fn stratified(strata: &[Vec<f64>]) -> Computed<Estimate> {
+    let sizes: Vec<usize> = strata.iter().map(Vec::len).collect();
+    stratified_over(strata, &sizes)
+}
+
+/// [`stratified`] where a stratum's values are only so many different observations.
+///
+/// # Errors
+/// If a stratum has fewer than two values or observations.
+pub fn stratified_over(strata: &[Vec<f64>], observations: &[usize]) -> Computed<Estimate> {
     let (n, mean) = checked(strata)?;
     let smallest = strata.iter().map(Vec::len).min().unwrap_or_default();
     at_least("instances of each task", 2, smallest)?;
+    let fewest = observations.iter().copied().min().unwrap_or_default();
+    at_least("different inputs of each task", 2, fewest)?;
 
-    let part = |stratum: &Vec<f64>| {
+    let part = |(stratum, observations): (&Vec<f64>, &usize)| {
         let size = stratum.len() as f64;
-        (size / n as f64).powi(2) * squares(stratum) / (size - 1.0) / size
+        let variance = squares(stratum) / (size - 1.0);
+        (size / n as f64).powi(2) * variance / *observations as f64
     };
 
-    let standard_error = strata.iter().map(part).sum::<f64>().sqrt();
+    let standard_error = strata.iter().zip(observations).map(part).sum::<f64>().sqrt();
     let interval = Interval::around(mean, z_quantile() * standard_error);
     Ok(Estimate { mean, standard_error, interval, n, groups: strata.len() })
 }

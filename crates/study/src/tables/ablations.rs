@@ -89,7 +89,7 @@ pub(super) fn ablation(results: &Results<'_>) -> Table {
         let mut row = vec![
             Cell::Text(system.label.clone()),
             Cell::Text(name.to_owned()),
-            Cell::count(accuracy.n),
+            Cell::instances(accuracy.n, accuracy.inputs),
         ];
         row.extend(accuracy_cells(&accuracy));
 
@@ -209,6 +209,7 @@ pub(super) fn interactions(results: &Results<'_>) -> Table {
         let single = |part: &&str| {
             let is_it = |other: &&Ablation<'_, '_>| {
                 other.without == **part
+                    && other.system.saw_transition == full.system.saw_transition
                     && other.system.other_factors(WITHOUT) == full.system.other_factors(WITHOUT)
             };
             all.iter().find(is_it)

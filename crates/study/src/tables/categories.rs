@@ -6,7 +6,7 @@ use super::summary::{accuracy_cells, methods};
 use super::table::{Cell, Column, Table};
 use crate::results::{PairResults, Results, clamped, over_tasks};
 use crate::statistics::{
-    Computed, Interval, RESAMPLES, bca_of_means, mean, standard_deviation, stratified,
+    Computed, Interval, RESAMPLES, bca_of_means, mean, standard_deviation, stratified_over,
 };
 
 /// Accuracy of each system in each category.
@@ -22,7 +22,7 @@ pub(super) fn categories(results: &Results<'_>) -> Table {
             }
 
             let accuracy = over_tasks(&values);
-            let means: Vec<f64> = values.iter().map(|values| mean(values)).collect();
+            let means: Vec<f64> = values.iter().map(|task| mean(&task.values)).collect();
 
             let deviation = if means.len() < 2 {
                 Cell::LeftOut("a standard deviation needs two tasks".to_owned())
@@ -34,11 +34,14 @@ pub(super) fn categories(results: &Results<'_>) -> Table {
                 Cell::Text(category.name().to_owned()),
                 Cell::Text(system.label.clone()),
                 Cell::count(values.len()),
-                Cell::count(accuracy.n),
+                Cell::instances(accuracy.n, accuracy.inputs),
             ];
             row.extend(accuracy_cells(&accuracy));
 
-            let stratified = stratified(&values).map(|estimate| clamped(estimate.interval));
+            let (strata, inputs): (Vec<_>, Vec<_>) =
+                values.into_iter().map(|task| (task.values, task.inputs)).unzip();
+            let stratified = stratified_over(&strata, &inputs);
+            let stratified = stratified.map(|estimate| clamped(estimate.interval));
             row.extend([deviation, Cell::percent_interval(&stratified)]);
             rows.push(row);
             used.push(accuracy);

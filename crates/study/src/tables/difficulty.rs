@@ -23,7 +23,7 @@ pub(super) fn difficulty(results: &Results<'_>) -> Table {
                 Cell::Text(level.name().to_owned()),
                 Cell::Text(system.label.clone()),
                 Cell::count(tasks.tasks),
-                Cell::count(instances.n),
+                Cell::instances(instances.n, instances.inputs),
             ];
 
             row.extend(accuracy_cells(&instances));

@@ -76,6 +76,30 @@ fn an_interaction_is_what_the_sum_does_not_explain() {
 }
 
 #[test]
+fn an_interaction_is_among_systems_that_saw_the_same_kinds() {
+    let of = |kinds: &str, rights: [u32; 4]| -> Vec<Record> {
+        let names = ["full", "no a", "no b", "neither"];
+        let factors = ["x=1", "x=1,without=a", "x=1,without=b", "x=1,without=a+b"];
+        let systems = names.into_iter().zip(factors).zip(rights);
+        systems
+            .flat_map(|((name, factors), right)| system(name, factors, right))
+            .map(|run| Record { checked_kinds: kinds.to_owned(), ..run })
+            .collect()
+    };
+
+    let mut records = of("format,invariant", [20, 18, 16, 4]);
+    let seeing = of("format,transition", [20, 10, 10, 10]);
+    // Other instances: a run counts once.
+    records.extend(seeing.into_iter().map(|run| Record { index: run.index + 20, ..run }));
+
+    let table = table_of(&records, "interactions");
+    assert_eq!(table.rows.len(), 2);
+    let sums = [0, 1].map(|row| shown(&table, row, "sum, pp"));
+    // Without a and without b: -10 and -20; of those that saw transition -50 each.
+    assert_eq!(sums, ["-30.0", "-100.0"]);
+}
+
+#[test]
 fn sweeps_compare_levels_with_the_default() {
     let mut records = system("PRIME", "G=4,K=5", 10);
     records.extend(system("G 16", "G=16", 20));

@@ -48,7 +48,7 @@ pub(super) fn scaling(results: &Results<'_>) -> Table {
     for series in series(results) {
         for (parameters, system, accuracy) in &series.sizes {
             let means: Vec<f64> =
-                system.values(|_, _| true).iter().map(|values| mean(values)).collect();
+                system.values(|_, _| true).iter().map(|task| mean(&task.values)).collect();
 
             let deviation = match means.len() {
                 0 | 1 => Cell::LeftOut("a standard deviation needs two tasks".to_owned()),
@@ -59,7 +59,7 @@ pub(super) fn scaling(results: &Results<'_>) -> Table {
                 Cell::Text(series.name.clone()),
                 Cell::Text(system.label.clone()),
                 Cell::Count(*parameters),
-                Cell::count(accuracy.n),
+                Cell::instances(accuracy.n, accuracy.inputs),
             ];
 
             row.extend(accuracy_cells(accuracy));

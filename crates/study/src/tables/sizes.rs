@@ -1,10 +1,12 @@
 //! Accuracy by the size of instances (Table 4), and how it falls (eq. 25, 30).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::summary::accuracy_cells;
 use super::table::{Cell, Column, Table};
-use crate::results::{Accuracy, Instance, Results, SystemResults, TaskResults, over_instances};
+use crate::results::{
+    Accuracy, Instance, Results, SystemResults, TaskResults, TaskValues, over_instances,
+};
 use crate::statistics::{LeftOut, line, mean, standard_deviation};
 
 /// Most tasks of a study that are all shown by size; with more, only those of the paper's table.
@@ -20,17 +22,13 @@ pub(crate) struct BySize<'s, 'r> {
 }
 
 /// Shares of right answers of a task's instances by size; instances without a size are left out.
-fn values(task: &TaskResults<'_>) -> BTreeMap<u64, Vec<f64>> {
+fn values(task: &TaskResults<'_>) -> BTreeMap<u64, TaskValues> {
     let known: BTreeMap<Instance, u64> =
         task.runs.iter().filter_map(|run| Some((Instance::of(run), run.size?))).collect();
 
-    let mut sizes: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    for (instance, share) in &task.instances {
-        if let Some(size) = known.get(instance) {
-            sizes.entry(*size).or_default().push(*share);
-        }
-    }
-    sizes
+    let sizes: BTreeSet<u64> = known.values().copied().collect();
+    let of = |size| (size, task.values(|instance| known.get(instance) == Some(&size)));
+    sizes.into_iter().map(of).collect()
 }
 
 /// Tasks with at least two sizes: N-Queens, and all tasks if the study has few.
@@ -61,7 +59,7 @@ pub(super) fn sizes(results: &Results<'_>) -> Table {
             Cell::Text(by_size.task.to_owned()),
             Cell::Count(size),
             Cell::Text(by_size.system.label.clone()),
-            Cell::count(accuracy.n),
+            Cell::instances(accuracy.n, accuracy.inputs),
         ];
         row.extend(accuracy_cells(accuracy));
         row

@@ -32,7 +32,7 @@ pub(super) fn summary(results: &Results<'_>) -> Table {
         let mut row = vec![
             Cell::Text(system.label.clone()),
             Cell::count(tasks.tasks),
-            Cell::count(instances.n),
+            Cell::instances(instances.n, instances.inputs),
             Cell::count(system.runs.len()),
         ];
 

@@ -114,7 +114,7 @@ fn row(sweep: &Sweep<'_, '_>, level: &str, system: &SystemResults<'_>) -> Vec<Ce
         Cell::Text(sweep.factor.to_owned()),
         Cell::Text(level.to_owned() + if is_default { " (default)" } else { "" }),
         Cell::Text(system.label.clone()),
-        Cell::count(accuracy.n),
+        Cell::instances(accuracy.n, accuracy.inputs),
     ];
 
     row.extend(accuracy_cells(&accuracy));

@@ -74,6 +74,16 @@ impl Cell {
         Self::Count(count as u64)
     }
 
+    /// A number of instances, with that of their different inputs where some repeat: intervals are
+    /// of the latter.
+    pub fn instances(instances: usize, inputs: usize) -> Self {
+        if instances == inputs {
+            Self::count(instances)
+        } else {
+            Self::Text(format!("{instances} ({inputs} inputs)"))
+        }
+    }
+
     /// An interval of shares, in per cent.
     pub fn percent_interval(interval: &Computed<Interval>) -> Self {
         Self::computed(interval.as_ref().copied(), |interval| {

@@ -13,8 +13,8 @@ pub(super) fn pair_tasks(pair: &PairResults) -> Table {
 
     let rows = pair.tasks.iter().zip(&p).zip(adjusted(&p)).map(|((task, p), adjusted)| {
         let (left, right) = (
-            over_instances(std::slice::from_ref(&task.left)),
-            over_instances(std::slice::from_ref(&task.right)),
+            over_instances(&[task.values(&task.left)]),
+            over_instances(&[task.values(&task.right)]),
         );
 
         let n = task.left.len() as u64;
@@ -92,14 +92,13 @@ fn steps(task: &TaskResults<'_>) -> [Cell; 2] {
 }
 
 fn task_row(system: &SystemResults<'_>, task: &TaskResults<'_>) -> Vec<Cell> {
-    let values: Vec<f64> = task.instances.values().copied().collect();
-    let accuracy = over_instances(&[values]);
+    let accuracy = over_instances(&[task.values(|_| true)]);
 
     let mut row = vec![
         Cell::Text(system.label.clone()),
         Cell::Text(task.spec.slug.to_owned()),
         Cell::Text(task.spec.category.name().to_owned()),
-        Cell::count(accuracy.n),
+        Cell::instances(accuracy.n, accuracy.inputs),
     ];
 
     if accuracy.n == 0 {

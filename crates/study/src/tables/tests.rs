@@ -38,6 +38,21 @@ fn the_summary_has_wilsons_interval_for_one_task() {
 }
 
 #[test]
+fn instances_with_the_same_input_count_once_for_the_interval() {
+    let mut records = one_task();
+    // The twenty instances have eight inputs.
+    for run in &mut records {
+        run.input_digest = Some(format!("{:016x}", run.index % 8));
+    }
+
+    let summary = table_of(&records, "summary");
+    assert_eq!(cell(&summary, 0, "instances").shown(), "20 (8 inputs)");
+    assert_eq!(cell(&summary, 0, "accuracy, %"), &Cell::Number { value: 50.0, decimals: 1 });
+    // Wilson of 4/8: 21.5 to 78.5 (Newcombe's formula by hand).
+    assert_eq!(cell(&summary, 0, "95 %").shown(), "21.5 to 78.5");
+}
+
+#[test]
 fn one_task_is_compared_by_mcnemar() {
     let comparison = table_of(&one_task(), "comparison");
     assert_eq!(cell(&comparison, 0, "gain, pp").shown(), "45.0");

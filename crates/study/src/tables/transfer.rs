@@ -28,7 +28,7 @@ pub(crate) fn measured_categories(systems: &[&SystemResults<'_>]) -> Vec<Categor
 /// Mean accuracy of a category's tasks, 0 to 1.
 pub(crate) fn category_mean(system: &SystemResults<'_>, category: Category) -> Option<f64> {
     let values = system.values(|spec, _| spec.category == category);
-    let means: Vec<f64> = values.iter().map(|values| mean(values)).collect();
+    let means: Vec<f64> = values.iter().map(|task| mean(&task.values)).collect();
     (!means.is_empty()).then(|| mean(&means))
 }
 
@@ -91,7 +91,7 @@ pub(super) fn held_out(results: &Results<'_>) -> Table {
                 Cell::Text(system.label.clone()),
                 Cell::Text(trained.join(", ")),
                 Cell::count(values.len()),
-                Cell::count(accuracy.n),
+                Cell::instances(accuracy.n, accuracy.inputs),
             ];
 
             row.extend(accuracy_cells(&accuracy));

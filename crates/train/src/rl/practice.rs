@@ -1,20 +1,24 @@
 //! The instances that are practised, and those that are held out.
 
-use prime_bench::augmentation::augmented;
+use std::sync::Arc;
+
 use prime_bench::curriculum::{PHASES, Phase};
-use prime_bench::tasks::sampling::instance;
-use prime_bench::tasks::{self, AnyTask, Difficulty, Machine, TaskRng};
+use prime_bench::tasks::{Difficulty, Machine, Problem, TaskRng};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore;
 
 use super::evaluation::Held;
 use super::recipe::{Curriculum, Data};
 use crate::TrainError;
+use crate::states::{Source, sources};
+
+/// Instances of a base seed that differ from each other.
+const INDICES: u64 = 1_000;
 
 /// The tasks of a recipe.
 pub struct Practice {
     names: Vec<String>,
-    tasks: Vec<&'static dyn AnyTask>,
+    tasks: Vec<Source>,
     data: Data,
 }
 
@@ -22,9 +26,16 @@ impl Practice {
     /// Finds the tasks that the recipe names.
     ///
     /// # Errors
-    /// If there is no task with a name, a task has no lesson, or its derivations look values up.
+    /// If there is no task with a name, the benchmark has nearly all inputs of one, a task has no
+    /// lesson, or its derivations look values up.
     pub fn new(data: &Data) -> Result<Self, TrainError> {
-        let tasks = data.tasks.iter().map(|name| tasks::find(name)).collect::<Result<_, _>>()?;
+        let levels = match &data.curriculum {
+            Curriculum::Levels(levels) => levels.clone(),
+            Curriculum::Phases | Curriculum::Success(_) => Difficulty::ALL.to_vec(),
+        };
+        let base_seeds = [data.training_base_seed, data.held_out_base_seed];
+        let tasks = sources(&data.tasks, &data.benchmark_inputs, &levels, base_seeds)?;
+
         for name in &data.tasks {
             if !prime_lessons::has_lesson(name) {
                 return Err(TrainError::NoLesson { task: name.clone() });
@@ -75,19 +86,26 @@ impl Practice {
         let task = rng.index(self.tasks.len());
 
         let level = levels[rng.index(levels.len())];
-        let problem = instance(self.tasks[task], level, self.data.training_base_seed, &mut rng);
-        let problem = if self.data.augmentation {
-            augmented(self.tasks[task], problem, &mut rng)
-        } else {
-            problem
-        };
+        let Data { training_base_seed, augmentation, .. } = self.data;
+        let problem = self.tasks[task].training(level, training_base_seed, augmentation, &mut rng);
         (task, problem.start())
     }
 
     /// The held-out instances of a task and level, always the same.
     pub fn held_out(&self, task: usize, level: Difficulty, count: u32) -> Vec<Box<dyn Machine>> {
-        let task = self.tasks[task];
-        let seed = |index| task.spec().seed(self.data.held_out_base_seed, level, index);
-        (0..count).map(|index| task.generate(level, seed(index)).start()).collect()
+        let source = &self.tasks[task];
+        let problem = |place: u64| -> Arc<dyn Problem> {
+            let index = u32::try_from(place % INDICES).expect("invariant: below 1,000");
+            let base_seed = self.data.held_out_base_seed + place / INDICES;
+            source.task.generate(level, source.task.spec().seed(base_seed, level, index))
+        };
+
+        // `sources` has found that enough of them are allowed.
+        (0..)
+            .map(problem)
+            .filter(|problem| source.allows(problem.as_ref()))
+            .take(count as usize)
+            .map(|problem| problem.start())
+            .collect()
     }
 }

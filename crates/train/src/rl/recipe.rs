@@ -68,12 +68,16 @@ pub enum Budget {
 pub struct Data {
     /// Slugs of the tasks.
     pub tasks: Vec<String>,
+    /// Tasks, rehearsed ones too, of which inputs that the benchmark has may be drawn. Of the
+    /// others none is, whatever its seed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub benchmark_inputs: Vec<String>,
     #[serde(default)]
     pub curriculum: Curriculum,
     /// Whether training instances are augmented as in the paper (`prime_bench::augmentation`).
     #[serde(default)]
     pub augmentation: bool,
-    /// The first of the thousand base seeds of training instances; never the benchmark's own (42).
+    /// The first of the thousand base seeds of training instances.
     #[serde(default = "training_base_seed")]
     pub training_base_seed: u64,
     /// The first of the thousand base seeds of held-out instances.

@@ -82,6 +82,7 @@ impl Rehearsal {
             tasks: plan.tasks.clone(),
             words: Words::Listed(vocabulary.words().to_vec()),
             by_form: 0.5,
+            benchmark_inputs: data.benchmark_inputs.clone(),
             training_base_seed: data.training_base_seed,
             held_out_base_seed: data.held_out_base_seed,
             ..recipe::Data::default()

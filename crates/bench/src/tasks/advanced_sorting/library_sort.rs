@@ -215,7 +215,15 @@ impl Task for LibrarySort {
             held,
             "count",
             format!("must be the number of cells in use, at most {n}"),
-        )
+        )?;
+
+        // A search is among the elements that are there. Bounds beyond them would pass for those of
+        // a search that has ended.
+        let places = |field, bound: usize| {
+            InvalidInput::unless(bound <= state.count, field, "must be at most `count`")
+        };
+        places("lo", state.lo)?;
+        places("hi", state.hi)
     }
 
     fn complete(_: &Input, state: &mut State) {

@@ -131,3 +131,27 @@ fn traces_with_a_wrong_answer_are_found_without_the_algorithm() {
         constraint: "place-found",
     }]);
 }
+
+#[test]
+fn a_search_beyond_the_elements_is_refused() {
+    let problem = crate::tasks::find("library-sort")
+        .expect("listed")
+        .read_input(&serde_json::json!({"a": [3, 1, 2]}))
+        .expect("valid");
+    let mut machine = problem.start();
+    machine.follow_reference();
+    let state = machine.state();
+    // After the first insertion: one element, and a search among it.
+    assert_eq!((&state["count"], &state["lo"], &state["hi"]), (&1.into(), &0.into(), &1.into()));
+    assert!(problem.machine_at(&state).is_ok());
+
+    for field in ["lo", "hi"] {
+        let mut wrong = state.clone();
+        wrong[field] = 2.into();
+        let error = problem.machine_at(&wrong).err().expect("refused").to_string();
+        assert!(
+            error.contains(&format!("state field `{field}`: must be at most `count`")),
+            "{error}"
+        );
+    }
+}

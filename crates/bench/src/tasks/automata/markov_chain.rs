@@ -106,7 +106,7 @@ impl Task for MarkovChain {
         let range = format!("has {length} draws; give 1 to {DRAWS_MAX}");
         InvalidInput::unless((1..=DRAWS_MAX).contains(&length), "draws", range)?;
         let below = instance.draws.iter().all(|u| *u < WHOLE);
-        InvalidInput::unless(below, "draws", format!("every rng must be below {WHOLE}"))
+        InvalidInput::unless(below, "draws", format!("every draw must be below {WHOLE}"))
     }
 
     fn start(instance: &Instance) -> State {
@@ -127,7 +127,7 @@ impl Task for MarkovChain {
             return Err(Illegal("there is no such state"));
         }
         if state.t >= instance.draws.len() {
-            return Err(Illegal("every rng has been used"));
+            return Err(Illegal("every draw has been used"));
         }
 
         state.stays += u64::from(action.state == state.s);

@@ -73,3 +73,24 @@ fn choices_and_installations_keep_their_order() {
     let wrong = ["choose 0 2", "choose 1 3", "install 3", "install 2"];
     assert!(broken_by_last("dependency-sat", &choices, &wrong).contains(&"install-order"));
 }
+
+#[test]
+fn more_nodes_done_than_there_are_is_a_fault_of_done() {
+    let problem =
+        find("type-inference").expect("listed").generate(crate::tasks::Difficulty::Easy, 1);
+    let mut machine = problem.start();
+    while machine.follow_reference() {}
+    let state = machine.state();
+
+    let refusal = |field: &str, value: Value| {
+        let mut state = state.clone();
+        state[field] = value;
+        problem.machine_at(&state).err().expect("refused").to_string()
+    };
+    let error = refusal("done", json!(100_000));
+    assert!(error.contains("state field `done`: must be at most"), "{error}");
+
+    // A let of no node.
+    let error = refusal("lets", json!([["unheard", "Int"]]));
+    assert!(error.contains("state field `lets`"), "{error}");
+}

@@ -291,18 +291,19 @@ impl Task for TypeInference {
     }
 
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let nodes = instance.expression.nodes.len();
+        InvalidInput::unless(state.done <= nodes, "done", format!("must be at most {nodes}"))?;
+
         let Some((schemes, fresh, types)) = entered(&instance.expression, state.done, &state.lets)
         else {
-            let reason =
-                "must be those of the nodes that are done, of which there are not more than nodes"
-                    .to_owned();
+            let reason = "must be those of the nodes that are done".to_owned();
             return Err(InvalidInput { field: "lets", reason });
         };
 
         InvalidInput::unless(
             state.fresh == fresh,
             "fresh",
-            format!("must be {fresh} after so many nodes"),
+            format!("must be {fresh} after {} nodes", state.done),
         )?;
 
         limits::length("types", state.types.len(), types)?;

@@ -196,7 +196,7 @@ impl Task for ChemicalReaction {
         validate_count("draws", instance.draws.len())?;
 
         let draws = instance.draws.iter().all(|u| (0..1000).contains(u));
-        InvalidInput::unless(draws, "draws", "every rng must be 0 to 999")
+        InvalidInput::unless(draws, "draws", "every draw must be 0 to 999")
     }
 
     fn start(instance: &Instance) -> State {
@@ -214,7 +214,7 @@ impl Task for ChemicalReaction {
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let Action::Fire(fires) = *action;
         if state.t >= instance.draws.len() {
-            return Err(Illegal("every rng is used"));
+            return Err(Illegal("every draw is used"));
         }
         let reaction = instance.reactions.get(fires).ok_or(Illegal("there is no such reaction"))?;
         if !reaction.can_fire(&state.counts) {
