@@ -251,6 +251,10 @@ impl Journal for PostgresJournal {
         self.session.run(async |client: &mut Object| queries::snapshot(client, id).await)
     }
 
+    fn reached_ms(&self) -> Result<Option<u64>, JournalError> {
+        self.session.run(async |client: &mut Object| queries::reached_ms(client).await)
+    }
+
     fn collect(&self, retention: &Retention) -> Result<Removed, JournalError> {
         self.session.run(async |client: &mut Object| retention::collect(client, retention).await)
     }

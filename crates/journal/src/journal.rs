@@ -150,7 +150,13 @@ pub trait Journal: Send + Sync {
 
     fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, JournalError>;
 
-    /// One round of retention, bounded in time.
+    /// The time that the journal knows to have come, in milliseconds since 1970: that of the last
+    /// round of retention, to ten minutes; before the first one, when a run was last accepted or
+    /// ended. `None` for a journal without either.
+    fn reached_ms(&self) -> Result<Option<u64>, JournalError>;
+
+    /// One round of retention, bounded in time. Remembers its [`Retention::now_ms`], unless that is
+    /// 0, for [`Journal::reached_ms`].
     fn collect(&self, retention: &Retention) -> Result<Removed, JournalError>;
 
     fn size(&self) -> Result<Size, JournalError>;

@@ -16,6 +16,7 @@ use tokio::net::TcpSocket;
 use super::body::BodyLimits;
 use super::client_stream::ClientStream;
 use super::connection_table::RESERVE;
+use super::descriptors;
 use super::connections::{ConnectionLimits, Connections};
 use super::malformed_heads::MalformedHeads;
 use super::middleware::{Guard, ResponseHead};
@@ -42,7 +43,8 @@ pub struct Bound {
 /// Binds the configured address, with the guard before the routes that `configure` adds.
 ///
 /// # Errors
-/// When the address is reachable from other machines without keys, or cannot be bound.
+/// When the address is reachable from other machines without keys or cannot be bound, or there are not
+/// enough file descriptors.
 pub fn bind(
     server: &Server,
     measure: impl Fn(&ResponseHead<'_>) + Send + Sync + 'static,
@@ -52,6 +54,7 @@ pub fn bind(
     if server.keys.is_empty() && !bind.ip().is_loopback() {
         return Err(DaemonError::NoKeys { bind });
     }
+    descriptors::ensure(server.connections_max).map_err(DaemonError::Descriptors)?;
     let connections = Connections::new(server.into(), server.into());
     let failed = |reason| DaemonError::Bind { bind, reason };
     let listener = listen(bind).map_err(failed)?;
