@@ -10,6 +10,7 @@ mod chaos;
 #[cfg(feature = "llama")]
 mod chaos_engine;
 mod cli;
+mod clock;
 mod crowds;
 mod daemon;
 mod disk;

@@ -260,7 +260,8 @@ pub struct Server {
     pub url_bytes_max: u32,
     /// Maximum open connections; a further one takes the place of the one that has been idle
     /// longest. If none is idle, its requests are refused with status 429, except `/livez` and
-    /// `/readyz`, for which 64 more connections are reserved. Each uses two file descriptors.
+    /// `/readyz`, for which 64 more connections are reserved. Each uses two file descriptors: the
+    /// daemon does not start if its process may not have that many.
     #[schemars(range(min = 2, max = 100_000))]
     pub connections_max: u32,
     /// Like `connections_max`, for one client address (with IPv6: one /64). 0 = three quarters of
