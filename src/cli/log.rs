@@ -32,8 +32,8 @@ fn filter(level: LogLevel) -> EnvFilter {
     })
 }
 
-/// Standard error. The log's formatter escapes the control characters of what it is given, and styles
-/// levels with its own; direction characters are escaped here.
+/// Standard error. The log's formatter escapes the control characters of what it is given, and
+/// styles levels with its own; direction characters are escaped here.
 #[expect(clippy::disallowed_methods, reason = "the log writes through this")]
 fn log_output() -> Printable<Stderr> {
     Printable::styled(std::io::stderr())

@@ -30,17 +30,23 @@ fn a_daemon_has_a_file_descriptor_for_each_connection_or_does_not_start() {
 
     let home = Home::new();
     let log = Daemon::spawn(under(&home, "-n 326", &[]), &home).err().expect("it is refused");
-    for part in ["server.connections_max = 256 needs 832 file descriptors", "only 326", "3 or less"] {
+    for part in ["server.connections_max = 256 needs 832 file descriptors", "only 326", "3 or less"]
+    {
         assert!(log.contains(part), "{part:?} is missing in {log}");
     }
     let sets = ["server.connections_max=3"];
-    assert_eq!(Daemon::spawn(under(&home, "-n 326", &sets), &home).unwrap().get("/livez").status, 200);
+    assert_eq!(
+        Daemon::spawn(under(&home, "-n 326", &sets), &home).unwrap().get("/livez").status,
+        200
+    );
 }
 
 #[test]
 fn malformed_requests_do_not_fill_the_log() {
     let daemon = Daemon::start(&[]);
-    for head in ["GET / HTTP/1.1\r\nbad header\r\n\r\n", "\u{1b}]52;c;eA==\u{7}\r\n\r\n", "GET /\r\n\r\n"] {
+    for head in
+        ["GET / HTTP/1.1\r\nbad header\r\n\r\n", "\u{1b}]52;c;eA==\u{7}\r\n\r\n", "GET /\r\n\r\n"]
+    {
         for _ in 0..20 {
             let mut stream = TcpStream::connect(&daemon.address).unwrap();
             stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -52,5 +58,7 @@ fn malformed_requests_do_not_fill_the_log() {
     }
     let (_, log) = daemon.end_by(Signal::TERM);
     assert!(!log.contains("ERROR"), "{log}");
-    assert_eq!(log.matches("refused malformed requests").count(), 1, "{log}");
+    // One, and one more for each minute that a busy machine takes.
+    let lines = log.matches("refused malformed requests").count();
+    assert!((1..10).contains(&lines), "{log}");
 }

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use crate::daemon::{Answer, Daemon};
 
 fn ask(daemon: &Daemon, version: Option<&str>, body: &str) -> Answer {
-    let mut request = daemon.client.post(daemon.url("/mcp")).header(CONTENT_TYPE, "application/json");
+    let mut request =
+        daemon.client.post(daemon.url("/mcp")).header(CONTENT_TYPE, "application/json");
     if let Some(version) = version {
         request = request.header("MCP-Protocol-Version", version);
     }
@@ -41,7 +42,11 @@ fn what_is_malformed_is_answered_in_the_form_of_the_protocol() {
         (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, 400, json!([null, -32600])),
     ] {
         let answer = ask(&daemon, None, body);
-        assert_eq!((answer.status, outline(&answer.body)), (status, expected), "{body}: {answer:?}");
+        assert_eq!(
+            (answer.status, outline(&answer.body)),
+            (status, expected),
+            "{body}: {answer:?}"
+        );
         assert_eq!(answer.body["jsonrpc"], "2.0");
     }
 

@@ -17,8 +17,7 @@ pub(super) fn parse_query<T: DeserializeOwned>(request: &HttpRequest) -> Result<
 
 /// Parses a query string. Errors name the parameter.
 pub(super) fn read_query<T: DeserializeOwned>(query: &str) -> Result<T, ApiError> {
-    let parameters =
-        serde_urlencoded::Deserializer::new(form_urlencoded::parse(query.as_bytes()));
+    let parameters = serde_urlencoded::Deserializer::new(form_urlencoded::parse(query.as_bytes()));
     serde_path_to_error::deserialize(parameters).map_err(|error| {
         let path = error.path().to_string();
         let error = error.into_inner();

@@ -90,9 +90,9 @@ pub struct PostgresJournal {
 }
 
 impl PostgresJournal {
-    /// Connects, creates the tables if there are none, and registers the node. `url` is a `postgres://`
-    /// URL with libpq's parameters, `sslmode` among them; the tables are in the first schema of its
-    /// `search_path`.
+    /// Connects, creates the tables if there are none, and registers the node. `url` is a
+    /// `postgres://` URL with libpq's parameters, `sslmode` among them; the tables are in the first
+    /// schema of its `search_path`.
     ///
     /// # Errors
     /// [`JournalError::Database`]: what is wrong with the URL, the server or the schema.

@@ -34,7 +34,8 @@ pub use reading::{
 };
 pub use removal::{
     a_removal_is_finished_by_another_process, bytes_are_removed_from_the_oldest_end,
-    large_runs_vanish_at_once, old_runs_are_removed, open_runs_are_never_removed, the_time_of_the_last_round_is_remembered,
+    large_runs_vanish_at_once, old_runs_are_removed, open_runs_are_never_removed,
+    the_time_of_the_last_round_is_remembered,
 };
 pub use reviews::{
     flags_are_events_of_the_run, reviews_go_with_their_run, reviews_keep_their_history,

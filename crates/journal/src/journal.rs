@@ -7,7 +7,8 @@ use crate::records::{FlaggedEvent, IdempotencyKey, Review, RunRow, RunRows, Segm
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "a batch lives for one commit, and has few of them")]
 pub enum Write {
-    /// A new run, with no events: its chain begins at [`ChainHash::genesis`](crate::ChainHash::genesis) of its `spec`.
+    /// A new run, with no events: its chain begins at
+    /// [`ChainHash::genesis`](crate::ChainHash::genesis) of its `spec`.
     Accept { row: RunRow, key: Option<IdempotencyKey> },
     /// Events that follow the head of a run that is not over.
     Append { id: String, segment: Segment },

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::printable_line;
 
-/// A text as one line of Markdown that shows it as it is: no HTML, no link, picture or emphasis, and
-/// no end of a table's cell comes of it, whoever wrote it.
+/// A text as one line of Markdown that shows it as it is: no HTML, no link, picture or emphasis,
+/// and no end of a table's cell comes of it, whoever wrote it.
 pub fn markdown(text: &str) -> Cow<'_, str> {
     let text = printable_line(text);
     let needs = |at: usize, c: char| {

@@ -358,8 +358,8 @@ pub struct Journal {
     #[schemars(range(min = 0, max = 36_500))]
     pub retention_days: u32,
     /// Hours for which the system's clock must run evenly before a jump ahead counts for
-    /// `retention_days`, so that a clock that is wrong removes nothing until somebody can mend it. A
-    /// jump is more than an hour since the journal was last used, or beyond what the process has
+    /// `retention_days`, so that a clock that is wrong removes nothing until somebody can mend it.
+    /// A jump is more than an hour since the journal was last used, or beyond what the process has
     /// measured itself. 0 = every jump counts at once.
     #[schemars(range(min = 0, max = 8_760))]
     pub clock_trust_hours: u32,

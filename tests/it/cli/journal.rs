@@ -11,7 +11,8 @@ use crate::daemon::{Daemon, Home};
 
 /// Changes a journal's file as nobody should.
 fn damage(file: &Path, sql: &str) {
-    let code = "import sqlite3, sys\nwith sqlite3.connect(sys.argv[1]) as file: file.execute(sys.argv[2])";
+    let code =
+        "import sqlite3, sys\nwith sqlite3.connect(sys.argv[1]) as file: file.execute(sys.argv[2])";
     let ended = Command::new("python3").args(["-c", code]).arg(file).arg(sql).status();
     assert!(ended.unwrap().success());
 }
@@ -23,7 +24,8 @@ fn a_journal_is_checked_and_what_can_be_read_of_it_is_saved() {
     let runs: Vec<_> = (3..5)
         .map(|n| {
             let input = json!({"n": n, "from": 0, "to": 2});
-            let run = daemon.submitted(&json!({"task": "tower-of-hanoi", "input": input, "fanout": 1}));
+            let run =
+                daemon.submitted(&json!({"task": "tower-of-hanoi", "input": input, "fanout": 1}));
             daemon.finished(&run)
         })
         .collect();
@@ -40,24 +42,42 @@ fn a_journal_is_checked_and_what_can_be_read_of_it_is_saved() {
 
     damage(
         &file,
-        &format!("UPDATE segment SET hash = zeroblob(32) WHERE at >> 32 = (SELECT no FROM run WHERE id = '{}')", id(0)),
+        &format!(
+            "UPDATE segment SET hash = zeroblob(32) WHERE at >> 32 = (SELECT no FROM run WHERE id = '{}')",
+            id(0)
+        ),
     );
     let checked = done(&["journal", "check", &shown(&file)]);
     let cut = format!("cut: run {:?}: 0 of {} events remain: ", id(0), events(0));
     assert_eq!(checked.code, 1, "{}", checked.stdout);
-    assert!(checked.stdout.starts_with(&cut) && checked.stdout.lines().count() == 1, "{}", checked.stdout);
-    assert!(checked.stderr.contains(&format!("journal salvage {} ", shown(&file))), "{}", checked.stderr);
+    assert!(
+        checked.stdout.starts_with(&cut) && checked.stdout.lines().count() == 1,
+        "{}",
+        checked.stdout
+    );
+    assert!(
+        checked.stderr.contains(&format!("journal salvage {} ", shown(&file))),
+        "{}",
+        checked.stderr
+    );
 
     let saved = file.with_extension("saved");
     let salvaged = done(&["journal", "salvage", &shown(&file), &shown(&saved)]);
     assert_eq!(salvaged.code, 0, "{}", salvaged.stderr);
     assert!(salvaged.stdout.starts_with(&cut), "{}", salvaged.stdout);
-    let summary =
-        format!("2 runs with {} events were saved; 0 rows are lost, 1 runs have lost events\n", events(1));
+    let summary = format!(
+        "2 runs with {} events were saved; 0 rows are lost, 1 runs have lost events\n",
+        events(1)
+    );
     assert!(salvaged.stdout.ends_with(&summary), "{}", salvaged.stdout);
 
     let whole = done(&["journal", "check", &shown(&saved)]);
-    assert_eq!(whole.stdout, format!("2 runs with {} events are whole\n", events(1)), "{}", whole.stderr);
+    assert_eq!(
+        whole.stdout,
+        format!("2 runs with {} events are whole\n", events(1)),
+        "{}",
+        whole.stderr
+    );
 }
 
 #[test]

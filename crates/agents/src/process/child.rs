@@ -185,8 +185,8 @@ impl ChildProcess {
         let stdin =
             stdin.as_mut().expect("invariant: the stream is open until the process is terminated");
 
-        // Its exit, and not the end of its streams: what it has started may hold them open. What it wrote
-        // before is there, but may not have been noticed yet.
+        // Its exit, and not the end of its streams: what it has started may hold them open. What it
+        // wrote before is there, but may not have been noticed yet.
         let exit = async {
             drop(child.wait().await);
             sleep(LAST_WORDS_WAIT).await;

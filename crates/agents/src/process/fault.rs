@@ -64,13 +64,20 @@ mod tests {
 
     #[test]
     fn a_quote_says_whether_there_is_more() {
-        for (character, shown) in
-            [(&b"x"[..], "x"), ("é".as_bytes(), "é"), ("🙂".as_bytes(), "🙂"), (b"\xff", "\u{fffd}")]
-        {
+        for (character, shown) in [
+            (&b"x"[..], "x"),
+            ("é".as_bytes(), "é"),
+            ("🙂".as_bytes(), "🙂"),
+            (b"\xff", "\u{fffd}"),
+        ] {
             let whole = format!("{:?}", shown.repeat(SHOWN_CHARS));
             assert_eq!(quoted(&character.repeat(SHOWN_CHARS)), whole);
             for count in [SHOWN_CHARS + 1, 10 * SHOWN_CHARS] {
-                assert_eq!(quoted(&character.repeat(count)), format!("{whole}…"), "{count} of {shown}");
+                assert_eq!(
+                    quoted(&character.repeat(count)),
+                    format!("{whole}…"),
+                    "{count} of {shown}"
+                );
             }
         }
         assert_eq!(quoted(b""), "\"\"");

@@ -99,8 +99,8 @@ impl AsyncWrite for ClientStream {
         Pin::new(&mut this.stream).poll_write(context, bytes)
     }
 
-    // actix-http flushes when everything that it had to write is written: that is when something can
-    // be put between two responses.
+    // actix-http flushes when everything that it had to write is written: that is when something
+    // can be put between two responses.
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         ready!(this.poll_expectation(context))?;

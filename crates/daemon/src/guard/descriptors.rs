@@ -89,7 +89,8 @@ mod tests {
             (326, "to 3 or less"),
             (64, "(`ulimit -n`, or LimitNOFILE= of a systemd unit)"),
         ] {
-            let reason = wanted(256, Rlimit { current: Some(64), maximum: Some(hard) }).unwrap_err();
+            let reason =
+                wanted(256, Rlimit { current: Some(64), maximum: Some(hard) }).unwrap_err();
             assert!(reason.ends_with(part), "{reason}");
             assert!(reason.contains("needs 832 file descriptors"), "{reason}");
             assert!(reason.contains(&format!("only {hard}:")), "{reason}");

@@ -1,14 +1,14 @@
-//! `Expect: 100-continue`. A client that sends it waits before it sends a large body, so that it need
-//! not send one that is refused. It gets `100 Continue` when a handler asks for the body and nothing
-//! of it is there: a request that is refused before gets its final status alone.
+//! `Expect: 100-continue`. A client that sends it waits before it sends a large body, so that it
+//! need not send one that is refused. It gets `100 Continue` when a handler asks for the body and
+//! nothing of it is there: a request that is refused before gets its final status alone.
 
 use std::cell::Cell;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use actix_web::dev::{Payload, ServiceRequest};
 use actix_web::HttpMessage as _;
+use actix_web::dev::{Payload, ServiceRequest};
 use actix_web::error::PayloadError;
 use actix_web::http::Version;
 use actix_web::web::Bytes;

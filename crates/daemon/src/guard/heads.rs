@@ -1,9 +1,10 @@
-//! Changes the heads of requests before actix-http reads them, in two ways that it has no setting for:
+//! Changes the heads of requests before actix-http reads them, in two ways that it has no setting
+//! for:
 //!
-//! - `Upgrade` is ignored. RFC 9110 (7.8) lets a server do so, and clients rely on it: Java's client
-//!   and Apache's offer `h2c` or `TLS/1.2` with ordinary requests. actix-http would close such a
-//!   connection, and take what follows a request for a WebSocket as its body, whatever length it
-//!   says.
+//! - `Upgrade` is ignored. RFC 9110 (7.8) lets a server do so, and clients rely on it: Java's
+//!   client and Apache's offer `h2c` or `TLS/1.2` with ordinary requests. actix-http would close
+//!   such a connection, and take what follows a request for a WebSocket as its body, whatever
+//!   length it says.
 //! - `Expect: 100-continue` is renamed, because actix-http answers it with 100 before any rule has
 //!   seen the request. [`Expectation`](super::expectation::Expectation) answers it when the body is
 //!   asked for.
@@ -207,7 +208,8 @@ fn changed(line: &[u8]) -> Vec<u8> {
         let kept = kept.join(&b',');
         return [name, b":", kept.trim_ascii_end(), b"\r\n"].concat();
     }
-    if name.eq_ignore_ascii_case(b"expect") && value.trim_ascii().eq_ignore_ascii_case(b"100-continue")
+    if name.eq_ignore_ascii_case(b"expect")
+        && value.trim_ascii().eq_ignore_ascii_case(b"100-continue")
     {
         return [EXPECT_CONTINUE.as_bytes(), b":", value].concat();
     }

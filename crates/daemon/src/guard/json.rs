@@ -39,22 +39,18 @@ pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     Ok(value)
 }
 
-/// The field of an error. A field that is missing, comes twice or is unknown stands in serde's message
-/// alone; `path` may be that of the object around it, `.` for the root.
+/// The field of an error at this path, `.` for the root. One that is missing or comes twice has the
+/// path of its object, and its name stands in serde's message alone.
 pub(crate) fn field_of(path: &str, message: &str) -> Option<String> {
-    let named = ["missing field `", "duplicate field `", "unknown field `"]
+    let named = ["missing field `", "duplicate field `"]
         .iter()
         .find_map(|begin| message.strip_prefix(begin)?.split_once('`'))
         .map(|(name, _)| name);
 
-    let path = if path == "." { "" } else { path };
-    match named {
-        None => (!path.is_empty()).then(|| path.to_owned()),
-        Some(name) if path.is_empty() => Some(name.to_owned()),
-        Some(name) => {
-            let is_whole = path.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-            Some(if is_whole { path.to_owned() } else { format!("{path}.{name}") })
-        }
+    match (path, named) {
+        (".", name) => name.map(str::to_owned),
+        (path, None) => Some(path.to_owned()),
+        (path, Some(name)) => Some(format!("{path}.{name}")),
     }
 }
 
@@ -121,7 +117,11 @@ mod tests {
                 "duplicate field `steps`",
             ),
             ("{\"task\": \"x\", \"limit\": {}}", Some("limit.most"), "missing field `most`"),
-            ("{\"task\": \"x\", \"limits\": [{\"most\": 1}, {}]}", Some("limits[1].most"), "missing"),
+            (
+                "{\"task\": \"x\", \"limits\": [{\"most\": 1}, {}]}",
+                Some("limits[1].most"),
+                "missing",
+            ),
             ("", None, "the body is not a JSON object"),
             ("{", None, "the body is not a JSON object"),
             ("[]", None, "the body is not a JSON object"),

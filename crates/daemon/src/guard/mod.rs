@@ -9,8 +9,8 @@
 //! 6. The owner's limits apply (429).
 //! 7. The handler runs; if it panics, the client gets a 500 with the id.
 //!
-//! Before them, `heads` lets `Upgrade` be ignored, and a client that expects `100 Continue` gets it when
-//! a handler asks for its body (`expectation`).
+//! Before them, `heads` lets `Upgrade` be ignored, and a client that expects `100 Continue` gets it
+//! when a handler asks for its body (`expectation`).
 //!
 //! Every response carries the id and the security headers, and counts as in use until its last byte
 //! is sent. There is no CORS: pages of other origins cannot use the daemon.

@@ -16,8 +16,8 @@ use tokio::net::TcpSocket;
 use super::body::BodyLimits;
 use super::client_stream::ClientStream;
 use super::connection_table::RESERVE;
-use super::descriptors;
 use super::connections::{ConnectionLimits, Connections};
+use super::descriptors;
 use super::malformed_heads::MalformedHeads;
 use super::middleware::{Guard, ResponseHead};
 use crate::daemon_error::DaemonError;
@@ -42,9 +42,8 @@ pub struct Bound {
 
 /// Binds the configured address, with the guard before the routes that `configure` adds.
 ///
-/// # Errors
-/// When the address is reachable from other machines without keys or cannot be bound, or there are not
-/// enough file descriptors.
+/// # Errors When the address is reachable from other machines without keys or cannot be bound, or
+/// there are not enough file descriptors.
 pub fn bind(
     server: &Server,
     measure: impl Fn(&ResponseHead<'_>) + Send + Sync + 'static,
@@ -109,8 +108,8 @@ pub fn bind(
 
     let running = builder
         .workers(WORKERS)
-        // Each worker counts its own; one with room accepts the next connection. `Connections` keeps
-        // them below this, so that a probe never waits for a place.
+        // Each worker counts its own; one with room accepts the next connection. `Connections`
+        // keeps them below this, so that a probe never waits for a place.
         .max_concurrent_connections((server.connections_max as usize + RESERVE).div_ceil(WORKERS))
         // The daemon shuts down in its own order.
         .disable_signals()

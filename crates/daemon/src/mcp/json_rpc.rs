@@ -1,6 +1,6 @@
-//! JSON-RPC 2.0 around the messages of the protocol: what is malformed is answered with an error that has
-//! a code and, where it can be read, the request's id, so that no client waits in vain; batches are
-//! taken apart. rmcp, which reads the messages themselves, does neither.
+//! JSON-RPC 2.0 around the messages of the protocol: what is malformed is answered with an error
+//! that has a code and, where it can be read, the request's id, so that no client waits in vain;
+//! batches are taken apart. rmcp, which reads the messages themselves, does neither.
 
 use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ProtocolVersion};
 use serde_json::{Map, Value, json};
@@ -15,8 +15,8 @@ pub enum Message {
     Valid { id: Option<Value>, value: Value, parsed: Box<ClientJsonRpcMessage> },
     /// The error that answers it.
     Refused(Value),
-    /// A response that cannot be read. It is not answered: two sides that answer each other's errors
-    /// would not end.
+    /// A response that cannot be read. It is not answered: two sides that answer each other's
+    /// errors would not end.
     Ignored,
 }
 
@@ -97,11 +97,9 @@ fn message(value: Value) -> Message {
         && (fields.contains_key("result") || fields.contains_key("error"));
     match check(fields) {
         Ok(()) => match serde_json::from_value::<ClientJsonRpcMessage>(value.clone()) {
-            Ok(parsed) => Message::Valid {
-                id: id.filter(|_| !is_response),
-                value,
-                parsed: Box::new(parsed),
-            },
+            Ok(parsed) => {
+                Message::Valid { id: id.filter(|_| !is_response), value, parsed: Box::new(parsed) }
+            }
             Err(_) if is_response => Message::Ignored,
             Err(error) => invalid(id.as_ref(), &format!("the message cannot be read: {error}")),
         },

@@ -5,8 +5,8 @@
 //!   dispatches to
 //! - `backend`: what carries a call out: this process, or a daemon elsewhere (the command line has
 //!   that one).
-//! - `route`: the streamable HTTP transport, guarded like every route; `stdio`: lines; `json_rpc`: what is
-//!   malformed, and batches, for both.
+//! - `route`: the streamable HTTP transport, guarded like every route; `stdio`: lines; `json_rpc`:
+//!   what is malformed, and batches, for both.
 //!
 //! The messages themselves are rmcp's.
 

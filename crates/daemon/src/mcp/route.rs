@@ -56,7 +56,9 @@ fn translated(
 /// The version that the request says. Clients before 2025-06-18 did not say it.
 fn version(request: &HttpRequest) -> &str {
     let version = request.headers().get("mcp-protocol-version");
-    version.and_then(|version| version.to_str().ok()).unwrap_or(ProtocolVersion::V_2025_03_26.as_str())
+    version
+        .and_then(|version| version.to_str().ok())
+        .unwrap_or(ProtocolVersion::V_2025_03_26.as_str())
 }
 
 /// Answers a message of the protocol, or a batch. The guard has checked host, origin and key.

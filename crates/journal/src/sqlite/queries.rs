@@ -394,7 +394,6 @@ pub(super) fn reached_ms(connection: &Connection) -> Result<Option<u64>, Journal
         (SELECT max(ms) FROM (
             SELECT max(updated_ms) AS ms FROM run WHERE is_over = 1
             UNION ALL SELECT max(created_ms) FROM run) AS latest))";
-    let reached: Option<i64> =
-        connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+    let reached: Option<i64> = connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
     Ok(reached.map(|reached| u64::try_from(reached).unwrap_or_default()))
 }

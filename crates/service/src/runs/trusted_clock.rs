@@ -1,10 +1,10 @@
-//! The clock by which runs are removed for their age. The system's clock may be wrong: set by hand, by a
-//! broken battery, by a server of times. One that is a month ahead would make every finished run a
-//! month older at once. So a jump ahead does not count until the clock has run evenly for a while,
-//! in which somebody can mend it.
+//! The clock by which runs are removed for their age. The system's clock may be wrong: set by hand,
+//! by a broken battery, by a server of times. One that is a month ahead would make every finished
+//! run a month older at once. So a jump ahead does not count until the clock has run evenly for a
+//! while, in which somebody can mend it.
 //!
-//! What has come for sure is what the journal knows to have come, and what this process has measured
-//! since with a clock that cannot be set.
+//! What has come for sure is what the journal knows to have come, and what this process has
+//! measured since with a clock that cannot be set.
 
 use std::time::Duration;
 
@@ -26,15 +26,15 @@ pub(super) struct TrustedClock {
 }
 
 impl TrustedClock {
-    /// `reached_ms` is the time that the journal knows to have come; without one there is nothing to
-    /// compare with. All times are in milliseconds since 1970.
+    /// `reached_ms` is the time that the journal knows to have come; without one there is nothing
+    /// to compare with. All times are in milliseconds since 1970.
     pub fn start(reached_ms: Option<u64>, wall_ms: u64, now: Instant) -> Self {
         let trusted_ms = reached_ms.unwrap_or(wall_ms);
         Self { trusted_ms, wall_ms, read: now, even_since: now, has_told: false }
     }
 
-    /// The time by which to remove runs. `trust` is how long the system's clock must have run evenly
-    /// before a jump of it counts.
+    /// The time by which to remove runs. `trust` is how long the system's clock must have run
+    /// evenly before a jump of it counts.
     pub fn read(&mut self, wall_ms: u64, now: Instant, trust: Duration) -> u64 {
         let passed = now.saturating_duration_since(self.read);
         let passed_ms = u64::try_from(passed.as_millis()).unwrap_or(u64::MAX);
@@ -87,14 +87,21 @@ mod tests {
         for (hours, ahead_ms, expected_ms) in readings {
             let now = start + Duration::from_hours(*hours);
             let read = clock.read(T + hours * HOUR + ahead_ms, now, TRUST);
-            assert_eq!(read.cast_signed() - (T + hours * HOUR).cast_signed(), *expected_ms, "hour {hours}");
+            assert_eq!(
+                read.cast_signed() - (T + hours * HOUR).cast_signed(),
+                *expected_ms,
+                "hour {hours}"
+            );
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_clock_that_is_ahead_at_the_start_counts_after_a_day() {
         let day = (DAY).cast_signed();
-        check(Some(T), &[(0, 31 * DAY, 0), (1, 31 * DAY, 0), (23, 31 * DAY, 0), (24, 31 * DAY, 31 * day)]);
+        check(
+            Some(T),
+            &[(0, 31 * DAY, 0), (1, 31 * DAY, 0), (23, 31 * DAY, 0), (24, 31 * DAY, 31 * day)],
+        );
         // It was mended in time.
         check(Some(T), &[(0, 31 * DAY, 0), (23, 31 * DAY, 0), (24, 0, 0), (100, 0, 0)]);
         // Nothing ran for a month.

@@ -34,7 +34,9 @@ fn upgrades_are_ignored_and_the_connection_stays() {
         for (request, body) in [
             (format!("GET /echo HTTP/1.1\r\nHost: localhost\r\n{upgrade}\r\n"), "got"),
             (
-                format!("POST /echo HTTP/1.1\r\nHost: localhost\r\n{upgrade}Content-Length: 3\r\n\r\nabc"),
+                format!(
+                    "POST /echo HTTP/1.1\r\nHost: localhost\r\n{upgrade}Content-Length: 3\r\n\r\nabc"
+                ),
                 "abc",
             ),
             (
