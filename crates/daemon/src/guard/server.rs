@@ -42,7 +42,8 @@ pub struct Bound {
 
 /// Binds the configured address, with the guard before the routes that `configure` adds.
 ///
-/// # Errors When the address is reachable from other machines without keys or cannot be bound, or
+/// # Errors
+/// When the address is reachable from other machines without keys or cannot be bound, or
 /// there are not enough file descriptors.
 pub fn bind(
     server: &Server,
