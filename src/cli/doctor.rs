@@ -11,6 +11,7 @@ use super::Configuration;
 use crate::cli::output::print;
 use prime_agent_set::pools::Pools;
 use prime_agent_set::upstream::Probed;
+use prime_daemon::guard::descriptors;
 use prime_engine::{self, Bytes, EngineSpec, Fit};
 use prime_service::app::{cores, engine_spec, environment_of_the_process, model_source};
 use prime_settings::{ModelSource, Settings};
@@ -174,6 +175,15 @@ fn port(settings: &Settings) -> Finding {
     finding("port", detail)
 }
 
+/// Whether the daemon may have a file descriptor for each connection.
+fn descriptors(settings: &Settings) -> Finding {
+    let most = settings.server.connections_max;
+    let detail = descriptors::ensure(most).map(|limit| {
+        format!("{limit} allowed, {} needed for {most} connections", descriptors::needed(most))
+    });
+    finding("file descriptors", detail)
+}
+
 pub fn doctor(arguments: &DoctorArguments) -> anyhow::Result<ExitCode> {
     let settings = arguments.configuration.load()?;
     let mut findings = vec![cpu()];
@@ -181,6 +191,7 @@ pub fn doctor(arguments: &DoctorArguments) -> anyhow::Result<ExitCode> {
     findings.extend(engines(&settings, arguments.no_load));
     findings.extend(pools(&settings)?);
     findings.push(port(&settings));
+    findings.push(descriptors(&settings));
 
     let mut text = String::new();
     for Finding { what, detail } in &findings {

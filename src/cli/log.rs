@@ -22,17 +22,18 @@ impl LogControl {
 fn filter(level: LogLevel) -> EnvFilter {
     EnvFilter::new(match level {
         LogLevel::Off => "off",
-        LogLevel::Error => "error",
-        LogLevel::Warn => "warn",
+        // It reports each malformed request as an error; the daemon itself does that, and sums up.
+        LogLevel::Error => "error,actix_http::h1::dispatcher=off",
+        LogLevel::Warn => "warn,actix_http::h1::dispatcher=off",
         // rmcp reports every connection at this level.
-        LogLevel::Info => "info,rmcp=warn",
+        LogLevel::Info => "info,actix_http::h1::dispatcher=off,rmcp=warn",
         LogLevel::Debug => "debug",
         LogLevel::Trace => "trace",
     })
 }
 
-/// Standard error. The log's formatter escapes the control characters of what it is given, and styles
-/// levels with its own; direction characters are escaped here.
+/// Standard error. The log's formatter escapes the control characters of what it is given, and
+/// styles levels with its own; direction characters are escaped here.
 #[expect(clippy::disallowed_methods, reason = "the log writes through this")]
 fn log_output() -> Printable<Stderr> {
     Printable::styled(std::io::stderr())

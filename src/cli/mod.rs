@@ -125,6 +125,11 @@ pub fn main() -> ExitCode {
         Err(error) => return refused(&error),
     };
 
+    // Parts of the program, and of its libraries, cannot calculate with such times.
+    if let Err(reason) = prime_daemon::check_clock() {
+        return failed(&anyhow::Error::msg(reason));
+    }
+
     let result = match arguments.command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Runs(arguments) => runs::runs(&arguments),

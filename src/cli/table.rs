@@ -5,6 +5,7 @@ use std::fmt;
 use comfy_table::presets;
 
 use super::output::columns;
+use prime_printable::markdown;
 
 /// Rows under a header.
 pub struct Table {
@@ -24,7 +25,8 @@ impl Table {
         let mut table = comfy_table::Table::new();
         table.load_preset(presets::ASCII_MARKDOWN);
         table.set_header(&self.header);
-        table.add_rows(&self.rows);
+        // What models, users and files wrote is text, not Markdown.
+        table.add_rows(self.rows.iter().map(|row| row.iter().map(|cell| markdown(cell))));
         table.to_string()
     }
 
@@ -57,6 +59,15 @@ impl fmt::Display for Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cells_are_text_and_not_markdown() {
+        let table = Table::new(["a", "b"], [["<b>x|y".to_owned(), "[l](u)".to_owned()]]);
+        assert_eq!(
+            table.within(None),
+            "| a        | b       |\n|----------|---------|\n| \\<b>x\\|y | \\[l](u) |\n"
+        );
+    }
 
     #[test]
     fn a_table_that_does_not_fit_is_a_block_for_each_row() {

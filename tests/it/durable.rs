@@ -234,8 +234,10 @@ fn a_fork_begins_where_it_says_and_stands_alone() {
     let last = parent["events"].as_u64().unwrap();
     daemon.post(&format!("{run}/fork?seq={last}")).refused(409, None, &["was over"]);
     daemon.post(&format!("{run}/fork?seq={}", last + 1)).refused(409, None, &[&last.to_string()]);
-    for query in ["", "?seq=-1", "?seq=x", "?seq=1&sed=2"] {
-        daemon.post(&format!("{run}/fork{query}")).refused(400, None, &["query"]);
+    for (query, field) in
+        [("", "seq"), ("?seq=-1", "seq"), ("?seq=x", "seq"), ("?seq=1&sed=2", "sed")]
+    {
+        daemon.post(&format!("{run}/fork{query}")).refused(400, Some(field), &["query"]);
     }
     daemon.post("/v1/runs/run_0/fork?seq=1").refused(404, None, &["run_0"]);
 }

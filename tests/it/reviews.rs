@@ -193,7 +193,7 @@ fn invalid_reviews_are_refused() {
         );
     }
 
-    daemon.get(&format!("{run}/reviews?limit=x")).refused(400, None, &["query"]);
+    daemon.get(&format!("{run}/reviews?limit=x")).refused(400, Some("limit"), &["query"]);
     daemon.get("/v1/runs/run_x/reviews").refused(404, None, &["run_x"]);
     review(&daemon, "/v1/runs/run_x", &json!({"seq": 1, "verdict": "accept"})).refused(
         404,

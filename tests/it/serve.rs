@@ -156,7 +156,9 @@ fn invalid_requests_are_told_what_is_wrong() {
         Some("task"),
         &["n-quens", "did you mean `n-queens`?"],
     );
-    daemon.submit(&json!({})).refused(400, None, &["task", "problem"]);
+    daemon.submit(&json!({})).refused(400, Some("task"), &["task", "problem"]);
+    let twice = r#"{"task": "n-queens", "task": "n-queens"}"#;
+    daemon.post_text("/v1/runs", twice).refused(400, Some("task"), &["duplicate field `task`"]);
     with("index", json!(200)).refused(400, Some("index"), &["200", "0 to 199"]);
     with("index", json!(-1)).refused(400, Some("index"), &["-1"]);
     with("index", json!("three")).refused(400, Some("index"), &["three"]);

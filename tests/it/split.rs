@@ -84,7 +84,7 @@ fn the_seed_determines_a_runs_arm() {
     assert_eq!(daemon.get("/v1/split?since=2100-01-01T00:00:00Z").body["arms"], json!([]));
     assert_eq!(daemon.get("/v1/split?since=1960-01-01T00:00:00Z").body["arms"], report["arms"]);
     daemon.get("/v1/split?since=yesterday").refused(400, Some("since"), &["2026-02-03T04:05:06Z"]);
-    daemon.get("/v1/split?from=1").refused(400, None, &["from"]);
+    daemon.get("/v1/split?from=1").refused(400, Some("from"), &["from"]);
 
     let shown = prime(&["runs", "split", "--url", &daemon.url("")]).output().unwrap();
     let text = String::from_utf8(shown.stdout).unwrap();

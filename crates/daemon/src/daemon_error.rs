@@ -16,6 +16,8 @@ pub enum DaemonError {
          `prime-agents key new NAME` and add its output to the configuration, or bind 127.0.0.1"
     )]
     NoKeys { bind: SocketAddr },
+    #[error("{0}")]
+    Descriptors(String),
     #[error(transparent)]
     Journal(#[from] JournalError),
     #[error("the open runs of the journal cannot be resumed: {0}")]

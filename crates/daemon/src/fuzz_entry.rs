@@ -1,10 +1,9 @@
 //! Parses and checks arbitrary requests as the routes do, without a daemon: the entry point of the
 //! fuzzer.
 
-use actix_web::web::Query;
-
 use super::error::ApiError;
 use super::guard::json;
+use super::parameters::read_query;
 use super::try_step::TryRequest;
 use super::wire::{CollectRequest, ForkRequest, ListQuery, ReviewRequest};
 use super::{openai, verify};
@@ -27,9 +26,7 @@ pub fn read_as_each_route(settings: &Settings, body: &[u8]) -> [Result<(), ApiEr
         json::<ReviewRequest>(body).map(drop),
         json::<ForkRequest>(body).map(drop),
         json::<TryRequest>(body).map(drop),
-        Query::<ListQuery>::from_query(&String::from_utf8_lossy(body))
-            .map(drop)
-            .map_err(|error| ApiError::bad_request(error.to_string())),
+        read_query::<ListQuery>(&String::from_utf8_lossy(body)).map(drop),
     ]
 }
 

@@ -71,6 +71,7 @@ use prime_service::metrics::Metrics;
 use prime_service::telemetry::Telemetry;
 use state::State;
 
+pub use clock::check_clock;
 pub use daemon_error::DaemonError;
 pub use fuzz_entry::read_as_each_route;
 pub use reload::{Reload, ReloadRequest, Reloaded, Reloads};

@@ -1,9 +1,10 @@
 //! Parameters in paths and queries.
 
-use actix_web::{HttpRequest, web};
+use actix_web::HttpRequest;
 use serde::de::DeserializeOwned;
 
 use super::error::ApiError;
+use super::guard::field_of;
 
 /// Entries per page: most, and default.
 const PAGE_MAX: u32 = 1_000;
@@ -11,10 +12,20 @@ const PAGE: u32 = 100;
 
 /// Parses the query string.
 pub(super) fn parse_query<T: DeserializeOwned>(request: &HttpRequest) -> Result<T, ApiError> {
-    let query = web::Query::<T>::from_query(request.query_string());
-    query
-        .map(web::Query::into_inner)
-        .map_err(|error| ApiError::bad_request(format!("the query: {error}")))
+    read_query(request.query_string())
+}
+
+/// Parses a query string. Errors name the parameter.
+pub(super) fn read_query<T: DeserializeOwned>(query: &str) -> Result<T, ApiError> {
+    let parameters = serde_urlencoded::Deserializer::new(form_urlencoded::parse(query.as_bytes()));
+    serde_path_to_error::deserialize(parameters).map_err(|error| {
+        let path = error.path().to_string();
+        let error = error.into_inner();
+        match field_of(&path, &error.to_string()) {
+            Some(name) => ApiError::bad_field(&name, format!("(in the query) {error}")),
+            None => ApiError::bad_request(format!("the query: {error}")),
+        }
+    })
 }
 
 /// The number of entries of a page, from the parameter `limit`.
@@ -33,4 +44,37 @@ pub(super) fn step_number(text: &str) -> Result<u64, ApiError> {
     text.parse().map_err(|_| {
         ApiError::not_found("no_such_step", format!("{text:?} is not the number of an event"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only errors are looked at")]
+    struct Query {
+        seq: u64,
+        limit: Option<u32>,
+        flag: Option<bool>,
+    }
+
+    #[test]
+    fn errors_name_the_parameter() {
+        for (query, field, part) in [
+            ("seq=x", "seq", "invalid digit"),
+            ("seq=1&limit=-1", "limit", "invalid digit"),
+            ("seq=1&limit=", "limit", "empty string"),
+            ("seq=1&flag=maybe", "flag", "`true` or `false`"),
+            ("limit=1", "seq", "missing field `seq`"),
+            ("seq=1&seq=2", "seq", "duplicate field `seq`"),
+            ("seq=1&colour=2", "colour", "unknown field `colour`"),
+        ] {
+            let error = read_query::<Query>(query).unwrap_err().body().error;
+            assert_eq!(error.field.as_deref(), Some(field), "{query}: {}", error.message);
+            assert!(error.message.contains(part), "{query}: {}", error.message);
+        }
+        assert!(read_query::<Query>("seq=1&limit=2&flag=true").is_ok());
+    }
 }

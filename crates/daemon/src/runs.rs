@@ -162,7 +162,6 @@ pub async fn show(
     post, path = "/v1/runs/{id}/cancel", tag = "runs", operation_id = "cancel_run", params(("id", description = "The run's `id`")),
     responses(
         (status = 200, description = "The run; still open if it takes longer than 5 seconds", body = RunRecord),
-        (status = 409, description = "Another node of a shared journal executes the run", body = ErrorBody),
     ),
 )]
 pub async fn cancel(

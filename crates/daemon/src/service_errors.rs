@@ -13,7 +13,8 @@ impl From<RequestError> for ApiError {
         match error {
             RequestError::Field { field, reason } => Self::bad_field(&field, reason),
             RequestError::Problem(error) => Self::bad_value(&error.path, message),
-            RequestError::NoTask | RequestError::Settings(_) => Self::bad_request(message),
+            RequestError::NoTask => Self::bad_value("task", message),
+            RequestError::Settings(_) => Self::bad_request(message),
             RequestError::Run(error) => error.into(),
         }
     }

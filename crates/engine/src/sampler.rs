@@ -38,7 +38,9 @@ impl Sampler {
     pub(super) fn sample(&mut self, logits: &[f32], scratch: &mut Scratch) -> Option<usize> {
         let (best, max) = argmax(logits)?;
         if self.temperature == 0.0 {
-            return Some(best);
+            // The maximum ignores a NaN. Without a branch for each logit, so that it vectorises.
+            let has_nan = logits.iter().fold(false, |found, logit| found | logit.is_nan());
+            return (!has_nan).then_some(best);
         }
 
         let scale = 1.0 / self.temperature;
@@ -258,6 +260,25 @@ mod tests {
         }
         assert_eq!(exp(f32::NEG_INFINITY), 0.0);
         assert!(exp(f32::NAN).is_nan());
+    }
+
+    #[test]
+    fn logits_with_a_nan_give_no_token_at_any_temperature() {
+        let mut scratch = Scratch::default();
+        for temperature in [0.0, 0.5] {
+            for top_p in [0.9, 1.0] {
+                let mut sampler = Sampler::new(Sampling { temperature, top_p, seed: 1 });
+                for (logits, expected) in [
+                    ([1.0, f32::NAN, f32::NEG_INFINITY], None),
+                    ([f32::NAN, 1.0, 1.0], None),
+                    ([f32::NEG_INFINITY; 3], None),
+                    ([f32::NEG_INFINITY, 1.0, f32::NEG_INFINITY], Some(1)),
+                ] {
+                    let sampled = sampler.sample(&logits, &mut scratch);
+                    assert_eq!(sampled, expected, "{logits:?} at {temperature}, {top_p}");
+                }
+            }
+        }
     }
 
     fn frequencies(logits: &[f32], sampling: Sampling, draws: u32) -> Vec<f64> {

@@ -45,7 +45,9 @@ pub struct EngineSpec {
     pub deadline_ms: u64,
     /// Time for loading the model and decoding one token, in milliseconds.
     pub start_timeout_ms: u64,
-    /// Restarts allowed within `restart_window_ms`; one more fails the engine.
+    /// Restarts allowed within `restart_window_ms`. After one more the engine is out of service:
+    /// turns wait, and a worker is started again after growing pauses or when the configuration is
+    /// reloaded.
     pub restarts_max: u32,
     /// The window in which restarts count, in milliseconds.
     pub restart_window_ms: u64,

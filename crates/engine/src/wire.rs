@@ -94,8 +94,6 @@ pub(super) enum FromWorker {
     /// Progress; sent at least every 100 ms while there are turns, and before the answers that it
     /// counts.
     Counts(EngineCounts),
-    /// The worker ends because the state of its context is unknown.
-    Fatal(String),
 }
 
 /// Where a turn's time went, in microseconds.

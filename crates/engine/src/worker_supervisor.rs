@@ -304,9 +304,6 @@ impl WorkerSupervisor {
                 self.decode_p99_us = counts.decode_p99_us;
                 self.status.counted(counts);
             }
-            WorkerEvent::Frame(FromWorker::Fatal(detail)) => {
-                self.died(EngineError::WorkerDied { detail });
-            }
             WorkerEvent::Closed(reason) => {
                 self.died(EngineError::WorkerDied { detail: reason.unwrap_or_default() });
             }

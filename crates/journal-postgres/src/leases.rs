@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use deadpool_postgres::Object;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::bulletin::{Bulletin, News};
 use super::error_code::Failure;
@@ -22,6 +22,8 @@ use prime_journal::lease::{Answer, Epoch, Node, NodeId, Request, Timing};
 
 /// Pause after a failed request.
 const PAUSE: Duration = Duration::from_millis(200);
+/// The longest wait without anything to send.
+const DAY_MS: u64 = 86_400_000;
 /// Time limit for the last requests when the journal is closed.
 const CLOSE_MAX: Duration = Duration::from_secs(5);
 /// Shortest time limit of a request, however short the lease is: a loaded server may need that
@@ -233,9 +235,10 @@ impl Leases {
                     Some(_) => {}
                     None => {
                         // At least 1 ms from now: the node's wake time may lie in the past while
-                        // nothing can be sent.
-                        let wake = started + Duration::from_millis(wake_ms.max(now_ms + 1));
-                        tokio::select! { () = sleep_until(wake) => {}, () = self.this.wake.notified() => {} }
+                        // nothing can be sent. And at most a day, which every clock can hold.
+                        let wait_ms = wake_ms.saturating_sub(now_ms).clamp(1, DAY_MS);
+                        let wake = sleep(Duration::from_millis(wait_ms));
+                        tokio::select! { () = wake => {}, () = self.this.wake.notified() => {} }
                     }
                 }
             };

@@ -90,9 +90,9 @@ pub struct PostgresJournal {
 }
 
 impl PostgresJournal {
-    /// Connects, creates the tables if there are none, and registers the node. `url` is a `postgres://`
-    /// URL with libpq's parameters, `sslmode` among them; the tables are in the first schema of its
-    /// `search_path`.
+    /// Connects, creates the tables if there are none, and registers the node. `url` is a
+    /// `postgres://` URL with libpq's parameters, `sslmode` among them; the tables are in the first
+    /// schema of its `search_path`.
     ///
     /// # Errors
     /// [`JournalError::Database`]: what is wrong with the URL, the server or the schema.
@@ -249,6 +249,10 @@ impl Journal for PostgresJournal {
 
     fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, JournalError> {
         self.session.run(async |client: &mut Object| queries::snapshot(client, id).await)
+    }
+
+    fn reached_ms(&self) -> Result<Option<u64>, JournalError> {
+        self.session.run(async |client: &mut Object| queries::reached_ms(client).await)
     }
 
     fn collect(&self, retention: &Retention) -> Result<Removed, JournalError> {

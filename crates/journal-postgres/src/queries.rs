@@ -329,3 +329,16 @@ pub(super) async fn size(client: &Object) -> Result<Size, Failure> {
     let number = |column| natural(&row, column).map_err(damaged);
     Ok(Size { runs: number(0)?, open_runs: number(1)?, bytes: number(2)? })
 }
+
+/// As [`Journal::reached_ms`](prime_journal::Journal::reached_ms).
+pub(super) async fn reached_ms(client: &Object) -> Result<Option<u64>, Failure> {
+    // Both can be read from an index.
+    let sql = "SELECT coalesce(
+        (SELECT value FROM meta WHERE name = 'reached_ms'),
+        (SELECT max(ms) FROM (
+            SELECT max(updated_ms) AS ms FROM run WHERE is_over
+            UNION ALL SELECT max(created_ms) FROM run) AS latest))";
+    let row = client.query_one(&client.prepare_cached(sql).await?, &[]).await?;
+    let reached: Option<i64> = row.get(0);
+    Ok(reached.map(|reached| u64::try_from(reached).unwrap_or_default()))
+}

@@ -93,6 +93,12 @@ impl Round<'_> {
 
     async fn run(&mut self) -> Result<(), Failure> {
         let now = i64::try_from(self.retention.now_ms).unwrap_or(i64::MAX);
+        if now > 0 {
+            // To ten minutes, so that an idle journal is written rarely.
+            let sql = "INSERT INTO meta VALUES ('reached_ms', $1)
+                ON CONFLICT (name) DO UPDATE SET value = $1 WHERE abs(meta.value - $1) >= 600000";
+            self.execute(sql, &[&now]).await?;
+        }
         let sql = "DELETE FROM idempotency_key WHERE (owner, key) IN
             (SELECT owner, key FROM idempotency_key WHERE until_ms <= $1 ORDER BY until_ms LIMIT $2)";
         let expired = self.execute(sql, &[&now, &ROWS]).await?;

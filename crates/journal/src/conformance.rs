@@ -35,6 +35,7 @@ pub use reading::{
 pub use removal::{
     a_removal_is_finished_by_another_process, bytes_are_removed_from_the_oldest_end,
     large_runs_vanish_at_once, old_runs_are_removed, open_runs_are_never_removed,
+    the_time_of_the_last_round_is_remembered,
 };
 pub use reviews::{
     flags_are_events_of_the_run, reviews_go_with_their_run, reviews_keep_their_history,
@@ -52,6 +53,7 @@ macro_rules! conformance_suite {
             the_newest_snapshot_is_kept, lists_are_paged_newest_first, open_runs_come_oldest_first,
             bodies_of_any_size_come_back, writes_of_nonsense_are_refused, probes_change_nothing, sizes_are_counted,
             readers_see_whole_batches, old_runs_are_removed, open_runs_are_never_removed,
+            the_time_of_the_last_round_is_remembered,
             bytes_are_removed_from_the_oldest_end, large_runs_vanish_at_once,
             a_removal_is_finished_by_another_process, flags_are_events_of_the_run, reviews_keep_their_history,
             runs_to_review_are_listed, reviews_go_with_their_run, agrees_with_the_model, keys_outlive_their_run,

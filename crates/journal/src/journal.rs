@@ -7,7 +7,8 @@ use crate::records::{FlaggedEvent, IdempotencyKey, Review, RunRow, RunRows, Segm
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "a batch lives for one commit, and has few of them")]
 pub enum Write {
-    /// A new run, with no events: its chain begins at [`ChainHash::genesis`](crate::ChainHash::genesis) of its `spec`.
+    /// A new run, with no events: its chain begins at
+    /// [`ChainHash::genesis`](crate::ChainHash::genesis) of its `spec`.
     Accept { row: RunRow, key: Option<IdempotencyKey> },
     /// Events that follow the head of a run that is not over.
     Append { id: String, segment: Segment },
@@ -150,7 +151,13 @@ pub trait Journal: Send + Sync {
 
     fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, JournalError>;
 
-    /// One round of retention, bounded in time.
+    /// The time that the journal knows to have come, in milliseconds since 1970: that of the last
+    /// round of retention, to ten minutes; before the first one, when a run was last accepted or
+    /// ended. `None` for a journal without either.
+    fn reached_ms(&self) -> Result<Option<u64>, JournalError>;
+
+    /// One round of retention, bounded in time. Remembers its [`Retention::now_ms`], unless that is
+    /// 0, for [`Journal::reached_ms`].
     fn collect(&self, retention: &Retention) -> Result<Removed, JournalError>;
 
     fn size(&self) -> Result<Size, JournalError>;

@@ -3,11 +3,13 @@
 //! text in another order than it has. They are shown as the escapes of JSON, `\u001b`, so that
 //! JSON stays the same JSON.
 
+mod markdown;
 mod writer;
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
+pub use markdown::markdown;
 pub use writer::Printable;
 
 /// Whether a character is shown as its escape: C0 and C1 controls but for newline and tab, and

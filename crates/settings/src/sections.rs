@@ -260,7 +260,8 @@ pub struct Server {
     pub url_bytes_max: u32,
     /// Maximum open connections; a further one takes the place of the one that has been idle
     /// longest. If none is idle, its requests are refused with status 429, except `/livez` and
-    /// `/readyz`, for which 64 more connections are reserved. Each uses two file descriptors.
+    /// `/readyz`, for which 64 more connections are reserved. Each uses two file descriptors: the
+    /// daemon does not start if its process may not have that many.
     #[schemars(range(min = 2, max = 100_000))]
     pub connections_max: u32,
     /// Like `connections_max`, for one client address (with IPv6: one /64). 0 = three quarters of
@@ -356,6 +357,12 @@ pub struct Journal {
     /// Days that a finished run is kept; 0 = forever.
     #[schemars(range(min = 0, max = 36_500))]
     pub retention_days: u32,
+    /// Hours for which the system's clock must run evenly before a jump ahead counts for
+    /// `retention_days`, so that a clock that is wrong removes nothing until somebody can mend it.
+    /// A jump is more than an hour since the journal was last used, or beyond what the process has
+    /// measured itself. 0 = every jump counts at once.
+    #[schemars(range(min = 0, max = 8_760))]
+    pub clock_trust_hours: u32,
     /// Maximum size of the journal in bytes; when exceeded, finished runs are removed one by one:
     /// each time the one that ended first among the runs of the key whose finished runs take the
     /// most space. 0 = no limit. Open runs are never removed.

@@ -8,6 +8,7 @@ mod bench_pages;
 mod commands;
 mod data;
 mod hostile_text;
+mod journal;
 mod key;
 mod mistakes;
 mod output;

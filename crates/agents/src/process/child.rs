@@ -13,7 +13,7 @@ use serde::Deserialize;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::spawn_blocking;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::PROTOCOL_VERSION;
 use super::fault::{ProcessFault, quoted};
@@ -26,6 +26,9 @@ use crate::Failure;
 const EXIT_WAIT: Duration = Duration::from_millis(500);
 /// How long to wait for a killed process. Only the kernel can delay it.
 const KILL_WAIT: Duration = Duration::from_secs(5);
+
+/// How long an answer that a process wrote before it exited may take to arrive.
+const LAST_WORDS_WAIT: Duration = Duration::from_millis(100);
 
 /// How to start a process.
 #[derive(Debug)]
@@ -155,11 +158,17 @@ impl ChildProcess {
         }
     }
 
-    /// Resolves when an idle process exits or writes, which it must not.
+    /// Resolves when an idle process exits or writes, which it must not. Cancellation safe.
     pub async fn unsolicited(&mut self) -> ProcessFault {
-        match self.stdout.peek().await {
-            Ok([]) | Err(_) => ProcessFault::closed("standard output"),
-            Ok(written) => unsolicited(written),
+        let Self { child, stdout, .. } = self;
+        tokio::select! {
+            biased;
+            written = stdout.peek() => match written {
+                Ok([]) | Err(_) => ProcessFault::closed("standard output"),
+                Ok(written) => unsolicited(written),
+            },
+            // What it has started may hold its streams open.
+            _ = child.wait() => ProcessFault::exited(),
         }
     }
 
@@ -172,10 +181,16 @@ impl ChildProcess {
 
     /// Writes and reads concurrently: a process that writes without reading must not block us.
     async fn ask(&mut self, line: &[u8]) -> Result<Vec<u8>, ProcessFault> {
-        let Self { stdin, stdout, line_bytes_max, .. } = self;
+        let Self { child, stdin, stdout, line_bytes_max, .. } = self;
         let stdin =
             stdin.as_mut().expect("invariant: the stream is open until the process is terminated");
 
+        // Its exit, and not the end of its streams: what it has started may hold them open. What it
+        // wrote before is there, but may not have been noticed yet.
+        let exit = async {
+            drop(child.wait().await);
+            sleep(LAST_WORDS_WAIT).await;
+        };
         let write = async {
             stdin.write_all(line).await.map_err(|_| ProcessFault::closed("standard input"))?;
             stdin.flush().await.map_err(|_| ProcessFault::closed("standard input"))
@@ -188,7 +203,11 @@ impl ChildProcess {
             }
         };
 
-        tokio::try_join!(write, read).map(|((), line)| line)
+        tokio::select! {
+            biased;
+            answered = async { tokio::try_join!(write, read) } => answered.map(|((), line)| line),
+            () = exit => Err(ProcessFault::exited()),
+        }
     }
 
     /// Terminates the process after a fault; adds its exit status and standard error to the fault.

@@ -39,6 +39,11 @@ impl ProcessFault {
         Self { failure: Failure::Died, reason: format!("it closed its {stream}"), has_exited: true }
     }
 
+    /// The program has exited.
+    pub fn exited() -> Self {
+        Self { failure: Failure::Died, reason: "it exited".to_owned(), has_exited: true }
+    }
+
     pub fn error(self, agent: &str) -> AgentError {
         AgentError::new(agent, self.failure, self.reason)
     }
@@ -46,9 +51,35 @@ impl ProcessFault {
 
 /// Quotes the beginning of a line.
 pub(super) fn quoted(line: &[u8]) -> String {
-    // A character has at most four bytes.
-    let text = String::from_utf8_lossy(&line[..line.len().min(4 * SHOWN_CHARS)]);
+    // A character has at most four bytes, so this has one more than is shown if the line has.
+    let text = String::from_utf8_lossy(&line[..line.len().min(4 * (SHOWN_CHARS + 1))]);
     let head: String = text.chars().take(SHOWN_CHARS).collect();
-    let more = if head.len() < line.len() { "…" } else { "" };
+    let more = if head.len() < text.len() { "…" } else { "" };
     format!("{head:?}{more}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quote_says_whether_there_is_more() {
+        for (character, shown) in [
+            (&b"x"[..], "x"),
+            ("é".as_bytes(), "é"),
+            ("🙂".as_bytes(), "🙂"),
+            (b"\xff", "\u{fffd}"),
+        ] {
+            let whole = format!("{:?}", shown.repeat(SHOWN_CHARS));
+            assert_eq!(quoted(&character.repeat(SHOWN_CHARS)), whole);
+            for count in [SHOWN_CHARS + 1, 10 * SHOWN_CHARS] {
+                assert_eq!(
+                    quoted(&character.repeat(count)),
+                    format!("{whole}…"),
+                    "{count} of {shown}"
+                );
+            }
+        }
+        assert_eq!(quoted(b""), "\"\"");
+    }
 }

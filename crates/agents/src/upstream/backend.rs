@@ -84,6 +84,11 @@ impl Backend {
         format!("{host}{} {model}", self.completion_url.path()).into()
     }
 
+    /// The whole URL and the model: what no other server of a pool has.
+    pub fn full_name(&self) -> Arc<str> {
+        format!("{} {}", self.completion_url, self.model).into()
+    }
+
     /// The key, to be redacted from messages.
     pub fn secret(&self) -> Option<&str> {
         self.key.as_ref().map(|key| key.text.as_str())

@@ -85,12 +85,17 @@ impl OpenAiModel {
             let mut backend =
                 Backend::new(upstream, format.path(), &settings.health_path, &lookup)?;
 
-            if let Some(other) = backends.iter().find(|other| other.name == backend.name) {
-                if other.completion_url == backend.completion_url {
-                    return Err(PoolError::Duplicate { name: backend.name.to_string() });
+            let is_same = |other: &&Backend| {
+                other.completion_url == backend.completion_url && other.model == backend.model
+            };
+            if let Some(other) = backends.iter().find(is_same) {
+                return Err(PoolError::Duplicate { name: other.name.to_string() });
+            }
+            // Several servers behind one gateway differ by their path only, or by their scheme.
+            for name in [backend.qualified_name(), backend.full_name()] {
+                if backends.iter().any(|other| other.name == backend.name) {
+                    backend.name = name;
                 }
-                // Several servers behind one gateway differ by their path only.
-                backend.name = backend.qualified_name();
             }
             backends.push(backend);
         }

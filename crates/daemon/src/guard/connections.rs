@@ -5,7 +5,6 @@
 //! actix-web then drops everything that it holds for the client. `connection_table` limits how many
 //! there may be.
 
-use std::any::Any;
 use std::cell::Cell;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,6 +19,7 @@ use actix_web::rt::task::JoinHandle;
 use rustix::net::sockopt;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::client_stream::ClientStream;
 use super::connection_table::{ConnectionCounts, ConnectionTable, Excess, Place};
 use crate::error::ApiError;
 use prime_settings::Server;
@@ -91,15 +91,15 @@ impl Connections {
         self.stalled.load(Ordering::Relaxed)
     }
 
-    /// The callback for `HttpServer::on_connect`: watches the connection, and adds it to the data
-    /// of its requests.
+    /// The callback for new connections: watches the connection, and adds it to the data of its
+    /// requests.
     pub fn on_connect(
         self: &Arc<Self>,
-    ) -> impl Fn(&dyn Any, &mut Extensions) + Send + Sync + 'static {
+    ) -> impl Fn(&ClientStream, &mut Extensions) + Send + Sync + 'static {
         let connections = Arc::clone(self);
         move |stream, data| {
-            // Always a TCP stream here: without TLS, the server accepts nothing else.
-            let Some(stream) = stream.downcast_ref::<TcpStream>() else { return };
+            drop(data.insert(Rc::clone(stream.expectation())));
+            let stream = stream.tcp();
             let address = stream.peer_addr().ok().map(|address| address.ip());
             match stream.as_fd().try_clone_to_owned() {
                 Ok(socket) => drop(data.insert(Connection::watch(socket, address, &connections))),

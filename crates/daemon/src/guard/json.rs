@@ -24,19 +24,34 @@ pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let field = error.path().to_string();
         let error = error.into_inner();
-        // Malformed JSON has no fields; a missing field has the path of its object, here the root.
+        // Malformed JSON has no fields.
         if !error.is_data() || bytes.trim_ascii_start().first() != Some(&b'{') {
-            not_json(&error)
-        } else if field == "." {
-            ApiError::bad_request(format!("body: {error}"))
-        } else {
-            ApiError::bad_field(&field, error)
+            return not_json(&error);
+        }
+        match field_of(&field, &error.to_string()) {
+            Some(field) => ApiError::bad_field(&field, error),
+            None => ApiError::bad_request(format!("body: {error}")),
         }
     })?;
 
     // Text after the object is an error too.
     json.end().map_err(|error| not_json(&error))?;
     Ok(value)
+}
+
+/// The field of an error at this path, `.` for the root. One that is missing or comes twice has the
+/// path of its object, and its name stands in serde's message alone.
+pub(crate) fn field_of(path: &str, message: &str) -> Option<String> {
+    let named = ["missing field `", "duplicate field `"]
+        .iter()
+        .find_map(|begin| message.strip_prefix(begin)?.split_once('`'))
+        .map(|(name, _)| name);
+
+    match (path, named) {
+        (".", name) => name.map(str::to_owned),
+        (path, None) => Some(path.to_owned()),
+        (path, Some(name)) => Some(format!("{path}.{name}")),
+    }
 }
 
 #[cfg(test)]
@@ -52,6 +67,14 @@ mod tests {
         #[serde(default)]
         budget: Budget,
         input: Option<Value>,
+        limit: Option<Limit>,
+        #[serde(default)]
+        limits: Vec<Limit>,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Limit {
+        most: u64,
     }
 
     #[derive(Debug, Default, PartialEq, Deserialize)]
@@ -65,7 +88,13 @@ mod tests {
         let read: Request = json(b" {\"task\": \"x\", \"budget\": {\"steps\": 3}} ").unwrap();
         assert_eq!(
             read,
-            Request { task: "x".to_owned(), budget: Budget { steps: Some(3) }, input: None }
+            Request {
+                task: "x".to_owned(),
+                budget: Budget { steps: Some(3) },
+                input: None,
+                limit: None,
+                limits: Vec::new(),
+            }
         );
     }
 
@@ -79,7 +108,20 @@ mod tests {
                 Some("budget.stesp"),
                 "unknown field",
             ),
-            ("{}", None, "body: missing field `task`"),
+            ("{}", Some("task"), "field `task`: missing field `task`"),
+            ("{\"task\": \"x\", \"colour\": 1}", Some("colour"), "unknown field"),
+            ("{\"task\": \"x\", \"task\": \"y\"}", Some("task"), "duplicate field `task`"),
+            (
+                "{\"task\": \"x\", \"budget\": {\"steps\": 1, \"steps\": 2}}",
+                Some("budget.steps"),
+                "duplicate field `steps`",
+            ),
+            ("{\"task\": \"x\", \"limit\": {}}", Some("limit.most"), "missing field `most`"),
+            (
+                "{\"task\": \"x\", \"limits\": [{\"most\": 1}, {}]}",
+                Some("limits[1].most"),
+                "missing",
+            ),
             ("", None, "the body is not a JSON object"),
             ("{", None, "the body is not a JSON object"),
             ("[]", None, "the body is not a JSON object"),

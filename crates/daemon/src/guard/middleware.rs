@@ -19,6 +19,7 @@ use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use super::connections::{Connection, Exchange};
+use super::expectation::Expectation;
 use super::failed_keys::FailedKeys;
 use super::head_limits::HeadLimits;
 use super::keys::{Keys, Owner, Rights};
@@ -163,7 +164,7 @@ where
 
     forward_ready!(service);
 
-    fn call(&self, request: ServiceRequest) -> Self::Future {
+    fn call(&self, mut request: ServiceRequest) -> Self::Future {
         let (service, rules) = (Rc::clone(&self.service), Arc::clone(&self.rules));
         let id = RequestId::of(request.headers());
         let span = tracing::info_span!("request", id = id.as_str(), method = %request.method(), path = request.path());
@@ -206,9 +207,13 @@ where
 
             request.extensions_mut().insert(owner);
             request.extensions_mut().insert(id.clone());
+            let expectation = Expectation::of(&mut request);
             // In a block, so that a panic before the first await is caught as well.
             let handled =
                 AssertUnwindSafe(async { service.call(request).await }).catch_unwind().await;
+            if let Some(expectation) = expectation {
+                expectation.withdraw();
+            }
 
             let error = match handled {
                 Ok(Ok(response)) => {

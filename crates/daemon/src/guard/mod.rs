@@ -9,18 +9,26 @@
 //! 6. The owner's limits apply (429).
 //! 7. The handler runs; if it panics, the client gets a 500 with the id.
 //!
+//! Before them, `heads` lets `Upgrade` be ignored, and a client that expects `100 Continue` gets it
+//! when a handler asks for its body (`expectation`).
+//!
 //! Every response carries the id and the security headers, and counts as in use until its last byte
 //! is sent. There is no CORS: pages of other origins cannot use the daemon.
 
 mod address;
 mod body;
+mod client_stream;
 mod connection_table;
 mod connections;
+pub mod descriptors;
+mod expectation;
 mod failed_keys;
 mod head_limits;
+mod heads;
 mod json;
 mod keys;
 mod local_only;
+mod malformed_heads;
 mod middleware;
 mod rate_limit;
 mod request_id;
@@ -32,6 +40,7 @@ mod tests;
 pub use body::{Body, BodyLimits, read_body};
 pub use connections::{Connection, ConnectionLimits, Connections, Exchange};
 pub use head_limits::HeadLimits;
+pub(crate) use json::field_of;
 pub use json::json;
 pub use keys::{Keys, NewKey, Owner, Rights};
 pub use local_only::check_local;

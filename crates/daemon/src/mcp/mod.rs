@@ -5,13 +5,16 @@
 //!   dispatches to
 //! - `backend`: what carries a call out: this process, or a daemon elsewhere (the command line has
 //!   that one).
-//! - `route`: the streamable HTTP transport, guarded like every route.
+//! - `route`: the streamable HTTP transport, guarded like every route; `stdio`: lines; `json_rpc`:
+//!   what is malformed, and batches, for both.
 //!
-//! The protocol itself is rmcp's; nothing here knows its messages.
+//! The messages themselves are rmcp's.
 
 mod backend;
+mod json_rpc;
 mod route;
 mod server;
+mod stdio;
 mod tools;
 
 use std::sync::Arc;
@@ -30,6 +33,7 @@ use backend::Local;
 pub use backend::{Backend, EVENTS_MAX, ToolError, WAIT_MAX, Watch};
 pub use route::configure;
 pub use server::Server;
+use stdio::Lines;
 
 /// Why a conversation over stdio ended early.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +51,7 @@ pub enum StdioError {
 pub async fn serve_stdio(backend: Arc<dyn Backend>) -> Result<(), StdioError> {
     let failed = |error: &dyn std::fmt::Display| StdioError::Protocol(error.to_string());
     let service = Server::new(backend)
-        .serve(rmcp::transport::stdio())
+        .serve(Lines::new(tokio::io::stdin(), tokio::io::stdout()))
         .await
         .map_err(|error| failed(&error))?;
     service.waiting().await.map(drop).map_err(|error| failed(&error))

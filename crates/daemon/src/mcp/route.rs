@@ -1,21 +1,26 @@
 //! The streamable HTTP transport, without sessions: each POST is answered by itself, as JSON.
+//! What is no message is answered with an error of JSON-RPC, and a batch with a list.
 
 use std::sync::Arc;
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::CONTENT_TYPE;
 use actix_web::{HttpRequest, HttpResponse, web};
 use http::header::{ACCEPT, HOST};
 use http_body_util::{BodyExt as _, Full};
+use rmcp::model::{ErrorCode, ProtocolVersion};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::Value;
 
 use super::backend::Local;
+use super::json_rpc::{Message, Received, error, read, takes_batches};
 use super::server::Server;
 use crate::error::{ApiError, method_not_allowed};
 use crate::guard::Body;
 use crate::request_context::owner_of;
 use crate::state::State;
+
+const JSON: &str = "application/json";
 
 /// What a response may be; a client that takes only one of them gets the same.
 const ACCEPTED: &str = "application/json, text/event-stream";
@@ -48,16 +53,74 @@ fn translated(
     translated.body(Full::new(body))
 }
 
-/// Answers one message of the protocol. The guard has checked host, origin and key.
+/// The version that the request says. Clients before 2025-06-18 did not say it.
+fn version(request: &HttpRequest) -> &str {
+    let version = request.headers().get("mcp-protocol-version");
+    version
+        .and_then(|version| version.to_str().ok())
+        .unwrap_or(ProtocolVersion::V_2025_03_26.as_str())
+}
+
+/// Answers a message of the protocol, or a batch. The guard has checked host, origin and key.
 async fn answer(
     state: web::Data<State>,
     request: HttpRequest,
     body: Body,
 ) -> Result<HttpResponse, ApiError> {
-    let backend = Arc::new(Local::new(state, owner_of(&request)));
+    let tools = Server::new(Arc::new(Local::new(state, owner_of(&request))));
 
+    match read(&body.0, takes_batches(version(&request))) {
+        Received::One(Message::Valid { id, .. }) => {
+            let Answer { status, body } = one(&tools, &request, id.as_ref(), body.0).await?;
+            let mut response = HttpResponse::build(status);
+            if !body.is_empty() {
+                response.content_type(JSON);
+            }
+            Ok(response.body(body))
+        }
+        Received::One(Message::Refused(error)) => Ok(HttpResponse::BadRequest().json(error)),
+        // A response: the protocol gives it no answer.
+        Received::One(Message::Ignored) => Ok(HttpResponse::Accepted().finish()),
+        Received::Batch(messages) => {
+            let mut answers = Vec::new();
+            for message in messages {
+                match message {
+                    Message::Refused(error) => answers.push(error),
+                    Message::Ignored => {}
+                    Message::Valid { id, value, .. } => {
+                        let text = web::Bytes::from(value.to_string());
+                        let answer = one(&tools, &request, id.as_ref(), text).await?;
+                        // Only requests have one.
+                        answers.extend(serde_json::from_slice::<Value>(&answer.body));
+                    }
+                }
+            }
+
+            Ok(if answers.is_empty() {
+                HttpResponse::Accepted().finish()
+            } else {
+                HttpResponse::Ok().json(answers)
+            })
+        }
+    }
+}
+
+/// The answer to one message.
+struct Answer {
+    status: StatusCode,
+    /// JSON, or empty.
+    body: web::Bytes,
+}
+
+/// Answers one message.
+async fn one(
+    tools: &Server,
+    request: &HttpRequest,
+    id: Option<&Value>,
+    body: web::Bytes,
+) -> Result<Answer, ApiError> {
     let message =
-        translated(&request, body.0).map_err(|error| ApiError::bad_request(error.to_string()))?;
+        translated(request, body).map_err(|error| ApiError::bad_request(error.to_string()))?;
 
     let config = StreamableHttpServerConfig::default()
         // The guard has limited the body already.
@@ -65,9 +128,9 @@ async fn answer(
         .with_json_response(true)
         .with_max_request_body_bytes(usize::MAX);
 
-    let server = Server::new(backend);
+    let tools = tools.clone();
     let service = StreamableHttpService::new(
-        move || Ok(server.clone()),
+        move || Ok(tools.clone()),
         Arc::<NeverSessionManager>::default(),
         config,
     );
@@ -78,25 +141,17 @@ async fn answer(
         .await
         .map_or_else(|never| match never {}, http_body_util::Collected::to_bytes);
 
-    let kind = head
-        .headers
-        .get(http::header::CONTENT_TYPE)
-        .and_then(|kind| kind.to_str().ok())
-        .unwrap_or_default();
-
-    let is_json = kind.starts_with("application/json");
-    if head.status.is_client_error() && !is_json {
-        // A refusal in prose, in the one shape of all errors.
-        return Err(ApiError::bad_request(String::from_utf8_lossy(&body)));
-    }
-
+    let kind = head.headers.get(http::header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let is_json = kind.is_some_and(|kind| kind.starts_with(JSON));
     let status =
         StatusCode::from_u16(head.status.as_u16()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
 
-    let mut response = HttpResponse::build(status);
-    if !kind.is_empty() {
-        response.insert_header((CONTENT_TYPE, kind));
-    }
-
-    Ok(response.body(body))
+    let body = if is_json || body.is_empty() {
+        body
+    } else {
+        // A refusal in prose.
+        let reason = String::from_utf8_lossy(&body);
+        error(ErrorCode::INVALID_REQUEST, id, &reason).to_string().into()
+    };
+    Ok(Answer { status, body })
 }

@@ -20,10 +20,15 @@ use crate::guard::json as from_json;
 use prime_service::requests::{Instance, RunRequest};
 
 /// What a client may tell its model about all tools.
-const INSTRUCTIONS: &str = "PRIME-Bench: 86 algorithmic tasks that are solved one action line at a time, with a verifier \
-    for every line. To solve an instance yourself: describe_task, make_instance, then judge_step for each line (pass the \
-    lines so far as `actions`, or the last `state`) until it says `ended`, then check_answer. To have it solved: start_run, \
-    watch_run, read_run.";
+fn instructions() -> String {
+    format!(
+        "PRIME-Bench: {} algorithmic tasks that are solved one action line at a time, with a verifier for every line. To \
+         solve an instance yourself: describe_task, make_instance, then judge_step for each line (pass the lines so far as \
+         `actions`, or the last `state`) until it says `ended`, then check_answer. To have it solved: start_run, watch_run, \
+         read_run.",
+        tasks::all().count()
+    )
+}
 
 /// The tools, carried out by a backend.
 #[derive(Clone)]
@@ -164,7 +169,7 @@ impl ServerHandler for Server {
         let program = Implementation::new("prime-agents", env!("CARGO_PKG_VERSION"));
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(program)
-            .with_instructions(INSTRUCTIONS)
+            .with_instructions(instructions())
     }
 
     async fn list_tools(

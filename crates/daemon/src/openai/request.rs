@@ -1,6 +1,6 @@
 //! Request types of chat completions. Unknown fields are accepted and ignored.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -101,7 +101,7 @@ pub struct ResponseFormat {
 }
 
 /// The kinds of answer formats.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FormatKind {
     /// Any text.

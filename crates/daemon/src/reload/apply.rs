@@ -11,10 +11,11 @@ use prime_settings::{Server, Settings};
 
 /// Keys and whole sections whose changes apply to new runs at once. All others apply from the next
 /// start.
-const AT_ONCE: [&str; 14] = [
+const AT_ONCE: [&str; 15] = [
     "agents",
     "definitions",
     "engines",
+    "journal.clock_trust_hours",
     "journal.idempotency_days",
     "journal.key_bytes_max",
     "journal.retention_bytes",

@@ -5,7 +5,7 @@
 
 use std::io::{self, Read as _};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crossbeam_channel::bounded;
@@ -86,6 +86,25 @@ fn list(mut command: Command) -> Result<Vec<DeviceInfo>, EngineError> {
     command.arg(DEVICES).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(|error| failed(&error))?;
 
+    let bytes = read_all(&mut child);
+    // A child that sent its list is done, and one that did not must end: whatever became of the
+    // reading, it is waited for.
+    let _ = child.kill();
+    let status = child.wait().map_err(|error| failed(&error))?;
+
+    let mut frames = Frames::default();
+    frames.push(&bytes?);
+    match frames.next() {
+        Ok(Some(devices)) => Ok(devices),
+        Ok(None) => {
+            Err(EngineError::WorkerDied { detail: format!("it listed no devices: {status}") })
+        }
+        Err(error) => Err(EngineError::WorkerDied { detail: format!("{error}: {status}") }),
+    }
+}
+
+/// What a child writes to its standard output, if that ends in time.
+fn read_all(child: &mut Child) -> Result<Vec<u8>, EngineError> {
     // Read on a thread, because reading from a pipe has no timeout.
     let (listed, listing) = bounded(1);
     if let Some(mut stdout) = child.stdout.take() {
@@ -100,23 +119,11 @@ fn list(mut command: Command) -> Result<Vec<DeviceInfo>, EngineError> {
             .map_err(|error| failed(&error))?;
     }
 
-    let bytes = listing.recv_timeout(LISTING_TIMEOUT);
-    // A child that sent its list is done, and one that did not must end.
-    let _ = child.kill();
-    let status = child.wait().map_err(|error| failed(&error))?;
-
-    let Ok(bytes) = bytes else {
-        let deadline_ms = u64::try_from(LISTING_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
-        return Err(EngineError::WorkerHung { deadline_ms });
-    };
-
-    let mut frames = Frames::default();
-    frames.push(&bytes.map_err(|error| failed(&error))?);
-    match frames.next() {
-        Ok(Some(devices)) => Ok(devices),
-        Ok(None) => {
-            Err(EngineError::WorkerDied { detail: format!("it listed no devices: {status}") })
+    match listing.recv_timeout(LISTING_TIMEOUT) {
+        Ok(bytes) => bytes.map_err(|error| failed(&error)),
+        Err(_) => {
+            let deadline_ms = u64::try_from(LISTING_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
+            Err(EngineError::WorkerHung { deadline_ms })
         }
-        Err(error) => Err(EngineError::WorkerDied { detail: format!("{error}: {status}") }),
     }
 }

@@ -120,12 +120,13 @@ impl<R: Read> Reader<R> {
             .map(|entry| entry.tensor.offset.saturating_add(entry.bytes.unwrap_or(0)));
         match ends.max().unwrap_or(0).checked_add(data) {
             Some(need) if need <= self.size => {}
-            need => {
+            Some(need) => {
                 return damaged(format!(
-                    "the file has {} bytes, its tensors need {need:?}",
+                    "the file has {} bytes, its tensors need {need}: it was cut off, so copy it again",
                     self.size
                 ));
             }
+            None => return damaged("its tensors need more bytes than can be counted".to_owned()),
         }
 
         header.tensors = located(entries, data, self.size);

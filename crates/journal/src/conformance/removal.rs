@@ -70,6 +70,33 @@ pub fn old_runs_are_removed(make: Make<'_>) {
     assert_eq!(store.journal().segments("a", 0, 1 << 20).unwrap(), [events(row("a").head, 2)]);
 }
 
+pub fn the_time_of_the_last_round_is_remembered(make: Make<'_>) {
+    let mut store = make();
+    assert_eq!(store.journal().reached_ms().unwrap(), None);
+
+    // Before the first round, the last run that was accepted or ended says it.
+    let created = RunRow { created_ms: 70, updated_ms: 70, ..row("b") };
+    store.journal().commit(&[Write::Accept { row: created, key: None }]).unwrap();
+    assert_eq!(store.journal().reached_ms().unwrap(), Some(70));
+    store.journal().commit(&[accept("a"), end("a", 90)]).unwrap();
+    assert_eq!(store.journal().reached_ms().unwrap(), Some(90));
+
+    // A round without a time says nothing. A time may also be earlier, after a clock was set back.
+    let minutes = 60_000;
+    for (now_ms, reached) in [
+        (0, 90),
+        (1_000 * minutes, 1_000 * minutes),
+        (1_010 * minutes - 1, 1_000 * minutes),
+        (1_010 * minutes, 1_010 * minutes),
+        (500 * minutes, 500 * minutes),
+    ] {
+        collect(store.journal(), &Retention { now_ms, ..Retention::default() });
+        assert_eq!(store.journal().reached_ms().unwrap(), Some(reached), "after {now_ms}");
+        store.reopen();
+        assert_eq!(store.journal().reached_ms().unwrap(), Some(reached), "reopened after {now_ms}");
+    }
+}
+
 pub fn open_runs_are_never_removed(make: Make<'_>) {
     let store = make();
     let first = noise(row("a").head, 100_000);

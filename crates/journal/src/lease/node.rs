@@ -142,8 +142,12 @@ impl<R: Clone + Ord> Node<R> {
     }
 
     /// When [`Node::next`] may have something to send without further events, on the node's own
-    /// clock.
+    /// clock; `u64::MAX` if only an event can change that.
     pub fn wake_ms(&self) -> u64 {
+        // A node that is dead and takes no more runs has nothing to send, ever.
+        if self.id.is_none() && self.is_draining {
+            return u64::MAX;
+        }
         // Something is due now, whatever the clock says.
         if self.id.is_none() || !self.releasing.is_empty() || self.round != Round::Done {
             return 0;

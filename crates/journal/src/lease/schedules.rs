@@ -53,6 +53,20 @@ fn the_simulation_notices_each_mistake() {
 }
 
 #[test]
+fn a_dead_node_that_drains_sleeps() {
+    let mut node: Node<Run> = Node::new(TIMING, 2);
+    node.next(0);
+    node.answered(Answer::Registered(NodeId(5)));
+    node.drain();
+    assert_eq!((node.next(0), node.wake_ms()), (None, 2_000));
+
+    assert_eq!(node.next(2_000), Some(Request::Heartbeat { node: NodeId(5) }));
+    node.answered(Answer::Dead);
+    assert_eq!((node.next(2_000), node.wake_ms()), (None, u64::MAX));
+    assert_eq!((node.next(1 << 40), node.wake_ms()), (None, u64::MAX));
+}
+
+#[test]
 fn a_node_alone_registers_beats_and_takes() {
     let mut node: Node<Run> = Node::new(TIMING, 2);
     assert_eq!(node.next(0), Some(Request::Register));

@@ -219,6 +219,10 @@ impl Journal for SqliteJournal {
         self.readers.read(|connection| queries::snapshot(connection, id))
     }
 
+    fn reached_ms(&self) -> Result<Option<u64>, JournalError> {
+        self.readers.read(queries::reached_ms)
+    }
+
     fn collect(&self, retention: &Retention) -> Result<Removed, JournalError> {
         self.durable_writer()?.prepare_collection()?;
 

@@ -385,3 +385,15 @@ pub(super) fn probe(connection: &Connection) -> Result<(RunRow, IdempotencyKey),
     };
     Ok((row, key))
 }
+
+/// As [`Journal::reached_ms`](crate::Journal::reached_ms).
+pub(super) fn reached_ms(connection: &Connection) -> Result<Option<u64>, JournalError> {
+    // Both can be read from an index.
+    let sql = "SELECT coalesce(
+        (SELECT value FROM meta WHERE name = 'reached_ms'),
+        (SELECT max(ms) FROM (
+            SELECT max(updated_ms) AS ms FROM run WHERE is_over = 1
+            UNION ALL SELECT max(created_ms) FROM run) AS latest))";
+    let reached: Option<i64> = connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+    Ok(reached.map(|reached| u64::try_from(reached).unwrap_or_default()))
+}

@@ -103,6 +103,7 @@ fn round(
 
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
 
+    reach(&transaction, retention.now_ms)?;
     usage::record(&transaction, measured)?;
     let expired = spent_keys::expire(&transaction, retention.now_ms, limits.rows)?;
 
@@ -137,6 +138,17 @@ fn round(
     // In a transaction of its own, so that what was removed stays removed if this fails.
     removed.has_more |= vacuum(connection, limits.rows * VACUUM_PAGES_PER_ROW)?;
     Ok(removed)
+}
+
+/// Remembers that a time has come. To ten minutes, so that an idle journal is written rarely.
+fn reach(transaction: &Transaction<'_>, now_ms: u64) -> Result<(), JournalError> {
+    if now_ms > 0 {
+        let sql = "INSERT INTO meta VALUES ('reached_ms', ?1)
+            ON CONFLICT (name) DO UPDATE SET value = ?1 WHERE abs(value - ?1) >= 600000";
+        let now_ms = i64::try_from(now_ms).unwrap_or(i64::MAX);
+        transaction.prepare_cached(sql)?.execute([now_ms])?;
+    }
+    Ok(())
 }
 
 /// A run whose flags and segments are partly removed.

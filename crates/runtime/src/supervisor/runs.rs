@@ -24,6 +24,14 @@ fn broken(panic: &(dyn Any + Send)) -> Ending {
     ))
 }
 
+/// Why a run ended, for the log.
+fn reason_of(ending: &Ending) -> &str {
+    match ending {
+        Ending::AgentFailed(reason) => reason,
+        other => other.name(),
+    }
+}
+
 /// Whether a run ended that would have gone on.
 fn was_cut_short(ending: &Ending) -> bool {
     use Ending::{Cancelled, StepsSpent, TokensSpent, WallMsSpent};
@@ -152,7 +160,7 @@ impl Supervisor {
     ) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| act(self, ctx))) {
             let ending = broken(panic.as_ref());
-            tracing::error!(run, "{ending:?}");
+            tracing::error!(run, "{}", reason_of(&ending));
             // The run's state may be torn: none of it is used again.
             self.observe(
                 run,
@@ -191,7 +199,7 @@ impl Supervisor {
                     (run, 0)
                 }
                 Err(ending) => {
-                    tracing::error!(run = id, "{ending:?}");
+                    tracing::error!(run = id, "{}", reason_of(&ending));
                     // It never became live, so that `finish` would not report it.
                     submission.observer.observe(&Event::Stopped { ending: &ending, elapsed_ms: 0 });
                     let outcome = Outcome::without_answer(ending);

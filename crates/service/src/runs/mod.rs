@@ -11,7 +11,8 @@
 //! - `live`, the runs that this process executes, and `cluster_link`, the other nodes;
 //! - `reader`, what users see of runs wherever they are;
 //! - `execution`, which accepts, resumes, forks and ends runs;
-//! - `service`, [`Runs`]: the owner of all these; `retention` removes finished runs.
+//! - `service`, [`Runs`]: the owner of all these; `retention` removes finished runs, by the
+//!   `trusted_clock`.
 
 mod cluster_link;
 mod decision;
@@ -26,6 +27,7 @@ mod retention;
 mod service;
 mod spec;
 mod store;
+mod trusted_clock;
 
 pub use decision::decision_name;
 pub use error::RunError;

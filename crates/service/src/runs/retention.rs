@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::error::RunError;
 use super::service::Runs;
+use super::trusted_clock::TrustedClock;
 use prime_journal::{Removed, Retention};
 
 /// Time between two rounds of removal.
@@ -28,12 +31,15 @@ impl Runs {
     /// # Errors
     /// When the journal cannot be written.
     pub async fn collect(&self, cleanup: Cleanup) -> Result<Removed, RunError> {
-        let now = self.store().now_ms();
+        let now = self.trusted_now_ms().await?;
         let Cleanup { owner, older_than_days, bytes_max } = cleanup;
         let retention = Arc::new(Retention {
             owner,
-            updated_before_ms: older_than_days
-                .map(|days| now.saturating_sub(u64::from(days) * DAY_MS)),
+            updated_before_ms: older_than_days.map(|days| match days {
+                // All of them, whatever the time is.
+                0 => now.max(self.store().now_ms()),
+                days => now.saturating_sub(u64::from(days) * DAY_MS),
+            }),
             bytes_max,
             now_ms: now,
             keep_keys_ms: u64::from(self.app().settings().journal.idempotency_days) * DAY_MS,
@@ -51,6 +57,23 @@ impl Runs {
                 return Ok(all);
             }
         }
+    }
+
+    /// The time by which runs are removed: without jumps of the system's clock that may be wrong.
+    async fn trusted_now_ms(&self) -> Result<u64, RunError> {
+        let hours = self.app().settings().journal.clock_trust_hours;
+        let trust = Duration::from_hours(u64::from(hours));
+
+        let mut clock = self.retention_clock().lock().await;
+        let wall_ms = self.store().now_ms();
+        let clock = match &mut *clock {
+            Some(clock) => clock,
+            none => {
+                let reached_ms = self.store().read(|journal| journal.reached_ms()).await?;
+                none.insert(TrustedClock::start(reached_ms, wall_ms, Instant::now()))
+            }
+        };
+        Ok(clock.read(wall_ms, Instant::now(), trust))
     }
 
     /// The configured retention, of all runs or of those of one owner.
@@ -75,6 +98,11 @@ impl Runs {
 
     /// Applies the configured retention periodically, until the daemon drains.
     pub async fn run_retention(self: Arc<Self>) {
+        // Before this process writes times of its own to the journal.
+        if let Err(error) = self.trusted_now_ms().await {
+            tracing::warn!(%error, "cannot read what time the journal knows");
+        }
+
         let mut drained = self.drained();
         while tokio::time::timeout(PERIOD, drained.wait_for(|drained| *drained)).await.is_err() {
             // A key that exceeds its own limit makes room before all are looked at.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 
 use super::cluster_link::ClusterLink;
 use super::error::RunError;
@@ -19,6 +19,7 @@ use super::reader::RunReader;
 use super::record::RunRecord;
 use super::spec::RunSpec;
 use super::store::{Clock, RunStore};
+use super::trusted_clock::TrustedClock;
 use crate::app::App;
 use crate::metrics::Metrics;
 use crate::telemetry::Telemetry;
@@ -32,6 +33,8 @@ pub struct Runs {
     cluster: Arc<ClusterLink>,
     reader: RunReader,
     execution: Arc<Execution>,
+    /// Set by the first round of retention.
+    retention_clock: Mutex<Option<TrustedClock>>,
 }
 
 impl Runs {
@@ -68,12 +71,17 @@ impl Runs {
             live,
             cluster,
             execution: Arc::new(execution),
+            retention_clock: Mutex::default(),
         }))
     }
 
     /// The journal: specs, events and reviews.
     pub fn store(&self) -> &RunStore {
         &self.store
+    }
+
+    pub(super) fn retention_clock(&self) -> &Mutex<Option<TrustedClock>> {
+        &self.retention_clock
     }
 
     /// Answers about the steps of runs.

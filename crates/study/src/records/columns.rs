@@ -59,8 +59,9 @@ pub fn markdown(columns: &[Column]) -> String {
         };
 
         let optional = if column.is_optional { "yes" } else { "" };
-        let meaning =
-            column.meaning.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
+        let meaning = column.meaning.split_whitespace().collect::<Vec<_>>().join(" ");
+        // Our own text, in Markdown: only the cell must not end.
+        let meaning = meaning.replace('|', "\\|");
 
         format!("| `{}` | {kind} | {optional} | {meaning} |\n", column.name)
     };

@@ -1,5 +1,7 @@
 //! Tables as CSV and Markdown.
 
+use prime_printable::markdown;
+
 use super::table::{Cell, ColumnKind, Table};
 
 fn quoted(text: &str) -> String {
@@ -69,8 +71,11 @@ impl Table {
 
     /// A pipe table with title, caption and reasons.
     pub fn markdown(&self) -> String {
-        let escaped =
-            |text: &str| text.replace('\\', "\\\\").replace('|', "\\|").replace('\n', " ");
+        // Line ends within a text mean nothing here.
+        let escaped = |text: &str| {
+            let words: Vec<_> = text.split_whitespace().collect();
+            markdown(&words.join(" ")).into_owned()
+        };
         let row = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
 
         let reasons = self.reasons();
@@ -89,9 +94,9 @@ impl Table {
             text += &row(cells.iter().map(cell).collect());
         }
 
-        text += &format!("\n{}\n", self.caption);
+        text += &format!("\n{}\n", escaped(&self.caption));
         for (place, reason) in (1..).zip(reasons) {
-            text += &format!("\n({place}) Left out: {reason}.\n");
+            text += &format!("\n({place}) Left out: {}.\n", escaped(reason));
         }
 
         text

@@ -59,6 +59,18 @@ async fn each_fault_fails_one_turn_with_a_reason() {
             "closed its standard output without exiting",
         ),
         (
+            "exit beside a child that holds its streams",
+            "os._exit(4) if os.fork() else time.sleep(600)",
+            Failure::Died,
+            "exit status 4",
+        ),
+        (
+            "last words beside a child that holds its streams",
+            "sys.stderr.write('no more\\n'); sys.stderr.flush(); os._exit(4) if os.fork() else time.sleep(600)",
+            Failure::Died,
+            "no more",
+        ),
+        (
             "half a line",
             "sys.stdout.write('{\"id\"'); sys.stdout.flush(); os._exit(0)",
             Failure::Died,
@@ -81,6 +93,31 @@ async fn each_fault_fails_one_turn_with_a_reason() {
             "{name}"
         );
     }
+}
+
+#[tokio::test]
+async fn an_idle_program_that_exits_beside_a_child_is_replaced() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let code = format!(
+        r#"
+marker = {:?}
+first = not os.path.exists(marker)
+open(marker, "w").close()
+hello()
+if first:
+    os._exit(4) if os.fork() else time.sleep(600)
+while True:
+    say(json.dumps({{"id": ask()["id"], "action": "move 1 0 2"}}))
+"#,
+        folder.path().join("was-here")
+    );
+    let agent = executor(&Program { timeout_ms: 600_000, ..python(&code) });
+
+    // The first turn may reach the first process before its exit is noticed. Nothing waits for the
+    // time limit.
+    let first = propose(&agent).await;
+    assert!(first.is_ok() || first.is_err_and(|error| error.failure == Failure::Died));
+    assert_eq!(propose(&agent).await.map(|proposal| proposal.line), Ok("move 1 0 2".to_owned()));
 }
 
 #[tokio::test]

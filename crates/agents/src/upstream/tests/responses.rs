@@ -98,6 +98,10 @@ fn pools_that_cannot_be_used_are_refused() {
             pool(&["http://127.0.0.1:1/v1", "http://127.0.0.1:1/v1"]),
             "upstream 127.0.0.1:1 m is in the pool twice",
         ),
+        (
+            pool(&["http://127.0.0.1:1/a", "http://127.0.0.1:1/b", "http://127.0.0.1:1/b/"]),
+            "upstream 127.0.0.1:1/b/chat/completions m is in the pool twice",
+        ),
         (extra("[]"), "`extra` is not a JSON object"),
         (extra(r#"{"stream": true}"#), "`extra` has the field `stream`"),
     ] {
@@ -108,9 +112,15 @@ fn pools_that_cannot_be_used_are_refused() {
 
 #[test]
 fn servers_behind_one_gateway_have_distinct_names() {
-    let model = model(&pool(&["http://127.0.0.1:1/a", "http://127.0.0.1:1/b"]));
+    let urls = ["http://127.0.0.1:1/a", "http://127.0.0.1:1/b", "https://127.0.0.1:1/b"];
+    let model = model(&pool(&urls));
     let names: Vec<_> = model.snapshot().iter().map(|status| status.name.to_string()).collect();
-    assert_eq!(names, ["127.0.0.1:1 m", "127.0.0.1:1/b/chat/completions m"]);
+    let expected = [
+        "127.0.0.1:1 m",
+        "127.0.0.1:1/b/chat/completions m",
+        "https://127.0.0.1:1/b/chat/completions m",
+    ];
+    assert_eq!(names, expected);
 }
 
 /// Whether there are root certificates depends on the machine; nothing panics either way.

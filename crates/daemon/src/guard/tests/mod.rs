@@ -3,6 +3,7 @@
 mod admission;
 mod bodies;
 mod crowds;
+mod heads;
 mod readers;
 mod silence;
 

@@ -1,7 +1,7 @@
 //! The request of a response, as the chat completion with the same meaning. Unknown fields are
 //! accepted and ignored.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
@@ -76,13 +76,21 @@ pub struct TextOptions {
 }
 
 /// The form of the answer.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct TextFormat {
     #[serde(rename = "type")]
     pub kind: FormatKind,
     /// The schema, an object; required where the type is `json_schema`.
     #[schema(value_type = Value, required = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
+    /// A name for the schema. It and the next two have no effect; the response repeats them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strict: Option<bool>,
 }
 
 /// A tool. Only functions can be forced; others are ignored.
@@ -191,6 +199,12 @@ impl ResponsesRequest {
         }
 
         Ok(messages)
+    }
+
+    /// The form of the answer as it was asked for.
+    pub fn text_format(&self) -> Value {
+        let format = self.text.as_ref().and_then(|text| text.format.as_ref());
+        format.map_or_else(|| json!({ "type": "text" }), |format| json!(format))
     }
 
     /// The chat completion with the same meaning.
@@ -311,6 +325,22 @@ mod tests {
 
         let free = ChatRequest { tool_choice: None, ..chat };
         assert_eq!(free.answer_form().unwrap().schema(), Some(json!({"type": "integer"})));
+    }
+
+    #[test]
+    fn the_form_of_the_answer_is_repeated() {
+        let schema = json!({"type": "json_schema", "name": "n", "schema": {"type": "integer"}, "strict": true});
+        for (text, expected) in [
+            (json!(null), json!({"type": "text"})),
+            (json!({}), json!({"type": "text"})),
+            (json!({"format": {"type": "text"}}), json!({"type": "text"})),
+            (json!({"format": {"type": "json_object"}}), json!({"type": "json_object"})),
+            (json!({"format": schema}), schema.clone()),
+        ] {
+            let request = json!({"model": "prime", "input": "x", "text": text});
+            let request: ResponsesRequest = serde_json::from_value(request).unwrap();
+            assert_eq!(request.text_format(), expected, "{text}");
+        }
     }
 
     #[test]

@@ -37,6 +37,7 @@ pub struct ModelResponse {
     pub store: bool,
     pub temperature: Option<f64>,
     pub top_p: Option<f64>,
+    /// The form of the answer as it was asked for.
     #[schema(value_type = Object)]
     pub text: Value,
     #[schema(value_type = Value)]
@@ -233,7 +234,7 @@ impl Template {
             store: false,
             temperature: asked.temperature,
             top_p: asked.top_p,
-            text: json!({ "format": { "type": "text" } }),
+            text: json!({ "format": asked.text_format() }),
             tool_choice: asked.tool_choice.clone().unwrap_or_else(|| json!("auto")),
             tools: asked
                 .tools

@@ -71,6 +71,10 @@ impl Journal for Folding {
         self.journal.snapshot(id)
     }
 
+    fn reached_ms(&self) -> Result<Option<u64>, JournalError> {
+        self.journal.reached_ms()
+    }
+
     fn collect(&self, retention: &Retention) -> Result<Removed, JournalError> {
         self.journal.collect(retention)
     }
