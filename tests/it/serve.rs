@@ -157,7 +157,7 @@ fn invalid_requests_are_told_what_is_wrong() {
         &["n-quens", "did you mean `n-queens`?"],
     );
     daemon.submit(&json!({})).refused(400, None, &["task", "problem"]);
-    with("index", json!(200)).refused(400, Some("index"), &["200", "0 to 199"]);
+    with("index", json!(1000)).refused(400, Some("index"), &["1000", "0 to 999"]);
     with("index", json!(-1)).refused(400, Some("index"), &["-1"]);
     with("index", json!("three")).refused(400, Some("index"), &["three"]);
     with("difficulty", json!("extreme")).refused(400, Some("difficulty"), &["extreme", "easy"]);

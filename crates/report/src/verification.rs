@@ -73,14 +73,14 @@ impl Verification {
         }
     }
 
-    /// One line, such as `verified (rules: format, invariant; misses fewer than 1 in 20 wrong steps
-    /// of this task; 7 steps)`.
+    /// One line, such as `verified (rules: format, invariant; in tests these found 119 of 120 wrong
+    /// steps of this task; 7 steps)`.
     pub fn text(&self) -> String {
         let worth = self.misses.as_ref().map_or_else(
             || "not measured for this task".to_owned(),
             |misses| {
                 format!(
-                    "{} of this task",
+                    "in tests these {} of this task",
                     Detection { tried: misses.tried, found: misses.found }.text()
                 )
             },
@@ -126,7 +126,7 @@ mod tests {
         assert!(misses.table.starts_with("1-"), "{misses:?}");
 
         let text = verification.text();
-        let start = "verified (rules: format, invariant, terminal; misses fewer than 1 in ";
+        let start = "verified (rules: format, invariant, terminal; in tests these found ";
         assert!(
             text.starts_with(start) && text.ends_with(" wrong steps of this task; 312 steps)"),
             "{text}"

@@ -40,6 +40,8 @@ pub struct Basis {
     kinds: Kinds,
     /// The kinds that it checks on a client's problem, whose checks are evaluated for models too.
     kinds_of_checks: Kinds,
+    /// The kinds that a program says it checks by itself, whatever constraints a problem has.
+    own: Kinds,
     /// The kinds decided by the benchmark's constraints, so that their misses were measured.
     measured: Kinds,
     /// A set of methods; bit `m` stands for the method with `m as u8`.
@@ -51,6 +53,9 @@ pub struct Basis {
 struct Stored {
     kinds: Vec<Kind>,
     kinds_of_checks: Vec<Kind>,
+    /// Runs of former versions have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    own: Vec<Kind>,
     measured: Vec<Kind>,
     methods: Vec<Method>,
 }
@@ -58,10 +63,11 @@ struct Stored {
 impl From<Basis> for Stored {
     fn from(basis: Basis) -> Self {
         let list = |kinds: Kinds| kinds.iter().collect();
-        let Basis { kinds, kinds_of_checks, measured, .. } = basis;
+        let Basis { kinds, kinds_of_checks, own, measured, .. } = basis;
         Self {
             kinds: list(kinds),
             kinds_of_checks: list(kinds_of_checks),
+            own: list(own),
             measured: list(measured),
             methods: basis.methods().collect(),
         }
@@ -73,6 +79,7 @@ impl From<Stored> for Basis {
         Self {
             kinds: stored.kinds.into_iter().collect(),
             kinds_of_checks: stored.kinds_of_checks.into_iter().collect(),
+            own: stored.own.into_iter().collect(),
             measured: stored.measured.into_iter().collect(),
             methods: stored
                 .methods
@@ -87,6 +94,7 @@ impl Basis {
     pub const NONE: Self = Self {
         kinds: Kinds::NONE,
         kinds_of_checks: Kinds::NONE,
+        own: Kinds::NONE,
         measured: Kinds::NONE,
         methods: 0,
     };
@@ -97,7 +105,13 @@ impl Basis {
             return Self::NONE;
         }
 
-        Self { kinds, kinds_of_checks: kinds, measured: Kinds::NONE, methods: 1 << method as u8 }
+        Self {
+            kinds,
+            kinds_of_checks: kinds,
+            own: Kinds::NONE,
+            measured: Kinds::NONE,
+            methods: 1 << method as u8,
+        }
     }
 
     /// The basis of a verifier that evaluates constraints of these kinds.
@@ -119,7 +133,7 @@ impl Basis {
 
     /// The basis of a program whose owner says that it checks these kinds.
     pub fn program(kinds: Kinds) -> Self {
-        Self::of(Method::Program, kinds)
+        Self { own: kinds, ..Self::of(Method::Program, kinds) }
     }
 
     /// The basis of an ensemble in which each member has a vote and half of the votes reject a
@@ -137,22 +151,30 @@ impl Basis {
         Self {
             kinds: of_half(|basis| basis.kinds),
             kinds_of_checks: of_half(|basis| basis.kinds_of_checks),
+            own: of_half(|basis| basis.own),
             measured: of_half(|basis| basis.measured),
             methods: members.iter().fold(0, |methods, basis| methods | basis.methods),
         }
     }
 
-    /// The basis on a client's problem that has constraints of these kinds. Nothing was measured
-    /// there.
+    /// The basis on a client's problem that has constraints of these kinds. What a program says it
+    /// checks counts without them. Nothing was measured there.
     #[must_use]
     pub fn on_checks(self, kinds: Kinds) -> Self {
         let kinds = self.kinds_of_checks.intersection(kinds);
+        let kinds: Kinds = kinds.iter().chain(self.own.iter()).collect();
         Self { kinds, kinds_of_checks: kinds, measured: Kinds::NONE, ..self }
     }
 
     /// The kinds of constraints that it checks; empty if it checks nothing.
     pub fn kinds(self) -> Kinds {
         self.kinds
+    }
+
+    /// Whether it checks more than the form of lines on a problem without constraints, as a program
+    /// can.
+    pub fn checks_by_itself(self) -> bool {
+        self.own.iter().any(|kind| kind != Kind::Format)
     }
 
     /// The kinds whose rate of misses was measured; empty if the verdict is a model's or a

@@ -19,6 +19,7 @@ use crate::cli::output::note;
 use crate::cli::progress::Session;
 use crate::cli::{Configuration, start_log};
 use crate::evaluation::study::{records_of_answers, run_study};
+use prime_service::app::check_agents;
 use prime_settings::Settings;
 use prime_study::definition::{AskedRun, Source, Study, System, load};
 use prime_study::records::{Record, RecordLog};
@@ -147,7 +148,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         }
 
         // `start` opens the pools of one-shot systems, so they can be checked only now.
-        resources.pools.check().await.map_err(anyhow::Error::msg)?;
+        check_agents(resources).await.map_err(anyhow::Error::msg)?;
 
         let (mut tally, on_part) = (Tally::default(), session.on_part());
         let work = run_study(&study, &contestants, &due, arguments.concurrent, |record| {

@@ -62,6 +62,7 @@ pub fn basis_on(basis: Basis, problem: &dyn Problem) -> Basis {
 pub fn run_plan(settings: &Settings, basis: Basis, problem: &dyn Problem) -> RunPlan {
     let run = &settings.run;
     let checked = basis_on(basis, problem).kinds();
+    let fanout = fanout(run, problem.steps_max());
     RunPlan {
         strategy: strategy(run, problem.steps_max()),
         vote: match run.vote {
@@ -71,7 +72,7 @@ pub fn run_plan(settings: &Settings, basis: Basis, problem: &dyn Problem) -> Run
         },
         early_stop: run.early_stop,
         adaptive_rounds: run.adaptive_rounds,
-        fanout: fanout(run, problem.steps_max()),
+        fanout,
         max_rounds: run.max_rounds,
         confidence: run.confidence,
         limits: Limits {
@@ -82,7 +83,10 @@ pub fn run_plan(settings: &Settings, basis: Basis, problem: &dyn Problem) -> Run
             snapshot_every_frames: run.snapshot_every_frames as usize,
         },
         budget: Budget {
-            steps: run.budget.steps,
+            steps: problem.proposals_max().map_or(run.budget.steps, |each| {
+                let of_all = each.saturating_mul(fanout.into()).saturating_mul(run.max_rounds.into());
+                run.budget.steps.min(of_all)
+            }),
             tokens: run.budget.tokens,
             completion_tokens: run.budget.completion_tokens,
             wall_ms: run.budget.wall_ms,
@@ -94,7 +98,7 @@ pub fn run_plan(settings: &Settings, basis: Basis, problem: &dyn Problem) -> Run
             format: run.reward.format,
         },
         // If only the form of lines can be checked, no answer counts as verified.
-        is_checked: checked != Kinds::NONE && problem.has_checks(),
+        is_checked: checked != Kinds::NONE && (problem.has_checks() || basis.checks_by_itself()),
         checks_end: checked.contains(Kind::Terminal),
         speculate: run.speculate,
     }

@@ -50,12 +50,16 @@ impl CheckedRequest {
         agents: &AgentSet,
         traceparent: Option<String>,
     ) -> Result<ResolvedRun, RequestError> {
+        let beyond = self.beyond_learnt();
         let Self { overrides, split, settings, instance, .. } = self;
         let Instance { name, problem } = instance;
 
         let is_read = check_agents(agents, problem.as_ref())?;
         let mut plan = run_plan(&settings, agents.basis(), problem.as_ref());
         plan.is_checked |= is_read;
+
+        let mut notes = agents.notes().to_vec();
+        notes.extend(beyond.map(|beyond| beyond.to_string()));
 
         let spec = RunSpec {
             task: problem.spec().slug.to_owned(),
@@ -66,7 +70,7 @@ impl CheckedRequest {
             overrides,
             agents: agents.names().clone(),
             recorded: app.record_for(agents, problem.spec().slug),
-            notes: agents.notes().to_vec(),
+            notes,
             check_kinds: check_kinds(problem.as_ref()),
             config_hash: settings.hash(),
             split,

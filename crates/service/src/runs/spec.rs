@@ -95,6 +95,13 @@ impl RunSpec {
         self.recorded.as_ref().map(|recorded| recorded.engines.clone()).unwrap_or_default()
     }
 
+    /// The models that its agents ask: names of engines and of models on servers.
+    pub fn models(&self) -> Vec<String> {
+        let Some(recorded) = &self.recorded else { return Vec::new() };
+        let served = recorded.pools.values().flat_map(|pool| &pool.models);
+        recorded.engines.keys().chain(served).cloned().collect()
+    }
+
     /// What a verifier looks at in this problem.
     pub fn basis_on(&self, basis: Basis) -> Basis {
         if self.task == prime_problems::SPEC.slug {
@@ -110,6 +117,7 @@ impl RunSpec {
             task: self.task.clone(),
             instance: self.instance.clone(),
             agents: self.agents.clone(),
+            models: self.models(),
             notes: self.notes.clone(),
             basis: self.basis_on(basis),
             config_hash: self.config_hash.clone(),
