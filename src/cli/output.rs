@@ -8,6 +8,7 @@ use std::io::{self, ErrorKind, IsTerminal as _, StderrLock, StdoutLock, Write as
 use clap::ValueEnum;
 use console::{Term, measure_text_width};
 use prime_printable::Printable;
+use serde::Serialize;
 
 pub use prime_report::{count, plural};
 
@@ -64,6 +65,12 @@ pub fn is_stderr_terminal() -> bool {
 pub fn print(text: impl Display) -> Result<(), OutputError> {
     let mut out = stdout();
     written(write!(out, "{text}").and_then(|()| out.flush()))
+}
+
+/// Writes a value to standard output as JSON for programs.
+pub fn print_json(value: &impl Serialize) -> Result<(), OutputError> {
+    let text = serde_json::to_string_pretty(value).expect("invariant: results serialise");
+    print(text + "\n")
 }
 
 /// Writes a line to standard error.

@@ -9,13 +9,14 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueHint};
+use serde_json::json;
 
 use super::RecordsFile;
 use super::daemons::{DaemonArguments, contestant, fields};
 use super::narrowing::Narrowing;
 use super::systems::{PoolPlaces, check_shared, provenance_of_answers, settings, start};
 use crate::cli::bench::{CONCURRENT, turns_of, with_engines};
-use crate::cli::output::note;
+use crate::cli::output::{Output, note, print_json};
 use crate::cli::progress::Session;
 use crate::cli::{Configuration, start_log};
 use crate::evaluation::study::{records_of_answers, run_study};
@@ -45,6 +46,9 @@ pub struct RunArguments {
     concurrent: usize,
     #[command(flatten)]
     configuration: Configuration,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    output: Output,
 }
 
 /// What a session of runs did.
@@ -115,7 +119,22 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         path.display()
     );
 
+    let printed = |tally: &Tally| {
+        if arguments.output == Output::Json {
+            print_json(&json!({
+                "study": study.name,
+                "records": path,
+                "runs": study.runs_count(),
+                "due": due.len(),
+                "recorded": tally.made,
+                "not_measured": tally.not_measured,
+                "reason": tally.reason,
+            }))?;
+        }
+        anyhow::Ok(())
+    };
     if due.is_empty() {
+        printed(&Tally::default())?;
         return Ok(ExitCode::SUCCESS);
     }
 
@@ -161,6 +180,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     })?;
 
     log.sync()?;
+    printed(&tally)?;
     note!("{} runs recorded", tally.made);
     if let Some(reason) = tally.reason {
         note!(
