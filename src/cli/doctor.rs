@@ -13,6 +13,7 @@ use super::agents::handshakes;
 use crate::cli::output::{Output, print, print_json};
 use prime_agent_set::pools::Pools;
 use prime_agent_set::upstream::Probed;
+use prime_daemon::bind_remedy;
 use prime_engine::{self, Bytes, EngineSpec, Fit};
 use prime_service::app::{cores, engine_spec, environment_of_the_process, model_source};
 use prime_settings::{ModelSource, Settings};
@@ -190,7 +191,7 @@ fn port(settings: &Settings) -> Finding {
     let detail = match TcpListener::bind(bind) {
         Ok(_) => Ok(format!("{bind} is free")),
         Err(error) => {
-            Err(format!("{bind} cannot be bound ({error}): stop what uses it, or set server.bind"))
+            Err(format!("{bind} cannot be bound ({error}): {}", bind_remedy(&error)))
         }
     };
     finding("port", detail)

@@ -20,7 +20,7 @@ use crate::guard::json as from_json;
 use prime_service::requests::{Instance, RunRequest};
 
 /// What a client may tell its model about all tools.
-const INSTRUCTIONS: &str = "PRIME-Bench: 86 algorithmic tasks that are solved one action line at a time, with a verifier \
+const INSTRUCTIONS: &str = "PRIME-Bench: algorithmic tasks that are solved one action line at a time, with a verifier \
     for every line. To solve an instance yourself: describe_task, make_instance, then judge_step for each line (pass the \
     lines so far as `actions`, or the last `state`) until it says `ended`, then check_answer. To have it solved: start_run, \
     watch_run, read_run.";
