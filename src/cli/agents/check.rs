@@ -54,8 +54,8 @@ pub fn handshakes(settings: &Settings) -> anyhow::Result<Vec<(String, Result<(),
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let mut answered = Vec::new();
     for ((role, name), program) in settings.programs_needed() {
-        // One process tells as much as many, and is not restarted.
-        let program = Program { processes: 1, restarts_max: 0, ..program };
+        // One process tells as much as many.
+        let program = Program { processes: 1, ..program };
         let answer = match ProcessPool::start(role, &name, &program) {
             Ok(pool) => runtime.block_on(pool.ready()).map_err(|error| error.reason),
             Err(error) => Err(error.to_string()),

@@ -16,7 +16,8 @@ use super::interrupt::{Stop, Stops};
 pub use super::output::Output;
 use super::output::{columns, note, print, wrapped};
 use super::values::{TaskParser, difficulty, index, json_or_file};
-use super::{Configuration, start_log};
+use super::Configuration;
+use super::log::start_log_of_one_run;
 use live::{Expected, Live, create_trace};
 use prime_bench::tasks::{self, BASE_SEED, Difficulty, Problem};
 use prime_report::{Reviews, RunResult};
@@ -200,7 +201,7 @@ async fn solve(
 
 pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let mut settings = arguments.configuration.load()?;
-    start_log(&settings);
+    start_log_of_one_run(&settings);
 
     let request = request(arguments)?;
     let checked = CheckedRequest::of(&settings, &request)

@@ -78,7 +78,8 @@ impl Slot {
                 continue;
             }
 
-            if started.is_err() {
+            // Who only asks is told why it did not start, without another try.
+            if started.is_err() && !job.request.is_empty() {
                 started = self.start().await;
             }
             match &started {
