@@ -190,9 +190,7 @@ fn port(settings: &Settings) -> Finding {
     let bind = settings.server.bind;
     let detail = match TcpListener::bind(bind) {
         Ok(_) => Ok(format!("{bind} is free")),
-        Err(error) => {
-            Err(format!("{bind} cannot be bound ({error}): {}", bind_remedy(&error)))
-        }
+        Err(error) => Err(format!("{bind} cannot be bound ({error}): {}", bind_remedy(&error))),
     };
     finding("port", detail)
 }

@@ -33,9 +33,8 @@ Examples:
 
 /// Whether the arguments ask for help, or ask for nothing.
 fn asks_for_help(arguments: &[OsString]) -> bool {
-    let is_help = |argument: &OsString| {
-        ["--help", "-h", "help"].iter().any(|known| argument == *known)
-    };
+    let is_help =
+        |argument: &OsString| ["--help", "-h", "help"].iter().any(|known| argument == *known);
     arguments.is_empty() || arguments.iter().any(is_help)
 }
 
@@ -58,8 +57,7 @@ fn trainer() -> PathBuf {
 
 pub fn train(arguments: &TrainArguments) -> anyhow::Result<ExitCode> {
     let started = Command::new(trainer()).args(&arguments.arguments).status();
-    let is_missing =
-        started.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound);
+    let is_missing = started.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound);
     if is_missing && asks_for_help(&arguments.arguments) {
         print(HELP)?;
         return Ok(ExitCode::SUCCESS);

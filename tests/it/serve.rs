@@ -220,8 +220,9 @@ fn two_daemons_cannot_share_a_port() {
     done(&[&["serve", "--set", &bind, "--set", &journal][..], &REFERENCE].concat()).refused(&[
         "server.bind",
         &first.address,
-        "port",
+        "stop the process that uses the port",
     ]);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left");
     assert_eq!(first.get("/livez").status, 200);
 }
 

@@ -95,11 +95,8 @@ mod tests {
         prepare(folder.path(), false).expect("empty");
         prepare(&folder.path().join("new"), false).expect("not there yet");
 
-        let former = [
-            file("README.md"),
-            file("data/bubble-sort.parquet"),
-            file("data/n-queens/easy.jsonl"),
-        ];
+        let former =
+            [file("README.md"), file("data/bubble-sort.parquet"), file("data/n-queens/easy.jsonl")];
         let own = [file("notes.txt"), file("data/notes.txt"), file("other/a.parquet")];
         let refused = prepare(folder.path(), false).unwrap_err().to_string();
         assert!(refused.contains("not empty") && refused.contains("--force"), "{refused}");

@@ -320,9 +320,10 @@ impl RunResult {
             (self.retries, "tried again"),
             (self.pops, "committed steps taken back"),
         ];
-        counts.into_iter().filter(|(count, _)| *count > 0).fold(proposals, |text, (count, what)| {
-            format!("{text}; {count} {what}")
-        })
+        counts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .fold(proposals, |text, (count, what)| format!("{text}; {count} {what}"))
     }
 
     /// The result as text for people.

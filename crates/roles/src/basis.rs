@@ -235,6 +235,27 @@ mod tests {
     }
 
     #[test]
+    fn what_a_program_says_it_checks_counts_on_a_problem_without_constraints() {
+        let format = kinds(&[Kind::Format]);
+        let program = Basis::program(Kinds::WITHOUT_TRANSITION);
+        assert!(program.checks_by_itself());
+        assert_eq!(program.on_checks(format).kinds(), Kinds::WITHOUT_TRANSITION);
+        assert!(!Basis::program(format).checks_by_itself());
+
+        for other in [Basis::rules(Kinds::ALL), Basis::model(Method::Report), Basis::NONE] {
+            assert!(!other.checks_by_itself(), "{other:?}");
+        }
+        assert_eq!(Basis::rules(Kinds::ALL).on_checks(format).kinds(), format);
+
+        // Two of three members do not vouch for more than the form.
+        let rules = Basis::rules(Kinds::ALL);
+        assert!(!Basis::of_members(&[rules, rules, program]).checks_by_itself());
+        let stored: Basis =
+            serde_json::from_str(&serde_json::to_string(&program).unwrap()).unwrap();
+        assert_eq!(stored, program);
+    }
+
+    #[test]
     fn on_a_clients_problem_only_the_kinds_that_it_has_are_looked_at() {
         let basis = Basis::rules(Kinds::WITHOUT_TRANSITION)
             .on_checks(kinds(&[Kind::Format, Kind::Terminal]));

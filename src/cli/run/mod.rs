@@ -12,20 +12,18 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use clap::{Args, ValueHint};
 
+use super::Configuration;
 use super::interrupt::{Stop, Stops};
+use super::log::start_log_of_one_run;
 pub use super::output::Output;
 use super::output::{columns, note, print, wrapped};
 use super::values::{TaskParser, difficulty, index, json_or_file};
-use super::Configuration;
-use super::log::start_log_of_one_run;
 use live::{Expected, Live, create_trace};
 use prime_bench::tasks::{self, BASE_SEED, Difficulty, Problem};
 use prime_report::{Reviews, RunResult};
 use prime_runtime::{Observer, Submission};
 use prime_service::app::App;
-use prime_service::requests::{
-    CheckedRequest, Reason, RequestError, ResolvedRun, RunRequest,
-};
+use prime_service::requests::{CheckedRequest, Reason, RequestError, ResolvedRun, RunRequest};
 use prime_settings::Settings;
 
 /// Steps of the reference that are counted before a run: a few milliseconds.
@@ -88,11 +86,7 @@ fn request(arguments: &RunArguments) -> anyhow::Result<RunRequest> {
     let task = arguments.task.clone();
     task.as_deref().map(tasks::find).transpose()?;
 
-    let request = RunRequest {
-        task,
-        force: Some(arguments.force),
-        ..RunRequest::default()
-    };
+    let request = RunRequest { task, force: Some(arguments.force), ..RunRequest::default() };
     Ok(match &arguments.input {
         Some(path) => RunRequest { input: Some(json_or_file("--input", path)?), ..request },
         None => RunRequest {

@@ -144,10 +144,8 @@ pub fn list(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
             })?;
 
             let runs = count(rows.len() as u64, "run");
-            let table = Table::new(
-                ["id", "status", "instance", "steps", "events", "created"],
-                rows,
-            );
+            let table =
+                Table::new(["id", "status", "instance", "steps", "events", "created"], rows);
             // A line for each run on a terminal of 80 columns, where names are of ordinary length.
             let table = table.may_drop(&["events", "created", "steps"]);
             print(format_args!("{table}{runs}\n{}", waiting.concat()))?;

@@ -33,10 +33,13 @@ fn a_program_that_does_not_start_is_one_message_before_the_run() {
 
 #[test]
 fn the_checks_start_the_programs_that_are_used() {
-    let (_folder, program) = file("agent.py", "print('{\"prime\": 1}', flush=True)\ninput()\ninput()\n");
+    let (_folder, program) =
+        file("agent.py", "print('{\"prime\": 1}', flush=True)\ninput()\ninput()\n");
     let good = verifier(&json!(["python3", "-B", shown(&program)]));
     let bad = verifier(&json!(["sh", "-c", "echo hello; read more"]));
-    for command in [&["agents", "check"][..], &["doctor", "--no-load", "--set", "server.bind=127.0.0.1:0"]] {
+    for command in
+        [&["agents", "check"][..], &["doctor", "--no-load", "--set", "server.bind=127.0.0.1:0"]]
+    {
         let checked = with(command, &good);
         assert_eq!(checked.code, 0, "{}{}", checked.stdout, checked.stderr);
         assert!(checked.stdout.contains("answers the handshake"), "{}", checked.stdout);
@@ -62,7 +65,8 @@ fn the_doctor_looks_at_what_the_configuration_uses() {
     assert!(!report.stdout.contains("pool gpu"), "{}", report.stdout);
     assert!(!report.stdout.contains("tiny"), "the reference asks no engine: {}", report.stdout);
 
-    let used = ["--set", "agents.executor.implementation=openai", "--set", "agents.executor.pool=gpu"];
+    let used =
+        ["--set", "agents.executor.implementation=openai", "--set", "agents.executor.pool=gpu"];
     let report = done(&[&["doctor"][..], &sets, &used].concat());
     assert_eq!(report.code, 1, "{}", report.stdout);
     assert!(report.stdout.contains("FAIL  pool gpu"), "{}", report.stdout);

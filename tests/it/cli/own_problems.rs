@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::binary::{REFERENCE, done, file, run, shown};
+use crate::daemon::Daemon;
 
 /// The problem of the documentation.
 fn example() -> String {
@@ -71,7 +72,7 @@ sys.stdin.readline()
 print(json.dumps({"prime": 1}), flush=True)
 for line in sys.stdin:
     turn = json.loads(line)
-    right = turn["line"] == "42"
+    right = turn["action"] == "42"
     answer = {"id": turn["id"], "score": 0.0 if right else 1.0}
     print(json.dumps(answer if right else {**answer, "feedback": "another"}), flush=True)
 "#;
@@ -81,10 +82,10 @@ fn what_a_program_says_it_checks_counts_without_constraints() {
     let (_folder, program) = file("verifier.py", VERIFIER);
     let command = json!(["python3", "-B", shown(&program)]);
     let command = format!("agents.verifier.program.command={command}");
-    let verifier =
-        ["--set", "agents.verifier.implementation=process", "--set", command.as_str()];
+    let verifier = ["--set", "agents.verifier.implementation=process", "--set", command.as_str()];
     let problem = r#"{"statement": "What is it?"}"#;
-    let with = |more: &[&str]| run_problem(problem, &json!(["41", "42"]), &[&verifier, more].concat());
+    let with =
+        |more: &[&str]| run_problem(problem, &json!(["41", "42"]), &[&verifier, more].concat());
 
     let result = with(&[]).json(0);
     assert_eq!((&result["verified"], &result["answer"]), (&json!(true), &json!("42")));
@@ -128,8 +129,14 @@ fn an_input_without_a_solution_is_refused() {
         assert_eq!(result["verified"], true, "side {n}");
     }
 
-    // Ones make at most four.
-    done(&["run", "24-game", "--input", r#"{"numbers": [1, 1, 1, 1]}"#]).refused(&["no solution"]);
+    // A task may say it in its own words.
+    let ones = r#"{"numbers": [1, 1, 1, 1], "target": 24}"#;
+    done(&["run", "24-game", "--input", ones]).refused(&["cannot make 24"]);
+
+    let daemon = Daemon::start(&[]);
+    let input = json!({"n": 3, "order": [0, 1, 2]});
+    let asked = json!({"task": "n-queens", "input": input});
+    daemon.submit(&asked).refused(400, Some("input"), &["no solution"]);
 }
 
 #[test]
@@ -143,6 +150,22 @@ fn an_input_beyond_what_the_model_has_learnt_is_known_before_the_run() {
     let note = "the length of `a` is 26, more than the model prime-tiny has learnt (25)";
     assert!(said(26).contains(note), "{}", said(26));
     assert!(!said(25).contains("has learnt"), "{}", said(25));
+}
+
+#[test]
+fn an_instance_has_one_name_with_and_without_a_daemon() {
+    let daemon = Daemon::start(&[]);
+    let named = |base_seed: u64| {
+        let asked = json!({"task": "bubble-sort", "index": 3, "base_seed": base_seed});
+        let submitted = daemon.finished(&daemon.submitted(&asked))["instance"].clone();
+        let seed = base_seed.to_string();
+        let arguments = ["bubble-sort", "--index", "3", "--base-seed", &seed];
+        let ran = run(&[&arguments, &REFERENCE]).json(0)["instance"].clone();
+        assert_eq!(submitted, ran);
+        ran
+    };
+    assert_eq!(named(42), "bubble-sort/easy/003");
+    assert_eq!(named(7), "bubble-sort/easy/003@7");
 }
 
 #[test]

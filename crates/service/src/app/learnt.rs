@@ -94,7 +94,8 @@ pub fn beyond_learnt(settings: &Settings, problem: &dyn Problem) -> Option<Beyon
 
     let known = largest(spec.slug)?;
     let own = sizes(&problem.input(), spec);
-    let larger = own.into_iter().find(|(what, size)| known.get(what).is_some_and(|most| size > most));
+    let larger =
+        own.into_iter().find(|(what, size)| known.get(what).is_some_and(|most| size > most));
     larger.map(|(what, size)| BeyondLearnt { model, most: known[&what], what, size })
 }
 

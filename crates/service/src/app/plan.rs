@@ -84,7 +84,8 @@ pub fn run_plan(settings: &Settings, basis: Basis, problem: &dyn Problem) -> Run
         },
         budget: Budget {
             steps: problem.proposals_max().map_or(run.budget.steps, |each| {
-                let of_all = each.saturating_mul(fanout.into()).saturating_mul(run.max_rounds.into());
+                let of_all =
+                    each.saturating_mul(fanout.into()).saturating_mul(run.max_rounds.into());
                 run.budget.steps.min(of_all)
             }),
             tokens: run.budget.tokens,

@@ -114,6 +114,27 @@ fn a_single_system_and_a_single_run_have_a_report() {
 }
 
 #[test]
+fn a_report_takes_the_place_of_the_one_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let records = Records { records: records(), torn_bytes: 0 };
+    let names = |below: &str| {
+        let entries = std::fs::read_dir(folder.path().join(below)).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    let write = |choice: &Choice| write_report(&records, choice, folder.path()).unwrap();
+
+    assert!(write(&Choice::default()).tables > 1);
+    std::fs::write(folder.path().join("tables/notes.txt"), "mine").unwrap();
+    let choice = Choice { show: vec!["T2".to_owned()], ..Choice::default() };
+    write(&choice);
+    assert_eq!(names("tables"), ["notes.txt", "summary.csv", "summary.md", "summary.tex"]);
+    assert_eq!(names("figures"), Vec::<String>::new());
+}
+
+#[test]
 fn a_list_of_the_papers_numbers_chooses() {
     let choice = Choice { show: vec!["T2".to_owned(), "F13".to_owned()], ..Choice::default() };
     let report = Report::new(&records(), 0, &choice).unwrap();

@@ -57,7 +57,8 @@ fn remove_others(
     };
     for entry in fs::read_dir(folder).map_err(failed(folder))? {
         let path = entry.map_err(failed(folder))?.path();
-        let is_report = path.extension().is_some_and(|own| extensions.iter().any(|one| own == *one));
+        let is_report =
+            path.extension().is_some_and(|own| extensions.iter().any(|one| own == *one));
         let is_kept = path.file_stem().and_then(|stem| stem.to_str()).is_some_and(&kept);
         if is_report && !is_kept {
             fs::remove_file(&path).map_err(failed(&path))?;
