@@ -111,8 +111,8 @@ fn account(spec: &EngineSpec, fit: &Fit) -> String {
     )
 }
 
-/// The memory of each engine that the configured agents ask and, unless `no_load`, whether it decodes. An engine that does not fit
-/// is not started.
+/// The memory of each engine that the configured agents ask and, unless `no_load`, whether it
+/// decodes. An engine that does not fit is not started.
 fn engines(settings: &Settings, no_load: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     for name in settings.engines_needed() {

@@ -1,5 +1,5 @@
-//! The commands of README.md, run as a reader runs them: in a copy of the checkout's files that they
-//! name.
+//! The commands of README.md, run as a reader runs them: in a folder with the checkout's files that
+//! they name.
 
 use std::fs;
 use std::path::Path;

@@ -49,8 +49,8 @@ impl CheckedRequest {
         Self { overrides, split, settings, instance, is_forced }
     }
 
-    /// What of an input of the client's own is larger than all that the built-in model that is asked
-    /// has learnt from, if anything is.
+    /// What of an input of the client's own is larger than all that the built-in model has learnt
+    /// from, if anything is.
     pub fn beyond_learnt(&self) -> Option<BeyondLearnt> {
         if !self.instance.is_own_input() {
             return None;
