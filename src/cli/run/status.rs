@@ -121,7 +121,7 @@ mod tests {
             steps: 10,
             expected: Expected::About(30),
             elapsed: Duration::from_secs(5),
-            limit: Some(Duration::from_secs(600)),
+            limit: Some(Duration::from_mins(10)),
             round: 1,
             max_rounds: 3,
             ended: 0,
