@@ -54,8 +54,9 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ),
             (
                 "Solve a problem of your own, here with given lines instead of a model:",
-                "prime-agents run --problem examples/problem.json --set \
-                 agents.executor.implementation=replay --set 'agents.executor.lines=[\"[3,5,13]\"]'",
+                "prime-agents run --problem examples/problem.json \
+                 --set agents.executor.implementation=replay \
+                 --set 'agents.executor.lines=[\"[3,5,13]\"]'",
             ),
         ],
     ),
