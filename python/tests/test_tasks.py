@@ -17,11 +17,11 @@ from prime_bench import Instance
 SLUGS = [task.slug for task in prime_bench.tasks()]
 
 
-def test_there_are_86_tasks_in_12_categories() -> None:
+def test_there_are_tasks_in_12_categories() -> None:
     tasks = prime_bench.tasks()
-    assert len(tasks) == 86 and len({task.category for task in tasks}) == 12
+    assert len(set(SLUGS)) == len(tasks) and len({task.category for task in tasks}) == 12
     sorts = prime_bench.tasks(category="comparison-sorting")
-    assert sorts[0].slug == "bubble-sort" and len(sorts) < 86
+    assert sorts[0].slug == "bubble-sort" and 0 < len(sorts) < len(tasks)
 
 
 def test_a_page_has_what_a_prompt_needs() -> None:

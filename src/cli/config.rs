@@ -3,9 +3,10 @@
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use serde_json::json;
 
-use super::Configuration;
-use crate::cli::output::print;
+use super::{Configuration, USAGE};
+use crate::cli::output::{Output, print, print_json};
 use prime_journal_postgres::without_password;
 use prime_settings::{Settings, reference_markdown};
 
@@ -20,13 +21,37 @@ enum ConfigCommand {
     /// Print the effective configuration as TOML, without the password of journal.url
     Show(Configuration),
     /// Check that the configuration is valid
-    Check(Configuration),
+    Check {
+        #[command(flatten)]
+        configuration: Configuration,
+        /// Output format
+        #[arg(long, value_enum, default_value_t = Output::Text)]
+        output: Output,
+    },
     /// Print the JSON Schema of the configuration
     Schema {
         /// Print the reference page as Markdown instead
         #[arg(long)]
         markdown: bool,
     },
+}
+
+fn check(configuration: &Configuration, output: Output) -> anyhow::Result<ExitCode> {
+    match (configuration.load(), output) {
+        (Ok(settings), Output::Text) => {
+            let hash = settings.hash();
+            print(format_args!("the configuration is valid; its hash is {hash}\n"))?;
+        }
+        (Ok(settings), Output::Json) => {
+            print_json(&json!({"valid": true, "hash": settings.hash()}))?;
+        }
+        (Err(error), Output::Text) => return Err(error.into()),
+        (Err(error), Output::Json) => {
+            print_json(&json!({"valid": false, "error": error.to_string()}))?;
+            return Ok(ExitCode::from(USAGE));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 pub fn config(arguments: &ConfigArguments) -> anyhow::Result<ExitCode> {
@@ -36,10 +61,7 @@ pub fn config(arguments: &ConfigArguments) -> anyhow::Result<ExitCode> {
             settings.journal.url = without_password(&settings.journal.url);
             settings.to_toml()
         }
-        ConfigCommand::Check(configuration) => {
-            let settings = configuration.load()?;
-            format!("the configuration is valid; its hash is {}\n", settings.hash())
-        }
+        ConfigCommand::Check { configuration, output } => return check(configuration, *output),
         ConfigCommand::Schema { markdown: true } => reference_markdown(),
         ConfigCommand::Schema { markdown: false } => {
             serde_json::to_string_pretty(&Settings::file_schema())? + "\n"

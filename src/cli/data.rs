@@ -16,6 +16,7 @@ use prime_bench::dataset::Selection;
 use prime_bench::judge::INDEX_LIMIT;
 use prime_bench::prompts::{Components, Style};
 use prime_bench::tasks::{AnyTask, BASE_SEED, Difficulty};
+use prime_dataset::place::prepare;
 use prime_dataset::training::{Ask, Kind, Options, Preference, Recorded, read_trace, write};
 
 /// Default base seed of the instances: not the benchmark's, which nothing should be trained on.
@@ -63,6 +64,9 @@ struct Source {
     /// Folder to write
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: PathBuf,
+    /// Replace the data set in the folder: remove its card and its files below `data` first
+    #[arg(long)]
+    force: bool,
     /// Worker threads [default: all cores]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
@@ -223,12 +227,13 @@ fn make(
 ) -> anyhow::Result<ExitCode> {
     let (out, selection) = (&source.out, source.selection()?);
     ensure_folder_name("--out", out, "")?;
+    prepare(out, source.force).context("--out")?;
 
     let bar = bar(tasks.len() as u64 * selection.per_task(), "instance");
     let (interrupted_bar, folder) = (bar.clone(), out.display().to_string());
     end_with(move || {
         format!(
-            "{}; {folder} has no card yet: run the command again",
+            "{}; {folder} has no card yet: run the command again with --force",
             interrupted(&interrupted_bar, "instance")
         )
     })?;

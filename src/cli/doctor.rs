@@ -1,16 +1,19 @@
-//! `prime-agents doctor`: checks this machine against the configuration, and says how to fix what
-//! is wrong.
+//! `prime-agents doctor`: checks this machine against what the configuration uses, and says how to
+//! fix what is wrong.
 
 use std::net::TcpListener;
 use std::process::ExitCode;
 
 use clap::Args;
+use serde_json::{Value, json};
 use tokio::runtime::Builder;
 
 use super::Configuration;
-use crate::cli::output::print;
+use super::agents::handshakes;
+use crate::cli::output::{Output, print, print_json};
 use prime_agent_set::pools::Pools;
 use prime_agent_set::upstream::Probed;
+use prime_daemon::bind_remedy;
 use prime_daemon::guard::descriptors;
 use prime_engine::{self, Bytes, EngineSpec, Fit};
 use prime_service::app::{cores, engine_spec, environment_of_the_process, model_source};
@@ -23,6 +26,9 @@ pub struct DoctorArguments {
     /// Check models by their headers and the free memory, without loading them
     #[arg(long)]
     no_load: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    output: Output,
 }
 
 /// The result of one check.
@@ -30,6 +36,13 @@ struct Finding {
     what: String,
     /// What was found, or what is wrong and how to fix it.
     detail: Result<String, String>,
+}
+
+impl Finding {
+    fn json(&self) -> Value {
+        let (Ok(detail) | Err(detail)) = &self.detail;
+        json!({"what": self.what, "ok": self.detail.is_ok(), "detail": detail})
+    }
 }
 
 fn finding(what: impl Into<String>, detail: Result<String, String>) -> Finding {
@@ -99,11 +112,13 @@ fn account(spec: &EngineSpec, fit: &Fit) -> String {
     )
 }
 
-/// The memory of each engine and, unless `no_load`, whether it decodes. An engine that does not fit
-/// is not started.
+/// The memory of each engine that the configured agents ask and, unless `no_load`, whether it
+/// decodes. An engine that does not fit is not started.
 fn engines(settings: &Settings, no_load: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (name, entry) in &settings.engines {
+    for name in settings.engines_needed() {
+        let name = name.as_str();
+        let entry = &settings.engines[name];
         let what = format!("engine {name}");
         let found = model_source(name, entry)
             .and_then(|source| Ok((source, engine_spec(name, entry, None)?)));
@@ -141,14 +156,14 @@ fn decodes(source: &ModelSource, spec: EngineSpec) -> Result<String, String> {
     Ok(format!("{source} on {}: {}, decodes", status.device, status.model))
 }
 
-/// Whether the servers of each pool answer.
+/// Whether the servers of each pool that the configured agents ask answer.
 fn pools(settings: &Settings) -> anyhow::Result<Vec<Finding>> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let (pools, environment) = (Pools::default(), environment_of_the_process());
     let mut findings = Vec::new();
-    for name in settings.pools.keys() {
+    for name in settings.pools_needed() {
         let what = format!("pool {name}");
-        match pools.get(name, settings, &environment) {
+        match pools.get(&name, settings, &environment) {
             Ok(model) => {
                 let probed = runtime.block_on(model.probe());
                 findings.extend(probed.into_iter().map(|Probed { server, answer }| {
@@ -164,13 +179,19 @@ fn pools(settings: &Settings) -> anyhow::Result<Vec<Finding>> {
     Ok(findings)
 }
 
+/// Whether the programs of the configured agents start and answer the handshake.
+fn programs(settings: &Settings) -> anyhow::Result<Vec<Finding>> {
+    let answered = handshakes(settings)?.into_iter().map(|(what, answer)| {
+        finding(what, answer.map(|()| "starts and answers the handshake".to_owned()))
+    });
+    Ok(answered.collect())
+}
+
 fn port(settings: &Settings) -> Finding {
     let bind = settings.server.bind;
     let detail = match TcpListener::bind(bind) {
         Ok(_) => Ok(format!("{bind} is free")),
-        Err(error) => {
-            Err(format!("{bind} cannot be bound ({error}): stop what uses it, or set server.bind"))
-        }
+        Err(error) => Err(format!("{bind} cannot be bound ({error}): {}", bind_remedy(&error))),
     };
     finding("port", detail)
 }
@@ -190,8 +211,17 @@ pub fn doctor(arguments: &DoctorArguments) -> anyhow::Result<ExitCode> {
     findings.extend(devices());
     findings.extend(engines(&settings, arguments.no_load));
     findings.extend(pools(&settings)?);
+    findings.extend(programs(&settings)?);
     findings.push(port(&settings));
     findings.push(descriptors(&settings));
+
+    let healthy = findings.iter().all(|finding| finding.detail.is_ok());
+    let code = ExitCode::from(u8::from(!healthy));
+    if arguments.output == Output::Json {
+        let all: Vec<_> = findings.iter().map(Finding::json).collect();
+        print_json(&json!({"healthy": healthy, "findings": all}))?;
+        return Ok(code);
+    }
 
     let mut text = String::new();
     for Finding { what, detail } in &findings {
@@ -203,6 +233,5 @@ pub fn doctor(arguments: &DoctorArguments) -> anyhow::Result<ExitCode> {
     }
 
     print(text)?;
-    let healthy = findings.iter().all(|finding| finding.detail.is_ok());
-    Ok(ExitCode::from(u8::from(!healthy)))
+    Ok(code)
 }

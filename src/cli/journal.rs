@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
+use serde_json::json;
 
-use super::output::{note, print};
+use super::output::{Output, note, print, print_json};
 use prime_journal::{
     Checked, Cluster as _, Copied, CutRun, DamagedRow, Journal, SqliteFile, SqliteJournal,
     SqliteOptions, copy,
@@ -41,6 +42,9 @@ struct CopyArguments {
     from: String,
     /// The journal to write, which is created if it is missing; it may have other runs
     to: String,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    output: Output,
 }
 
 #[derive(Args)]
@@ -162,7 +166,7 @@ fn report(checked: &Checked) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn copy_journal(CopyArguments { from, to }: &CopyArguments) -> anyhow::Result<ExitCode> {
+fn copy_journal(CopyArguments { from, to, output }: &CopyArguments) -> anyhow::Result<ExitCode> {
     if !from.contains("://") && !Path::new(from).exists() {
         bail!(
             "{from}: there is no such file: give the journal of a daemon (journal.path), or a \
@@ -177,6 +181,10 @@ fn copy_journal(CopyArguments { from, to }: &CopyArguments) -> anyhow::Result<Ex
     let target = open(to).context("the journal to write")?;
 
     match copy(source.as_ref(), target.as_ref()) {
+        Ok(Copied { runs, events, known, open }) if *output == Output::Json => {
+            print_json(&json!({"runs": runs, "events": events, "known": known, "open": open}))?;
+            Ok(ExitCode::SUCCESS)
+        }
         Ok(Copied { runs, events, known, open }) => {
             print(format_args!(
                 "{runs} runs with {events} events are in both, all chains verified; {known} were \

@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use serde_json::json;
 
-use super::output::print;
+use super::output::{Output, print, print_json};
 use prime_daemon::guard::NewKey;
 use prime_settings::is_name;
 
@@ -25,6 +26,9 @@ enum KeyCommand {
         /// Let the key act for all keys: clean up after others and reload the configuration
         #[arg(long)]
         admin: bool,
+        /// Output format
+        #[arg(long, value_enum, default_value_t = Output::Text)]
+        output: Output,
     },
 }
 
@@ -37,8 +41,13 @@ fn name(text: &str) -> Result<String, String> {
 }
 
 pub fn key(arguments: &KeyArguments) -> anyhow::Result<ExitCode> {
-    let KeyCommand::New { name, admin } = &arguments.command;
+    let KeyCommand::New { name, admin, output } = &arguments.command;
     let NewKey { key, sha256 } = NewKey::random();
+    if *output == Output::Json {
+        print_json(&json!({"name": name, "key": key, "sha256": sha256, "admin": admin}))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+
     let text = format!(
         "For the client, shown only once:\n{key}\n\nFor the daemon's configuration:\n\
          [[server.keys]]\nname = \"{name}\"\nsha256 = \"{sha256}\"\n{}",

@@ -44,7 +44,21 @@ const LINES_MAX: usize = 16_384;
 
 /// Starts the log with the configured format and level.
 pub fn start_log(settings: &Settings) -> LogControl {
-    start(settings, BoxMakeWriter::new(log_output))
+    start(settings, filter(settings.log.level), BoxMakeWriter::new(log_output))
+}
+
+/// Like [`start_log`], for a command that itself says what became of each program: the log would
+/// say it again.
+pub fn start_log_of_one_run(settings: &Settings) {
+    const PROGRAMS: &str = "prime_agent_set::process=error";
+    let level = filter(settings.log.level);
+    let level = match settings.log.level {
+        LogLevel::Warn | LogLevel::Info => {
+            level.add_directive(PROGRAMS.parse().expect("invariant: a valid directive"))
+        }
+        LogLevel::Off | LogLevel::Error | LogLevel::Debug | LogLevel::Trace => level,
+    };
+    start(settings, level, BoxMakeWriter::new(log_output));
 }
 
 /// Like [`start_log`], but for a daemon: writing never blocks, because a full pipe on standard
@@ -55,11 +69,10 @@ pub fn start_daemon_log(settings: &Settings) -> (LogControl, WorkerGuard) {
         .lossy(true)
         .thread_name("log");
     let (writer, guard) = builder.finish(log_output());
-    (start(settings, BoxMakeWriter::new(writer)), guard)
+    (start(settings, filter(settings.log.level), BoxMakeWriter::new(writer)), guard)
 }
 
-fn start(settings: &Settings, writer: BoxMakeWriter) -> LogControl {
-    let level = filter(settings.log.level);
+fn start(settings: &Settings, level: EnvFilter, writer: BoxMakeWriter) -> LogControl {
     let log = tracing_subscriber::fmt()
         .with_ansi(is_stderr_terminal())
         .with_writer(writer)

@@ -34,7 +34,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueHint};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueHint};
 
 use log::start_log;
 use output::{OUTPUT_FAILED, OutputError, note, written};
@@ -120,7 +120,9 @@ pub fn main() -> ExitCode {
         return prime_engine::worker_main();
     }
 
-    let arguments = match Arguments::try_parse_from(arguments) {
+    let command = man::with_examples(Arguments::command(), "prime-agents");
+    let parsed = command.try_get_matches_from(arguments);
+    let arguments = match parsed.and_then(|found| Arguments::from_arg_matches(&found)) {
         Ok(arguments) => arguments,
         Err(error) => return refused(&error),
     };

@@ -6,8 +6,9 @@ use std::fmt::{self, Display};
 use std::io::{self, ErrorKind, IsTerminal as _, StderrLock, StdoutLock, Write as _};
 
 use clap::ValueEnum;
-use console::Term;
+use console::{Term, measure_text_width};
 use prime_printable::Printable;
+use serde::Serialize;
 
 pub use prime_report::{count, plural};
 
@@ -66,6 +67,12 @@ pub fn print(text: impl Display) -> Result<(), OutputError> {
     written(write!(out, "{text}").and_then(|()| out.flush()))
 }
 
+/// Writes a value to standard output as JSON for programs.
+pub fn print_json(value: &impl Serialize) -> Result<(), OutputError> {
+    let text = serde_json::to_string_pretty(value).expect("invariant: results serialise");
+    print(text + "\n")
+}
+
 /// Writes a line to standard error.
 macro_rules! note {
     ($($argument:tt)*) => { $crate::cli::output::write_note(format_args!($($argument)*)) };
@@ -86,9 +93,68 @@ pub fn columns() -> Option<usize> {
     Term::stdout().size_checked().map(|(_, columns)| columns.into())
 }
 
+/// Columns of the terminal on standard error; `None` if it is no terminal.
+pub fn stderr_columns() -> Option<usize> {
+    if !is_stderr_terminal() {
+        return None;
+    }
+    Term::stderr().size_checked().map(|(_, columns)| columns.into())
+}
+
+/// Text whose lines end within `columns` at a blank, where they can; what follows is indented as
+/// the text of the line's second column is. `None` sets no limit.
+pub fn wrapped(text: &str, columns: Option<usize>) -> String {
+    let Some(columns) = columns else { return text.to_owned() };
+    let mut wrapped = String::new();
+    for line in text.lines() {
+        wrap_line(line, columns, &mut wrapped);
+        wrapped.push('\n');
+    }
+    wrapped
+}
+
+/// Columns by which wrapped lines are indented: the first column of results, and two blanks.
+const INDENT: usize = 12;
+
+fn wrap_line(line: &str, columns: usize, into: &mut String) {
+    let mut width = 0;
+    // The blanks before the first word are part of it: they are the line's own indentation.
+    let body = line.len() - line.trim_start().len();
+    for (place, word) in line[body..].split(' ').enumerate() {
+        let own = measure_text_width(word);
+        if place == 0 {
+            into.push_str(&line[..body]);
+            width = body;
+        } else if width + 1 + own > columns && width > INDENT {
+            into.push('\n');
+            into.extend(std::iter::repeat_n(' ', INDENT));
+            width = INDENT;
+        } else {
+            into.push(' ');
+            width += 1;
+        }
+        into.push_str(word);
+        width += own;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_wrapped_at_words() {
+        let text = "   verdict  verified by all of the rules\n      ended  agreed\n";
+        let expected = "   verdict  verified by\n            all of the\n            rules\n\
+                        \x20     ended  agreed\n";
+        assert_eq!(wrapped(text, Some(24)), expected);
+        assert_eq!(wrapped(text, None), text);
+    }
+
+    #[test]
+    fn a_word_wider_than_the_terminal_is_left_whole() {
+        assert_eq!(wrapped("    answer  0123456789\n", Some(14)), "    answer  0123456789\n");
+    }
 
     #[test]
     fn only_a_closed_pipe_is_no_error() {

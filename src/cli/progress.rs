@@ -27,6 +27,35 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("invariant: the template is valid")
 }
 
+/// Parts after which the time of a long measurement is estimated.
+const ESTIMATED_AFTER: u64 = 16;
+
+/// Longest measurement, in parts, that nobody needs an estimate for.
+const SHORT: u64 = 100;
+
+/// How long a measurement will take, from its first parts.
+fn estimate(done: u64, total: u64, elapsed: Duration, part: &str) -> String {
+    let left = elapsed.mul_f64((total - done) as f64 / done as f64);
+    format!(
+        "{done} of {} in {:.0} s: about {} left at this pace",
+        count(total, part),
+        elapsed.as_secs_f64(),
+        in_words(left)
+    )
+}
+
+/// A time with one unit, rounded up.
+fn in_words(time: Duration) -> String {
+    let seconds = time.as_secs_f64().ceil();
+    if seconds <= 120.0 {
+        format!("{seconds} s")
+    } else if seconds <= 7_200.0 {
+        format!("{} min", (seconds / 60.0).ceil())
+    } else {
+        format!("{:.1} h", seconds / 3_600.0)
+    }
+}
+
 /// What is done of a bar's work, for a command that is asked to stop.
 pub fn interrupted(bar: &ProgressBar, unit: &str) -> String {
     let done = bar.position();
@@ -47,6 +76,7 @@ pub struct Session {
     unit: &'static str,
     /// The bar's units in one unit of work.
     parts: u64,
+    part: &'static str,
     stops: Stops,
     stop: Option<Stop>,
 }
@@ -74,13 +104,21 @@ impl Session {
         let bar = bar(total * parts, part);
         bar.set_style(style("{wide_bar} {pos}/{len} {msg}, {elapsed} elapsed, {eta} left"));
         bar.enable_steady_tick(TICK);
-        Ok(Self { bar, total, done: 0, unit, parts, stops, stop: None })
+        Ok(Self { bar, total, done: 0, unit, parts, part, stops, stop: None })
     }
 
-    /// Returns a function to call after each part of a unit.
+    /// Returns a function to call after each part of a unit. After the first parts of a long
+    /// measurement, it says how long the rest will take.
     pub fn on_part(&self) -> impl Fn() + use<> {
-        let bar = self.bar.clone();
-        move || bar.inc(1)
+        let (bar, part, total) = (self.bar.clone(), self.part, self.total * self.parts);
+        move || {
+            bar.inc(1);
+            let done = bar.position();
+            if done == ESTIMATED_AFTER && total > SHORT {
+                let line = estimate(done, total, bar.elapsed(), part);
+                bar.suspend(|| write_note(format_args!("{line}")));
+            }
+        }
     }
 
     /// Does the next unit of work; `None` once the command was asked to stop.
@@ -139,6 +177,28 @@ impl Finished {
                 ExitCode::from(stop.exit_code())
             }
             None => ExitCode::SUCCESS,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rest_takes_as_long_as_the_first_parts_did() {
+        let after = |seconds| estimate(16, 1_616, Duration::from_secs(seconds), "run");
+        // A hundred times as many are left.
+        assert_eq!(after(1), "16 of 1616 runs in 1 s: about 100 s left at this pace");
+        assert_eq!(after(60), "16 of 1616 runs in 60 s: about 100 min left at this pace");
+        assert_eq!(after(360), "16 of 1616 runs in 360 s: about 10.0 h left at this pace");
+    }
+
+    #[test]
+    fn times_are_rounded_up_to_their_unit() {
+        let rows = [(120.0, "120 s"), (120.5, "3 min"), (7_200.0, "120 min"), (7_201.0, "2.0 h")];
+        for (seconds, text) in rows {
+            assert_eq!(in_words(Duration::from_secs_f64(seconds)), text);
         }
     }
 }

@@ -11,6 +11,8 @@ use prime_printable::markdown;
 pub struct Table {
     header: Vec<&'static str>,
     rows: Vec<Vec<String>>,
+    /// Columns that are left out on a terminal that is too narrow for them, first one first.
+    droppable: &'static [&'static str],
 }
 
 impl Table {
@@ -18,7 +20,30 @@ impl Table {
         header: [&'static str; N],
         rows: impl IntoIterator<Item = [String; N]>,
     ) -> Self {
-        Self { header: header.into(), rows: rows.into_iter().map(Vec::from).collect() }
+        let rows = rows.into_iter().map(Vec::from).collect();
+        Self { header: header.into(), rows, droppable: &[] }
+    }
+
+    /// The same table, which leaves out these columns where it must, in this order, before it
+    /// becomes blocks.
+    #[must_use]
+    pub fn may_drop(self, columns: &'static [&'static str]) -> Self {
+        Self { droppable: columns, ..self }
+    }
+
+    /// The table without a column.
+    fn without(&self, name: &str) -> Self {
+        let kept = |place: &usize| self.header[*place] != name;
+        let places: Vec<usize> = (0..self.header.len()).filter(kept).collect();
+        Self {
+            header: places.iter().map(|place| self.header[*place]).collect(),
+            rows: self
+                .rows
+                .iter()
+                .map(|row| places.iter().map(|place| row[*place].clone()).collect())
+                .collect(),
+            droppable: &[],
+        }
     }
 
     fn markdown(&self) -> String {
@@ -44,9 +69,25 @@ impl Table {
 
     /// The table within `columns`; `None` sets no limit.
     fn within(&self, columns: Option<usize>) -> String {
+        let fits = |markdown: &str| {
+            let width = markdown.lines().map(|line| line.chars().count()).max().unwrap_or_default();
+            columns.is_none_or(|columns| width <= columns)
+        };
+
         let markdown = self.markdown();
-        let width = markdown.lines().map(|line| line.chars().count()).max().unwrap_or_default();
-        if columns.is_some_and(|columns| width > columns) { self.blocks() } else { markdown + "\n" }
+        if fits(&markdown) {
+            return markdown + "\n";
+        }
+
+        let mut narrower = self.without("");
+        for column in self.droppable {
+            narrower = narrower.without(column);
+            let markdown = narrower.markdown();
+            if fits(&markdown) {
+                return markdown + "\n";
+            }
+        }
+        self.blocks()
     }
 }
 
@@ -67,6 +108,17 @@ mod tests {
             table.within(None),
             "| a        | b       |\n|----------|---------|\n| \\<b>x\\|y | \\[l](u) |\n"
         );
+    }
+
+    #[test]
+    fn columns_of_less_weight_are_left_out_before_a_table_becomes_blocks() {
+        let cells = ["a", "b", "c"].map(str::to_owned);
+        let table = Table::new(["id", "one", "two"], [cells]).may_drop(&["two", "one"]);
+        let whole = "| id | one | two |\n|----|-----|-----|\n| a  | b   | c   |\n";
+        assert_eq!(table.within(Some(18)), whole);
+        assert_eq!(table.within(Some(17)), "| id | one |\n|----|-----|\n| a  | b   |\n");
+        assert_eq!(table.within(Some(11)), "| id |\n|----|\n| a  |\n");
+        assert_eq!(table.within(Some(5)), "id   a\none  b\ntwo  c\n", "all of it, as blocks");
     }
 
     #[test]

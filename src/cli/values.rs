@@ -59,7 +59,7 @@ pub fn kind() -> impl TypedValueParser<Value = Kind> {
     named(Kind::ALL.map(Kind::name))
 }
 
-/// The index of an instance. Its range depends on the base seed, and is checked with it.
+/// The index of an instance. Its range is checked with the instance.
 pub fn index(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| "give an integer, such as 0 or 199".to_owned())
 }

@@ -381,5 +381,5 @@ fn a_run_names_the_engine_that_it_asks_and_needs_no_other() {
     let shown = prime(&["runs", "show", "--url", &daemon.url(""), after["id"].as_str().unwrap()])
         .output()
         .unwrap();
-    assert!(String::from_utf8(shown.stdout).unwrap().contains("engines  tiny\n"));
+    assert!(String::from_utf8(shown.stdout).unwrap().contains("model  tiny\n"));
 }

@@ -159,7 +159,7 @@ fn invalid_requests_are_told_what_is_wrong() {
     daemon.submit(&json!({})).refused(400, Some("task"), &["task", "problem"]);
     let twice = r#"{"task": "n-queens", "task": "n-queens"}"#;
     daemon.post_text("/v1/runs", twice).refused(400, Some("task"), &["duplicate field `task`"]);
-    with("index", json!(200)).refused(400, Some("index"), &["200", "0 to 199"]);
+    with("index", json!(1000)).refused(400, Some("index"), &["1000", "0 to 999"]);
     with("index", json!(-1)).refused(400, Some("index"), &["-1"]);
     with("index", json!("three")).refused(400, Some("index"), &["three"]);
     with("difficulty", json!("extreme")).refused(400, Some("difficulty"), &["extreme", "easy"]);
@@ -222,8 +222,9 @@ fn two_daemons_cannot_share_a_port() {
     done(&[&["serve", "--set", &bind, "--set", &journal][..], &REFERENCE].concat()).refused(&[
         "server.bind",
         &first.address,
-        "port",
+        "stop the process that uses the port",
     ]);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left");
     assert_eq!(first.get("/livez").status, 200);
 }
 

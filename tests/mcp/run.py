@@ -89,9 +89,9 @@ async def solve(session):
     assert all(field(tool, "input_schema")["type"] == "object" and tool.description for tool in listed)
 
     tasks = (await call(session, "list_tasks"))["tasks"]
-    assert len(tasks) == 86 and tasks[0]["sizes"]["easy"], tasks[:1]
+    assert len({task["task"] for task in tasks}) == len(tasks) > 0 and tasks[0]["sizes"]["easy"], tasks[:1]
     sorts = (await call(session, "list_tasks", category="comparison-sorting"))["tasks"]
-    assert 0 < len(sorts) < 86 and all(task["category"] == "comparison-sorting" for task in sorts)
+    assert 0 < len(sorts) < len(tasks) and all(task["category"] == "comparison-sorting" for task in sorts)
 
     page = await call(session, "describe_task", task="tower-of-hanoi")
     assert page["actions"] and page["constraints"] and page["algorithm"], page

@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use super::AgentError;
 use super::process::ProcessPool;
 
 /// The programs of agents that still exist. Clones share the list.
@@ -15,6 +16,23 @@ impl Programs {
         // A daemon that reloads builds agents again and again: forget those that are gone.
         pools.retain(|pool| pool.strong_count() > 0);
         pools.push(Arc::downgrade(pool));
+    }
+
+    /// Waits until a process of each program has answered the handshake.
+    ///
+    /// # Errors
+    /// The first program that cannot be started or does not answer, and why.
+    pub async fn check(&self) -> Result<(), AgentError> {
+        // Copied out of the lock, which must not be held across an await.
+        let pools: Vec<_> = {
+            let pools = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            pools.iter().filter_map(Weak::upgrade).collect()
+        };
+
+        for pool in pools {
+            pool.ready().await?;
+        }
+        Ok(())
     }
 
     /// Ends all programs and waits for their threads; turns fail from now on.

@@ -1,5 +1,6 @@
 //! Why the daemon cannot serve.
 
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 
 use prime_journal::JournalError;
@@ -7,10 +8,8 @@ use prime_journal::JournalError;
 /// Why the daemon cannot serve.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
-    #[error(
-        "server.bind = {bind}: {reason}: stop the process that uses the port, or choose another with --set server.bind=HOST:PORT"
-    )]
-    Bind { bind: SocketAddr, reason: std::io::Error },
+    #[error("server.bind = {bind}: {reason}: {}", bind_remedy(reason))]
+    Bind { bind: SocketAddr, reason: io::Error },
     #[error(
         "server.bind = {bind}: other machines can reach this address, but there are no keys (server.keys): create one with \
          `prime-agents key new NAME` and add its output to the configuration, or bind 127.0.0.1"
@@ -23,5 +22,44 @@ pub enum DaemonError {
     #[error("the open runs of the journal cannot be resumed: {0}")]
     Resume(prime_service::runs::RunError),
     #[error("the server failed: {0}")]
-    Serve(std::io::Error),
+    Serve(io::Error),
+}
+
+/// What to do about an address that cannot be bound.
+#[must_use]
+pub fn bind_remedy(reason: &io::Error) -> &'static str {
+    match reason.kind() {
+        ErrorKind::PermissionDenied => {
+            "the port needs rights (below 1024 as a rule): choose another with --set \
+             server.bind=HOST:PORT, or give the program the capability CAP_NET_BIND_SERVICE"
+        }
+        ErrorKind::AddrInUse => {
+            "stop the process that uses the port, or choose another with --set \
+             server.bind=HOST:PORT"
+        }
+        ErrorKind::AddrNotAvailable => {
+            "this machine does not have the address: choose another with --set \
+             server.bind=HOST:PORT"
+        }
+        _ => "choose another address with --set server.bind=HOST:PORT",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_cannot_be_bound_has_its_own_remedy() {
+        let said = |kind: ErrorKind| {
+            let bind = "127.0.0.1:80".parse().expect("an address");
+            DaemonError::Bind { bind, reason: kind.into() }.to_string()
+        };
+
+        let refused = said(ErrorKind::PermissionDenied);
+        assert!(refused.contains("server.bind = 127.0.0.1:80") && refused.contains("needs rights"));
+        assert!(!refused.contains("stop the process"), "{refused}");
+        assert!(said(ErrorKind::AddrInUse).contains("stop the process that uses the port"));
+        assert!(said(ErrorKind::AddrNotAvailable).contains("does not have the address"));
+    }
 }

@@ -72,7 +72,7 @@ use prime_service::telemetry::Telemetry;
 use state::State;
 
 pub use clock::check_clock;
-pub use daemon_error::DaemonError;
+pub use daemon_error::{DaemonError, bind_remedy};
 pub use fuzz_entry::read_as_each_route;
 pub use reload::{Reload, ReloadRequest, Reloaded, Reloads};
 
@@ -109,6 +109,9 @@ pub async fn serve(
     let settings = Arc::new(app.settings().clone());
     let Reloads { settings: mut new_settings, requests: reloads } = reloads;
     ignore_file_size_signal();
+
+    // The journal makes files, which a daemon that cannot serve must not leave.
+    guard::check_bind(&settings.server)?;
 
     let metrics = Metrics::new(jiff::Timestamp::now());
     let metrics = match prime_service::metrics::nvidia_gpus() {

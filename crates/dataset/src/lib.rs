@@ -6,6 +6,7 @@ pub mod export;
 pub mod files;
 pub mod generate;
 mod ordered;
+pub mod place;
 mod table;
 pub mod training;
 

@@ -11,8 +11,8 @@ use super::checks::Checks;
 use super::definition::{ConstraintDefinition, Definition, StepMode};
 use super::error::{Fault, ProblemError, quoted};
 use super::limits::{
-    CONSTRAINTS_MAX, INPUT_BYTES_MAX, JSON_DEPTH_MAX, NAME_BYTES_MAX, STATEMENT_BYTES_MAX,
-    STEPS_MAX, TEXT_BYTES_MAX,
+    CONSTRAINTS_MAX, INPUT_BYTES_MAX, JSON_DEPTH_MAX, MAX_STEPS_MAX, NAME_BYTES_MAX,
+    STATEMENT_BYTES_MAX, STEPS_MAX, TEXT_BYTES_MAX,
 };
 use super::machine::Walk;
 use prime_bench::tasks::page::Page;
@@ -84,6 +84,15 @@ fn input(definition: &Definition) -> Result<(), Fault> {
         return Err(Fault::new(problem, "write it flatter"));
     }
     Fault::unless_short("the input", definition.input.to_string().len(), INPUT_BYTES_MAX)
+}
+
+fn max_steps(definition: &Definition) -> Result<(), Fault> {
+    let is_right = definition.max_steps.is_none_or(|most| (1..=MAX_STEPS_MAX).contains(&most));
+    if is_right {
+        return Ok(());
+    }
+    let given = definition.max_steps.unwrap_or_default();
+    Err(Fault::new(format!("it is {given}"), format!("write 1 to {MAX_STEPS_MAX}")))
 }
 
 /// Validates a name.
@@ -186,6 +195,7 @@ impl Custom {
     pub fn new(definition: Definition) -> Result<Self, ProblemError> {
         statement(&definition).map_err(|fault| fault.at("problem.statement"))?;
         input(&definition).map_err(|fault| fault.at("problem.input"))?;
+        max_steps(&definition).map_err(|fault| fault.at("problem.max_steps"))?;
 
         let form = definition.answer.as_ref();
         let answers = Answers::new(form).map_err(|fault| fault.at("problem.answer"))?;
@@ -262,8 +272,12 @@ impl Problem for Custom {
     fn steps_max(&self) -> u64 {
         match self.0.definition.steps {
             StepMode::Single => 1,
-            StepMode::Stepwise => STEPS_MAX,
+            StepMode::Stepwise => STEPS_MAX.min(self.0.definition.max_steps.unwrap_or(STEPS_MAX)),
         }
+    }
+
+    fn proposals_max(&self) -> Option<u64> {
+        self.0.definition.max_steps
     }
 
     fn on_path(&self, _: PathDraw, _: &mut TaskRng) -> Option<Box<dyn Machine>> {

@@ -18,6 +18,15 @@ pub struct Definition {
     pub input: Value,
     #[serde(default)]
     pub steps: StepMode,
+    /// Most proposals of a trajectory, rejected ones included: 1 to 1,000,000. Without it, only the
+    /// budget of the run ends an executor that guesses.
+    #[serde(
+        default,
+        deserialize_with = "prime_bench::json_integer::optional",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schema(minimum = 1, maximum = 1_000_000))]
+    pub max_steps: Option<u64>,
     /// What an answer looks like; any text where it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<AnswerForm>,

@@ -62,6 +62,9 @@ pub const SCHEMA_DEPTH_MAX: usize = 32;
 /// Bytes of a proposed line.
 pub const LINE_BYTES_MAX: usize = 4 << 10;
 
+/// Most proposals that `max_steps` may allow. More would be no limit beside a run's budget.
+pub const MAX_STEPS_MAX: u64 = 1_000_000;
+
 /// Number of steps of a trace, its T_max.
 pub const STEPS_MAX: u64 = 10_000;
 

@@ -187,7 +187,10 @@ impl Basis {
             return self;
         }
         let kinds = problem.rules().into_iter().filter_map(|rule| rule.kind).collect();
-        let looked_at = self.kinds_of_checks.intersection(kinds);
+        // A program looks at what its owner says, whatever constraints the problem has.
+        let is_program = self.methods().eq([Method::Program]);
+        let looked_at =
+            if is_program { self.kinds } else { self.kinds_of_checks.intersection(kinds) };
         let evaluated = self.evaluated_of_checks.intersection(kinds);
 
         Self {

@@ -67,6 +67,8 @@ pub struct RunContext {
     /// The instance's name, or `input` for a user's own input.
     pub instance: String,
     pub agents: Names,
+    /// The models that they ask: names of engines and of models on servers.
+    pub models: Vec<String>,
     /// Caveats about the agents for anyone who compares results.
     pub notes: Vec<String>,
     /// What the verifier looks at in this problem.
@@ -154,6 +156,10 @@ pub struct RunResult {
     pub strategy: String,
     /// The agents of the roles: implementations or definitions.
     pub agents: Names,
+    /// The models that they ask: names of engines and of models on servers; left out if there are
+    /// none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<String>,
     pub config_hash: String,
     /// Its side in the comparison of `agents.split`; left out if it takes part in none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -179,8 +185,18 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> Option<f64> {
 impl RunResult {
     /// The result of a run without events.
     pub fn open(context: &RunContext) -> Self {
-        let RunContext { task, instance, agents, notes, basis, config_hash, strategy, seed, split } =
-            context.clone();
+        let RunContext {
+            task,
+            instance,
+            agents,
+            models,
+            notes,
+            basis,
+            config_hash,
+            strategy,
+            seed,
+            split,
+        } = context.clone();
 
         Self {
             task,
@@ -214,6 +230,7 @@ impl RunResult {
             strategy: strategy.name().to_owned(),
             labels: notes,
             agents,
+            models,
             config_hash,
             split,
             reviews: None,
@@ -264,6 +281,54 @@ impl RunResult {
         }
     }
 
+    /// Why nothing is promised of the answer.
+    fn without_promise(&self, assurance: Assurance) -> &'static str {
+        match (assurance, self.checked_kinds.as_slice()) {
+            (Assurance::Unchecked, [Kind::Format]) => "only the form of lines was checked",
+            (assurance, _) => meaning(assurance),
+        }
+    }
+
+    /// How many trajectories of the last round ended with which answers.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small count")]
+    fn vote_text(&self) -> String {
+        let rounds = count(self.rounds.into(), "round");
+        let Some(winner) = self.votes.first() else {
+            return format!("no trajectory has ended with an answer; {rounds}");
+        };
+
+        let mut text = if self.agreement > 0.0 {
+            let of = (f64::from(winner.votes) / self.agreement).round() as u64;
+            format!("{} of {} ended with this answer", winner.votes, count(of, "trajectory"))
+        } else {
+            format!("{} for this answer", count(winner.votes.into(), "vote"))
+        };
+        let others = self.votes.len() as u64 - 1;
+        if others > 0 {
+            text += &format!(", {} with fewer votes", count(others, "other answer"));
+        }
+        format!("{text}; {rounds}")
+    }
+
+    /// What became of the proposals; counts of zero are left out.
+    fn step_text(&self) -> String {
+        let proposals = format!(
+            "{} committed, {} by {}",
+            self.steps,
+            count(self.proposals, "proposal"),
+            count(self.trajectories.into(), "trajectory"),
+        );
+        let counts = [
+            (self.backtracks, "rejected"),
+            (self.retries, "tried again"),
+            (self.pops, "committed steps taken back"),
+        ];
+        counts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .fold(proposals, |text, (count, what)| format!("{text}; {count} {what}"))
+    }
+
     /// The result as text for people.
     pub fn text(&self) -> String {
         // A terminal shows a few lines of an answer; the JSON has the rest.
@@ -286,10 +351,12 @@ impl RunResult {
         }
 
         let without = || match self.assurance {
-            Some(assurance) => {
-                let looked_at = looked_at(&self.checked_kinds, &[]);
-                format!("{assurance} ({}: {looked_at}): {}", self.verifier, meaning(assurance))
-            }
+            Some(assurance) => format!(
+                "{assurance} ({}: {}): {}",
+                self.verifier,
+                looked_at(&self.checked_kinds, &[]),
+                self.without_promise(assurance)
+            ),
             None => "no answer".to_owned(),
         };
         line("verdict", &self.verification.as_ref().map_or_else(without, Verification::text));
@@ -338,15 +405,7 @@ impl RunResult {
             );
         }
 
-        line(
-            "votes",
-            &format!(
-                "{:.0} % agree, {}, {}",
-                self.agreement * 100.0,
-                count(self.votes.len() as u64, "answer"),
-                count(self.rounds.into(), "round")
-            ),
-        );
+        line("votes", &self.vote_text());
 
         if let Some(votes) = &self.step_votes {
             let bound = votes
@@ -364,18 +423,7 @@ impl RunResult {
             line("step votes", &steps);
         }
 
-        line(
-            "steps",
-            &format!(
-                "{} committed, {} by {}; {}, {}, {}",
-                self.steps,
-                count(self.proposals, "proposal"),
-                count(self.trajectories.into(), "trajectory"),
-                count(self.retries, "retry"),
-                count(self.backtracks, "backtrack"),
-                count(self.pops, "pop")
-            ),
-        );
+        line("steps", &self.step_text());
         line(
             "tokens",
             &format!(
@@ -399,6 +447,9 @@ impl RunResult {
             "agents",
             &format!("{}, {}, {}", agents.executor, agents.verifier, agents.coordinator),
         );
+        if !self.models.is_empty() {
+            line(if self.models.len() == 1 { "model" } else { "models" }, &self.models.join(", "));
+        }
 
         line("strategy", &self.strategy);
         if let Some(arm) = self.split {

@@ -29,12 +29,12 @@ use prime_settings::Settings;
 use agent_sets::AgentSets;
 pub use cores::cores;
 pub use error::AppError;
-pub use learnt::{NotLearnt, check_learnt};
+pub use learnt::{BeyondLearnt, NotLearnt, beyond_learnt, check_learnt};
 pub use overrides::Overrides;
 pub use plan::{planner, run_plan, run_sampling, runtime_plan};
 use resources::running_of;
 pub use resources::{
-    engine_spec, environment_of_the_process, model_source, resources, resources_of,
+    check_agents, engine_spec, environment_of_the_process, model_source, resources, resources_of,
 };
 
 /// The runtime ended before a run.
@@ -258,6 +258,14 @@ impl App {
         let asked: Vec<_> = asked.iter().cloned().chain(own).collect();
 
         needs_met(&asked, &self.settings, &self.resources.environment, digest_of)
+    }
+
+    /// Checks that what the agents ask answers: a server of each pool, a process of each program.
+    ///
+    /// # Errors
+    /// The first that does not, and why.
+    pub async fn check_agents(&self) -> Result<(), String> {
+        check_agents(&self.resources).await
     }
 
     /// The pools of model servers in use.

@@ -258,6 +258,7 @@ impl Settings {
             for (limit, own, all) in [
                 ("steps", own.steps, all.steps),
                 ("tokens", own.tokens, all.tokens),
+                ("completion_tokens", own.completion_tokens, all.completion_tokens),
                 ("wall_ms", own.wall_ms, all.wall_ms),
             ] {
                 // 0 means that there is no limit.

@@ -277,16 +277,53 @@ impl Settings {
     pub fn engines_needed(&self) -> Vec<String> {
         // A set, so that an engine that several agents share is started once.
         let mut engines = BTreeSet::new();
-        self.visit_preconfigured::<ExecutorAgent>(&mut |agent| {
+        self.visit_preconfigured::<ExecutorAgent>(&mut |_, agent| {
             engines.extend(agent.engines().iter().cloned());
         });
-        self.visit_preconfigured::<VerifierAgent>(&mut |agent| {
+        self.visit_preconfigured::<VerifierAgent>(&mut |_, agent| {
             engines.extend(agent.engines().iter().cloned());
         });
-        self.visit_preconfigured::<CoordinatorAgent>(&mut |agent| {
+        self.visit_preconfigured::<CoordinatorAgent>(&mut |_, agent| {
             engines.extend(agent.engines().iter().cloned());
         });
         engines.into_iter().collect()
+    }
+
+    /// The pools of the configured agents, of those of presets, and of the alternative of
+    /// `agents.split`.
+    #[must_use]
+    pub fn pools_needed(&self) -> Vec<String> {
+        let mut pools = BTreeSet::new();
+        self.visit_preconfigured::<ExecutorAgent>(&mut |_, agent| {
+            pools.extend(agent.pool().map(str::to_owned));
+        });
+        self.visit_preconfigured::<VerifierAgent>(&mut |_, agent| {
+            pools.extend(agent.pool().map(str::to_owned));
+        });
+        self.visit_preconfigured::<CoordinatorAgent>(&mut |_, agent| {
+            pools.extend(agent.pool().map(str::to_owned));
+        });
+        pools.into_iter().collect()
+    }
+
+    /// The programs of the configured agents, of those of presets, and of the alternative of
+    /// `agents.split`, by role and name.
+    #[must_use]
+    pub fn programs_needed(&self) -> BTreeMap<(Role, String), Program> {
+        let mut programs = BTreeMap::new();
+        let mut add = |role, name: &str, program: Option<&Program>| {
+            programs.extend(program.map(|program| ((role, name.to_owned()), program.clone())));
+        };
+        self.visit_preconfigured::<ExecutorAgent>(&mut |name, agent| {
+            add(Role::Executor, name, agent.program());
+        });
+        self.visit_preconfigured::<VerifierAgent>(&mut |name, agent| {
+            add(Role::Verifier, name, agent.program());
+        });
+        self.visit_preconfigured::<CoordinatorAgent>(&mut |name, agent| {
+            add(Role::Coordinator, name, agent.program());
+        });
+        programs
     }
 
     /// Reduces the engines of each role's section to the one that is asked about this task, so that
@@ -307,7 +344,7 @@ impl Settings {
     }
 
     /// Visits the agents of a role that runs can have without choosing one in the request.
-    fn visit_preconfigured<A: RoleOptions>(&self, visit: &mut dyn FnMut(&Agent<A>)) {
+    fn visit_preconfigured<A: RoleOptions>(&self, visit: &mut dyn FnMut(&str, &Agent<A>)) {
         let split = &self.agents.split;
         let presets = self.presets.values().filter_map(|preset| preset.agent(A::ROLE));
         let other =
@@ -315,7 +352,7 @@ impl Settings {
         let names =
             [A::section(self).implementation_name()].into_iter().chain(presets).chain(other);
         for name in names {
-            self.walk::<A>(name, 0, &mut |_, agent| visit(agent));
+            self.walk::<A>(name, 0, visit);
         }
     }
 

@@ -1,20 +1,22 @@
 //! `agents check`: finds mistakes that loading a configuration does not: renders the templates for
-//! every task, and looks for the models.
+//! every task, looks for the models, and starts the programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use serde_json::json;
+use tokio::runtime::Builder;
 
 use super::{OfRole, with_role};
-use crate::cli::output::{count, note, print};
+use crate::cli::output::{Output, count, note, print, print_json};
 use prime_agent_set::llm::from_settings;
+use prime_agent_set::process::ProcessPool;
 use prime_bench::tasks::Problem;
 use prime_problems::Custom;
 use prime_protocol::Role;
 use prime_service::app::model_source;
-use prime_settings::{BUILT_IN, RoleOptions, Settings};
+use prime_settings::{BUILT_IN, Program, RoleOptions, Settings};
 
 /// The templates of a role's agents, each with the first agent that uses it.
 struct Asked<'a>(&'a Settings);
@@ -43,7 +45,27 @@ fn clients() -> Vec<Arc<dyn Problem>> {
     [stepwise, single].iter().map(read).collect()
 }
 
-pub fn check(settings: &Settings) -> anyhow::Result<ExitCode> {
+/// Starts a process of each program that the configured agents run, and waits for its handshake;
+/// each has a deadline (`start_timeout_ms`). The programs end before this returns.
+///
+/// # Errors
+/// When no event loop can be made.
+pub fn handshakes(settings: &Settings) -> anyhow::Result<Vec<(String, Result<(), String>)>> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let mut answered = Vec::new();
+    for ((role, name), program) in settings.programs_needed() {
+        // One process tells as much as many.
+        let program = Program { processes: 1, ..program };
+        let answer = match ProcessPool::start(role, &name, &program) {
+            Ok(pool) => runtime.block_on(pool.ready()).map_err(|error| error.reason),
+            Err(error) => Err(error.to_string()),
+        };
+        answered.push((format!("program of the {role} `{name}`"), answer));
+    }
+    Ok(answered)
+}
+
+pub fn check(settings: &Settings, output: Output) -> anyhow::Result<ExitCode> {
     let mut findings = Vec::new();
     let mut tried = 0;
     match from_settings::templates(settings) {
@@ -80,14 +102,35 @@ pub fn check(settings: &Settings) -> anyhow::Result<ExitCode> {
             .get(&name)
             .expect("invariant: validated settings name existing engines");
         match model_source(&name, engine) {
-            Ok(source) => models.push(format!("engine {name}: {source}\n")),
+            Ok(source) => models.push(format!("engine {name}: {source}")),
             Err(error) => findings.push(error.to_string()),
         }
     }
 
+    let mut programs = Vec::new();
+    for (what, answer) in handshakes(settings)? {
+        match answer {
+            Ok(()) => programs.push(format!("{what}: answers the handshake")),
+            Err(reason) => findings.push(format!("{what}: {reason}")),
+        }
+    }
+
+    let definitions: usize =
+        Role::ALL.into_iter().map(|role| settings.definitions.names(role).len()).sum();
+    if output == Output::Json {
+        print_json(&json!({
+            "valid": findings.is_empty(),
+            "findings": findings,
+            "definitions": definitions,
+            "templates": tried,
+            "models": models,
+            "programs": programs,
+            "hash": settings.hash(),
+        }))?;
+        return Ok(ExitCode::from(u8::from(!findings.is_empty())));
+    }
+
     if findings.is_empty() {
-        let definitions: usize =
-            Role::ALL.into_iter().map(|role| settings.definitions.names(role).len()).sum();
         let (definitions, templates) =
             (count(definitions as u64, "definition"), count(tried, "template"));
         print(format_args!(
@@ -95,7 +138,9 @@ pub fn check(settings: &Settings) -> anyhow::Result<ExitCode> {
 ",
             settings.hash()
         ))?;
-        print(models.concat())?;
+        for line in models.iter().chain(&programs) {
+            print(format_args!("{line}\n"))?;
+        }
         return Ok(ExitCode::SUCCESS);
     }
 

@@ -2,8 +2,10 @@
 
 use std::process::ExitCode;
 
+use serde_json::json;
+
 use super::{OfRole, with_role};
-use crate::cli::output::print;
+use crate::cli::output::{Output, print, print_json};
 use crate::cli::table::Table;
 use prime_protocol::Role;
 use prime_settings::{ListedAgent, RoleOptions, Settings};
@@ -18,7 +20,15 @@ impl OfRole for Listed<'_> {
     }
 }
 
-pub fn list(settings: &Settings) -> anyhow::Result<ExitCode> {
+pub fn list(settings: &Settings, output: Output) -> anyhow::Result<ExitCode> {
+    if output == Output::Json {
+        print_json(&Role::ALL.map(|role| {
+            let (configured, agents) = with_role(role, &Listed(settings));
+            json!({"role": role, "configured": configured, "agents": agents})
+        }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+
     let mut rows = Vec::new();
     for role in Role::ALL {
         let (configured, agents) = with_role(role, &Listed(settings));

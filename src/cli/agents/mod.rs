@@ -10,8 +10,10 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+pub use check::handshakes;
+
 use super::Configuration;
-use crate::cli::output::print;
+use crate::cli::output::{Output, print};
 use prime_protocol::Role;
 use prime_settings::{CoordinatorAgent, ExecutorAgent, RoleOptions, Settings, VerifierAgent};
 
@@ -27,13 +29,19 @@ enum AgentsCommand {
     List {
         #[command(flatten)]
         configuration: Configuration,
+        /// Output format
+        #[arg(long, value_enum, default_value_t = Output::Text)]
+        output: Output,
     },
     /// Show an agent: where it is defined, its options as TOML, its templates
     Show(Named),
-    /// Validate all definitions and try each template on every task
+    /// Validate all definitions, try each template on every task, and start each program
     Check {
         #[command(flatten)]
         configuration: Configuration,
+        /// Output format
+        #[arg(long, value_enum, default_value_t = Output::Text)]
+        output: Output,
     },
     /// Run one turn of an agent and show prompt, answer and verdict
     Try(turn::TryArguments),
@@ -90,11 +98,15 @@ fn with_role<T: OfRole>(role: Role, act: &T) -> T::Out {
 
 pub fn agents(arguments: &AgentsArguments) -> anyhow::Result<ExitCode> {
     match &arguments.command {
-        AgentsCommand::List { configuration } => list::list(&configuration.load()?),
+        AgentsCommand::List { configuration, output } => {
+            list::list(&configuration.load()?, *output)
+        }
         AgentsCommand::Show(named) => {
             show::show(&named.configuration.load()?, named.role.into(), &named.name)
         }
-        AgentsCommand::Check { configuration } => check::check(&configuration.load()?),
+        AgentsCommand::Check { configuration, output } => {
+            check::check(&configuration.load()?, *output)
+        }
         AgentsCommand::Try(arguments) => turn::turn(arguments),
         AgentsCommand::Schema { role } => {
             let schema = Settings::definition_schema((*role).into());

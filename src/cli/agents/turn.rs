@@ -1,22 +1,26 @@
 //! `agents try`: one turn of one agent at a state of an instance.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use clap::Args;
+use clap::{Args, ValueHint};
+use serde_json::Value;
 
 use super::Named;
 use crate::cli::output::{count, note, print};
 use crate::cli::start_log;
-use crate::cli::values::{TaskParser, difficulty, index};
+use crate::cli::values::{TaskParser, difficulty, index, json_or_file};
 use prime_agent_set::model::{Completion, CompletionRequest};
 use prime_agent_set::{AgentError, AgentSet, Sampling};
-use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId};
+use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId, Problem};
 use prime_engine::Engine;
+use prime_problems::Custom;
 use prime_protocol::{Basis, Limits, Role, Score, Trajectory, Verdict};
 use prime_service::app::turn::{Exchanges, TurnInput, try_turn};
-use prime_service::app::{resources, run_sampling};
+use prime_service::app::{check_agents, resources, run_sampling};
 use prime_settings::Settings;
 
 #[derive(Args)]
@@ -31,10 +35,18 @@ pub struct TryArguments {
         default_value = "tower-of-hanoi"
     )]
     task: String,
+    /// A problem of your own (JSON, or a file with it), instead of a task
+    #[arg(
+        long,
+        value_name = "FILE|JSON",
+        value_hint = ValueHint::FilePath,
+        conflicts_with_all = ["task", "difficulty", "index", "after"]
+    )]
+    problem: Option<PathBuf>,
     /// Difficulty of the instance
     #[arg(long, value_name = "LEVEL", value_parser = difficulty(), default_value = "easy")]
     difficulty: Difficulty,
-    /// Index of the instance, 0 to 199
+    /// Index of the instance, 0 to 999; the benchmark has 0 to 199
     #[arg(long, value_parser = index, allow_negative_numbers = true, default_value_t = 0)]
     index: u32,
     /// Steps of the reference before the turn
@@ -45,11 +57,19 @@ pub struct TryArguments {
     action: Option<String>,
 }
 
+/// The problem of the turn.
+fn problem(arguments: &TryArguments) -> anyhow::Result<Arc<dyn Problem>> {
+    if let Some(path) = &arguments.problem {
+        let definition: Value = json_or_file("--problem", path)?;
+        return Ok(Custom::read(&definition)?.problem());
+    }
+    let task = tasks::find(&arguments.task)?;
+    Ok(InstanceId::new(task, arguments.difficulty, arguments.index, BASE_SEED)?.problem())
+}
+
 /// The trajectory before the turn.
 fn trajectory(arguments: &TryArguments, settings: &Settings) -> anyhow::Result<Trajectory> {
-    let task = tasks::find(&arguments.task)?;
-    let problem =
-        InstanceId::new(task, arguments.difficulty, arguments.index, BASE_SEED)?.problem();
+    let problem = problem(arguments)?;
 
     let limits = Limits {
         attempts_max: settings.run.attempts_max,
@@ -113,7 +133,7 @@ async fn describe_turn(
         text,
         "{:>10}  {} after {}: {}",
         "state",
-        arguments.task,
+        trajectory.machine.spec().slug,
         count(arguments.after, "step"),
         prime_lessons::view(trajectory.machine.as_ref())
     )?;
@@ -129,10 +149,12 @@ async fn describe_turn(
         }
         (_, Some(line)) => TurnInput::Judge(line.clone()),
         (_, None) => {
-            let line = trajectory
-                .machine
-                .reference()
-                .context("the trace has ended: give a smaller --after")?;
+            let missing = if arguments.problem.is_some() {
+                "--action: give the line to judge; a problem of your own has no reference"
+            } else {
+                "the trace has ended: give a smaller --after"
+            };
+            let line = trajectory.machine.reference().context(missing)?;
             TurnInput::Judge(line)
         }
     };
@@ -227,7 +249,7 @@ pub fn turn(arguments: &TryArguments) -> anyhow::Result<ExitCode> {
         let mut resources = resources(&settings, Some(1))?;
         resources.tap = Some(seen.tap());
         let agents = AgentSet::from_settings(&settings, &resources)?;
-        let described = match resources.pools.check().await {
+        let described = match check_agents(&resources).await {
             Ok(()) => describe_turn(&agents, arguments, &settings).await,
             Err(reason) => Err(anyhow::Error::msg(reason)),
         };

@@ -1,5 +1,6 @@
 //! `bench check`: judges a file of outputs.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::num::NonZeroUsize;
@@ -17,7 +18,7 @@ use crate::cli::output::{Output, count, note, print};
 use crate::cli::progress::bar;
 use crate::cli::table::Table;
 use crate::cli::values::kind;
-use prime_bench::judge::{self, Finding, Report, Row, Stage};
+use prime_bench::judge::{self, ErrorType, Finding, Report, Row, Stage};
 use prime_bench::tasks::{BASE_SEED, Kind, Kinds};
 use prime_dataset::files::Whole;
 
@@ -123,6 +124,17 @@ fn counts(counts: impl Iterator<Item = (&'static str, u64)>) -> String {
     if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
 }
 
+/// The first errors of wrong traces by type, each with what the type means.
+fn first_errors(errors: &BTreeMap<&'static str, u64>) -> String {
+    let known = ErrorType::ALL.into_iter();
+    let lines = known.filter_map(|kind| Some((kind, *errors.get(kind.name())?)));
+    let lines: Vec<_> = lines
+        .filter(|(_, count)| *count > 0)
+        .map(|(kind, count)| format!("\n  {} {count}: {}", kind.name(), kind.meaning()))
+        .collect();
+    if lines.is_empty() { " none".to_owned() } else { lines.concat() }
+}
+
 /// What must be known beside an accuracy: outputs that count as wrong because they cannot be read,
 /// and lines that do not count.
 fn reservations(unreadable: u64, not_counted: u64) -> String {
@@ -162,14 +174,14 @@ fn text(checked: &Checked) -> String {
     let overall = &report.overall;
 
     format!(
-        "{}\nAccuracy: {} % of the outputs{}; mean over tasks {} %\nFirst errors: {}\n\
+        "{}\nAccuracy: {} % of the outputs{}; mean over tasks {} %\nFirst error of each wrong trace:{}\n\
          Wrong answers without a trace: {}\nViolated constraints: {}\nChecked kinds: {}\n\
          Not judged: {}\n{} in {:.2} s: {:.2} M/s\n",
         Table::new(header, rows.map(row)),
         percent(overall.accuracy),
         reservations(overall.unreadable, checked.findings.len() as u64),
         percent(report.accuracy_of_tasks),
-        counts(overall.errors.iter().map(|(name, count)| (*name, *count))),
+        first_errors(&overall.errors),
         overall.unlocated,
         counts(overall.violations.iter().map(|(name, count)| (*name, *count))),
         checked.kinds.join(", "),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::{Chosen, ensure_folder_name, note_of_benchmark};
@@ -14,6 +14,7 @@ use crate::cli::values::style_of_one_reply;
 use prime_bench::prompts::{Components, Style, whole};
 use prime_bench::tasks::{BASE_SEED, Problem};
 use prime_dataset::export::{Format, export as write_export};
+use prime_dataset::place::prepare;
 
 #[derive(Clone, Copy, ValueEnum)]
 enum FileFormat {
@@ -43,6 +44,9 @@ pub struct ExportArguments {
     /// Folder to write
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: PathBuf,
+    /// Replace the data set in the folder: remove its card and its files below `data` first
+    #[arg(long)]
+    force: bool,
 }
 
 pub fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
@@ -53,6 +57,7 @@ pub fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
         FileFormat::Parquet => Format::Parquet,
     };
     ensure_folder_name("--out", &arguments.out, "")?;
+    prepare(&arguments.out, arguments.force).context("--out")?;
 
     let style = arguments.style;
     let prompt = |problem: &dyn Problem| {
@@ -68,7 +73,7 @@ pub fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
     let (interrupted_bar, folder) = (bar.clone(), arguments.out.display().to_string());
     end_with(move || {
         format!(
-            "{}; {folder} has no card yet: run the command again",
+            "{}; {folder} has no card yet: run the command again with --force",
             interrupted(&interrupted_bar, "instance")
         )
     })?;

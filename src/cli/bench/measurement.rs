@@ -15,7 +15,7 @@ use prime_agent_set::{AgentSet, Resources};
 use prime_bench::tasks::{self, AnyTask, Difficulty};
 use prime_engine::Engine;
 use prime_models::BUILT_IN_MODELS;
-use prime_service::app::{planner, resources_of, run_sampling};
+use prime_service::app::{check_agents, planner, resources_of, run_sampling};
 use prime_settings::Settings;
 
 /// Instances solved at a time unless the user says otherwise.
@@ -157,17 +157,27 @@ pub fn with_engines<'s, T>(
 ) -> anyhow::Result<T> {
     actix::System::new().block_on(async {
         let resources = resources_of(all.clone(), turns)?;
-        for settings in all.into_iter().filter(|settings| !settings.pools.is_empty()) {
-            // Opens the pools that the agents use.
-            AgentSet::from_settings(settings, &resources)?;
-        }
-
-        resources.pools.check().await.map_err(anyhow::Error::msg)?;
-        let done = work(&resources).await;
+        let done = match ready(all, &resources).await {
+            Ok(()) => work(&resources).await,
+            Err(error) => Err(error),
+        };
         // Also if the work failed: no worker process may outlive the command.
         resources.engines.values().for_each(Engine::shutdown);
         done
     })
+}
+
+/// Checks that what the agents of any of the settings ask answers: servers, programs.
+async fn ready<'s>(
+    all: impl IntoIterator<Item = &'s Settings>,
+    resources: &Resources,
+) -> anyhow::Result<()> {
+    // Opens the pools and starts the programs that the agents use.
+    let agents = all.into_iter().map(|settings| AgentSet::from_settings(settings, resources));
+    let agents = agents.collect::<Result<Vec<_>, _>>()?;
+    let answered = check_agents(resources).await;
+    drop(agents);
+    answered.map_err(anyhow::Error::msg)
 }
 
 /// Adds the notes that are new.

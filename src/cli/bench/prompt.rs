@@ -39,7 +39,7 @@ pub struct PromptArguments {
     /// Difficulty of the instance
     #[arg(long, value_name = "LEVEL", value_parser = difficulty(), default_value = "easy")]
     difficulty: Difficulty,
-    /// Index of the instance, 0 to 199
+    /// Index of the instance, 0 to 999; the benchmark has 0 to 199
     #[arg(long, value_parser = index, allow_negative_numbers = true, default_value_t = 0)]
     index: u32,
     /// Base seed of the instances

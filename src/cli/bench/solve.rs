@@ -123,6 +123,15 @@ pub fn solve(arguments: &SolveArguments) -> anyhow::Result<ExitCode> {
             let count = systems.len() * tasks.len() * measurement.difficulties.len();
             let mut session =
                 Session::with_parts(count, "measurement", measurement.instances, "run")?;
+            session.note(&format!(
+                "{} tasks, {} levels, {} systems, {} instances each: {} runs; Ctrl-C prints the \
+                 table of those that are done",
+                tasks.len(),
+                measurement.difficulties.len(),
+                systems.len(),
+                measurement.instances,
+                count as u64 * u64::from(measurement.instances),
+            ));
             let rows =
                 rows(arguments, &settings, resources, &tasks, &systems, &mut session).await?;
             Ok((rows, session.finish()))

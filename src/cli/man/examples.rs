@@ -1,4 +1,31 @@
-//! The examples of the manual.
+//! The examples of the manual and of `--help`.
+
+use clap::Command;
+
+/// A command whose help, and that of the commands below it, ends with the examples of the manual.
+/// `name` is the command's name with hyphens.
+pub fn with_examples(command: Command, name: &str) -> Command {
+    let below: Vec<_> =
+        command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
+    let command = below.into_iter().fold(command, |command, below| {
+        let page = format!("{name}-{below}");
+        command.mut_subcommand(below, |below| with_examples(below, &page))
+    });
+
+    match EXAMPLES.iter().find(|(page, _)| *page == name) {
+        Some((_, examples)) => command.after_help(help(examples)),
+        None => command,
+    }
+}
+
+fn help(examples: &[(&str, &str)]) -> String {
+    let mut text = "Examples:".to_owned();
+    for (purpose, commands) in examples {
+        text += &format!("\n  {purpose}");
+        commands.lines().for_each(|line| text += &format!("\n    {line}"));
+    }
+    text
+}
 
 /// Examples by command: what it does, and how.
 pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
@@ -24,6 +51,12 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "Solve an input of your own without a model, and keep every step:",
                 "prime-agents run bubble-sort --input my.json --set \
                  agents.executor.implementation=reference --trace steps.jsonl",
+            ),
+            (
+                "Solve a problem of your own, here with given lines instead of a model:",
+                "prime-agents run --problem examples/problem.json \
+                 --set agents.executor.implementation=replay \
+                 --set 'agents.executor.lines=[\"[3,5,13]\"]'",
             ),
         ],
     ),
@@ -93,7 +126,10 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         "prime-agents-bench",
         &[
             ("Read about a task:", "prime-agents bench show bubble-sort"),
-            ("Measure the configured agents:", "prime-agents bench solve --instances 20"),
+            (
+                "Measure the configured agents on a task:",
+                "prime-agents bench solve --task bubble-sort --instances 20",
+            ),
         ],
     ),
     (

@@ -2,16 +2,20 @@
 //! `sections.rs`.
 
 mod examples;
+mod plain;
 mod sections;
 
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{self, ExitCode, Stdio};
 
 use anyhow::Context as _;
 use clap::{Args, Command};
 use clap_mangen::Man;
 
-use super::output::print;
+use super::output::{is_stdout_terminal, print};
+
+pub use examples::with_examples;
 
 #[derive(Args)]
 pub struct ManArguments {
@@ -27,7 +31,13 @@ pub fn man(arguments: &ManArguments, command: Command) -> anyhow::Result<ExitCod
     command.build();
 
     let Some(folder) = &arguments.dir else {
-        print(page(&command)?)?;
+        let page = page(&command)?;
+        if !is_stdout_terminal() {
+            print(page)?;
+        } else if show(&page).is_err() {
+            // There is no `man` here.
+            print(plain::text(&page))?;
+        }
         return Ok(ExitCode::SUCCESS);
     };
 
@@ -35,6 +45,21 @@ pub fn man(arguments: &ManArguments, command: Command) -> anyhow::Result<ExitCod
     std::fs::create_dir_all(folder).with_context(failed)?;
     write_pages(&command, folder).with_context(failed)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Shows a page as `man` shows its own, with the reader's pager.
+///
+/// # Errors
+/// There is no `man`, or it cannot show the page.
+fn show(page: &str) -> io::Result<()> {
+    let mut man = process::Command::new("man").args(["-l", "-"]).stdin(Stdio::piped()).spawn()?;
+    let written = man.stdin.take().map_or(Ok(()), |mut input| input.write_all(page.as_bytes()));
+    let status = man.wait()?;
+    // A reader who leaves the pager early closes the pipe.
+    if written.is_err_and(|error| error.kind() != io::ErrorKind::BrokenPipe) || !status.success() {
+        return Err(io::Error::other("man failed"));
+    }
+    Ok(())
 }
 
 fn write_pages(command: &Command, folder: &Path) -> std::io::Result<()> {

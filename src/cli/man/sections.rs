@@ -2,7 +2,7 @@
 
 use super::examples::EXAMPLES;
 
-const EXIT_STATUS: &[(&str, &str)] = &[
+pub const EXIT_STATUS: &[(&str, &str)] = &[
     ("0", "Success. For run, runs watch and runs submit --wait: the answer is verified."),
     (
         "1",
@@ -10,6 +10,7 @@ const EXIT_STATUS: &[(&str, &str)] = &[
          a line that cannot be judged; or the daemon refused or did not answer.",
     ),
     ("2", "Wrong arguments or configuration, or a file that cannot be read or written."),
+    ("3", "loadtest --baseline: a metric became worse than the baseline allows."),
     ("74", "Standard output cannot be written; for serve: the disk of the journal failed."),
     ("130", "Interrupted with Ctrl-C; what was complete is printed."),
     ("143", "Terminated (SIGTERM); as with Ctrl-C, what was complete is printed."),
@@ -122,6 +123,16 @@ mod tests {
         let with_examples: BTreeSet<_> =
             EXAMPLES.iter().map(|(page, _)| (*page).to_owned()).collect();
         assert_eq!(with_examples, pages);
+    }
+
+    #[test]
+    fn the_documentation_has_the_exit_codes_of_the_manual() {
+        let page = include_str!("../../../docs/commands.md");
+        let rows = page.lines().filter(|line| line.starts_with("| ") && !line.contains("---"));
+        let rows: Vec<_> = rows.skip(1).map(str::to_owned).collect();
+        let expected: Vec<_> =
+            EXIT_STATUS.iter().map(|(code, meaning)| format!("| {code} | {meaning} |")).collect();
+        assert_eq!(rows, expected);
     }
 
     #[test]

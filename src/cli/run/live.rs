@@ -1,4 +1,4 @@
-//! A run in progress: a live line on standard error, and the trace file.
+//! A run in progress: a few live lines on standard error, and the trace file.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -11,8 +11,8 @@ use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::time::Instant;
 
-use crate::cli::output::{count, is_stderr_terminal, note};
-use prime_printable::printable_line;
+use super::status::{Status, Step};
+use crate::cli::output::{count, is_stderr_terminal, note, stderr_columns};
 use prime_protocol::{Decision, RunPlan};
 use prime_report::TraceLine;
 use prime_runtime::{Event, Observer};
@@ -20,12 +20,30 @@ use prime_runtime::{Event, Observer};
 /// Wall times of a month or more are not shown: to somebody who watches, they are no limit.
 const WALL_MS_SHOWN_MAX: u64 = 30 * 24 * 3_600_000;
 
+/// Pause between two drawings of the status: fast runs would spend their time on the terminal.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Pause between two lines on a terminal that cannot draw over them, such as `TERM=dumb`.
+const PLAIN_PAUSE: Duration = Duration::from_secs(10);
+
 /// Mishaps that are shown; further ones are only counted.
 const MISHAPS_SHOWN: u64 = 5;
 
-/// Counts for the live line, and the trace file.
+/// How long the longest trajectory may become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// The steps of the reference.
+    About(u64),
+    /// The bound of the problem.
+    AtMost(u64),
+}
+
+/// Counts for the live lines, and the trace file.
 pub struct Live {
     bar: ProgressBar,
+    /// Whether standard error is a terminal: only then is there somebody to watch.
+    is_watched: bool,
+    expected: Expected,
     fanout: u64,
     max_rounds: u32,
     round: AtomicU64,
@@ -33,7 +51,8 @@ pub struct Live {
     steps: AtomicU64,
     steps_round: AtomicU32,
     ended: AtomicU64,
-    judged: AtomicU64,
+    /// Milliseconds after the start at which the status is shown again.
+    due_ms: AtomicU64,
     retries: AtomicU64,
     backtracks: AtomicU64,
     mishaps: AtomicU64,
@@ -41,8 +60,8 @@ pub struct Live {
     started: Instant,
     /// The run's wall time, if it is limited.
     limit: Option<Duration>,
-    /// The last rejected line, its step and the reason.
-    rejected: Mutex<String>,
+    /// The last proposed line, and the last that was rejected.
+    steps_shown: Mutex<(Option<Step>, Option<Step>)>,
     trace: Option<Mutex<BufWriter<File>>>,
     trace_error: Mutex<Option<std::io::Error>>,
 }
@@ -55,30 +74,30 @@ pub fn create_trace(path: &Path) -> anyhow::Result<BufWriter<File>> {
 }
 
 impl Live {
-    /// The display of a run that has not begun; `steps_max` is the length of the longest valid
-    /// trace.
-    pub fn new(plan: &RunPlan, steps_max: u64, trace: Option<BufWriter<File>>) -> Self {
-        let bar =
-            if is_stderr_terminal() { ProgressBar::new(steps_max) } else { ProgressBar::hidden() };
+    /// The display of a run that has not begun.
+    pub fn new(plan: &RunPlan, expected: Expected, trace: Option<BufWriter<File>>) -> Self {
+        let is_watched = is_stderr_terminal();
+        let (Expected::About(steps) | Expected::AtMost(steps)) = expected;
+        let bar = if is_watched { ProgressBar::new(steps) } else { ProgressBar::hidden() };
 
         bar.set_style(
-            ProgressStyle::with_template(
-                "{spinner} step {pos}/{len}, at most {eta} left {wide_msg}",
-            )
-            .expect("invariant: the template is well formed"),
+            ProgressStyle::with_template("{spinner} {msg}")
+                .expect("invariant: the template is well formed"),
         );
 
         bar.enable_steady_tick(Duration::from_millis(100));
 
         Self {
             bar,
+            is_watched,
+            expected,
             fanout: plan.fanout.into(),
             max_rounds: plan.max_rounds,
             round: AtomicU64::new(1),
             steps: AtomicU64::new(0),
             steps_round: AtomicU32::new(1),
             ended: AtomicU64::new(0),
-            judged: AtomicU64::new(0),
+            due_ms: AtomicU64::new(0),
             retries: AtomicU64::new(0),
             backtracks: AtomicU64::new(0),
             mishaps: AtomicU64::new(0),
@@ -86,7 +105,7 @@ impl Live {
             started: Instant::now(),
             limit: (plan.budget.wall_ms < WALL_MS_SHOWN_MAX)
                 .then(|| Duration::from_millis(plan.budget.wall_ms)),
-            rejected: Mutex::default(),
+            steps_shown: Mutex::default(),
             trace: trace.map(Mutex::new),
             trace_error: Mutex::default(),
         }
@@ -127,35 +146,58 @@ impl Live {
         }
     }
 
-    fn show(&self) {
-        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    /// Whether the status is to be shown again; then the next time is `PAUSE` later.
+    fn is_due(&self) -> bool {
+        if !self.is_watched {
+            return false;
+        }
 
-        let elapsed = self.started.elapsed().as_secs();
-        let time = match self.limit {
-            Some(limit) => format!("{elapsed} of {} s", limit.as_secs()),
-            None => format!("{elapsed} s"),
+        let pause = if self.bar.is_hidden() { PLAIN_PAUSE } else { PAUSE };
+        let elapsed = self.started.elapsed();
+        let due = self.due_ms.load(Ordering::Relaxed);
+        if elapsed.as_millis() < due.into() {
+            return false;
+        }
+        // Of several threads, one shows it.
+        let next = u64::try_from((elapsed + pause).as_millis()).unwrap_or(u64::MAX);
+        self.due_ms.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    fn show(&self) {
+        if !self.is_watched {
+            return;
+        }
+
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let shown = self.steps_shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let status = Status {
+            steps: get(&self.steps),
+            expected: self.expected,
+            elapsed: self.started.elapsed(),
+            limit: self.limit,
+            round: get(&self.round),
+            max_rounds: self.max_rounds,
+            ended: get(&self.ended).min(self.fanout),
+            fanout: self.fanout,
+            retries: get(&self.retries),
+            backtracks: get(&self.backtracks),
+            last: shown.0.as_ref(),
+            rejected: shown.1.as_ref(),
         };
 
-        let rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
-
-        self.bar.set_message(format!(
-            "· {time} · round {}/{} · {}/{} ended · {} · {}{rejected}",
-            get(&self.round),
-            self.max_rounds,
-            get(&self.ended).min(self.fanout),
-            self.fanout,
-            count(get(&self.retries), "retry"),
-            count(get(&self.backtracks), "backtrack"),
-        ));
+        if self.bar.is_hidden() {
+            note!("{}", status.line());
+        } else {
+            // The spinner and a blank stand before the first line.
+            let columns = stderr_columns().unwrap_or(80).saturating_sub(2);
+            self.bar.set_message(status.lines(columns));
+        }
     }
 
     fn judged(&self, depth: usize, decision: Decision) {
         match decision {
             Decision::Proceed => {
-                let steps = depth as u64 + 1;
-                if self.steps.fetch_max(steps, Ordering::Relaxed) < steps {
-                    self.bar.set_position(steps);
-                }
+                self.steps.fetch_max(depth as u64 + 1, Ordering::Relaxed);
             }
             Decision::Retry => {
                 self.retries.fetch_add(1, Ordering::Relaxed);
@@ -164,22 +206,34 @@ impl Live {
                 self.backtracks.fetch_add(1, Ordering::Relaxed);
             }
         }
-        // Not at each step: fast runs would spend their time on the terminal.
-        if self.judged.fetch_add(1, Ordering::Relaxed).is_multiple_of(16) {
+    }
+
+    /// Keeps a step for the status. A step that is not shown costs no text.
+    fn keep(&self, depth: usize, line: &str, reason: Option<&str>, decision: Decision) {
+        let is_rejected = decision == Decision::Backtrack;
+        if !self.is_watched {
+            return;
+        }
+
+        let is_due = self.is_due();
+        if is_due || is_rejected {
+            let step = Step::new(depth, line, reason);
+            let mut shown = self.steps_shown.lock().unwrap_or_else(PoisonError::into_inner);
+            if is_rejected {
+                shown.1 = Some(step.clone());
+            }
+            shown.0 = Some(step);
+        }
+        if is_due {
             self.show();
         }
     }
+}
 
-    fn rejected(&self, depth: usize, line: &str, reason: Option<&str>) {
-        if !self.bar.is_hidden() {
-            let text = format!(
-                " · rejected at step {}: {line}: {}",
-                depth + 1,
-                reason.unwrap_or("no reason given")
-            );
-            *self.rejected.lock().unwrap_or_else(PoisonError::into_inner) =
-                printable_line(&text).into_owned();
-        }
+impl Drop for Live {
+    /// A run that ends early leaves no line on the terminal.
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
     }
 }
 
@@ -199,11 +253,8 @@ impl Observer for Live {
 
                 self.reviews_needed.fetch_add(u64::from(verdict.needs_review), Ordering::Relaxed);
 
-                if *decision == Decision::Backtrack {
-                    self.rejected(*depth, &proposal.line, verdict.feedback.as_deref());
-                }
-
                 self.judged(*depth, *decision);
+                self.keep(*depth, &proposal.line, verdict.feedback.as_deref(), *decision);
             }
             Event::TrajectoryEnded { .. } => {
                 self.ended.fetch_add(1, Ordering::Relaxed);
@@ -219,7 +270,6 @@ impl Observer for Live {
 
                 self.round.store(u64::from(*round) + 1, Ordering::Relaxed);
                 self.ended.store(0, Ordering::Relaxed);
-                self.bar.set_position(0);
             }
             Event::Mishap { id, role, error, mishaps, .. } => self.mishap(&format!(
                 "trajectory {} of round {}: the {role} failed ({}, {}): {error}; retrying",

@@ -1,6 +1,7 @@
 //! `prime-agents run`: solves one instance.
 
 mod live;
+mod status;
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -11,30 +12,37 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use clap::{Args, ValueHint};
 
+use super::Configuration;
 use super::interrupt::{Stop, Stops};
+use super::log::start_log_of_one_run;
 pub use super::output::Output;
-use super::output::print;
+use super::output::{columns, note, print, wrapped};
 use super::values::{TaskParser, difficulty, index, json_or_file};
-use super::{Configuration, start_log};
-use live::{Live, create_trace};
-use prime_bench::tasks::{self, BASE_SEED, Difficulty};
+use live::{Expected, Live, create_trace};
+use prime_bench::tasks::{self, BASE_SEED, Difficulty, Problem};
 use prime_report::{Reviews, RunResult};
 use prime_runtime::{Observer, Submission};
 use prime_service::app::App;
-use prime_service::requests::{
-    CheckedRequest, Instance, Reason, RequestError, ResolvedRun, RunRequest,
-};
+use prime_service::requests::{CheckedRequest, Reason, RequestError, ResolvedRun, RunRequest};
 use prime_settings::Settings;
+
+/// Steps of the reference that are counted before a run: a few milliseconds.
+const COUNTED_STEPS_MAX: u64 = 100_000;
 
 #[derive(Args)]
 pub struct RunArguments {
     /// Task, such as tower-of-hanoi; `prime-agents bench list` lists them
-    #[arg(value_parser = TaskParser, hide_possible_values = true)]
-    task: String,
+    #[arg(
+        value_parser = TaskParser,
+        hide_possible_values = true,
+        required_unless_present = "problem",
+        conflicts_with = "problem"
+    )]
+    task: Option<String>,
     /// Difficulty of the instance
     #[arg(long, value_name = "LEVEL", value_parser = difficulty(), default_value = "easy")]
     difficulty: Difficulty,
-    /// Index of the instance, 0 to 199
+    /// Index of the instance, 0 to 999; the benchmark has 0 to 199
     #[arg(long, value_parser = index, allow_negative_numbers = true, default_value_t = 0)]
     index: u32,
     /// Base seed of the instances; 42 gives the benchmark, others give fresh instances
@@ -44,6 +52,14 @@ pub struct RunArguments {
     /// difficulty and index
     #[arg(long, value_name = "FILE|JSON", value_hint = ValueHint::FilePath, conflicts_with_all = ["difficulty", "index", "base_seed"])]
     input: Option<PathBuf>,
+    /// A problem of your own (JSON, or a file with it), instead of a task
+    #[arg(
+        long,
+        value_name = "FILE|JSON",
+        value_hint = ValueHint::FilePath,
+        conflicts_with_all = ["difficulty", "index", "base_seed", "input"]
+    )]
+    problem: Option<PathBuf>,
     /// Try even if the built-in model has not learnt the task
     #[arg(long)]
     force: bool,
@@ -59,14 +75,18 @@ pub struct RunArguments {
 
 /// The request for which the arguments stand.
 fn request(arguments: &RunArguments) -> anyhow::Result<RunRequest> {
-    // Before the input is read, which would mean nothing.
-    tasks::find(&arguments.task)?;
+    if let Some(path) = &arguments.problem {
+        return Ok(RunRequest {
+            problem: Some(json_or_file("--problem", path)?),
+            ..RunRequest::default()
+        });
+    }
 
-    let request = RunRequest {
-        task: Some(arguments.task.clone()),
-        force: Some(arguments.force),
-        ..RunRequest::default()
-    };
+    // Before the input is read, which would mean nothing.
+    let task = arguments.task.clone();
+    task.as_deref().map(tasks::find).transpose()?;
+
+    let request = RunRequest { task, force: Some(arguments.force), ..RunRequest::default() };
     Ok(match &arguments.input {
         Some(path) => RunRequest { input: Some(json_or_file("--input", path)?), ..request },
         None => RunRequest {
@@ -78,24 +98,16 @@ fn request(arguments: &RunArguments) -> anyhow::Result<RunRequest> {
     })
 }
 
-/// The problem to solve. Unlike the daemon's names of instances, this one has the base seed, unless
-/// it is the benchmark's.
-fn instance(arguments: &RunArguments, request: &RunRequest) -> anyhow::Result<Instance> {
-    let Instance { name, problem } =
-        Instance::of(request).map_err(|error| in_arguments(error, arguments))?;
-
-    let is_fresh = arguments.input.is_none() && arguments.base_seed != BASE_SEED;
-    let name = if is_fresh { format!("{name}@{}", arguments.base_seed) } else { name };
-    Ok(Instance { name, problem })
-}
-
 /// An error about the request in terms of the arguments that it was made from.
 fn in_arguments(error: RequestError, arguments: &RunArguments) -> anyhow::Error {
     match error {
         RequestError::Field { reason: Reason::NotLearnt(error), .. } => {
             anyhow::anyhow!("{error}; to try all the same, add --force")
         }
-        RequestError::Field { reason: reason @ Reason::BadInput(_), .. } => {
+        RequestError::Field {
+            reason: reason @ (Reason::BadInput(_) | Reason::NoSolution { .. }),
+            ..
+        } => {
             let path = arguments.input.as_deref().unwrap_or(Path::new(""));
             anyhow::Error::new(reason).context(format!("--input {}", path.display()))
         }
@@ -114,6 +126,15 @@ struct Solved {
     stopped: Option<Stop>,
 }
 
+/// The steps of the reference, for the progress that is shown and for nothing else; the problem's
+/// own bound where there is no reference or it is long.
+fn expected_steps(problem: &dyn Problem) -> Expected {
+    match problem.reference_steps(COUNTED_STEPS_MAX) {
+        Some(steps) => Expected::About(steps),
+        None => Expected::AtMost(problem.steps_max()),
+    }
+}
+
 /// Loads the agents and solves the problem. Must be called within an actix system.
 async fn solve(
     settings: Settings,
@@ -122,7 +143,11 @@ async fn solve(
 ) -> anyhow::Result<Solved> {
     let app = App::start_for_one_run(settings)?;
     let agents = app.agents_with(&checked.overrides)?;
-    app.pools().check().await.map_err(anyhow::Error::msg)?;
+    let answered = app.check_agents().await;
+    if answered.is_err() {
+        app.shutdown();
+    }
+    answered.map_err(anyhow::Error::msg)?;
     let started = tokio::time::Instant::now();
 
     // The request was checked before its engines were narrowed; the run has those that are left.
@@ -130,7 +155,7 @@ async fn solve(
     let ResolvedRun { spec, problem } = checked.with_agents(&app, &agents, None)?;
     let solved = spec.context();
 
-    let live = Arc::new(Live::new(&spec.plan, problem.steps_max(), trace));
+    let live = Arc::new(Live::new(&spec.plan, expected_steps(problem.as_ref()), trace));
     let observer = Arc::clone(&live) as Arc<dyn Observer>;
     let submission = Submission {
         problem: Arc::clone(&problem),
@@ -153,11 +178,14 @@ async fn solve(
 
     let wall_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     let outcome = outcome.context("the runtime ended before the run")?;
-    let correct = outcome.answer.as_ref().is_some_and(|answer| problem.accepts(answer));
+    // Nobody knows the right answer to a problem of the user's own.
+    let correct = problem
+        .has_reference()
+        .then(|| outcome.answer.as_ref().is_some_and(|answer| problem.accepts(answer)));
     // Nobody can have reviewed a step of a run that is not in a journal.
     let needed = live.reviews_needed();
     let result = RunResult {
-        correct: Some(correct),
+        correct,
         reviews: Reviews::of(needed, needed, 0),
         ..RunResult::new(outcome, &solved, wall_ms, live.steps())
     };
@@ -167,14 +195,17 @@ async fn solve(
 
 pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let mut settings = arguments.configuration.load()?;
-    start_log(&settings);
+    start_log_of_one_run(&settings);
 
     let request = request(arguments)?;
-    let instance = instance(arguments, &request)?;
-    let task = instance.problem.spec().slug;
-    let checked = CheckedRequest::of_instance(&settings, &request, instance)
+    let checked = CheckedRequest::of(&settings, &request)
         .and_then(|checked| checked.check_learnt().map(|()| checked))
         .map_err(|error| in_arguments(error, arguments))?;
+
+    let task = checked.instance.problem.spec().slug;
+    if let Some(beyond) = checked.beyond_learnt() {
+        note!("{beyond}");
+    }
 
     // Only the engines of this task are started. After the check, whose message lists the tasks of
     // all of them.
@@ -184,7 +215,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         actix::System::new().block_on(solve(settings, checked, trace))?;
 
     print(match arguments.output {
-        Output::Text => result.text(),
+        Output::Text => wrapped(&result.text(), columns()),
         Output::Json => serde_json::to_string_pretty(&result)? + "\n",
     })?;
     if let Some(error) = trace_error {

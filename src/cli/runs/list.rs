@@ -96,13 +96,17 @@ impl ListArguments {
     }
 }
 
-fn row(run: &Value) -> [String; 7] {
+fn row(run: &Value) -> [String; 6] {
     let cell = |name: &str| match &run[name] {
         Value::String(text) => text.clone(),
         Value::Null => String::new(),
         other => other.to_string(),
     };
-    ["id", "status", "task", "instance", "steps", "events", "created_at"].map(cell)
+    let [task, instance] = ["task", "instance"].map(cell);
+    // The name of an instance begins with its task.
+    let instance =
+        if instance.starts_with(&task) { instance } else { format!("{instance} of {task}") };
+    [cell("id"), cell("status"), instance, cell("steps"), cell("events"), cell("created_at")]
 }
 
 /// Writes records as they arrive, one per line within one JSON value: a journal of any size can be
@@ -140,10 +144,10 @@ pub fn list(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
             })?;
 
             let runs = count(rows.len() as u64, "run");
-            let table = Table::new(
-                ["id", "status", "task", "instance", "steps", "events", "created"],
-                rows,
-            );
+            let table =
+                Table::new(["id", "status", "instance", "steps", "events", "created"], rows);
+            // A line for each run on a terminal of 80 columns, where names are of ordinary length.
+            let table = table.may_drop(&["events", "created", "steps"]);
             print(format_args!("{table}{runs}\n{}", waiting.concat()))?;
 
             if let Some(next) = next {

@@ -36,9 +36,6 @@ fn text(record: &RunRecord) -> String {
     line("updated", &record.updated_at);
     line("events", &format!("{}, chain {}", record.events, record.chain));
 
-    if !record.engines.is_empty() {
-        line("engines", &record.engines.keys().map(String::as_str).collect::<Vec<_>>().join(", "));
-    }
     if record.resumed > 0 {
         line(
             "resumed",
@@ -59,7 +56,7 @@ fn text(record: &RunRecord) -> String {
 pub fn print(record: &Value, output: Output) -> anyhow::Result<()> {
     let text = match output {
         Output::Json => serde_json::to_string_pretty(record)? + "\n",
-        Output::Text => text(&read(record)?),
+        Output::Text => output::wrapped(&text(&read(record)?), output::columns()),
     };
     output::print(text)?;
     Ok(())

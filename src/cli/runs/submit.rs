@@ -34,7 +34,7 @@ pub struct SubmitArguments {
     /// Difficulty of the instance [default: easy]
     #[arg(long, value_name = "LEVEL", value_parser = difficulty())]
     difficulty: Option<Difficulty>,
-    /// Index of the instance, 0 to 199 [default: 0]
+    /// Index of the instance, 0 to 999; the benchmark has 0 to 199 [default: 0]
     #[arg(long, value_parser = index, allow_negative_numbers = true)]
     index: Option<u32>,
     /// Base seed of the instances; 42 gives the benchmark, others give fresh instances [default:

@@ -5,9 +5,10 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, ValueHint};
+use serde_json::json;
 
 use super::read_records;
-use crate::cli::output::{note, print};
+use crate::cli::output::{Output, note, print, print_json};
 use prime_study::definition::load;
 use prime_study::records::Record;
 use prime_study::report::{Choice, write_report};
@@ -35,6 +36,9 @@ pub struct ReportArguments {
     /// repeatable
     #[arg(long = "training", value_name = "FILE", value_hint = ValueHint::FilePath)]
     trainings: Vec<PathBuf>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    output: Output,
 }
 
 fn choice(arguments: &ReportArguments) -> anyhow::Result<Choice> {
@@ -87,6 +91,15 @@ pub fn report(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
     }
 
     let written = write_report(&records, &choice, &arguments.out)?;
+    if arguments.output == Output::Json {
+        print_json(&json!({
+            "page": written.page,
+            "figures": written.figures,
+            "tables": written.tables,
+            "runs": written.records,
+        }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     print(format!(
         "{}: {} figures and {} tables of {} runs\n",
         written.page.display(),

@@ -9,16 +9,18 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueHint};
+use serde_json::json;
 
 use super::RecordsFile;
 use super::daemons::{DaemonArguments, contestant, fields};
 use super::narrowing::Narrowing;
 use super::systems::{PoolPlaces, check_shared, provenance_of_answers, settings, start};
 use crate::cli::bench::{CONCURRENT, turns_of, with_engines};
-use crate::cli::output::{count, note};
+use crate::cli::output::{Output, count, note, print_json};
 use crate::cli::progress::Session;
 use crate::cli::{Configuration, start_log};
 use crate::evaluation::study::{records_of_answers, run_study};
+use prime_service::app::check_agents;
 use prime_settings::Settings;
 use prime_study::definition::{AskedRun, Source, Study, System, load};
 use prime_study::records::{Record, RecordLog};
@@ -44,6 +46,9 @@ pub struct RunArguments {
     concurrent: usize,
     #[command(flatten)]
     configuration: Configuration,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    output: Output,
 }
 
 /// What a session of runs did.
@@ -125,7 +130,22 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         path.display()
     );
 
+    let printed = |tally: &Tally| {
+        if arguments.output == Output::Json {
+            print_json(&json!({
+                "study": study.name,
+                "records": path,
+                "runs": study.runs_count(),
+                "due": due.len(),
+                "recorded": tally.made,
+                "not_measured": tally.not_measured,
+                "reason": tally.reason,
+            }))?;
+        }
+        anyhow::Ok(())
+    };
     if due.is_empty() {
+        printed(&Tally::default())?;
         return Ok(ExitCode::SUCCESS);
     }
 
@@ -158,7 +178,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         }
 
         // `start` opens the pools of one-shot systems, so they can be checked only now.
-        resources.pools.check().await.map_err(anyhow::Error::msg)?;
+        check_agents(resources).await.map_err(anyhow::Error::msg)?;
 
         let (mut tally, on_part) = (Tally::default(), session.on_part());
         let work = run_study(&study, &contestants, &due, arguments.concurrent, |record| {
@@ -171,6 +191,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     })?;
 
     log.sync()?;
+    printed(&tally)?;
     note!("{} runs recorded", tally.made);
     for (name, measured, right) in &tally.systems {
         note!("{name}: {right} of {} right", count(*measured, "measured run"));

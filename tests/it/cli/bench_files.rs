@@ -218,13 +218,14 @@ fn an_export_has_a_card_and_a_file_for_each_task_and_level() {
         assert_eq!(names(&out.join("data/24-game")), levels);
     }
 
-    // The card describes the latest export alone, not files that an earlier one has left.
+    // The card describes the latest export alone, which takes the place of the earlier one.
     let out = folder.path().join("jsonl");
     let card = || fs::read_to_string(out.join("README.md")).unwrap();
     let exported = |task: &str| {
         done(&[
             "bench",
             "export",
+            "--force",
             "--format",
             "jsonl",
             "--out",

@@ -42,6 +42,29 @@ fn what_the_benchmark_has_is_left_out_unless_it_is_asked_for() {
 }
 
 #[test]
+fn a_folder_holds_one_data_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("sft");
+    let write = |command: &[&str], more: &[&str]| {
+        done(&[command, &["--out", shown(&out), "--instances", "2"], more].concat())
+    };
+    let (sft, export) = (&["data", "sft"][..], &["bench", "export", "--format", "parquet"][..]);
+    let (queens, sort) = (["--task", "n-queens"], ["--task", "bubble-sort"]);
+
+    assert_eq!(write(sft, &queens).code, 0);
+    let card = fs::read_to_string(out.join("README.md")).unwrap();
+    for command in [sft, export] {
+        write(command, &sort).refused(&["--out", shown(&out), "not empty", "--force"]);
+    }
+    assert_eq!(fs::read_to_string(out.join("README.md")).unwrap(), card, "nothing is changed");
+
+    let forced = write(sft, &[&sort[..], &["--force"]].concat());
+    assert_eq!(forced.code, 0, "{}", forced.stderr);
+    assert!(!out.join("data/n-queens.parquet").exists());
+    assert!(out.join("data/bubble-sort.parquet").is_file());
+}
+
+#[test]
 fn what_is_no_trace_of_a_run_gives_no_pairs() {
     let folder = tempfile::tempdir().unwrap();
     let (trace, out) = (folder.path().join("steps.jsonl"), folder.path().join("dpo"));

@@ -14,7 +14,7 @@ fn wrong_arguments() {
         "did you mean `tower-of-hanoi`?",
         "bench list",
     ]);
-    run(&[&["n-queens", "--index", "200"], &REFERENCE]).refused(&["index 200", "0 to 199"]);
+    run(&[&["n-queens", "--index", "1000"], &REFERENCE]).refused(&["index 1000", "0 to 999"]);
     for command in [&["run"][..], &["runs", "submit"], &["bench", "prompt"]] {
         let refused = done(&[command, &["n-queens", "--index", "-1"]].concat());
         refused.refused(&["invalid value '-1' for '--index <INDEX>'", "integer"]);

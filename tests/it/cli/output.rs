@@ -207,8 +207,16 @@ fn stopped_measurement(signal: Signal, code: i32) {
 
     let mut child = prime(&arguments).spawn().unwrap();
     let mut notes = BufReader::new(child.stderr.take().unwrap()).lines();
-    let first = notes.next().expect("a note on the first measurement").unwrap();
-    assert!(first.contains("bubble-sort easy single pass"), "{first}");
+    let all = notes.next().expect("a note on what is asked").unwrap();
+    assert!(all.contains("86 tasks, 3 levels, 2 systems") && all.contains(": 10320 runs"), "{all}");
+    let first = "bubble-sort easy single pass";
+    let pace = notes
+        .by_ref()
+        .map(Result::unwrap)
+        .take_while(|note| !note.contains(first))
+        .collect::<Vec<_>>();
+    let estimate = "16 of 10320 runs in ";
+    assert!(pace.iter().any(|note| note.starts_with(estimate)), "{pace:?}");
 
     kill_process(Pid::from_child(&child), signal).unwrap();
     let last = notes.map(Result::unwrap).last().expect("a note on the interrupt");

@@ -242,6 +242,13 @@ fn values_that_do_not_fit_each_other_name_both() {
     assert!(message.contains(own) && message.contains(all), "{message}");
     with_sets(&["presets.mine.budget.wall_ms=600000"]).unwrap();
     with_sets(&["presets.mine.budget.tokens=999999999999", "run.budget.tokens=0"]).unwrap();
+    let completions = |preset: u32| {
+        let preset = format!("presets.mine.budget.completion_tokens={preset}");
+        with_sets(&["run.budget.completion_tokens=1000", &preset])
+    };
+    completions(1_000).unwrap();
+    let message = completions(1_001).unwrap_err();
+    assert!(message.contains("`presets.mine.budget.completion_tokens` is 1001"), "{message}");
 
     let message = with_file("[engines.big]\ndevice = \"CUDA0\"").unwrap_err();
     assert_eq!(

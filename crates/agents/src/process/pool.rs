@@ -116,6 +116,15 @@ impl ProcessPool {
         answered.await.unwrap_or_else(lost)
     }
 
+    /// Waits until a process has answered the handshake, at most as long as `start_timeout_ms`
+    /// allows for each start.
+    ///
+    /// # Errors
+    /// Why it cannot be started, or did not answer.
+    pub async fn ready(&self) -> Result<(), AgentError> {
+        self.ask(|_| Vec::new()).await.map(|_| ())
+    }
+
     /// Begins to terminate the processes, which ends the thread; further turns fail. `None` if it
     /// was called before.
     pub fn stop(&self) -> Option<JoinHandle<()>> {

@@ -16,7 +16,7 @@ use prime_settings::Program;
 /// A turn for a process.
 pub(super) struct Job {
     pub id: u64,
-    /// The request, newline included.
+    /// The request, newline included; empty to ask only whether the process has started.
     pub request: Vec<u8>,
     /// Receives the answer line. Closed when the turn is cancelled.
     pub reply: oneshot::Sender<Result<Vec<u8>, AgentError>>,
@@ -78,10 +78,12 @@ impl Slot {
                 continue;
             }
 
-            if started.is_err() {
+            // Who only asks is told why it did not start, without another try.
+            if started.is_err() && !job.request.is_empty() {
                 started = self.start().await;
             }
             match &started {
+                Ok(()) if job.request.is_empty() => drop(job.reply.send(Ok(Vec::new()))),
                 Ok(()) => started = self.turn(job).await,
                 // A cancelled turn needs no error.
                 Err(fault) => drop(job.reply.send(Err(fault.clone().error(&self.launch.agent)))),

@@ -11,7 +11,7 @@ use crate::output::line::{action_line, propose};
 use crate::output::value::equal;
 use crate::tasks::instance::NoSuchIndex;
 use crate::tasks::{
-    self, BASE_SEED, Difficulty, INSTANCES, InstanceId, Kind, Kinds, Machine, Problem, Refusal,
+    self, BASE_SEED, Difficulty, INDEX_LIMIT, InstanceId, Kind, Kinds, Machine, Problem, Refusal,
     Severity, pattern,
 };
 use limited::Instance;
@@ -41,8 +41,8 @@ pub struct VerifyRequest {
     pub task: String,
     /// Level of an instance of the benchmark; with `index`.
     pub difficulty: Option<Difficulty>,
-    /// Number of an instance of the benchmark, 0 to 199; with `difficulty`.
-    #[cfg_attr(feature = "schema", schema(maximum = 199))]
+    /// Number of an instance, 0 to 999, of which the benchmark has 0 to 199; with `difficulty`.
+    #[cfg_attr(feature = "schema", schema(maximum = 999))]
     #[serde(default, deserialize_with = "crate::json_integer::optional")]
     pub index: Option<u32>,
     /// Base seed of the benchmark; 42 where it is left out.
@@ -75,7 +75,7 @@ impl VerifyRequest {
     /// # Errors
     /// The first field out of its range.
     pub fn check(&self) -> Result<(), VerifyError> {
-        if let Some(index) = self.index.filter(|index| *index >= INSTANCES) {
+        if let Some(index) = self.index.filter(|index| *index >= INDEX_LIMIT) {
             return Err(VerifyError::at("index", NoSuchIndex { index }));
         }
 

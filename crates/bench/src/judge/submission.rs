@@ -8,10 +8,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::actions::ActionList;
+pub use crate::tasks::INDEX_LIMIT;
 use crate::tasks::{self, InstanceId};
-
-/// Indices below this have distinct seeds.
-pub const INDEX_LIMIT: u32 = 1_000;
 
 /// A submission for an instance.
 #[derive(Clone, Debug)]

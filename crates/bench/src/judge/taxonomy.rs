@@ -46,6 +46,21 @@ impl ErrorType {
         Self::Format,
     ];
 
+    /// What the type means, in a few words.
+    pub fn meaning(self) -> &'static str {
+        [
+            "a value was not carried from one step to the next",
+            "a value or the work was set back to its beginning",
+            "the right operation at a wrong place",
+            "an operation other than the algorithm's",
+            "a step of the algorithm at the wrong time",
+            "stopped too early, or continued after the end",
+            "names what does not exist or cannot be done",
+            "another operation, which breaks an invariant as well",
+            "no action line at all",
+        ][self as usize]
+    }
+
     pub fn name(self) -> &'static str {
         [
             "carryover",

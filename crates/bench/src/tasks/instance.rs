@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::spec::Difficulty;
-use super::{AnyTask, BadInput, INSTANCES, Problem};
+use super::{AnyTask, BadInput, INDEX_LIMIT, INSTANCES, Problem};
 
 /// Names one instance of one task under a base seed.
 #[derive(Clone, Copy)]
@@ -31,23 +31,27 @@ impl fmt::Display for InstanceId {
 
 /// An index that no instance has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("instance index {index} is out of range: a difficulty has the instances 0 to {}", INSTANCES - 1)]
+#[error(
+    "instance index {index} is out of range: give 0 to {}; the benchmark has 0 to {}",
+    INDEX_LIMIT - 1,
+    INSTANCES - 1
+)]
 pub struct NoSuchIndex {
     pub index: u32,
 }
 
 impl InstanceId {
-    /// Names an instance of the benchmark.
+    /// Names an instance.
     ///
     /// # Errors
-    /// When the index is not below [`INSTANCES`].
+    /// When the index is not below [`INDEX_LIMIT`].
     pub fn new(
         task: &'static dyn AnyTask,
         difficulty: Difficulty,
         index: u32,
         base_seed: u64,
     ) -> Result<Self, NoSuchIndex> {
-        if index < INSTANCES {
+        if index < INDEX_LIMIT {
             Ok(Self { task, difficulty, index, base_seed })
         } else {
             Err(NoSuchIndex { index })

@@ -115,6 +115,12 @@ pub trait Problem: Send + Sync {
 
     /// T_max: a bound on the steps of valid traces that follows from the input's size.
     fn steps_max(&self) -> u64;
+
+    /// Most proposals of a trajectory, rejected ones included, if the problem itself limits them.
+    fn proposals_max(&self) -> Option<u64> {
+        None
+    }
+
     /// A random state of the reference trace, if the task can jump there.
     fn on_path(&self, draw: PathDraw, rng: &mut TaskRng) -> Option<Box<dyn Machine>>;
     /// Whether a reference algorithm exists; a client's own problem has none.
@@ -166,6 +172,34 @@ pub trait Problem: Send + Sync {
     /// reach a model.
     fn accepts(&self, answer: &Value) -> bool {
         self.goal(answer).unwrap_or_else(|| equal(answer, &self.reference().answer))
+    }
+
+    /// Whether the reference comes to an answer; `None` where it has not ended after `steps` steps,
+    /// or the problem has none.
+    fn is_solvable(&self, steps: u64) -> Option<bool> {
+        if !self.has_reference() {
+            return None;
+        }
+
+        let mut machine = self.start();
+        for _ in 0..steps {
+            if !machine.follow_reference() {
+                return Some(machine.ended());
+            }
+        }
+        machine.ended().then_some(true)
+    }
+
+    /// Steps of the reference trace; `None` where it has more than `most`, does not come to an
+    /// answer, or the problem has none.
+    fn reference_steps(&self, most: u64) -> Option<u64> {
+        if !self.has_reference() {
+            return None;
+        }
+
+        let mut machine = self.start();
+        let steps = (0..most).take_while(|_| machine.follow_reference()).count() as u64;
+        machine.ended().then_some(steps)
     }
 
     /// Runs the reference algorithm to its end.

@@ -78,6 +78,10 @@ pub use worked_example::{WorkedExample, worked_example};
 /// Instances per difficulty in the benchmark.
 pub const INSTANCES: u32 = 200;
 
+/// Indices below this have distinct seeds: the one limit of indices everywhere. Those of the
+/// benchmark are below [`INSTANCES`]; the others are further instances of the same generator.
+pub const INDEX_LIMIT: u32 = 1_000;
+
 /// Base seed of the benchmark. Any other gives a fresh, identically distributed one.
 pub const BASE_SEED: u64 = 42;
 

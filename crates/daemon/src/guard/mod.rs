@@ -48,4 +48,4 @@ pub use middleware::{Guard, OPEN, ResponseHead};
 pub use rate_limit::{Limits, Permit, stream_permit};
 pub use request_id::{RequestId, X_REQUEST_ID};
 pub use response_body::GuardedBody;
-pub use server::{Bound, bind};
+pub use server::{Bound, bind, check_bind};

@@ -40,6 +40,19 @@ pub struct Bound {
     pub connections: Arc<Connections>,
 }
 
+/// Checks that the configured address can be bound, without keeping it: before anything is made for
+/// a daemon that could not serve.
+///
+/// # Errors
+/// When the address is reachable from other machines without keys, or cannot be bound.
+pub fn check_bind(server: &Server) -> Result<(), DaemonError> {
+    let bind = server.bind;
+    if server.keys.is_empty() && !bind.ip().is_loopback() {
+        return Err(DaemonError::NoKeys { bind });
+    }
+    TcpListener::bind(bind).map(drop).map_err(|reason| DaemonError::Bind { bind, reason })
+}
+
 /// Binds the configured address, with the guard before the routes that `configure` adds.
 ///
 /// # Errors

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use prime_bench::prompts::Style;
-use prime_bench::tasks::{BASE_SEED, Category, Difficulty, INSTANCES};
+use prime_bench::tasks::{BASE_SEED, Category, Difficulty, INDEX_LIMIT};
 use rmcp::model::{JsonObject, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
@@ -35,7 +35,7 @@ fn instance() -> Map<String, Value> {
     let properties = json!({
         "task": {"type": "string", "description": "Slug of the task, such as bubble-sort; list_tasks has them"},
         "difficulty": {"enum": levels},
-        "index": {"type": "integer", "minimum": 0, "maximum": INSTANCES - 1, "description": "Number of the instance"},
+        "index": {"type": "integer", "minimum": 0, "maximum": INDEX_LIMIT - 1, "description": "Number of the instance"},
         "base_seed": {
             "type": "integer", "minimum": 0,
             "description": format!("{BASE_SEED}, the default, is the benchmark; any other gives fresh instances"),

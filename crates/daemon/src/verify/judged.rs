@@ -143,7 +143,7 @@ mod tests {
                 json!({"task": "bubble-sort", "input": {"a": [1]}, "action": "done", "kinds": []}),
                 "batch[1].kinds",
             ),
-            (json!({"task": "bubble-sort", "difficulty": "easy", "index": 200}), "batch[1].index"),
+            (json!({"task": "bubble-sort", "difficulty": "easy", "index": 1000}), "batch[1].index"),
             (json!({"task": "bubble-sort", "action": 3}), "batch[1].action"),
         ] {
             let error = batch(&second).unwrap_err().body().error;

@@ -1,7 +1,15 @@
-//! Which tasks the configured executor has learnt, if its models say so. Loads nothing.
+//! Which tasks the configured executor has learnt, if its models say so, and up to which size.
+//! Loads nothing.
 
-use prime_bench::tasks::{self, Spec};
-use prime_settings::{ExecutorAgent, Settings};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::Value;
+
+use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId, Problem, Spec};
+use prime_models::BuiltInModel;
+use prime_settings::{ExecutorAgent, Settings, first_that_knows};
 
 /// None of the executor's models was trained on this task.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -48,8 +56,114 @@ fn may_know(settings: &Settings, task: &Spec) -> bool {
     may_know
 }
 
+/// A part of an input that is larger than in any instance that the model has learnt from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BeyondLearnt {
+    pub model: &'static str,
+    /// What is too large, such as "the length of `a`".
+    pub what: String,
+    pub size: u64,
+    /// The largest that the model has learnt.
+    pub most: u64,
+}
+
+impl fmt::Display for BeyondLearnt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { model, what, size, most } = self;
+        write!(
+            f,
+            "{what} is {size}, more than the model {model} has learnt ({most}): the run may get \
+             stuck"
+        )
+    }
+}
+
+/// Instances of a level by which the sizes of a task are known. All levels are learnt, and the
+/// largest sizes are those of the last one.
+const SAMPLED: [u32; 3] = [20, 20, 200];
+
+/// The sizes of an input, by what they are.
+type Sizes = BTreeMap<String, u64>;
+
+/// The first part of an input that is larger than what the built-in model that is asked about its
+/// task has learnt. `None` as well if another executor, or a model of the user's, proposes: nobody
+/// knows what it can do. May compute for milliseconds.
+pub fn beyond_learnt(settings: &Settings, problem: &dyn Problem) -> Option<BeyondLearnt> {
+    let spec = problem.spec();
+    let model = asked(settings, spec.slug)?;
+
+    let known = largest(spec.slug)?;
+    let own = sizes(&problem.input(), spec);
+    let larger =
+        own.into_iter().find(|(what, size)| known.get(what).is_some_and(|most| size > most));
+    larger.map(|(what, size)| BeyondLearnt { model, most: known[&what], what, size })
+}
+
+/// The built-in model that alone proposes steps of a task.
+fn asked(settings: &Settings, task: &str) -> Option<&'static str> {
+    let (mut models, mut is_other) = (Vec::new(), false);
+    settings.walk_configured::<ExecutorAgent>(&mut |_, agent| {
+        let engines = agent.engines();
+        let has_learnt = |name: &String| settings.engines.get(name)?.has_learnt(task);
+        match first_that_knows(engines, has_learnt).and_then(|name| settings.engines.get(name)) {
+            Some(engine) => models.push(BuiltInModel::find(&engine.model)),
+            None => is_other |= agent.members().is_empty(),
+        }
+    });
+    let [Some(model)] = models.as_slice() else { return None };
+    (!is_other).then_some(model.name)
+}
+
+/// The largest sizes of the instances of a task.
+fn largest(task: &str) -> Option<Sizes> {
+    static KNOWN: Mutex<BTreeMap<String, Sizes>> = Mutex::new(BTreeMap::new());
+
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(sizes) = known.get(task) {
+        return Some(sizes.clone());
+    }
+
+    let found = tasks::find(task).ok()?;
+    let mut most = Sizes::new();
+    for (difficulty, count) in Difficulty::ALL.into_iter().zip(SAMPLED) {
+        for index in 0..count {
+            let id = InstanceId::new(found, difficulty, index, BASE_SEED).ok()?;
+            for (what, size) in sizes(&id.problem().input(), found.spec()) {
+                let entry = most.entry(what).or_default();
+                *entry = size.max(*entry);
+            }
+        }
+    }
+    known.insert(task.to_owned(), most.clone());
+    Some(most)
+}
+
+/// The lengths of an input's lists and texts, and the numbers by which its page names sizes.
+fn sizes(input: &Value, spec: &Spec) -> Sizes {
+    let mut sizes = Sizes::new();
+    for (name, value) in input.as_object().into_iter().flatten() {
+        // Such as `n = 15 to 20` of the page.
+        let is_size = spec.sizes[2].split(", ").any(|size| size.starts_with(&format!("{name} = ")));
+        match value {
+            Value::Number(number) if is_size => {
+                sizes.extend(number.as_u64().map(|number| (format!("`{name}`"), number)));
+            }
+            Value::String(text) => {
+                sizes.insert(format!("the length of `{name}`"), text.chars().count() as u64);
+            }
+            Value::Array(entries) => {
+                sizes.insert(format!("the length of `{name}`"), entries.len() as u64);
+            }
+            _ => {}
+        }
+    }
+    sizes
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn check(
@@ -125,5 +239,48 @@ mod tests {
             "reference".clone_into(&mut settings.agents.executor.escalation.large);
         };
         assert_eq!(check("escalation", "turing-machine", large), Ok(()));
+    }
+
+    fn beyond(task: &str, input: &Value) -> Option<(String, u64, u64)> {
+        let problem = tasks::find(task).expect("a task").read_input(input).expect("an input");
+        let found = beyond_learnt(&Settings::default(), problem.as_ref());
+        found.map(|found| (found.what, found.size, found.most))
+    }
+
+    #[test]
+    fn an_input_larger_than_all_that_was_learnt_is_known_before_the_run() {
+        // The pages: bubble-sort has up to 25 numbers, n-queens sides up to 12, the tower 20 discs.
+        let numbers = |count: i64| json!({"a": (0..count).rev().collect::<Vec<_>>()});
+        assert_eq!(beyond("bubble-sort", &numbers(25)), None);
+        let found = ("the length of `a`".to_owned(), 26, 25);
+        assert_eq!(beyond("bubble-sort", &numbers(26)), Some(found));
+
+        let board = |n: u32| json!({"n": n, "order": (0..n).collect::<Vec<_>>()});
+        assert_eq!(beyond("n-queens", &board(12)), None);
+        assert_eq!(beyond("n-queens", &board(13)), Some(("`n`".to_owned(), 13, 12)));
+
+        let tower = |n: u32| json!({"n": n, "from": 0, "to": 2});
+        assert_eq!(beyond("tower-of-hanoi", &tower(20)), None);
+        assert_eq!(beyond("tower-of-hanoi", &tower(21)), Some(("`n`".to_owned(), 21, 20)));
+    }
+
+    #[test]
+    fn nobody_knows_what_other_executors_can_do() {
+        let numbers = json!({"a": (0..30).rev().collect::<Vec<_>>()});
+        let problem = tasks::find("bubble-sort").unwrap().read_input(&numbers).unwrap();
+        let with = |executor: &str, change: fn(&mut Settings)| {
+            let mut settings = Settings::default();
+            executor.clone_into(&mut settings.agents.executor.implementation);
+            change(&mut settings);
+            beyond_learnt(&settings, problem.as_ref())
+        };
+
+        assert!(with("llama", |_| ()).is_some());
+        assert_eq!(with("scripted", |_| ()), None);
+        let own = |settings: &mut Settings| {
+            settings.engines.get_mut("tiny").unwrap().model = "other.gguf".into();
+            settings.agents.executor.engine = "tiny".into();
+        };
+        assert_eq!(with("llama", own), None, "a model of the user's");
     }
 }

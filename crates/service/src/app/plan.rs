@@ -54,6 +54,7 @@ fn fanout(run: &prime_settings::Run, steps_max: u64) -> u32 {
 /// The configured plan of a run; `basis` is what its verifier's verdicts on the problem rest on.
 pub fn run_plan(settings: &Settings, basis: Basis, problem: &dyn Problem) -> RunPlan {
     let run = &settings.run;
+    let fanout = fanout(run, problem.steps_max());
     RunPlan {
         strategy: strategy(run, problem.steps_max()),
         vote: match run.vote {
@@ -63,7 +64,7 @@ pub fn run_plan(settings: &Settings, basis: Basis, problem: &dyn Problem) -> Run
         },
         early_stop: run.early_stop,
         adaptive_rounds: run.adaptive_rounds,
-        fanout: fanout(run, problem.steps_max()),
+        fanout,
         max_rounds: run.max_rounds,
         confidence: run.confidence,
         limits: Limits {
@@ -74,7 +75,11 @@ pub fn run_plan(settings: &Settings, basis: Basis, problem: &dyn Problem) -> Run
             snapshot_every_frames: run.snapshot_every_frames as usize,
         },
         budget: Budget {
-            steps: run.budget.steps,
+            steps: problem.proposals_max().map_or(run.budget.steps, |each| {
+                let of_all =
+                    each.saturating_mul(fanout.into()).saturating_mul(run.max_rounds.into());
+                run.budget.steps.min(of_all)
+            }),
             tokens: run.budget.tokens,
             completion_tokens: run.budget.completion_tokens,
             wall_ms: run.budget.wall_ms,

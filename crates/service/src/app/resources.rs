@@ -91,6 +91,15 @@ pub fn engine_spec(
     })
 }
 
+/// Checks that a server of each open pool answers, and that a process of each program has started.
+///
+/// # Errors
+/// The first that does not, and why.
+pub async fn check_agents(resources: &Resources) -> Result<(), String> {
+    resources.pools.check().await.map_err(|error| error.to_string())?;
+    resources.programs.check().await.map_err(|error| error.to_string())
+}
+
 /// The resources of the configured agents: starts the engines that they need, for at most `turns`
 /// turns at once.
 ///

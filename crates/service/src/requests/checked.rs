@@ -4,7 +4,7 @@ use super::chosen_settings::ChosenSettings;
 use super::error::{Reason, RequestError};
 use super::instance::Instance;
 use super::run_request::RunRequest;
-use crate::app::{Overrides, check_learnt, split};
+use crate::app::{BeyondLearnt, Overrides, beyond_learnt, check_learnt, split};
 use prime_report::Arm;
 use prime_settings::Settings;
 
@@ -33,19 +33,6 @@ impl CheckedRequest {
         Ok(Self::assigned(chosen, instance, request))
     }
 
-    /// Checks a request whose instance is read already, and may have another name.
-    ///
-    /// # Errors
-    /// The first invalid field.
-    pub fn of_instance(
-        settings: &Settings,
-        request: &RunRequest,
-        instance: Instance,
-    ) -> Result<Self, RequestError> {
-        let chosen = ChosenSettings::of(settings, request)?;
-        Ok(Self::assigned(chosen, instance, request))
-    }
-
     /// Assigns a request to its side in the comparison, which may choose an agent.
     fn assigned(chosen: ChosenSettings, instance: Instance, request: &RunRequest) -> Self {
         let ChosenSettings { settings, mut overrides } = chosen;
@@ -60,6 +47,15 @@ impl CheckedRequest {
         let settings = overrides.apply(&settings);
         let is_forced = request.force.unwrap_or(false);
         Self { overrides, split, settings, instance, is_forced }
+    }
+
+    /// What of an input of the client's own is larger than all that the built-in model has learnt
+    /// from, if anything is.
+    pub fn beyond_learnt(&self) -> Option<BeyondLearnt> {
+        if !self.instance.is_own_input() {
+            return None;
+        }
+        beyond_learnt(&self.settings, self.instance.problem.as_ref())
     }
 
     /// Checks that the executor may know the task, unless the request forces a try.

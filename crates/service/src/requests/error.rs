@@ -78,6 +78,11 @@ pub enum Reason {
     UnknownTask(#[from] UnknownTask),
     #[error(transparent)]
     BadInput(#[from] BadInput),
+    #[error(
+        "it has no solution: the algorithm of {task} searches all of it and finds none; give \
+         another input"
+    )]
+    NoSolution { task: &'static str },
     #[error(transparent)]
     NoSuchIndex(#[from] NoSuchIndex),
     /// An agent does not exist, or cannot be built.

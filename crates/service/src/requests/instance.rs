@@ -10,10 +10,18 @@ use prime_bench::tasks::instance::read_problem;
 use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId, Problem};
 use prime_problems::Custom;
 
+/// The name of a problem that came with the request.
+const INPUT: &str = "input";
+
+/// Steps of the reference after which nobody waits to learn whether an input has a solution: some
+/// milliseconds. A longer search is bounded as every run is, by its budget.
+const SEARCHED_STEPS_MAX: u64 = 100_000;
+
 /// A problem to solve, and what it is called in results.
 #[derive(Clone)]
 pub struct Instance {
-    /// `<task>/<difficulty>/<index>`, or `input` for a problem that came with the request.
+    /// `<task>/<difficulty>/<index>`, followed by `@<base seed>` unless that is the benchmark's, or
+    /// `input` for a problem that came with the request.
     pub name: String,
     pub problem: Arc<dyn Problem>,
 }
@@ -40,6 +48,10 @@ impl Instance {
             }
             let problem =
                 read_problem(task, input).map_err(|error| RequestError::field("input", error))?;
+            if problem.is_solvable(SEARCHED_STEPS_MAX) == Some(false) {
+                let task = task.spec().slug;
+                return Err(RequestError::field("input", Reason::NoSolution { task }));
+            }
             return Ok(Self::given(problem));
         }
 
@@ -47,12 +59,20 @@ impl Instance {
         let base_seed = request.base_seed.unwrap_or(BASE_SEED);
         let id = InstanceId::new(task, difficulty, request.index.unwrap_or(0), base_seed)
             .map_err(|error| RequestError::field("index", error))?;
-        Ok(Self { name: id.to_string(), problem: id.problem() })
+        // Another base seed gives another instance, which must not bear a benchmark's name.
+        let name =
+            if base_seed == BASE_SEED { id.to_string() } else { format!("{id}@{base_seed}") };
+        Ok(Self { name, problem: id.problem() })
+    }
+
+    /// Whether it is an input of a task that came with the request.
+    pub fn is_own_input(&self) -> bool {
+        self.name == INPUT && self.problem.has_reference()
     }
 
     /// A problem that came with its request.
     fn given(problem: Arc<dyn Problem>) -> Self {
-        Self { name: "input".to_owned(), problem }
+        Self { name: INPUT.to_owned(), problem }
     }
 }
 

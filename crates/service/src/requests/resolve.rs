@@ -50,11 +50,15 @@ impl CheckedRequest {
         agents: &AgentSet,
         traceparent: Option<String>,
     ) -> Result<ResolvedRun, RequestError> {
+        let beyond = self.beyond_learnt();
         let Self { overrides, split, settings, instance, .. } = self;
         let Instance { name, problem } = instance;
 
         check_agents(agents, problem.as_ref())?;
         let plan = run_plan(&settings, agents.basis(problem.as_ref()), problem.as_ref());
+
+        let mut notes = agents.notes().to_vec();
+        notes.extend(beyond.map(|beyond| beyond.to_string()));
 
         let spec = RunSpec {
             task: problem.spec().slug.to_owned(),
@@ -65,7 +69,7 @@ impl CheckedRequest {
             overrides,
             agents: agents.names().clone(),
             recorded: app.record_for(agents, problem.spec().slug),
-            notes: agents.notes().to_vec(),
+            notes,
             config_hash: settings.hash(),
             split,
             forked_from: None,

@@ -19,8 +19,8 @@ pub struct RunRequest {
     pub task: Option<String>,
     /// Difficulty of the benchmark instance; `easy` by default.
     pub difficulty: Option<Difficulty>,
-    /// Index of the benchmark instance, 0 to 199.
-    #[schema(maximum = 199)]
+    /// Index of the instance, 0 to 999, of which the benchmark has 0 to 199.
+    #[schema(maximum = 999)]
     #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub index: Option<u32>,
     /// 42 is the benchmark; any other generates fresh instances.

@@ -92,12 +92,20 @@ impl RunSpec {
         self.recorded.as_ref().map(|recorded| recorded.engines.clone()).unwrap_or_default()
     }
 
+    /// The models that its agents ask: names of engines and of models on servers.
+    pub fn models(&self) -> Vec<String> {
+        let Some(recorded) = &self.recorded else { return Vec::new() };
+        let served = recorded.pools.values().flat_map(|pool| &pool.models);
+        recorded.engines.keys().chain(served).cloned().collect()
+    }
+
     /// The part of results that does not depend on the outcome.
     pub fn context(&self) -> RunContext {
         RunContext {
             task: self.task.clone(),
             instance: self.instance.clone(),
             agents: self.agents.clone(),
+            models: self.models(),
             notes: self.notes.clone(),
             basis: self.plan.basis,
             config_hash: self.config_hash.clone(),

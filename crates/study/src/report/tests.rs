@@ -114,6 +114,31 @@ fn a_single_system_and_a_single_run_have_a_report() {
 }
 
 #[test]
+fn a_report_takes_the_place_of_the_one_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut all = Records::default();
+    all.records = records();
+    let names = |below: &str| {
+        let entries = std::fs::read_dir(folder.path().join(below)).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    let write = |choice: &Choice| write_report(&all, choice, folder.path()).unwrap();
+
+    assert!(write(&Choice::default()).tables > 1);
+    std::fs::write(folder.path().join("tables/notes.txt"), "mine").unwrap();
+    let choice = Choice { show: vec!["T2".to_owned()], ..Choice::default() };
+    let written = write(&choice);
+    let tables = names("tables");
+    // Each table has three files.
+    assert_eq!(tables.len(), 3 * written.tables + 1, "{tables:?}");
+    assert!(tables.contains(&"notes.txt".to_owned()) && tables.contains(&"summary.md".to_owned()));
+    assert_eq!(names("figures").len(), written.figures);
+}
+
+#[test]
 fn a_list_of_the_papers_numbers_chooses() {
     let choice = Choice { show: vec!["T2".to_owned(), "F13".to_owned()], ..Choice::default() };
     let report = Report::new(&records(), 0, &choice).unwrap();

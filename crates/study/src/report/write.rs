@@ -22,6 +22,9 @@ pub enum ReportError {
     NoRecords,
 }
 
+/// The page's file.
+const PAGE: &str = "report.html";
+
 /// What was written.
 #[derive(Clone, Debug)]
 pub struct Written {
@@ -41,8 +44,31 @@ fn folder(path: PathBuf) -> Result<PathBuf, ReportError> {
     Ok(path)
 }
 
+/// Removes the files of a former report that this one does not have: they would be taken for its
+/// own. `kept` are the names of its files, and `extensions` the endings of those that a report has.
+fn remove_others(
+    folder: &Path,
+    extensions: &[&str],
+    kept: impl Fn(&str) -> bool,
+) -> Result<(), ReportError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        |reason| ReportError::File { path, reason }
+    };
+    for entry in fs::read_dir(folder).map_err(failed(folder))? {
+        let path = entry.map_err(failed(folder))?.path();
+        let is_report =
+            path.extension().is_some_and(|own| extensions.iter().any(|one| own == *one));
+        let is_kept = path.file_stem().and_then(|stem| stem.to_str()).is_some_and(&kept);
+        if is_report && !is_kept {
+            fs::remove_file(&path).map_err(failed(&path))?;
+        }
+    }
+    Ok(())
+}
+
 /// Writes `report.html`, `figures/*.svg`, `tables/*.{csv,md,tex}` and `records.parquet` into a
-/// folder, replacing files of the same names.
+/// folder, in place of a report that is there.
 ///
 /// # Errors
 /// If there are no records, systems cannot be paired, or a file cannot be written.
@@ -58,7 +84,15 @@ pub fn write_report(
     let report = Report::new(&records.records, records.torn_bytes, choice)?;
 
     let out = folder(out.to_owned())?;
+    let replaces = out.join(PAGE).is_file();
     let (figures, tables) = (folder(out.join("figures"))?, folder(out.join("tables"))?);
+
+    if replaces {
+        remove_others(&figures, &["svg"], |stem| report.figures.iter().any(|one| one.id == stem))?;
+        remove_others(&tables, &["csv", "md", "tex"], |stem| {
+            report.tables.iter().any(|one| one.id == stem)
+        })?;
+    }
 
     for figure in &report.figures {
         put(&figures.join(format!("{}.svg", figure.id)), figure.svg.as_bytes())?;
@@ -75,7 +109,7 @@ pub fn write_report(
         .map_err(|reason| ReportError::File { path: parquet.clone(), reason })?;
     write_parquet(&records.records, file)?;
 
-    let path = out.join("report.html");
+    let path = out.join(PAGE);
     put(&path, page(&report).as_bytes())?;
 
     let (figures, tables, records) =

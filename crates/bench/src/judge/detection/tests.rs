@@ -23,15 +23,8 @@ fn the_bound_is_clopper_and_pearsons() {
 }
 
 #[test]
-fn nothing_missed_is_not_never_missed() {
-    for (found, tried, text) in [
-        (120, 120, "misses fewer than 1 in 40 wrong steps"),
-        (599, 600, "misses fewer than 1 in 126 wrong steps"),
-        (5, 10, "misses up to 78 in 100 wrong steps"),
-        (0, 10, "misses up to 100 in 100 wrong steps"),
-    ] {
-        assert_eq!(Detection { tried, found }.text(), text);
-    }
+fn a_measurement_in_words_says_how_much_was_tried() {
+    assert_eq!(Detection { tried: 120, found: 119 }.text(), "found 119 of 120 wrong steps");
 }
 
 #[test]
