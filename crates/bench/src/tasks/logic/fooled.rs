@@ -116,11 +116,11 @@ fn goal_tests_refuse_answers_that_only_look_right() {
     // A count that is not the empty clause's, no proof, a missing and a later parent.
     assert!(!refutes(3, &[not_1.clone(), empty.clone()]));
     assert!(!refutes(0, &[]));
-    assert!(!refutes(2, &[empty.clone()]));
+    assert!(!refutes(2, std::slice::from_ref(&empty)));
     assert!(!refutes(2, &[entry(5, [6, 0], &[]), entry(6, [3, 2], &[-1])]));
     // No resolvent, an end that is not empty, a clause that is not needed, an input's number.
     assert!(!refutes(2, &[entry(5, [4, 2], &[-1]), empty.clone()]));
-    assert!(!refutes(1, &[not_1.clone()]));
+    assert!(!refutes(1, std::slice::from_ref(&not_1)));
     assert!(!refutes(3, &[not_1.clone(), entry(6, [4, 1], &[1]), entry(7, [5, 0], &[])]));
     assert!(!refutes(1, &[entry(3, [3, 2], &[-1]), entry(5, [3, 0], &[])]));
 
