@@ -46,8 +46,8 @@ fn main() {
             None => "not fooled".to_owned(),
         };
         println!(
-            "{slug}: {} walks, {} deviated, {} ended, {} wrong; exhausted {complete}, partly {partial}, {ends} ends; \
-             {verdict}",
+            "{slug}: {} walks, {} deviated, {} ended, {} wrong; \
+             exhausted {complete}, partly {partial}, {ends} ends; {verdict}",
             row.walks, row.deviated, row.ended, row.wrong,
         );
     }
