@@ -180,10 +180,9 @@ impl Source {
                 let by = self.number(rng);
                 rng.one_of(&[number.saturating_add(by), number.saturating_sub(by)]).to_string()
             }
-            Ok(_) => self.number(rng).to_string(),
             // A word of the algorithm, or of the state.
             Err(_) if !self.words.is_empty() => self.words[rng.index(self.words.len())].clone(),
-            Err(_) => self.number(rng).to_string(),
+            _ => self.number(rng).to_string(),
         };
         format!("{}{other}{}", &line[..start], &line[start + word.len()..])
     }
