@@ -5,7 +5,7 @@
 #![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "an example prints")]
 
 use prime_bench::judge::soundness::{Attack, attack, exhaust, small_inputs};
-use prime_bench::tasks::{self, Kinds};
+use prime_bench::tasks::{self, Difficulty, Kinds};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -28,8 +28,10 @@ fn main() {
 
         let row = attack(task, &Attack { kinds, walks, lines_max: 1_500, seed });
         let (mut complete, mut partial, mut ends, mut fooled) = (0, 0, 0, None);
-        for problem in small_inputs(task, seed).iter().take(12) {
-            let found = exhaust(problem, kinds, 2_000_000);
+        // Of the larger ones the algorithm's path, at least, and the lines beside it.
+        let easy = (0..2).map(|instance| task.generate(Difficulty::Easy, seed + instance));
+        for problem in small_inputs(task, seed).into_iter().take(12).chain(easy) {
+            let found = exhaust(&problem, kinds, 2_000_000);
             if found.is_complete {
                 complete += 1;
             } else {
@@ -44,8 +46,8 @@ fn main() {
             None => "not fooled".to_owned(),
         };
         println!(
-            "{slug}: {} walks, {} deviated, {} ended, {} wrong; exhausted {complete}, partly {partial}, {ends} ends; \
-             {verdict}",
+            "{slug}: {} walks, {} deviated, {} ended, {} wrong; \
+             exhausted {complete}, partly {partial}, {ends} ends; {verdict}",
             row.walks, row.deviated, row.ended, row.wrong,
         );
     }

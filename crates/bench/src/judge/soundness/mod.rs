@@ -2,9 +2,10 @@
 //! kinds find clean ends in a right answer.
 //!
 //! Two searches look for a trace that refutes it. [`exhaust`] tries all lines in all states of
-//! small inputs, those near the algorithm's path first; [`attack`] leaves the algorithm's path on purpose, wherever the
-//! kinds let it, and then follows the algorithm to an end. A set of kinds is called sound as long as
-//! neither has refuted it; the page of a task names its smallest one (`sound`).
+//! small inputs, those near the algorithm's path first; [`attack`] leaves the algorithm's path on
+//! purpose, wherever the kinds let it, and then follows the algorithm to an end. A set of kinds is
+//! called sound as long as neither has refuted it; the page of a task names its smallest one
+//! (`sound`).
 
 mod attack;
 mod exhaustive;

@@ -1,5 +1,5 @@
-//! The lines over the numbers, words, fractions and lists that occur in an input and in its reference
-//! trace.
+//! The lines over the numbers, words, fractions and lists that occur in an input and in its
+//! reference trace.
 
 use std::collections::BTreeSet;
 
@@ -158,8 +158,8 @@ impl Vocabulary {
         (all.len() <= LINES_MAX).then_some(all)
     }
 
-    /// The lines of the trace, and those that differ from one of them in one word: another number or
-    /// word, one too few, one too many.
+    /// The lines of the trace, and those that differ from one of them in one word: another number
+    /// or word, one too few, one too many.
     fn near_lines(&self, trace: &[String]) -> Vec<String> {
         let mut near: BTreeSet<String> = BTreeSet::new();
         for line in trace {

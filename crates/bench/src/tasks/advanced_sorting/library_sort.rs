@@ -290,10 +290,10 @@ impl Task for LibrarySort {
         after: &State,
         found: &mut Violations,
     ) {
-        // Why a clean trace answers right: `doubled` says when there is a rebalancing, `halving` which
-        // cell a comparison is with, and `searched` when the search is over. The new element then has
-        // the rank that it found (`place-found`), so its cell lies between those of its neighbours,
-        // or is one of them if there is none between: `gap-middle` leaves one.
+        // Why a clean trace answers right: `doubled` says when there is a rebalancing, `halving`
+        // which cell a comparison is with, and `searched` when the search is over. The new element
+        // then has the rank that it found (`place-found`), so its cell lies between those of its
+        // neighbours, or is one of them if there is none between: `gap-middle` leaves one.
 
         // Legal lines keep the order of the elements and add the next one, so only this step needs
         // checking.

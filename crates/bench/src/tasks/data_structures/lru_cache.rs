@@ -162,11 +162,11 @@ impl Task for LruCache {
         after: &State,
         found: &mut Violations,
     ) {
-        // Why a clean trace answers right: an operation has one line, and the cache before it leaves
-        // one possible: `format` excludes hits and updates of keys that are not cached and inserts
-        // of keys that are, `failures` the misses and evictions of cached keys and evictions while
-        // there is room, `capacity` the inserts while there is none, and `least-recent` all keys to
-        // evict but one.
+        // Why a clean trace answers right: an operation has one line, and the cache before it
+        // leaves one possible: `format` excludes hits and updates of keys that are not cached and
+        // inserts of keys that are, `failures` the misses and evictions of cached keys and
+        // evictions while there is room, `capacity` the inserts while there is none, and
+        // `least-recent` all keys to evict but one.
         let Some(operation) = instance.operations.get(before.done) else { return };
         let cache = &after.cache;
 

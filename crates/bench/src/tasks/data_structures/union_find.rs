@@ -293,8 +293,8 @@ impl Task for UnionFind {
         after: &State,
         found: &mut Violations,
     ) {
-        // Why a clean trace answers right: a find has one root (`true-root`) and compresses the path
-        // to it, and the roots found leave one end of a union (`joined`).
+        // Why a clean trace answers right: a find has one root (`true-root`) and compresses the
+        // path to it, and the roots found leave one end of a union (`joined`).
         let sizes = tree_sizes(&after.parent);
         let is_forest = sizes.is_some();
         found.require(page::FOREST, sizes.is_some());

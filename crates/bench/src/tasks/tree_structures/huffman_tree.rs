@@ -295,8 +295,8 @@ impl Task for HuffmanTree {
         after: &State,
         found: &mut Violations,
     ) {
-        // Why a clean trace answers right: `lightest` holds for every merge and `read-off` for every
-        // code, and the goal test asks no more.
+        // Why a clean trace answers right: `lightest` holds for every merge and `read-off` for
+        // every code, and the goal test asks no more.
         let n = instance.freq.len();
         let sum: u64 = after.alive.iter().map(|node| after.weight[*node]).sum();
         found.require(page::WEIGHT_SUM, sum == instance.freq.iter().sum::<u64>());

@@ -119,8 +119,8 @@ impl State {
         Ok(())
     }
 
-    /// Whether z has a red parent and stands to it, to the grandparent and to the uncle as this case
-    /// asks.
+    /// Whether z has a red parent and stands to it, to the grandparent and to the uncle as this
+    /// case asks.
     fn needs(&self, case: u8) -> bool {
         let Some(Family { p, g, side }) = self.family() else { return false };
         let tree = &self.nodes;
@@ -282,8 +282,8 @@ impl Task for RedBlackInsert {
         found: &mut Violations,
     ) {
         // Why a clean trace answers right: `nodes` gives the key of an insertion and `search-tree`
-        // its place, `settled` allows it only into a tree without faults, and in a tree with a fault
-        // `repair` allows one case, or `black`.
+        // its place, `settled` allows it only into a tree without faults, and in a tree with a
+        // fault `repair` allows one case, or `black`.
         let (tree, keys) = (&after.nodes, &instance.keys);
         found.require(
             page::SEARCH_TREE,
