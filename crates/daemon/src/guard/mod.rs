@@ -32,7 +32,7 @@ mod tests;
 pub use body::{Body, BodyLimits, read_body};
 pub use connections::{Connection, ConnectionLimits, Connections, Exchange};
 pub use head_limits::HeadLimits;
-pub use json::json;
+pub use json::{check_integers, json};
 pub use keys::{Keys, NewKey, Owner, Rights};
 pub use local_only::check_local;
 pub use middleware::{Guard, OPEN, ResponseHead};

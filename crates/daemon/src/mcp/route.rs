@@ -13,7 +13,7 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use super::backend::Local;
 use super::server::Server;
 use crate::error::{ApiError, method_not_allowed};
-use crate::guard::Body;
+use crate::guard::{Body, check_integers};
 use crate::request_context::owner_of;
 use crate::state::State;
 
@@ -54,6 +54,8 @@ async fn answer(
     request: HttpRequest,
     body: Body,
 ) -> Result<HttpResponse, ApiError> {
+    // Here, because the library hands on numbers that have lost their digits.
+    check_integers(&body.0)?;
     let backend = Arc::new(Local::new(state, owner_of(&request)));
 
     let message =
