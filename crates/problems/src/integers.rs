@@ -7,7 +7,9 @@ use super::error::quoted;
 
 /// An integer that would lose digits.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the integer {digits} is outside -2^63 to 2^64-1 and would lose digits; write it as a text")]
+#[error(
+    "the integer {digits} is outside -2^63 to 2^64-1 and would lose digits; write it as a text"
+)]
 pub struct LossyInteger {
     /// Where it stands, such as `input.rows[2]`; empty for the whole text.
     pub path: String,
@@ -104,8 +106,11 @@ mod tests {
         for (json, path, digits) in [
             ("18446744073709551616", "", "18446744073709551616"),
             (" -9223372036854775809 ", "", "-9223372036854775809"),
-            (r#"{"a": 1, "b": [1, {"c\"": "d", "e": [[], 99999999999999999999]}]}"#,
-             "b[1].e[1]", "99999999999999999999"),
+            (
+                r#"{"a": 1, "b": [1, {"c\"": "d", "e": [[], 99999999999999999999]}]}"#,
+                "b[1].e[1]",
+                "99999999999999999999",
+            ),
             (r#"[[1], "x,[{", 99999999999999999999]"#, "[2]", "99999999999999999999"),
             (r#"{"\\": 99999999999999999999}"#, r"\\", "99999999999999999999"),
         ] {

@@ -212,7 +212,8 @@ impl Schema {
         }
 
         Fault::unless_short("the schema", schema.to_string().len(), SCHEMA_BYTES_MAX)?;
-        let mut written = Expansion { root: schema, nodes: 0, patterns_kib: 0 }.schema(schema, 0)?;
+        let mut written =
+            Expansion { root: schema, nodes: 0, patterns_kib: 0 }.schema(schema, 0)?;
         // For `const` and `enum`: see `sorted`.
         written.sort_all_objects();
 

@@ -49,7 +49,9 @@ pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
 pub fn check_integers(bytes: &[u8]) -> Result<(), ApiError> {
     match std::str::from_utf8(bytes).ok().and_then(lossy_integer) {
         None => Ok(()),
-        Some(lossy) if lossy.path.is_empty() => Err(ApiError::bad_request(format!("body: {lossy}"))),
+        Some(lossy) if lossy.path.is_empty() => {
+            Err(ApiError::bad_request(format!("body: {lossy}")))
+        }
         Some(lossy) => Err(ApiError::bad_field(&lossy.path, &lossy)),
     }
 }
@@ -111,7 +113,9 @@ mod tests {
     #[test]
     fn an_integer_that_would_lose_digits_is_refused_with_its_place() {
         let read = |number: &str| {
-            json::<Request>(format!("{{\"task\": \"x\", \"input\": [{{\"n\": {number}}}]}}").as_bytes())
+            json::<Request>(
+                format!("{{\"task\": \"x\", \"input\": [{{\"n\": {number}}}]}}").as_bytes(),
+            )
         };
         for kept in ["18446744073709551615", "-9223372036854775808", "1e30"] {
             assert!(read(kept).is_ok(), "{kept}");

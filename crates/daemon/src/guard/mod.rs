@@ -22,6 +22,7 @@ mod json;
 mod keys;
 mod local_only;
 mod middleware;
+mod old_http;
 mod rate_limit;
 mod request_id;
 mod response_body;

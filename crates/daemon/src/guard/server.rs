@@ -13,6 +13,7 @@ use super::body::BodyLimits;
 use super::connection_table::RESERVE;
 use super::connections::Connections;
 use super::middleware::{Guard, ResponseHead};
+use super::old_http::unchunked_for_old_http;
 use crate::daemon_error::DaemonError;
 use crate::head_requests::head_as_get;
 use prime_settings::Server;
@@ -50,6 +51,7 @@ pub fn bind(
             .app_data(bodies)
             // The same limit for actix-web's own extractors.
             .app_data(web::PayloadConfig::new(bodies.bytes_max))
+            .wrap(from_fn(unchunked_for_old_http))
             .wrap(from_fn(head_as_get))
             .wrap(guard.clone())
             .configure(configure.clone())

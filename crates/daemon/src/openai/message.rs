@@ -197,7 +197,10 @@ mod tests {
         let request = r#"{"task": "x", "input": {"n": [18446744073709551616]}}"#;
         for text in [request.to_owned(), format!("Please solve\n```json\n{request}\n```")] {
             let error = task_of(&user(&text)).unwrap_err().to_string();
-            assert!(error.contains("at input.n[0]: the integer 18446744073709551616 is"), "{error}");
+            assert!(
+                error.contains("at input.n[0]: the integer 18446744073709551616 is"),
+                "{error}"
+            );
         }
     }
 

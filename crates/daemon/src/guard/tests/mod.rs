@@ -5,6 +5,7 @@ mod bodies;
 mod crowds;
 mod readers;
 mod silence;
+mod versions;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
