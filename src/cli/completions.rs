@@ -25,6 +25,7 @@ pub fn completions(
     let mut script = String::from_utf8(script)?;
     if arguments.shell == Shell::Bash {
         script = with_matching_labels(&script, &name);
+        script = with_joined_values(&script);
     }
 
     print(script)?;
@@ -37,4 +38,17 @@ fn with_matching_labels(script: &str, name: &str) -> String {
     let branch = format!("{}__subcmd__", name.replace('-', "__subcmd__"));
     let label = format!("{}__subcmd__", name.replace('-', "__"));
     script.replace(&branch, &label)
+}
+
+/// The generator looks at the word before the one that is completed. Of `--option=value`, bash makes
+/// three words, so that word is `=`.
+fn with_joined_values(script: &str) -> String {
+    const BEFORE: &str = "    prev=\"$3\"\n";
+    const JOIN: &str = r#"    if [[ "${COMP_CWORD}" -ge 2 && "${prev}" == "=" ]]; then
+        prev="${COMP_WORDS[COMP_CWORD-2]}"
+    elif [[ "${cur}" == "=" && "${prev}" == --* ]]; then
+        cur=""
+    fi
+"#;
+    script.replacen(BEFORE, &format!("{BEFORE}{JOIN}"), 1)
 }

@@ -9,9 +9,10 @@ use std::thread;
 
 use anyhow::Context as _;
 use tokio::runtime::Builder;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::SignalKind;
 
 use super::output::write_note;
+use prime_daemon::stop_signals::StopSignal;
 
 /// Which signal asked the command to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,18 +37,19 @@ impl Stop {
 
 /// The requests to stop from now on.
 pub struct Stops {
-    interrupts: Signal,
-    terminations: Signal,
+    interrupts: StopSignal,
+    terminations: StopSignal,
 }
 
 impl Stops {
-    /// Must be called within a Tokio runtime.
+    /// A signal that was ignored at the start stays ignored. Must be called within a Tokio runtime.
     ///
     /// # Errors
     /// When the signals cannot be handled.
     pub fn listen() -> anyhow::Result<Self> {
-        let signals =
-            |kind, name: &str| signal(kind).with_context(|| format!("{name} cannot be handled"));
+        let signals = |kind, name: &str| {
+            StopSignal::listen(kind).with_context(|| format!("{name} cannot be handled"))
+        };
         Ok(Self {
             interrupts: signals(SignalKind::interrupt(), "Ctrl-C")?,
             terminations: signals(SignalKind::terminate(), "SIGTERM")?,
@@ -57,8 +59,8 @@ impl Stops {
     /// Waits for the next one.
     pub async fn next(&mut self) -> Stop {
         tokio::select! {
-            _ = self.interrupts.recv() => Stop::Interrupt,
-            _ = self.terminations.recv() => Stop::Terminate,
+            () = self.interrupts.recv() => Stop::Interrupt,
+            () = self.terminations.recv() => Stop::Terminate,
         }
     }
 }

@@ -5,8 +5,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use sd_notify::NotifyState;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::SignalKind;
 use tokio::time::{MissedTickBehavior, interval};
+
+use prime_daemon::stop_signals::StopSignal;
 
 /// Notifies systemd. A failure is logged; the daemon does not depend on it.
 fn tell(states: &[NotifyState<'_>]) {
@@ -25,11 +27,10 @@ fn tell(states: &[NotifyState<'_>]) {
 pub fn ready(address: SocketAddr) {
     actix::spawn(async move {
         for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
-            match signal(kind) {
+            match StopSignal::listen(kind) {
                 Ok(mut signals) => drop(actix::spawn(async move {
-                    if signals.recv().await.is_some() {
-                        stopping();
-                    }
+                    signals.recv().await;
+                    stopping();
                 })),
                 Err(error) => {
                     tracing::warn!(%error, "systemd will not be notified when the daemon stops");

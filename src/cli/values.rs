@@ -7,13 +7,14 @@ use std::io::Read as _;
 use std::path::Path;
 use std::str::FromStr;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Arg, Command};
 use serde::de::DeserializeOwned;
 
 use prime_bench::prompts::Style;
 use prime_bench::tasks::{self, Category, Difficulty, Kind};
+use prime_problems::lossy_integer;
 
 /// Longest JSON file that is read as an argument, in bytes.
 const JSON_BYTES_MAX: u64 = 256 << 20;
@@ -68,7 +69,7 @@ pub fn index(text: &str) -> Result<u32, String> {
 /// file.
 pub fn json_or_file<T: DeserializeOwned>(option: &str, path: &Path) -> anyhow::Result<T> {
     if let Some(text) = path.to_str().filter(|text| text.trim_start().starts_with(['{', '['])) {
-        return serde_json::from_str(text).with_context(|| format!("{option}: is not JSON"));
+        return read_json(option, text);
     }
 
     let place = format!("{option} {}", path.display());
@@ -87,7 +88,16 @@ pub fn json_or_file<T: DeserializeOwned>(option: &str, path: &Path) -> anyhow::R
 
     // Some editors begin a file in UTF-8 with a byte order mark.
     let text = text.trim_start_matches('\u{feff}');
-    serde_json::from_str(text).with_context(|| format!("{place}: is not JSON"))
+    read_json(&place, text)
+}
+
+fn read_json<T: DeserializeOwned>(place: &str, text: &str) -> anyhow::Result<T> {
+    let value = serde_json::from_str(text).with_context(|| format!("{place}: is not JSON"))?;
+    match lossy_integer(text) {
+        Some(lossy) if lossy.path.is_empty() => bail!("{place}: {lossy}"),
+        Some(lossy) => bail!("{place}: at {}: {lossy}", lossy.path),
+        None => Ok(value),
+    }
 }
 
 /// A style that asks for the whole trace in one reply.

@@ -311,3 +311,41 @@ fn sighup_changes_the_agents_of_new_runs() {
     assert_eq!(code, Some(0), "{log}");
     assert!(log.contains("configuration reloaded"), "{log}");
 }
+
+/// The signals in a mask of a process's status, by name of the field.
+fn mask(status: &str, field: &str) -> u64 {
+    let mask = status.lines().find_map(|line| line.strip_prefix(field)).expect("the field");
+    u64::from_str_radix(mask.trim(), 16).expect("a mask")
+}
+
+#[test]
+fn a_signal_that_is_ignored_at_the_start_stays_ignored() {
+    let bit = |signal: Signal| 1_u64 << (signal.as_raw() - 1);
+
+    for (ignored, handled) in [("INT", "TERM"), ("TERM", "INT")] {
+        let home = Home::new();
+        let inner = Daemon::command(&home, &[]);
+        // As shells do for a command in the background.
+        let mut command = std::process::Command::new("sh");
+        command
+            .args(["-c", &format!("trap '' {ignored}; exec \"$@\""), "sh"])
+            .arg(inner.get_program())
+            .args(inner.get_args())
+            .env_clear()
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped());
+        let daemon = Daemon::spawn(command, &home).expect("a daemon");
+
+        assert_eq!(daemon.get("/v1/runs").status, 200);
+        let id = daemon.pid().as_raw_nonzero();
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+        let signal = |name| if name == "INT" { Signal::INT } else { Signal::TERM };
+        assert_ne!(mask(&status, "SigIgn:") & bit(signal(ignored)), 0, "{ignored} is ignored");
+        assert_eq!(mask(&status, "SigCgt:") & bit(signal(ignored)), 0, "{ignored} has no handler");
+
+        kill_process(daemon.pid(), signal(ignored)).unwrap();
+        assert_eq!(daemon.get("/v1/runs").status, 200);
+        assert_eq!(daemon.end_by(signal(handled)).0, Some(0));
+    }
+}

@@ -103,6 +103,32 @@ fn an_executor_behind_a_server_solves_a_task_and_is_named() {
 }
 
 #[test]
+fn a_server_without_grammars_needs_no_option_to_answer_freely() {
+    let answer = |body: &Value| {
+        let step = next_move(body["messages"][0]["content"].as_str().expect("a prompt"));
+        let (reason, line) = step.split_once('\n').expect("a reason and a line");
+        format!("{reason}\n```\n{line}\n```\n")
+    };
+    let stub = StubServer::start(answer).expect("a server");
+
+    let sets = pool(&stub.url);
+    let is_default = |set: &[String]| set[1] != "agents.executor.grammar=false";
+    let sets: Vec<String> =
+        sets.chunks(2).filter(|set| is_default(set)).flatten().cloned().collect();
+    let (_folder, input) = file("input.json", HANOI);
+
+    let result = run(&[
+        &["tower-of-hanoi", "--input", shown(&input)],
+        &with(&["--set", "run.fanout=1"], &sets),
+    ])
+    .json(0);
+    assert_eq!(
+        (&result["verified"], &result["correct"], &result["steps"]),
+        (&json!(true), &json!(true), &json!(7))
+    );
+}
+
+#[test]
 fn a_server_that_is_gone_ends_the_run_by_name_and_not_the_daemon() {
     let gone = StubServer::start(|_| String::new()).expect("a server").url.clone();
     let sets = pool(&gone);

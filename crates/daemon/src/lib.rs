@@ -12,7 +12,7 @@
 //!   clients: `openai`; for agents with tools: `mcp`.
 //! - Routes of operations: `health`, from what `readiness` finds; `http_metrics`, with
 //!   `store_readings`; `reload`, `split`, `catalog`, `cluster`, `reports`, `openapi`.
-//! - `studio`: the page for browsers.
+//! - `studio`: the page for browsers. `stop_signals`: what ends the process.
 //! - `head_requests`: HEAD for all of them. `latest_check`: a result that is renewed at most once
 //!   in a given time.
 //! - `fuzz_entry`: the parsing of all routes, for the fuzzer and its test.
@@ -48,6 +48,7 @@ mod service_errors;
 mod split;
 mod state;
 mod steps;
+pub mod stop_signals;
 mod store_readings;
 mod studio;
 mod submit;
@@ -70,6 +71,7 @@ use prime_service::app::App;
 use prime_service::metrics::Metrics;
 use prime_service::telemetry::Telemetry;
 use state::State;
+use stop_signals::StopSignal;
 
 pub use clock::check_clock;
 pub use daemon_error::{DaemonError, bind_remedy};
@@ -177,17 +179,17 @@ fn ignore_file_size_signal() {
     }
 }
 
-/// Waits for SIGTERM or SIGINT.
+/// Waits for SIGTERM or SIGINT, except for one that was ignored at the start.
 async fn stop_signal() {
     let (Ok(mut terminate), Ok(mut interrupt)) =
-        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+        (StopSignal::listen(SignalKind::terminate()), StopSignal::listen(SignalKind::interrupt()))
     else {
         tracing::error!("cannot wait for signals");
         return std::future::pending().await;
     };
 
     tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+        () = terminate.recv() => {}
+        () = interrupt.recv() => {}
     }
 }

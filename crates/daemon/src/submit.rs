@@ -16,8 +16,20 @@ use prime_service::telemetry::TraceParent;
 const KEY_BYTES_MAX: usize = 255;
 
 /// The request's `Idempotency-Key`, with the fingerprint of its body.
+///
+/// # Errors
+/// 400: it is not a key, or there are two that differ.
 pub(super) fn key_of(headers: &HeaderMap, body: &[u8]) -> Result<Option<IdempotencyKey>, ApiError> {
-    let Some(key) = headers.get("Idempotency-Key") else { return Ok(None) };
+    let mut keys = headers.get_all("Idempotency-Key");
+    let Some(key) = keys.next() else { return Ok(None) };
+    // A repetition with the other one would be another run.
+    if keys.any(|other| other != key) {
+        return Err(ApiError::bad_field(
+            "Idempotency-Key",
+            "is there twice, with different keys: send one",
+        ));
+    }
+
     let key =
         key.to_str().ok().filter(|key| !key.is_empty() && key.len() <= KEY_BYTES_MAX).ok_or_else(
             || {
@@ -69,4 +81,33 @@ pub(super) async fn submit_run(
 
     let new = NewRun { owner: owner.to_owned(), key, spec, problem };
     Ok(state.runs.accept(new).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::header::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    #[test]
+    fn a_request_has_one_idempotency_key() {
+        let key = |values: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                let name = HeaderName::from_static("idempotency-key");
+                headers.append(name, HeaderValue::from_static(value));
+            }
+            key_of(&headers, b"{}").map(|found| found.map(|found| found.key))
+        };
+
+        assert_eq!(key(&[]).unwrap(), None);
+        for same in [&["ee"][..], &["ee", "ee"], &["ee", "ee", "ee"]] {
+            assert_eq!(key(same).unwrap().as_deref(), Some("ee"), "{same:?}");
+        }
+        for different in [&["ee", "ff"][..], &["ee", "ee", "ff"], &["ee", "EE"], &["ee", ""]] {
+            let error = key(different).unwrap_err().body().error;
+            assert_eq!(error.field.as_deref(), Some("Idempotency-Key"), "{different:?}");
+            assert!(error.message.contains("different keys: send one"), "{}", error.message);
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Files that appear only when complete, compressed if their name ends in `.zst`.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -10,14 +11,23 @@ use sha2::{Digest, Sha256};
 const ZSTD_LEVEL: i32 = 3;
 
 /// A file under construction. [`Whole::finish`] gives it its name; without that it leaves no trace,
-/// and an older file of that name stays.
+/// and an older file of that name stays. A name that is a symbolic link stays one: its target is
+/// replaced. A device or a pipe is written in place.
 pub struct Whole {
     out: Option<Encoder>,
-    target: PathBuf,
-    /// The temporary name, if the file system does not support unnamed files.
-    temporary: Option<PathBuf>,
+    place: Place,
     content: Sha256,
     bytes: u64,
+}
+
+/// Where the bytes are until the file is finished.
+enum Place {
+    /// In the device or pipe itself.
+    Target,
+    /// In a file without a name, in the folder of the target.
+    Unnamed { target: PathBuf },
+    /// In a file beside the target, where the file system does not support unnamed files.
+    Beside { target: PathBuf, name: PathBuf },
 }
 
 enum Encoder {
@@ -37,9 +47,45 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-fn temporary_name(target: &Path) -> PathBuf {
-    let name = target.file_name().unwrap_or_default().to_string_lossy();
-    folder_of(target).join(format!(".{name}.{}.partial", std::process::id()))
+/// The most links that are followed from one name to its target, as in the kernel.
+const LINKS_MAX: usize = 40;
+
+/// The file that a name stands for, which need not exist.
+fn resolved(name: &Path) -> io::Result<PathBuf> {
+    let mut name = name.to_owned();
+    for _ in 0..LINKS_MAX {
+        match fs::symlink_metadata(&name) {
+            Ok(metadata) if metadata.is_symlink() => {
+                name = folder_of(&name).join(fs::read_link(&name)?);
+            }
+            _ => return Ok(name),
+        }
+    }
+    Err(rustix::io::Errno::LOOP.into())
+}
+
+/// Does something under a temporary name beside the target: the first that is free. A file that is
+/// there already is somebody else's, and stays.
+fn under_free_name<T>(
+    target: &Path,
+    mut attempt: impl FnMut(&Path) -> io::Result<T>,
+) -> io::Result<(T, PathBuf)> {
+    let (file, process) = (target.file_name().unwrap_or_default(), std::process::id());
+    let mut number = 0_u32;
+    loop {
+        let mut name = OsString::from(".");
+        name.push(file);
+        name.push(format!(".{process}.{number}.partial"));
+        let name = folder_of(target).join(name);
+
+        match attempt(&name) {
+            Ok(done) => return Ok((done, name)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 1_000 => {
+                number += 1;
+            }
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// An unnamed file that vanishes with the process, if the file system supports it.
@@ -47,7 +93,8 @@ fn temporary_name(target: &Path) -> PathBuf {
 fn unnamed(folder: &Path) -> Option<File> {
     use rustix::fs::{Mode, OFlags, open};
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-    open(folder, flags, Mode::from_raw_mode(0o644)).ok().map(File::from)
+    // As every new file: the umask takes away from it.
+    open(folder, flags, Mode::from_raw_mode(0o666)).ok().map(File::from)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -72,30 +119,50 @@ impl Whole {
     /// Starts a file, compressed if its name ends in `.zst`.
     ///
     /// # Errors
-    /// When the folder cannot be written.
-    pub fn create(target: &Path) -> io::Result<Self> {
-        let (file, temporary) = match unnamed(folder_of(target)) {
-            Some(file) => (file, None),
-            None => {
-                let name = temporary_name(target);
-                (File::create(&name)?, Some(name))
-            }
+    /// When the folder, or the device or pipe, cannot be written.
+    pub fn create(name: &Path) -> io::Result<Self> {
+        Self::new(name, name.extension().is_some_and(|extension| extension == "zst"))
+    }
+
+    /// Starts a file that is not compressed, whatever its name.
+    ///
+    /// # Errors
+    /// As [`Whole::create`].
+    pub fn uncompressed(name: &Path) -> io::Result<Self> {
+        Self::new(name, false)
+    }
+
+    fn new(name: &Path, is_compressed: bool) -> io::Result<Self> {
+        let target = resolved(name)?;
+        let old = match fs::metadata(&target) {
+            Ok(old) => Some(old),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
         };
 
+        let (file, place) = if old.as_ref().is_some_and(|old| !old.is_file()) {
+            (File::options().write(true).open(&target)?, Place::Target)
+        } else if let Some(file) = unnamed(folder_of(&target)) {
+            (file, Place::Unnamed { target })
+        } else {
+            let make = |name: &Path| File::options().write(true).create_new(true).open(name);
+            let (file, name) = under_free_name(&target, make)?;
+            (file, Place::Beside { target, name })
+        };
+
+        let mut whole = Self { out: None, place, content: Sha256::new(), bytes: 0 };
+        if let Some(old) = old.filter(fs::Metadata::is_file) {
+            // Before the first byte: what replaces a private file is private from the start.
+            file.set_permissions(old.permissions())?;
+        }
+
         let file = BufWriter::with_capacity(1 << 16, file);
-        let out = if target.extension().is_some_and(|extension| extension == "zst") {
+        whole.out = Some(if is_compressed {
             Encoder::Zstd(zstd::Encoder::new(file, ZSTD_LEVEL)?)
         } else {
             Encoder::Plain(file)
-        };
-
-        Ok(Self {
-            out: Some(out),
-            target: target.to_owned(),
-            temporary,
-            content: Sha256::new(),
-            bytes: 0,
-        })
+        });
+        Ok(whole)
     }
 
     /// Makes the file durable and gives it its name, replacing an older file.
@@ -109,31 +176,38 @@ impl Whole {
         };
         let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
 
-        // Before it gets its name, which must never stand for half a file, even after a crash.
-        file.sync_all()?;
-
-        let name = match self.temporary.take() {
-            Some(name) => name,
-            None => {
-                // A link cannot replace a file; a rename can.
-                let name = temporary_name(&self.target);
-                // Left behind by a killed process that had the same id.
-                drop(fs::remove_file(&name));
-                give_name(&file, &name)?;
-                name
-            }
-        };
-
-        if let Err(error) = fs::rename(&name, &self.target) {
-            drop(fs::remove_file(&name));
-            return Err(error);
+        if !matches!(self.place, Place::Target) {
+            // Before it gets its name, which must never stand for half a file, even after a crash.
+            file.sync_all()?;
         }
 
-        // The rename itself is durable only once the folder is.
-        File::open(folder_of(&self.target))?.sync_all()?;
+        match &self.place {
+            Place::Target => {}
+            Place::Unnamed { target } => {
+                // A link cannot replace a file; a rename can.
+                let ((), name) = under_free_name(target, |name| give_name(&file, name))?;
+                let target = target.clone();
+                // From here on, it is removed if that fails.
+                self.place = Place::Beside { target, name };
+                self.rename()?;
+            }
+            Place::Beside { .. } => self.rename()?,
+        }
 
         let digest = std::mem::take(&mut self.content).finalize();
         Ok(Content { bytes: self.bytes, sha256: format!("{digest:x}") })
+    }
+
+    /// Gives a file its target's name.
+    fn rename(&mut self) -> io::Result<()> {
+        let Place::Beside { target, name } = &self.place else { return Ok(()) };
+        fs::rename(name, target)?;
+        let folder = folder_of(target).to_owned();
+        // Nothing is left to be removed.
+        self.place = Place::Target;
+
+        // The rename itself is durable only once the folder is.
+        File::open(folder)?.sync_all()
     }
 }
 
@@ -159,7 +233,7 @@ impl Write for Whole {
 
 impl Drop for Whole {
     fn drop(&mut self) {
-        if let Some(name) = &self.temporary {
+        if let Place::Beside { name, .. } = &self.place {
             drop(fs::remove_file(name));
         }
     }
@@ -219,5 +293,100 @@ mod tests {
         let stored = fs::read(&target).expect("there");
         assert!(stored.len() < 1000);
         assert_eq!(zstd::decode_all(&stored[..]).expect("zstd").len(), 8000);
+    }
+
+    fn replaced(name: &Path, text: &str) {
+        let mut file = Whole::create(name).expect("created");
+        file.write_all(text.as_bytes()).expect("written");
+        file.finish().expect("finished");
+    }
+
+    fn mode(path: &Path) -> u32 {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::metadata(path).expect("there").permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_link_stays_and_the_mode_of_the_old_file_too() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        fs::create_dir(path("data")).expect("made");
+        symlink("data/a.jsonl", path("link")).expect("linked");
+        symlink(path("link"), path("link to link")).expect("linked");
+
+        // The target is made where the links lead to, and then replaced there.
+        for text in ["first", "second"] {
+            replaced(&path("link to link"), text);
+            assert_eq!(fs::read_to_string(path("data/a.jsonl")).expect("there"), text);
+            fs::set_permissions(path("data/a.jsonl"), fs::Permissions::from_mode(0o600))
+                .expect("set");
+        }
+        replaced(&path("link"), "third");
+        assert_eq!(mode(&path("data/a.jsonl")), 0o600);
+        assert_eq!(names(folder.path()), ["data", "link", "link to link"]);
+        assert_eq!(names(&path("data")), ["a.jsonl"]);
+        for link in ["link", "link to link"] {
+            assert!(fs::symlink_metadata(path(link)).expect("there").is_symlink(), "{link}");
+        }
+
+        // A new file has the mode of every other new file.
+        fs::write(path("usual"), "").expect("written");
+        replaced(&path("new"), "x");
+        assert_eq!(mode(&path("new")), mode(&path("usual")));
+
+        symlink("round", path("round")).expect("linked");
+        let error = Whole::create(&path("round")).err().expect("a loop");
+        assert_eq!(error.raw_os_error(), Some(rustix::io::Errno::LOOP.raw_os_error()));
+    }
+
+    #[test]
+    fn files_of_others_beside_it_stay() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        let temporary = format!(".a.{}.0.partial", std::process::id());
+        for name in ["a.part", "a.partial", &temporary] {
+            fs::write(path(name), "mine").expect("written");
+        }
+
+        // Two at a time, too.
+        let (mut first, mut second) = (
+            Whole::create(&path("a")).expect("created"),
+            Whole::create(&path("a")).expect("created"),
+        );
+        first.write_all(b"first").expect("written");
+        second.write_all(b"second").expect("written");
+        second.finish().expect("finished");
+        first.finish().expect("finished");
+
+        assert_eq!(fs::read_to_string(path("a")).expect("there"), "first");
+        assert_eq!(names(folder.path()), [&temporary, "a", "a.part", "a.partial"]);
+        for name in ["a.part", "a.partial", &temporary] {
+            assert_eq!(fs::read_to_string(path(name)).expect("there"), "mine", "{name}");
+        }
+    }
+
+    #[test]
+    fn a_pipe_is_written_in_place() {
+        use std::io::Read as _;
+
+        let folder = tempfile::tempdir().expect("a folder");
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::from_raw_mode(0o600))
+            .expect("made");
+        let reader = {
+            let pipe = pipe.clone();
+            std::thread::spawn(move || {
+                let mut text = String::new();
+                File::open(pipe).expect("opened").read_to_string(&mut text).expect("read");
+                text
+            })
+        };
+
+        replaced(&pipe, "line\n");
+        assert_eq!(reader.join().expect("no panic"), "line\n");
+        assert_eq!(names(folder.path()), ["pipe"]);
+        assert!(Whole::create(folder.path()).is_err(), "a folder");
     }
 }

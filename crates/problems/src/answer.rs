@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::definition::AnswerForm;
 use super::error::Fault;
+use super::integers::lossy_integer;
 use super::limits::JSON_DEPTH_MAX;
 use super::pattern::Pattern;
 use super::schema::Schema;
@@ -73,6 +74,14 @@ impl Answers {
             Self::Schema(schema) => {
                 let value: Value = serde_json::from_str(text)
                     .map_err(|error| Refused::form(format!("the answer is not JSON: {error}")))?;
+
+                // The value has lost the digits already, and might pass for another one.
+                if let Some(lossy) = lossy_integer(text) {
+                    let place = if lossy.path.is_empty() { "" } else { ", at " };
+                    let detail = format!("the answer{place}{}: {lossy}", lossy.path);
+                    return Err(Refused::form(detail));
+                }
+
                 // Before the schema, whose check recurses.
                 if depth_of(&value, JSON_DEPTH_MAX + 1) > JSON_DEPTH_MAX {
                     return Err(Refused::illegal("the answer is nested too deep"));
@@ -96,6 +105,35 @@ mod tests {
 
     fn read(form: Option<&AnswerForm>, text: &str) -> Result<Value, Refusal> {
         Answers::new(form).expect("a form").read(text).map_err(|refused| refused.refusal)
+    }
+
+    #[test]
+    fn an_integer_that_cannot_be_kept_is_no_answer() {
+        let any = AnswerForm::Schema(json!(true));
+        for (text, value) in [
+            ("18446744073709551615", json!(u64::MAX)),
+            ("-9223372036854775808", json!(i64::MIN)),
+            ("1e30", json!(1e30)),
+            ("\"18446744073709551616\"", json!("18446744073709551616")),
+        ] {
+            assert_eq!(read(Some(&any), text), Ok(value), "{text}");
+        }
+
+        for text in ["18446744073709551616", "-9223372036854775809", "[1, 18446744073709551616]"] {
+            assert_eq!(read(Some(&any), text), Err(Refusal::Unparsable), "{text}");
+        }
+
+        // 30!, and one more.
+        let factorial = AnswerForm::Schema(json!({"required": ["n"]}));
+        let refused = Answers::new(Some(&factorial))
+            .expect("a form")
+            .read("{\"n\": 265252859812191058636308480000001}")
+            .expect_err("33 digits");
+        assert_eq!(
+            refused.detail,
+            "the answer, at n: the integer 265252859812191058636308480000001 is outside -2^63 to \
+             2^64-1 and would lose digits; write it as a text"
+        );
     }
 
     #[test]

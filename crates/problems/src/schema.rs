@@ -1,7 +1,10 @@
 //! A client's JSON Schema, bounded. References must be local and are inlined before compilation:
 //! nothing is fetched, nothing recurses, and a small schema cannot expand to a huge one.
 
+use std::borrow::Cow;
+
 use jsonschema::{PatternOptions, Validator};
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 use super::error::{Fault, ProblemError, quoted};
@@ -30,6 +33,26 @@ const REFUSED: [&str; 8] = [
 /// A compiled schema.
 #[derive(Debug)]
 pub struct Schema(Validator);
+
+/// Whether all objects in a value have their keys in order.
+fn is_sorted(value: &Value) -> bool {
+    match value {
+        Value::Array(values) => values.iter().all(is_sorted),
+        Value::Object(fields) => fields.keys().is_sorted() && fields.values().all(is_sorted),
+        _ => true,
+    }
+}
+
+/// The value with the keys of its objects in order. The validator compares two objects field by
+/// field in the order in which their maps have them; that order says nothing in JSON.
+fn sorted(value: &Value) -> Cow<'_, Value> {
+    if is_sorted(value) {
+        return Cow::Borrowed(value);
+    }
+    let mut value = value.clone();
+    value.sort_all_objects();
+    Cow::Owned(value)
+}
 
 /// Inlines the references of a schema.
 struct Expansion<'s> {
@@ -88,9 +111,12 @@ impl Expansion<'_> {
 
     fn target(&self, reference: &Value) -> Result<Value, Fault> {
         let text = reference.as_str().unwrap_or_default();
-        let pointer =
-            text.strip_prefix('#').filter(|pointer| pointer.is_empty() || pointer.starts_with('/'));
-        let target = pointer.and_then(|pointer| self.root.pointer(pointer));
+        // A reference is a URI, whose fragment may be percent-encoded (RFC 6901, section 6).
+        let pointer = text
+            .strip_prefix('#')
+            .and_then(|fragment| percent_decode_str(fragment).decode_utf8().ok())
+            .filter(|pointer| pointer.is_empty() || pointer.starts_with('/'));
+        let target = pointer.and_then(|pointer| self.root.pointer(&pointer));
         target.cloned().ok_or_else(|| {
             Fault::new(
                 format!("the reference {} leads nowhere in the schema", quoted(reference)),
@@ -186,7 +212,10 @@ impl Schema {
         }
 
         Fault::unless_short("the schema", schema.to_string().len(), SCHEMA_BYTES_MAX)?;
-        let written = Expansion { root: schema, nodes: 0, patterns_kib: 0 }.schema(schema, 0)?;
+        let mut written =
+            Expansion { root: schema, nodes: 0, patterns_kib: 0 }.schema(schema, 0)?;
+        // For `const` and `enum`: see `sorted`.
+        written.sort_all_objects();
 
         jsonschema::options()
             .should_validate_formats(false)
@@ -208,11 +237,13 @@ impl Schema {
     /// # Errors
     /// The part of the value that is invalid.
     pub fn check(&self, value: &Value) -> Result<(), String> {
+        let value = sorted(value);
+
         // The common case, in which no error has to be made.
-        if self.0.is_valid(value) {
+        if self.0.is_valid(&value) {
             return Ok(());
         }
-        Err(self.0.iter_errors(value).next().map_or_else(String::new, |error| {
+        Err(self.0.iter_errors(&value).next().map_or_else(String::new, |error| {
             let place = error.instance_path.to_string();
             let place = if place.is_empty() { String::new() } else { format!("at {place}: ") };
             format!("{place}{}", quoted(&error))
@@ -262,6 +293,49 @@ mod tests {
         for wrong in [json!([10]), json!([1, 2, 3]), json!(1), json!(["1"])] {
             assert!(schema.check(&wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_fragment_of_a_reference_is_percent_decoded() {
+        let schema = |reference: &str| {
+            Schema::new(&json!({
+                "$defs": {"n": {"type": "integer"}, "a/b %": {"type": "integer"}},
+                "$ref": reference,
+            }))
+        };
+
+        for reference in ["#/%24defs/n", "#/$defs/n", "#%2F%24defs%2Fn", "#/$defs/a~1b%20%25"] {
+            let schema = schema(reference).expect(reference);
+            assert_eq!(schema.check(&json!(1)), Ok(()), "{reference}");
+            assert!(schema.check(&json!("1")).is_err(), "{reference}");
+        }
+        for reference in ["#/$defs/a%2Fb %", "#/%FFdefs/n", "%23/$defs/n"] {
+            assert!(schema(reference).is_err(), "{reference}");
+        }
+    }
+
+    #[test]
+    fn the_order_of_keys_says_nothing() {
+        let (one, other) = (json!({"a": 1, "b": 2}), json!({"b": 2, "a": 1}));
+
+        for (schema, value) in [
+            (json!({"const": one}), other.clone()),
+            (json!({"enum": [0, one]}), other.clone()),
+            (json!({"contains": {"const": one}}), json!([0, other])),
+            (json!({"properties": {"x": {"const": {"y": [one]}}}}), json!({"x": {"y": [other]}})),
+            (json!({"const": other}), one.clone()),
+        ] {
+            let read = Schema::new(&schema).expect("valid");
+            assert_eq!(read.check(&value), Ok(()), "{schema} {value}");
+        }
+
+        let unique = Schema::new(&json!({"uniqueItems": true})).expect("valid");
+        assert!(unique.check(&json!([one, other])).is_err(), "twice the same");
+        // A long list is compared in another way.
+        let mut many: Vec<Value> = (0..18).map(|n| json!({"b": n, "a": 1})).collect();
+        assert_eq!(unique.check(&json!(many)), Ok(()));
+        many.extend([json!({"c": [other]}), json!({"c": [one]})]);
+        assert!(unique.check(&json!(many)).is_err(), "the last two are the same");
     }
 
     #[test]

@@ -53,12 +53,49 @@ pub struct Vote {
     pub is_solution: bool,
 }
 
+/// 2^53: from here on a float may stand for several integers, and stands for none.
+const INEXACT_FROM: f64 = 9_007_199_254_740_992.0;
+
+/// Hashes a value so that equal values have equal hashes, however they are written: the order of
+/// keys does not count, and `8.0` is the integer 8, as for the judge.
+fn hash_value(value: &Value, hasher: &mut impl Hasher) {
+    match value {
+        Value::Null => 0_u8.hash(hasher),
+        Value::Bool(truth) => (1_u8, truth).hash(hasher),
+        Value::Number(number) => {
+            let whole = number.as_i64().map(i128::from).or(number.as_u64().map(i128::from));
+            let float = number.as_f64().unwrap_or(f64::NAN);
+            let is_whole = float.fract() == 0.0 && float.abs() < INEXACT_FROM;
+            #[expect(clippy::cast_possible_truncation, reason = "it is exact")]
+            let whole = whole.or_else(|| is_whole.then_some(float as i128));
+            match whole {
+                Some(whole) => (2_u8, whole).hash(hasher),
+                None => (3_u8, float.to_bits()).hash(hasher),
+            }
+        }
+        Value::String(text) => (4_u8, text).hash(hasher),
+        Value::Array(values) => {
+            (5_u8, values.len()).hash(hasher);
+            values.iter().for_each(|value| hash_value(value, hasher));
+        }
+        Value::Object(fields) => {
+            (6_u8, fields.len()).hash(hasher);
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_unstable_by_key(|(key, _)| *key);
+            for (key, value) in fields {
+                key.hash(hasher);
+                hash_value(value, hasher);
+            }
+        }
+    }
+}
+
 fn key_of(spec: &Spec, answer: &Value) -> u64 {
     let mut hasher = DefaultHasher::new();
     if spec.decisive.is_empty() {
-        answer.to_string().hash(&mut hasher);
+        hash_value(answer, &mut hasher);
     } else {
-        spec.decisive.iter().for_each(|field| answer[*field].to_string().hash(&mut hasher));
+        spec.decisive.iter().for_each(|field| hash_value(&answer[*field], &mut hasher));
     }
 
     hasher.finish()
@@ -329,6 +366,55 @@ mod tests {
 
         votes.cast(spec, vote(json!(1), Score::from_tenths(2), 0));
         assert_eq!((first(&votes).answer, first(&votes).votes), (json!(1), 2));
+    }
+
+    #[test]
+    fn equal_answers_vote_together_however_they_are_written() {
+        let spec = spec("dfa-simulation");
+        let counts = |texts: &[&str]| {
+            let mut votes = Votes::default();
+            for text in texts {
+                let answer = serde_json::from_str(text).expect("JSON");
+                votes.cast(spec, vote(answer, Score::ZERO, 0));
+            }
+            let counts = votes.counts(spec, VoteRule::Majority);
+            counts.iter().map(|count| count.votes).collect::<Vec<_>>()
+        };
+
+        let same = [
+            r#"{"a":1,"b":2}"#,
+            r#"{"b":2,"a":1}"#,
+            r#"{"a":1.0,"b":2}"#,
+            r#"{ "a" : 1, "b" : 2 }"#,
+        ];
+        assert_eq!(counts(&same), [4]);
+        assert_eq!(counts(&["[{\"a\":-0.0,\"b\":[2e0]}]", "[{\"b\":[2],\"a\":0}]"]), [2]);
+
+        let different = [
+            "1",
+            "1.5",
+            "-1",
+            "\"1\"",
+            "true",
+            "null",
+            "[]",
+            "[[]]",
+            "{}",
+            "[1]",
+            "[1,1]",
+            r#"{"a":1}"#,
+            r#"{"b":1}"#,
+            r#"{"a":{"b":1}}"#,
+            r#"{"a":1,"b":{}}"#,
+            r#"["a",1]"#,
+            "9007199254740992",
+            "9007199254740993",
+            "9007199254740992.0",
+            "18446744073709551615",
+            "-9223372036854775808",
+            "18446744073709551615.0",
+        ];
+        assert_eq!(counts(&different), vec![1; different.len()]);
     }
 
     #[test]

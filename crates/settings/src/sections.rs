@@ -66,7 +66,7 @@ pub struct Run {
     /// in `run.beam`) or `ahead` (one trajectory; each step is voted on until an action is ahead by
     /// k, options in `run.ahead`; `fanout` proposals are sampled at a time).
     pub strategy: StrategyName,
-    /// How votes are counted: `majority` (answers agree if their text is equal), `tolerance`
+    /// How votes are counted: `majority` (answers agree if they are equal as JSON), `tolerance`
     /// (numbers closer than `tolerance` agree) or `weighted` (a trajectory's vote weighs
     /// 1 / (1 + ΣV)). Where a task accepts any solution, all its solutions count as one answer.
     pub vote: VoteName,

@@ -1,7 +1,8 @@
-//! The configuration of a pool of OpenAI-compatible servers. No logic here.
+//! The configuration of a pool of OpenAI-compatible servers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// A pool of servers for one model: llama-server, vLLM, SGLang or a hosted service. Requests go to
 /// the least loaded server; requests with a common prefix prefer the same one.
@@ -116,6 +117,30 @@ pub enum Dialect {
     Vllm,
     /// Field `ebnf`.
     Sglang,
+}
+
+impl Dialect {
+    /// The field of a request that holds the grammar, if there is one.
+    pub fn grammar_field(self) -> Option<&'static str> {
+        match self {
+            Self::Plain => None,
+            Self::LlamaServer => Some("grammar"),
+            Self::Vllm => Some("structured_outputs"),
+            Self::Sglang => Some("ebnf"),
+        }
+    }
+}
+
+impl UpstreamPool {
+    /// Whether its servers constrain a completion to the grammar of a request: its dialect has a
+    /// field for it, which `extra` leaves alone.
+    pub fn applies_grammars(&self) -> bool {
+        let is_left = |field: &str| {
+            let extra = serde_json::from_str::<Map<String, Value>>(&self.extra);
+            extra.is_ok_and(|extra| !extra.contains_key(field))
+        };
+        self.dialect.grammar_field().is_some_and(is_left)
+    }
 }
 
 impl Default for UpstreamPool {

@@ -1,46 +1,42 @@
 //! A file that is replaced atomically, and checked before the work whose result it takes.
 
-use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+
+use prime_dataset::files::Whole;
 
 #[derive(Debug)]
 pub struct Target {
     option: &'static str,
     path: PathBuf,
-    /// Written first, then renamed. `None` for devices and pipes, which are written directly.
-    part: Option<PathBuf>,
+    /// Not a device or a pipe, which two options may share.
+    is_file: bool,
 }
 
 impl Target {
     /// Checks that a file can be written. Errors name the option.
     pub fn check(option: &'static str, path: &Path) -> anyhow::Result<Self> {
-        let target = |part| Self { option, path: path.to_owned(), part };
+        let target = |is_file| Self { option, path: path.to_owned(), is_file };
         match path.metadata() {
             Ok(metadata) if metadata.is_dir() => {
                 bail!("{option} {}: is a folder: name a file in it", path.display())
             }
-            Ok(metadata) if !metadata.is_file() => return Ok(target(None)),
+            Ok(metadata) if !metadata.is_file() => return Ok(target(false)),
             _ => {}
         }
 
-        let mut name = path.as_os_str().to_owned();
-        name.push(".part");
-        let part = PathBuf::from(name);
-
         let failed =
             || format!("{option} {}: cannot be written: does its folder exist?", path.display());
-        // The rename at the end needs a folder that can be written, not only a file.
-        drop(File::create(&part).with_context(failed)?);
-        std::fs::remove_file(&part).with_context(failed)?;
-
-        Ok(target(Some(part)))
+        // What is not finished leaves nothing.
+        drop(Whole::uncompressed(path).with_context(failed)?);
+        Ok(target(true))
     }
 
     /// Whether both name the same file.
     pub fn is_same(&self, other: &Self) -> bool {
-        self.part.is_some() && self.path == other.path
+        self.is_file && self.path == other.path
     }
 
     /// The option that named it.
@@ -50,16 +46,12 @@ impl Target {
 
     /// Replaces the file, which stays as it was on an error.
     pub fn write(&self, text: &str) -> anyhow::Result<()> {
-        let Self { option, path, part } = self;
-        let written = match part {
-            Some(part) => {
-                let renamed = std::fs::write(part, text).and_then(|()| std::fs::rename(part, path));
-                // Best effort: the partial file is useless.
-                renamed.inspect_err(|_| drop(std::fs::remove_file(part)))
-            }
-            None => std::fs::write(path, text),
-        };
-        written.with_context(|| format!("{option} {}: cannot be written", path.display()))
+        let Self { option, path, .. } = self;
+        let written = Whole::uncompressed(path).and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.finish()
+        });
+        written.map(drop).with_context(|| format!("{option} {}: cannot be written", path.display()))
     }
 }
 

@@ -11,6 +11,7 @@ use clap::{Args, ValueHint};
 use super::client::{Client, ClientError};
 use super::{Common, run_id};
 use crate::cli::output::{stdout, written};
+use prime_dataset::files::Whole;
 use prime_service::runs::TraceContent;
 
 #[derive(Args)]
@@ -69,26 +70,17 @@ fn broken_off(url: String, error: &std::io::Error) -> anyhow::Error {
     ClientError::BrokenOff { url, reason: error.to_string() }.into()
 }
 
-/// Copies into a temporary file and renames it at the end, so that a truncated trace is never
-/// mistaken for a whole one.
+/// Copies into a file that gets its name at the end, so that a truncated trace is never mistaken
+/// for a whole one.
 fn copy_to_file(url: String, from: &mut impl Read, path: &Path) -> anyhow::Result<()> {
     let failed = || format!("--out {}: cannot be written", path.display());
-    let mut name = path.as_os_str().to_owned();
-    name.push(".part");
-    let part = PathBuf::from(name);
+    let mut file = Whole::uncompressed(path).with_context(failed)?;
 
-    let copied = copy(from, &mut File::create(&part).with_context(failed)?);
-    let result = match copied {
-        Ok(()) => std::fs::rename(&part, path).with_context(failed),
+    match copy(from, &mut file) {
+        Ok(()) => file.finish().map(drop).with_context(failed),
         Err(CopyError::Read(error)) => Err(broken_off(url, &error)),
         Err(CopyError::Write(error)) => Err(error).with_context(failed),
-    };
-
-    if result.is_err() {
-        // The rest is useless; a failure to remove it changes nothing.
-        drop(std::fs::remove_file(&part));
     }
-    result
 }
 
 pub fn trace(arguments: &TraceArguments) -> anyhow::Result<ExitCode> {

@@ -63,7 +63,7 @@ fn completed_by_bash(lines: &[&[&str]]) -> Vec<Vec<String>> {
 
 #[test]
 fn bash_completes_commands_at_every_level_and_the_values_of_options() {
-    let cases: [(&[&str], &[&str]); 13] = [
+    let cases: [(&[&str], &[&str]); 17] = [
         (&["be"], &["bench"]),
         (&["bench", "st"], &["steps", "strategies"]),
         (&["runs", "verify"], &["verify-chain"]),
@@ -77,6 +77,11 @@ fn bash_completes_commands_at_every_level_and_the_values_of_options() {
         (&["bench", "generate", "--category", "auto"], &["automata"]),
         (&["bench", "check", "x.jsonl", "--kinds", "inv"], &["invariant"]),
         (&["bench", "strategies", "--strategy", "gr"], &["greedy"]),
+        // As bash splits `--difficulty=`, with and without the beginning of a value.
+        (&["run", "n-queens", "--difficulty", "="], &["easy", "medium", "hard"]),
+        (&["run", "n-queens", "--difficulty", "=", "h"], &["hard"]),
+        (&["bench", "solve", "--task", "=", "tower"], &["tower-of-hanoi"]),
+        (&["run", "n-queens", "--set", "a", "=", "x"], &[]),
     ];
 
     let found = completed_by_bash(&cases.map(|(words, _)| words));

@@ -14,7 +14,7 @@ use crate::{Coordinator, Executor, Verifier};
 use prime_protocol::{Role, Thresholds};
 use prime_settings::{
     Agent, BUILT_IN, CoordinatorAgent, ExecutorAgent, HistoryName, RoleOptions, Settings,
-    VerdictName, VerifierAgent,
+    UpstreamPool, VerdictName, VerifierAgent,
 };
 
 /// Default for `confidence_min` of `likelihood`.
@@ -74,9 +74,20 @@ fn checked<T: 'static, A: ?Sized + 'static>(
     Ok(Arc::new(move || share(make().expect("invariant: the first one could be built"))))
 }
 
+/// Whether the answers of an agent's model have the form of a grammar that it asks with. Those of a
+/// server that takes no grammar are free, whatever the agent's options say.
+fn applies_grammars<A: RoleOptions>(settings: &Settings, agent: &Agent<A>) -> bool {
+    let pool = agent.pool().and_then(|pool| settings.pools.get(pool));
+    pool.is_none_or(UpstreamPool::applies_grammars)
+}
+
 /// An executor's options in its own terms.
 #[expect(clippy::cast_possible_truncation, reason = "samplers work with single precision")]
-fn executor_options(name: &str, agent: &Agent<ExecutorAgent>) -> ExecutorOptions {
+fn executor_options(
+    settings: &Settings,
+    name: &str,
+    agent: &Agent<ExecutorAgent>,
+) -> ExecutorOptions {
     let options = &agent.options;
     ExecutorOptions {
         name: name.to_owned(),
@@ -88,7 +99,7 @@ fn executor_options(name: &str, agent: &Agent<ExecutorAgent>) -> ExecutorOptions
             .collect(),
         system: system(Role::Executor, &options.system),
         history: history(options.history, options.history_steps),
-        grammar: options.grammar,
+        grammar: options.grammar && applies_grammars(settings, agent),
         exclude_rejected: options.exclude_rejected,
         derive_after_rejection: options.derive_after_rejection,
         max_tokens: options.max_tokens,
@@ -110,7 +121,7 @@ pub fn executor(
 ) -> Result<Factory<dyn Executor>, TemplateError> {
     let templates = checked_templates(settings, agent)?;
 
-    let options = executor_options(name, agent);
+    let options = executor_options(settings, name, agent);
     checked(
         move || LlmExecutor::new(Arc::clone(&model), &templates, options.clone()),
         |made| Arc::new(made),
@@ -122,11 +133,12 @@ pub fn executor(
 /// # Errors
 /// A template is invalid.
 pub fn executor_prompts(
+    settings: &Settings,
     templates: &Templates,
     name: &str,
     agent: &Agent<ExecutorAgent>,
 ) -> Result<ExecutorPrompts, TemplateError> {
-    ExecutorPrompts::new(templates, &executor_options(name, agent))
+    ExecutorPrompts::new(templates, &executor_options(settings, name, agent))
 }
 
 /// A verifier that asks a model.
@@ -143,7 +155,8 @@ pub fn verifier(
     let options = &agent.options;
     let format = match options.verdict {
         VerdictName::Report => {
-            VerdictFormat::Report { grammar: options.grammar, max_tokens: options.max_tokens }
+            let grammar = options.grammar && applies_grammars(settings, agent);
+            VerdictFormat::Report { grammar, max_tokens: options.max_tokens }
         }
         VerdictName::Likelihood => {
             let confidence_min = if options.confidence_min > 0.0 {
@@ -210,4 +223,71 @@ pub fn coordinator(
         move || LlmCoordinator::new(Arc::clone(&model), &templates, options.clone()),
         |made| Arc::new(made),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::executor::block_on;
+    use prime_settings::{Dialect, ExecutorImplementation};
+
+    use super::*;
+    use crate::Sampling;
+    use crate::llm::fake_model::{FakeModel, advanced, started};
+    use prime_problems::Custom;
+    use prime_protocol::Trajectory;
+
+    const SAMPLING: Sampling = Sampling { temperature: 0.0, top_p: 1.0, seed: 0 };
+
+    /// The line that an executor with default options reads in an answer of a pool's server.
+    fn line(dialect: Dialect, extra: &str, answer: &'static str, at: &Trajectory) -> String {
+        let mut settings = Settings::built_in();
+        let pool = UpstreamPool { dialect, extra: extra.to_owned(), ..UpstreamPool::default() };
+        settings.pools.insert("gpu".to_owned(), pool);
+
+        let options = ExecutorAgent { pool: "gpu".to_owned(), ..settings.agents.executor.clone() };
+        assert!(options.grammar, "by default");
+        let agent = Agent { implementation: ExecutorImplementation::Openai, options };
+
+        let model = FakeModel::saying(answer);
+        let asked: Arc<dyn Model> = model.clone();
+        let made = executor(&settings, "openai", &agent, asked).expect("built-in templates");
+        let proposal = block_on(made().propose(at, SAMPLING)).expect("a proposal");
+        assert_eq!(model.last().grammar.is_some(), dialect != Dialect::Plain && extra == "{}");
+        proposal.line
+    }
+
+    #[test]
+    fn the_answer_of_a_server_without_grammars_is_free_by_default() {
+        let hanoi = advanced("tower-of-hanoi", 0);
+        for answer in [
+            "move 1 0 2",
+            "```\nmove 1 0 2\n```",
+            "\u{200b}move 1 0 2",
+            "move\u{a0}1\u{a0}0\u{a0}2",
+            "move 1 0 2\0",
+            "\u{feff}`move 1 0 2`",
+        ] {
+            assert_eq!(line(Dialect::Plain, "{}", answer, &hanoi), "move 1 0 2", "{answer:?}");
+        }
+
+        let definition = serde_json::json!({"statement": "x", "answer": {"schema": true}});
+        let problem = started(Custom::read(&definition).expect("a problem").problem());
+        for answer in
+            ["{\"a\": 1}", "```json\n{\"a\": 1}\n```", "`{\"a\": 1}`", "\u{feff}{\"a\": 1}"]
+        {
+            assert_eq!(line(Dialect::Plain, "{}", answer, &problem), "{\"a\": 1}", "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_server_that_gets_the_grammar_is_taken_verbatim() {
+        let hanoi = advanced("tower-of-hanoi", 0);
+        let fenced = "```\nmove 1 0 2\n```";
+
+        for dialect in [Dialect::LlamaServer, Dialect::Vllm, Dialect::Sglang] {
+            assert_eq!(line(dialect, "{}", fenced, &hanoi), "```", "{dialect:?}");
+        }
+        let without = r#"{"grammar": null}"#;
+        assert_eq!(line(Dialect::LlamaServer, without, fenced, &hanoi), "move 1 0 2");
+    }
 }

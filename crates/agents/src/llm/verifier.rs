@@ -12,6 +12,7 @@ use super::{affinity, label, malformed, rendered, seed};
 use crate::model::{Completion, CompletionRequest, Model};
 use crate::prompt::{self, History, Prompt, PromptContext, TemplateError, Templates};
 use crate::{AgentError, AsyncVerifier, Basis, Failure, Method, Sampling};
+use prime_bench::output::line::action_line;
 use prime_bench::tasks::{CheckedKinds, Kind, Kinds, Problem, Rule, Spec};
 use prime_protocol::{Role, Score, Trajectory, Verdict};
 
@@ -273,7 +274,7 @@ impl LlmVerifier {
 
         // Only a server that ignores the grammar can have written another line.
         let own = prompt::last_line(&completion.text);
-        if own != line {
+        if action_line(own, |said| said == line).0 != line {
             return Ok(wrong(
                 "a model that was asked for the step itself wrote another one".to_owned(),
                 None,

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{AgentMissing, RecordedAgents};
+use super::{AgentMissing, RecordedAgents, RecordedPool};
 use crate::AgentError;
 use crate::llm::{Asked, ExecutorPrompts, from_settings};
 use prime_protocol::{Role, Trajectory};
-use prime_settings::{ExecutorAgent, Settings};
+use prime_settings::{ExecutorAgent, Settings, UpstreamPool};
 
 /// The prompts of those of a run's executors that ask a model, by name.
 pub struct RecordedPrompts {
@@ -23,7 +23,14 @@ impl RecordedAgents {
     pub fn executor_prompts(&self) -> Result<RecordedPrompts, AgentMissing> {
         // The record says everything that prompts depend on. What this process is configured with,
         // and the definitions in its working directory, must play no part.
-        let settings = self.settings_in(&Settings::built_in())?;
+        let mut settings = self.settings_in(&Settings::built_in())?;
+        for (name, RecordedPool { api, dialect, extra, .. }) in &self.pools {
+            let extra = extra.clone();
+            let pool =
+                UpstreamPool { api: *api, dialect: *dialect, extra, ..UpstreamPool::default() };
+            settings.pools.insert(name.clone(), pool);
+        }
+
         let unusable = |error: crate::prompt::TemplateError| AgentMissing::Agent {
             role: Role::Executor,
             name: self.executor.name.clone(),
@@ -38,7 +45,7 @@ impl RecordedAgents {
             if agent.templates().is_empty() {
                 return;
             }
-            match from_settings::executor_prompts(&templates, name, agent) {
+            match from_settings::executor_prompts(&settings, &templates, name, agent) {
                 Ok(prompts) => drop(by_name.insert(name.to_owned(), prompts)),
                 Err(error) => drop(failure.get_or_insert(unusable(error))),
             }

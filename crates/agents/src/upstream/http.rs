@@ -4,7 +4,7 @@
 use std::error::Error as _;
 use std::time::Duration;
 
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
+use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE};
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use tokio::time::timeout;
 
@@ -21,6 +21,9 @@ use prime_settings::UpstreamPool;
 const ERROR_BYTES_MAX: usize = 65_536;
 /// Idle connections are closed before most servers close theirs.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The coding of a body that is not compressed.
+const IDENTITY: &str = "identity";
 
 pub(super) struct HttpClient {
     client: Client,
@@ -58,7 +61,13 @@ impl HttpClient {
         body: Vec<u8>,
     ) -> Result<Completion, AttemptError> {
         let url = backend.completion_url.clone();
-        let request = self.client.post(url).header(CONTENT_TYPE, "application/json").body(body);
+        let request = self
+            .client
+            .post(url)
+            .header(CONTENT_TYPE, "application/json")
+            // Without it, a gateway may compress as it likes (RFC 9110, 12.5.3).
+            .header(ACCEPT_ENCODING, IDENTITY)
+            .body(body);
         let exchange = self.exchange(backend, request);
         timeout(self.timeout, exchange).await.unwrap_or_else(|_| Err(self.timed_out(self.timeout)))
     }
@@ -72,11 +81,29 @@ impl HttpClient {
             with_key(request, backend).send().await.map_err(|error| unreachable(&error))?;
 
         let sanitized = |text: &str| sanitized(text, backend.secret());
+        let compressed = coding_of(&response).map(|coding| {
+            format!(
+                "response is compressed ({}) although `identity` was asked for",
+                sanitized(&coding)
+            )
+        });
         if !response.status().is_success() {
             let (status, retry_after) = (response.status(), retry_after(response.headers()));
             // The key is removed from whatever the server echoes.
-            let message = error_message(&head(response).await);
+            let message = match compressed {
+                Some(compressed) => compressed,
+                None => error_message(&head(response).await),
+            };
             return Err(AttemptError::from_status(status, &sanitized(&message), retry_after));
+        }
+
+        if let Some(compressed) = compressed {
+            let reason = format!(
+                "{compressed}: turn compression off in the server, or in the gateway before it"
+            );
+            // It would compress the next one too. That is no fault of which a pause cures it.
+            let error = AttemptError::permanent(Failure::Malformed, reason);
+            return Err(AttemptError { is_fault: false, ..error });
         }
 
         let content_type = response
@@ -180,6 +207,15 @@ fn cause(error: &reqwest::Error) -> String {
     } else {
         sanitized(&root_cause(error), None)
     }
+}
+
+/// How a body is compressed, if it is.
+fn coding_of(response: &Response) -> Option<String> {
+    let codings = response.headers().get_all(CONTENT_ENCODING).iter();
+    let codings = codings.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    let codings = codings.collect::<Vec<_>>().join(", ");
+    let is_none = |coding: &str| coding.is_empty() || coding.eq_ignore_ascii_case(IDENTITY);
+    (!codings.split(',').all(|coding| is_none(coding.trim()))).then_some(codings)
 }
 
 /// A body of at most `bytes_max` bytes.

@@ -71,13 +71,11 @@ impl RequestFormat {
             }
         }
 
-        if let Some(grammar) = request.grammar.as_deref() {
-            match self.dialect {
-                Dialect::Plain => None,
-                Dialect::LlamaServer => put("grammar", grammar.into()),
-                Dialect::Vllm => put("structured_outputs", json!({ "grammar": grammar })),
-                Dialect::Sglang => put("ebnf", grammar.into()),
-            };
+        if let (Some(grammar), Some(field)) =
+            (request.grammar.as_deref(), self.dialect.grammar_field())
+        {
+            let is_nested = self.dialect == Dialect::Vllm;
+            put(field, if is_nested { json!({ "grammar": grammar }) } else { grammar.into() });
         }
 
         // The user's fields come last and win; a null removes ours instead of being sent.

@@ -42,17 +42,16 @@ pub(super) fn completion(body: &[u8], source: &Arc<str>) -> Result<Completion, R
 
     let choice = answer.pointer("/choices/0").ok_or(ResponseError::NoChoice)?;
     let is_truncated = choice["finish_reason"] == "length";
-    let text =
-        choice.pointer("/message/content").or_else(|| choice.get("text")).and_then(Value::as_str);
+    let content = choice.pointer("/message/content").or_else(|| choice.get("text"));
 
-    let text = match text {
-        Some(text) => text.to_owned(),
+    let text = match content.and_then(text_of) {
+        Some(text) => text,
         // All tokens went into reasoning.
         None if is_truncated => String::new(),
         None => return Err(ResponseError::NoText),
     };
 
-    let count = |name: &str| answer["usage"][name].as_u64().unwrap_or(0);
+    let count = |name: &str| whole(&answer["usage"][name]).unwrap_or(0);
     Ok(Completion {
         text,
         usage: Usage { prompt: count("prompt_tokens"), completion: count("completion_tokens") },
@@ -63,6 +62,35 @@ pub(super) fn completion(body: &[u8], source: &Arc<str>) -> Result<Completion, R
         is_stopped: false,
         source: Some(Arc::clone(source)),
     })
+}
+
+/// The text of a content: a text, or a list of parts, of which those of type `text` count and the
+/// others, such as `thinking`, do not. `None` if there is none.
+fn text_of(content: &Value) -> Option<String> {
+    let parts = match content {
+        Value::String(text) => return Some(text.clone()),
+        Value::Array(parts) => parts,
+        _ => return None,
+    };
+    let texts = parts.iter().filter(|part| part["type"] == "text");
+    // Without any, `None`.
+    texts
+        .filter_map(|part| part["text"].as_str())
+        .map(str::to_owned)
+        .reduce(|all, text| all + &text)
+}
+
+/// A count: some servers write the integer 12 as `12.0`, which JSON does not tell apart.
+fn whole(value: &Value) -> Option<u64> {
+    /// 2^53: from here on a float may stand for several integers.
+    const INEXACT_FROM: f64 = 9_007_199_254_740_992.0;
+
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is exact")]
+    let of_float = |float: f64| {
+        let is_count = float.fract() == 0.0 && (0.0..INEXACT_FROM).contains(&float);
+        is_count.then_some(float as u64)
+    };
+    value.as_u64().or_else(|| value.as_f64().and_then(of_float))
 }
 
 /// The message of an error response: `{"error": {"message": …}}`, one of its variants, or the whole
@@ -99,7 +127,7 @@ fn logprobs(choice: &Value) -> Option<Vec<f32>> {
 
 /// Token ids: `token_ids` (vLLM) or `content[].id` (llama-server). `None` if any is missing.
 fn tokens(choice: &Value) -> Option<Vec<u32>> {
-    let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
+    let number = |value: &Value| whole(value).and_then(|number| u32::try_from(number).ok());
     match choice.get("token_ids").and_then(Value::as_array) {
         Some(ids) => ids.iter().map(number).collect(),
         None => choice
@@ -144,6 +172,53 @@ mod tests {
             source: Some("s".into()),
         };
         assert_eq!(found, Ok(expected));
+    }
+
+    #[test]
+    fn content_may_be_a_list_of_parts() {
+        let thinking = json!({"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]});
+        let text = |text: &str| json!({"type": "text", "text": text});
+        for (content, expected) in [
+            (json!([text("move 1 0 2")]), Some("move 1 0 2")),
+            (
+                json!([thinking, text("move "), {"type": "image"}, text("1 0 2")]),
+                Some("move 1 0 2"),
+            ),
+            (json!([text("")]), Some("")),
+            (json!([thinking]), None),
+            (json!([]), None),
+            (json!(["move", {"text": "1"}, {"type": "text", "text": 3}]), None),
+            (json!({"type": "text", "text": "move"}), None),
+        ] {
+            let found = read(&json!({"choices": [{"message": {"content": content}}]}));
+            let expected = expected.map(str::to_owned).ok_or(ResponseError::NoText);
+            assert_eq!(found.map(|found| found.text), expected, "{content}");
+        }
+    }
+
+    #[test]
+    fn counts_may_be_floats_without_a_fraction() {
+        for (count, expected) in [
+            (json!(12), 12),
+            (json!(12.0), 12),
+            (json!(1.2e1), 12),
+            (json!(0.0), 0),
+            (json!(9_007_199_254_740_991.0), 9_007_199_254_740_991),
+            (json!(9_007_199_254_740_992.0), 0),
+            (json!(12.5), 0),
+            (json!(-1.0), 0),
+            (json!(-1), 0),
+            (json!(null), 0),
+            (json!("12"), 0),
+        ] {
+            let found = read(&json!({
+                "choices": [{"text": "", "token_ids": [4.0, 5]}],
+                "usage": {"prompt_tokens": count, "completion_tokens": 3.0},
+            }))
+            .unwrap();
+            assert_eq!(found.usage, Usage { prompt: expected, completion: 3 }, "{count}");
+            assert_eq!(found.tokens, [4, 5]);
+        }
     }
 
     #[test]

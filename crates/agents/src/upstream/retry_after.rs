@@ -12,12 +12,26 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name| headers.get(name)?.to_str().ok().map(str::trim);
     let asked = text(RETRY_AFTER)?;
 
-    if let Ok(seconds) = asked.parse() {
-        return Some(Duration::from_secs(seconds));
+    if let Some(delay) = seconds(asked) {
+        return Some(delay);
     }
     // A date that has passed asks for no delay.
     let seconds = date(asked)?.as_second() - date(text(DATE)?)?.as_second();
     Some(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
+}
+
+/// Seconds in digits. The standard knows no fraction, but servers send some: it is rounded up,
+/// because less than what was asked for would be too early. More seconds than 64 bits hold are as
+/// many as they do: the caller limits every delay.
+fn seconds(text: &str) -> Option<Duration> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if whole.is_empty() || !(whole.bytes().chain(fraction.bytes())).all(|c| c.is_ascii_digit()) {
+        return None;
+    }
+    // These are digits, so that only their number can be wrong.
+    let whole: u64 = whole.parse().unwrap_or(u64::MAX);
+    let has_more = fraction.bytes().any(|digit| digit != b'0');
+    Some(Duration::from_secs(whole.saturating_add(has_more.into())))
 }
 
 fn date(text: &str) -> Option<Timestamp> {
@@ -39,9 +53,18 @@ mod tests {
             ("Wed, 21 Oct 2015 07:20:00 GMT", Some(date), Some(0)),
             ("Wed, 21 Oct 2015 07:28:30 GMT", None, None),
             ("-3", Some(date), None),
-            ("1.5", Some(date), None),
+            ("-1.5", Some(date), None),
+            ("1.5", Some(date), Some(2)),
+            ("299.997", None, Some(300)),
+            ("2.000", None, Some(2)),
+            ("0.001", None, Some(1)),
+            (".5", None, None),
+            ("1.5.0", None, None),
+            ("1e3", None, None),
+            ("+7", None, None),
             ("soon", Some(date), None),
-            ("99999999999999999999999", Some(date), None),
+            ("18446744073709551615.5", None, Some(u64::MAX)),
+            ("99999999999999999999999", Some(date), Some(u64::MAX)),
         ];
         for (asked, now, seconds) in cases {
             let mut headers = HeaderMap::new();

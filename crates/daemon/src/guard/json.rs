@@ -3,12 +3,14 @@
 use serde::de::DeserializeOwned;
 
 use crate::error::ApiError;
+use prime_problems::lossy_integer;
 
 /// Parses a body that must be one JSON object. serde_json limits nesting to 128 levels, so that no
 /// input exhausts the stack.
 ///
 /// # Errors
-/// 400: with the field's path when a value is invalid, without when the body is not a JSON object.
+/// 400: with the field's path when a value is invalid or an integer would lose digits, without when
+/// the body is not a JSON object.
 pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     let not_json = |error: &serde_json::Error| {
         ApiError::bad_request(format!("the body is not a JSON object: {error}"))
@@ -36,6 +38,7 @@ pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
 
     // Text after the object is an error too.
     json.end().map_err(|error| not_json(&error))?;
+    check_integers(bytes)?;
     Ok(value)
 }
 
@@ -51,6 +54,20 @@ pub(crate) fn field_of(path: &str, message: &str) -> Option<String> {
         (".", name) => name.map(str::to_owned),
         (path, None) => Some(path.to_owned()),
         (path, Some(name)) => Some(format!("{path}.{name}")),
+    }
+}
+
+/// Checks that no integer of a body that is JSON loses digits.
+///
+/// # Errors
+/// 400 with the path of the first one that does.
+pub fn check_integers(bytes: &[u8]) -> Result<(), ApiError> {
+    match std::str::from_utf8(bytes).ok().and_then(lossy_integer) {
+        None => Ok(()),
+        Some(lossy) if lossy.path.is_empty() => {
+            Err(ApiError::bad_request(format!("body: {lossy}")))
+        }
+        Some(lossy) => Err(ApiError::bad_field(&lossy.path, &lossy)),
     }
 }
 
@@ -132,6 +149,29 @@ mod tests {
             let error = json::<Request>(text.as_bytes()).unwrap_err().body().error;
             assert_eq!(error.field.as_deref(), field, "{text}");
             assert!(error.message.contains(part), "{text}: {}", error.message);
+        }
+    }
+
+    #[test]
+    fn an_integer_that_would_lose_digits_is_refused_with_its_place() {
+        let read = |number: &str| {
+            json::<Request>(
+                format!("{{\"task\": \"x\", \"input\": [{{\"n\": {number}}}]}}").as_bytes(),
+            )
+        };
+        for kept in ["18446744073709551615", "-9223372036854775808", "1e30"] {
+            assert!(read(kept).is_ok(), "{kept}");
+        }
+        for lost in ["18446744073709551616", "-9223372036854775809"] {
+            let error = read(lost).unwrap_err().body().error;
+            assert_eq!(error.field.as_deref(), Some("input[0].n"));
+            assert_eq!(
+                error.message,
+                format!(
+                    "field `input[0].n`: the integer {lost} is outside -2^63 to 2^64-1 and would \
+                     lose digits; write it as a text"
+                )
+            );
         }
     }
 

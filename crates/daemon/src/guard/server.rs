@@ -20,6 +20,7 @@ use super::connections::{ConnectionLimits, Connections};
 use super::descriptors;
 use super::malformed_heads::MalformedHeads;
 use super::middleware::{Guard, ResponseHead};
+use super::old_http::unchunked_for_old_http;
 use crate::daemon_error::DaemonError;
 use crate::head_requests::head_as_get;
 use prime_settings::Server;
@@ -79,6 +80,7 @@ pub fn bind(
             .app_data(bodies)
             // The same limit for actix-web's own extractors.
             .app_data(web::PayloadConfig::new(bodies.bytes_max))
+            .wrap(from_fn(unchunked_for_old_http))
             .wrap(from_fn(head_as_get))
             .wrap(guard.clone())
             .configure(configure.clone())

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::request::{Message, Role};
 use crate::error::ApiError;
+use prime_problems::lossy_integer;
 use prime_service::requests::RunRequest;
 
 /// Fields of a line of the benchmark that a run request does not have.
@@ -99,8 +100,13 @@ fn object_in(text: &str) -> Result<Option<Map<String, Value>>, String> {
         _ => None,
     };
 
+    let kept = |object: Option<Map<String, Value>>, text: &str| match lossy_integer(text) {
+        Some(lossy) if object.is_some() => Err(format!("at {}: {lossy}", lossy.path)),
+        _ => Ok(object),
+    };
+
     match serde_json::from_str(text) {
-        Ok(value) => return Ok(named(value)),
+        Ok(value) => return kept(named(value), text),
         // Malformed JSON, not prose.
         Err(error)
             if text.trim_start().starts_with('{')
@@ -119,7 +125,7 @@ fn object_in(text: &str) -> Result<Option<Map<String, Value>>, String> {
         let Some(Ok(value)) = values.next() else { continue };
         let is_closed = fence[values.byte_offset()..].trim_start().starts_with("```");
         if let Some(object) = named(value).filter(|_| is_closed) {
-            return Ok(Some(object));
+            return kept(Some(object), &fence[..values.byte_offset()]);
         }
     }
     Ok(None)
@@ -183,6 +189,18 @@ mod tests {
         ] {
             let read = run(&text);
             assert_eq!((read.task.as_deref(), read.index), (Some("n-queens"), Some(3)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_would_lose_digits_is_refused_with_its_place() {
+        let request = r#"{"task": "x", "input": {"n": [18446744073709551616]}}"#;
+        for text in [request.to_owned(), format!("Please solve\n```json\n{request}\n```")] {
+            let error = task_of(&user(&text)).unwrap_err().to_string();
+            assert!(
+                error.contains("at input.n[0]: the integer 18446744073709551616 is"),
+                "{error}"
+            );
         }
     }
 

@@ -94,6 +94,32 @@ impl Drop for Lock {
     }
 }
 
+/// Checks that a name stands for a regular file, or for nothing yet: before any file is made, so
+/// that a start that fails leaves none. Says what else the name stands for.
+pub(super) fn check_kind(path: &Path) -> Result<(), String> {
+    if let Ok(metadata) = std::fs::metadata(path) {
+        if metadata.is_file() {
+            return Ok(());
+        }
+        let what = if metadata.is_dir() {
+            "it is a folder: name a file in it"
+        } else {
+            "it is a device, a pipe or a socket: name a regular file"
+        };
+        return Err(what.to_owned());
+    }
+
+    // A link that leads nowhere is there, unlike what it leads to.
+    match std::fs::read_link(path) {
+        Ok(target) => Err(format!(
+            "it is a link to {}, which is not there: make that file (empty) and its folders, or remove \
+             the link",
+            target.display()
+        )),
+        Err(_) => Ok(()),
+    }
+}
+
 /// Opens a file that exists. A lock does not need the right to write, but opening for writing is
 /// tried first, so that a read-only disk is reported here.
 fn existing(file: &Path) -> io::Result<File> {
@@ -128,6 +154,41 @@ fn locked(path: &Path, file: &Path) -> Result<(File, bool), JournalError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sqlite::{SqliteJournal, SqliteOptions};
+
+    /// Why a journal of this name cannot be locked. Leaves nothing in the folder but what is there.
+    fn refused(folder: &Path, name: &str) -> String {
+        let there = || std::fs::read_dir(folder).unwrap().count();
+        let before = there();
+        let reason = match SqliteJournal::open(&folder.join(name), SqliteOptions::default()) {
+            Err(JournalError::Open { reason, .. }) => reason,
+            Err(other) => panic!("{name}: {other}"),
+            Ok(_) => panic!("{name}: it is opened"),
+        };
+        assert_eq!(there(), before, "{name}: nothing is left");
+        reason
+    }
+
+    #[test]
+    fn only_a_regular_file_can_be_a_journal() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+
+        symlink("real/runs.db", path("dangling")).unwrap();
+        assert!(
+            refused(folder.path(), "dangling").contains("a link to real/runs.db, which is not")
+        );
+        symlink("/dev/null", path("device")).unwrap();
+        assert!(refused(folder.path(), "device").contains("a device"));
+        std::fs::create_dir(path("folder")).unwrap();
+        assert!(refused(folder.path(), "folder").contains("a folder"));
+
+        // A link to a file is as good as the file.
+        std::fs::write(path("there"), "").unwrap();
+        symlink("there", path("link")).unwrap();
+        SqliteJournal::open(&path("link"), SqliteOptions::default()).unwrap();
+    }
 
     #[test]
     fn duplicates_of_its_files_do_not_keep_it() {

@@ -140,9 +140,7 @@ fn resolve(path: &Path) -> Result<PathBuf, String> {
     let folder = folder.canonicalize().map_err(|cause| format!("its folder: {cause}"))?;
 
     let path = folder.join(name);
-    if path.is_dir() {
-        return Err("it is a folder: name a file in it".to_owned());
-    }
+    lock::check_kind(&path)?;
 
     match path.canonicalize() {
         Ok(path) => Ok(path),

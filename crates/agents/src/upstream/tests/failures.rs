@@ -106,6 +106,38 @@ async fn every_failure_has_a_kind_and_a_message_and_transient_ones_are_retried()
 }
 
 #[tokio::test]
+async fn a_compressed_response_is_named_and_not_asked_for() {
+    let words = "response is compressed (gzip) although `identity` was asked for";
+    for (status, headers, expected) in [
+        (200, "Content-Encoding: gzip\r\n", Some((Failure::Malformed, format!("{words}: turn")))),
+        (
+            400,
+            "Content-Encoding: gzip\r\n",
+            Some((Failure::Refused, format!("status 400 ({words}): check `model`"))),
+        ),
+        (200, "Content-Encoding: Identity\r\n", None),
+    ] {
+        let body = r#"{"choices": [{"message": {"content": "a"}}]}"#.to_owned();
+        let server = Server::playing(vec![Act::Status(status, headers, body)]).await;
+        let settings = UpstreamPool { retries_max: 2, ..pool(&[&server.url]) };
+        let found = model(&settings).complete(request(1)).await;
+
+        match (found, expected) {
+            (Ok(found), None) => assert_eq!(found.text, "a"),
+            (Err(error), Some((failure, start))) => {
+                assert_eq!((error.failure, error.is_transient), (failure, false), "{error}");
+                assert!(error.reason.starts_with(&start), "{error}");
+            }
+            (found, expected) => panic!("{found:?} instead of {expected:?}"),
+        }
+
+        let requests = server.seen().requests;
+        assert_eq!(requests.len(), 1, "the next one would be compressed too");
+        assert!(requests[0].head.contains("accept-encoding: identity"), "{}", requests[0].head);
+    }
+}
+
+#[tokio::test]
 async fn an_unreachable_server_is_named() {
     let settings = UpstreamPool { retries_max: 1, ..pool(&[&nobody().await]) };
     let model = model(&settings);

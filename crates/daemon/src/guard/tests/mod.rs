@@ -6,6 +6,7 @@ mod crowds;
 mod heads;
 mod readers;
 mod silence;
+mod versions;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

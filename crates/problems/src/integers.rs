@@ -1,0 +1,150 @@
+//! Integers in JSON text that cannot be kept. JSON allows integers of any length; those outside
+//! −2^63 … 2^64−1 would be read as floats, lose digits, and then equal other integers.
+
+use std::fmt::{self, Display};
+
+use super::error::quoted;
+
+/// An integer that would lose digits.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the integer {digits} is outside -2^63 to 2^64-1 and would lose digits; write it as a text"
+)]
+pub struct LossyInteger {
+    /// Where it stands, such as `input.rows[2]`; empty for the whole text.
+    pub path: String,
+    /// As it is written; its beginning, if it is long.
+    pub digits: String,
+}
+
+/// What is open at a place in the text.
+enum Open<'t> {
+    List(usize),
+    /// The name of the field, as it is written.
+    Object(&'t str),
+}
+
+struct Path<'a, 't>(&'a [Open<'t>]);
+
+impl Display for Path<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (depth, open) in self.0.iter().enumerate() {
+            match open {
+                Open::List(index) => write!(f, "[{index}]")?,
+                Open::Object(name) if depth == 0 => f.write_str(name)?,
+                Open::Object(name) => write!(f, ".{name}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The number of bytes of the string that begins at the start of this text, with its quotes.
+fn string_len(text: &str) -> usize {
+    let mut is_escaped = false;
+    let end = text.bytes().skip(1).position(|byte| {
+        let ends = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        ends
+    });
+    end.map_or(text.len(), |end| end + 2)
+}
+
+/// The first integer of a JSON text that would lose digits. A number with a fraction or an exponent
+/// is a float, and is none. Takes time in proportion to the text; of a text that is not JSON,
+/// whatever it finds.
+pub fn lossy_integer(json: &str) -> Option<LossyInteger> {
+    let bytes = json.as_bytes();
+    let mut open: Vec<Open<'_>> = Vec::new();
+    let mut at = 0;
+
+    while let Some(byte) = bytes.get(at) {
+        let start = at;
+        at += 1;
+
+        match byte {
+            b'[' => open.push(Open::List(0)),
+            b'{' => open.push(Open::Object("")),
+            b']' | b'}' => drop(open.pop()),
+            b',' => {
+                if let Some(Open::List(index)) = open.last_mut() {
+                    *index += 1;
+                }
+            }
+            b'"' => {
+                at = start + string_len(&json[start..]);
+                // A value overwrites the name of its field, which is not needed any more.
+                if let Some(Open::Object(name)) = open.last_mut() {
+                    *name = json.get(start + 1..at - 1).unwrap_or_default();
+                }
+            }
+            b'-' | b'0'..=b'9' => {
+                let is_part = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+                at += bytes[at..].iter().position(|byte| !is_part(byte)).unwrap_or(json.len() - at);
+
+                let number = &json[start..at];
+                let is_kept = number.contains(['.', 'e', 'E'])
+                    || number.parse::<i64>().is_ok()
+                    || number.parse::<u64>().is_ok();
+                if !is_kept {
+                    let (path, digits) = (quoted(&Path(&open)), quoted(&number));
+                    return Some(LossyInteger { path, digits });
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_integer_that_would_lose_digits_is_named_with_its_place() {
+        for (json, path, digits) in [
+            ("18446744073709551616", "", "18446744073709551616"),
+            (" -9223372036854775809 ", "", "-9223372036854775809"),
+            (
+                r#"{"a": 1, "b": [1, {"c\"": "d", "e": [[], 99999999999999999999]}]}"#,
+                "b[1].e[1]",
+                "99999999999999999999",
+            ),
+            (r#"[[1], "x,[{", 99999999999999999999]"#, "[2]", "99999999999999999999"),
+            (r#"{"\\": 99999999999999999999}"#, r"\\", "99999999999999999999"),
+        ] {
+            let found = lossy_integer(json).expect(json);
+            assert_eq!((found.path.as_str(), found.digits.as_str()), (path, digits), "{json}");
+        }
+    }
+
+    #[test]
+    fn what_is_kept_or_no_integer_is_left_alone() {
+        for json in [
+            "18446744073709551615",
+            "-9223372036854775808",
+            "-0",
+            "1e30",
+            "123456789012345678901234567890.0",
+            "-1E+400",
+            r#""99999999999999999999""#,
+            r#"{"99999999999999999999": "\\\"99999999999999999999"}"#,
+            "",
+            // No JSON: found or not, but without a panic.
+            "]]},\"",
+            "\"\\",
+            "\"",
+            "{\"é",
+        ] {
+            assert_eq!(lossy_integer(json), None, "{json}");
+        }
+    }
+
+    #[test]
+    fn a_message_is_short_however_long_the_number_and_its_path() {
+        let json = format!(r#"{{"{}": {}}}"#, "é".repeat(9_000), "7".repeat(9_000));
+        let found = lossy_integer(&json).expect("found");
+        assert!(found.to_string().len() < 1_000 && found.path.len() < 1_000, "{found}");
+    }
+}
