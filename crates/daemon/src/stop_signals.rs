@@ -43,9 +43,12 @@ impl StopSignal {
 
     /// Waits for the next one; forever if the signal is ignored.
     pub async fn recv(&mut self) {
-        match &mut self.0 {
-            Some(signal) if signal.recv().await.is_some() => {}
-            _ => pending().await,
+        let received = match &mut self.0 {
+            Some(signal) => signal.recv().await,
+            None => None,
+        };
+        if received.is_none() {
+            pending().await
         }
     }
 }
