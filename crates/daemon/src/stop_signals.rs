@@ -43,10 +43,12 @@ impl StopSignal {
 
     /// Waits for the next one; forever if the signal is ignored.
     pub async fn recv(&mut self) {
-        match &mut self.0 {
-            Some(signal) if signal.recv().await.is_some() => {}
-            _ => pending().await,
+        if let Some(signal) = &mut self.0
+            && signal.recv().await.is_some()
+        {
+            return;
         }
+        pending().await
     }
 }
 

@@ -271,7 +271,8 @@ mod tests {
         }
 
         let definition = serde_json::json!({"statement": "x", "answer": {"schema": true}});
-        let problem = started(Custom::read(&definition).expect("a problem").problem());
+        let problem = Custom::read(&definition).expect("a problem").problem();
+        let problem = started(problem.as_ref());
         for answer in
             ["{\"a\": 1}", "```json\n{\"a\": 1}\n```", "`{\"a\": 1}`", "\u{feff}{\"a\": 1}"]
         {
