@@ -43,13 +43,12 @@ impl StopSignal {
 
     /// Waits for the next one; forever if the signal is ignored.
     pub async fn recv(&mut self) {
-        let received = match &mut self.0 {
-            Some(signal) => signal.recv().await,
-            None => None,
-        };
-        if received.is_none() {
-            pending().await
+        if let Some(signal) = &mut self.0
+            && signal.recv().await.is_some()
+        {
+            return;
         }
+        pending().await
     }
 }
 

@@ -181,7 +181,7 @@ pub fn verifier(
         format,
         template: template(Role::Verifier, agent.prompt_name()),
         system: system(Role::Verifier, &options.system),
-        kinds: options.kinds,
+        kinds: options.kinds.iter().copied().collect(),
         history: history(options.history, options.history_steps),
         // The same step must get the same verdict.
         temperature: 0.0,
@@ -271,7 +271,8 @@ mod tests {
         }
 
         let definition = serde_json::json!({"statement": "x", "answer": {"schema": true}});
-        let problem = started(Custom::read(&definition).expect("a problem").problem().as_ref());
+        let problem = Custom::read(&definition).expect("a problem").problem();
+        let problem = started(problem.as_ref());
         for answer in
             ["{\"a\": 1}", "```json\n{\"a\": 1}\n```", "`{\"a\": 1}`", "\u{feff}{\"a\": 1}"]
         {

@@ -51,12 +51,17 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
 /// The action line of a free answer: its last non-blank line, without surrounding whitespace and
 /// backquotes. A line that only closes a code block is skipped.
 pub fn last_line(answer: &str) -> &str {
-    let has_text = |line: &'_ str| -> bool { !line.trim().trim_matches('`').is_empty() };
+    // Marks that show nothing, such as one of the byte order, hide no backquote.
+    let is_blank = |c: char| {
+        c.is_whitespace() || matches!(c, '\0' | '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}')
+    };
+    let has_text =
+        |line: &'_ str| -> bool { !line.trim_matches(is_blank).trim_matches('`').is_empty() };
     answer
         .lines()
         .rev()
         .find(|line| has_text(line))
-        .map_or("", |line| line.trim().trim_matches('`').trim())
+        .map_or("", |line| line.trim_matches(is_blank).trim_matches('`').trim())
 }
 
 /// The grammar of an executor's completion: an optional free line where it may derive, then one

@@ -43,7 +43,7 @@ fn a_stream_over_http_1_0_is_plain_and_ends_with_the_connection() {
         assert_eq!(client.rest(), b"abc", "{headers}");
     }
 
-    let chunked = server.get("/stream", "");
+    let chunked = server.send("GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n").head();
     assert_eq!(chunked.header("transfer-encoding"), Some("chunked"));
 
     let mut client =
