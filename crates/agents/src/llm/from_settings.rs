@@ -181,7 +181,7 @@ pub fn verifier(
         format,
         template: template(Role::Verifier, agent.prompt_name()),
         system: system(Role::Verifier, &options.system),
-        kinds: options.kinds.iter().copied().collect(),
+        kinds: options.kinds,
         history: history(options.history, options.history_steps),
         // The same step must get the same verdict.
         temperature: 0.0,
