@@ -46,7 +46,8 @@ fn wrong_answers_are_rejected_and_right_ones_verified() {
     );
     assert_eq!(record["answer"], json!({"x": 5, "y": 7}));
     let verification = json!({
-        "verifier": "rules", "methods": ["rules"], "kinds": ["format", "terminal"], "steps": 1,
+        "assurance": "verified", "verifier": "rules", "methods": ["rules"],
+        "kinds": ["format", "terminal"], "steps": 1,
     });
     assert_eq!(record["verification"], verification, "nothing was measured for this problem");
     assert_eq!((&record["outcome"], &record["votes"][0]["votes"]), (&json!("agreed"), &json!(2)));

@@ -8,7 +8,8 @@ use prime_agent_set::process::{ProcessCoordinator, ProcessExecutor, ProcessVerif
 use prime_agent_set::{AgentSet, Names};
 use prime_bench::tasks::{self, Difficulty, Kind, Kinds};
 use prime_protocol::{
-    Budget, Ending, Limits, Outcome, RewardWeights, RunPlan, Score, Strategy, Thresholds, VoteRule,
+    Assurance, Budget, Ending, Limits, Outcome, RewardWeights, RunPlan, Score, Strategy,
+    Thresholds, VoteRule,
 };
 use prime_runtime::{
     Diversity, Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission,
@@ -127,8 +128,8 @@ fn outcomes(executor: &Program, runs: u64) -> Vec<(Outcome, u64)> {
 fn programs_solve_and_verify_in_a_ring() {
     for (outcome, steps) in outcomes(&command(&[&example("executor.py")]), 3) {
         assert_eq!(
-            (&outcome.ending, outcome.is_verified()),
-            (&Ending::Agreed, true),
+            (&outcome.ending, outcome.assurance),
+            (&Ending::Agreed, Some(Assurance::Unrefuted)),
             "{outcome:?}"
         );
         assert_eq!(outcome.steps, steps, "no detours");
@@ -236,8 +237,8 @@ serve("executor", propose)
     std::fs::write(&program, code).expect("written");
     for (outcome, _) in outcomes(&command(&[program.to_str().expect("plain")]), 2) {
         assert_eq!(
-            (&outcome.ending, outcome.is_verified()),
-            (&Ending::Agreed, true),
+            (&outcome.ending, outcome.assurance),
+            (&Ending::Agreed, Some(Assurance::Unrefuted)),
             "{outcome:?}"
         );
         assert!(outcome.backtracks > 0, "{outcome:?}");

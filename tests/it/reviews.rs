@@ -173,7 +173,7 @@ fn invalid_reviews_are_refused() {
         (json!({"seq": -1, "verdict": "accept"}), Some("seq"), "-1"),
         (json!({"seq": seq, "verdict": "accept", "by": "me"}), Some("by"), "unknown field"),
         (json!({"seq": seq, "verdict": "accept", "note": "x".repeat(4_001)}), Some("note"), "4000"),
-        (json!({"verdict": "accept"}), None, "seq"),
+        (json!({"verdict": "accept"}), Some("seq"), "seq"),
     ];
     for (body, field, part) in rows {
         review(&daemon, &run, &body).refused(400, field, &[part]);

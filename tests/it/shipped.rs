@@ -385,8 +385,12 @@ fn the_shipped_model_judges_by_what_it_finds_likely() {
 
     let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", *set]).collect();
     let result =
-        done(&[&["run", "tower-of-hanoi", "--output", "json"], sets.as_slice()].concat()).json(0);
-    assert_eq!((&result["verified"], &result["correct"]), (&json!(true), &json!(true)), "{result}");
+        done(&[&["run", "tower-of-hanoi", "--output", "json"], sets.as_slice()].concat()).json(1);
+    assert_eq!(
+        (&result["assurance"], &result["correct"]),
+        (&json!("unrefuted"), &json!(true)),
+        "{result}"
+    );
     assert_eq!(
         (&result["verifier"], &result["steps"]),
         (&json!("tiny"), &json!(127)),

@@ -163,5 +163,5 @@ fn an_executor_that_asks_no_model_has_no_prompts() {
     );
 
     let refused = daemon.get(&format!("{run}/trace?prompt=true"));
-    refused.refused(400, None, &["prompt"]);
+    refused.refused(400, Some("prompt"), &["prompt"]);
 }

@@ -82,6 +82,7 @@ impl Checker<'_> {
                 Some("device") => Device::from_str(text).is_ok(),
                 Some("name" | "executor" | "verifier" | "coordinator") => is_name(text),
                 Some("words") => true,
+                Some("sound") => text == "sound",
                 Some("sha256") => KeyHash::from_str(text).is_ok(),
                 Some("socket-address") => SocketAddr::from_str(text).is_ok(),
                 Some("url") => is_url(text),
@@ -308,6 +309,10 @@ pub(super) fn expected(schema: &Json) -> String {
                     .replace("a executor", "an executor")
             }
             Some("words") => "a text".to_owned(),
+            Some("sound") => {
+                let known = choices(&schema["items"]).unwrap_or_default();
+                format!("\"sound\", or a list of one or more of {}", quoted(&known))
+            }
             Some("name") => "a text of up to 64 lower-case letters, digits, `-` and `_`".to_owned(),
             Some("sha256") => {
                 "a SHA-256, 64 hexadecimal digits, as `prime-agents key new NAME` prints it"

@@ -374,6 +374,13 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         &[("Compare a verifier with the rules:", "prime-agents bench verifiers --verifier tiny")],
     ),
     (
+        "prime-agents-bench-overlap",
+        &[(
+            "Count the training inputs of n-queens that the benchmark has, too:",
+            "prime-agents bench overlap --task n-queens",
+        )],
+    ),
+    (
         "prime-agents-bench-overhead",
         &[(
             "Measure what a turn costs without a model:",

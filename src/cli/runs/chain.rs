@@ -67,7 +67,8 @@ impl End {
             return Some(format!("the record's answer is {theirs}, that of its last event {ours}"));
         }
 
-        if self.verified != record.verified || self.assurance != record.assurance {
+        let differs = self.assurance.is_some() && self.assurance != record.assurance;
+        if self.verified != record.verified || differs {
             return Some(format!(
                 "the record's answer is {}, that of its last event {}",
                 word(record.verified, record.assurance),

@@ -35,7 +35,7 @@ fn what_the_benchmark_has_is_left_out_unless_it_is_asked_for() {
     let asked = [&hanoi[..], &["--instances", "2", "--out", shown(&out)]].concat();
     done(&asked).refused(&["2 instances left out", "--benchmark-inputs", "of tower-of-hanoi"]);
 
-    let kept = done(&[&asked[..], &["--benchmark-inputs"]].concat());
+    let kept = done(&[&asked[..], &["--benchmark-inputs", "--force"]].concat());
     assert_eq!(kept.code, 0, "{}", kept.stderr);
     let card = fs::read_to_string(out.join("README.md")).unwrap();
     assert!(card.contains("Inputs that the benchmark has are among them."), "{card}");

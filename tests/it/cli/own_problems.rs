@@ -87,19 +87,20 @@ fn what_a_program_says_it_checks_counts_without_constraints() {
     let with =
         |more: &[&str]| run_problem(problem, &json!(["41", "42"]), &[&verifier, more].concat());
 
-    let result = with(&[]).json(0);
-    assert_eq!((&result["verified"], &result["answer"]), (&json!(true), &json!("42")));
+    // Only its owner knows what a program checks, so nothing is promised.
+    let result = with(&[]).json(1);
+    assert_eq!((&result["assurance"], &result["answer"]), (&json!("unrefuted"), &json!("42")));
     assert_eq!(result["checked_kinds"], json!(["format", "invariant", "terminal"]));
 
     let result = with(&["--set", r#"agents.verifier.kinds=["format"]"#]).json(1);
-    assert_eq!((&result["verified"], &result["answer"]), (&json!(false), &json!("42")));
+    assert_eq!((&result["assurance"], &result["answer"]), (&json!("unrefuted"), &json!("42")));
 
     // Without a program nobody looks at anything but the form, and the result says so.
     let sets = replaying(&json!(["42"]));
     let sets: Vec<_> = sets.iter().map(String::as_str).collect();
     let text = done(&[&["run", "--problem", problem][..], &sets].concat()).stdout;
     assert!(
-        text.contains("not verified: only the form of lines was checked (rules: format)"),
+        text.contains("unchecked (rules: format): only the form of lines was checked"),
         "{text}"
     );
 }

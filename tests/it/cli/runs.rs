@@ -95,23 +95,27 @@ fn an_answer_that_nobody_checked_is_not_verified() {
 
     let text =
         crate::binary::done(&[&["run", "long-division"][..], &REFERENCE, &none].concat()).stdout;
-    assert!(text.contains("not verified: nothing was checked (none: nothing)"), "{text}");
+    assert!(
+        text.contains("unchecked (none: nothing): nobody looked at some of its steps"),
+        "{text}"
+    );
 }
 
 #[test]
 fn a_verifier_that_checks_transitions_is_labelled() {
     let kinds = ["--set", r#"agents.verifier.kinds=["format", "transition"]"#];
-    let result = run(&[&["n-queens"], &REFERENCE, &kinds]).json(0);
+    let result = run(&[&["n-queens"], &REFERENCE, &kinds]).json(1);
     assert_eq!(result["checked_kinds"], json!(["format", "transition"]));
+    assert_eq!(result["assurance"], "unrefuted", "the end was not looked at");
     assert!(label_of(&result, "transitions").is_some(), "{result}");
 
     let result = run(&[&["n-queens"], &REFERENCE]).json(0);
     assert!(label_of(&result, "transitions").is_none(), "{result}");
 }
 
-/// The object of a verified result, and its `misses`.
-fn verification(arguments: &[&[&str]]) -> (Value, Value) {
-    let result = run(arguments).json(0);
+/// The object of a result that is verified (exit code 0) or unrefuted (1), and its `misses`.
+fn verification(arguments: &[&[&str]], code: i32) -> (Value, Value) {
+    let result = run(arguments).json(code);
     let mut verification = result["verification"].clone();
     assert_eq!(verification["steps"], result["steps"], "{result}");
     assert_eq!(
@@ -127,11 +131,16 @@ fn verification(arguments: &[&[&str]]) -> (Value, Value) {
 fn a_verified_result_says_what_its_verifier_looked_at_and_misses() {
     let steps = run(&[&["n-queens"], &REFERENCE]).json(0)["steps"].clone();
 
-    let (rules, missed) = verification(&[&["n-queens"], &REFERENCE]);
+    let (mut rules, missed) = verification(&[&["n-queens"], &REFERENCE], 0);
+    let attacks = rules.as_object_mut().expect("verified").remove("attacks").expect("attacked");
+    assert_eq!((&attacks["tried"], &attacks["wrong"]), (&json!(2000), &json!(0)));
     let kinds = json!(["format", "invariant", "terminal"]);
     assert_eq!(
         rules,
-        json!({"verifier": "rules", "methods": ["rules"], "kinds": kinds, "steps": steps})
+        json!({
+            "assurance": "verified", "verifier": "rules", "methods": ["rules"], "kinds": kinds,
+            "steps": steps,
+        })
     );
 
     let count = |misses: &Value, name: &str| misses[name].as_u64().expect("a count");
@@ -144,21 +153,23 @@ fn a_verified_result_says_what_its_verifier_looked_at_and_misses() {
     assert!(missed["table"].is_string(), "{missed}");
 
     let format = ["--set", r#"agents.verifier.kinds=["format"]"#];
-    let (_, of_format) = verification(&[&["n-queens"], &REFERENCE, &format]);
-    assert_eq!((&of_format["tried"], &of_format["table"]), (&missed["tried"], &missed["table"]));
-    assert!(count(&of_format, "found") < count(&missed, "found"), "{of_format} {missed}");
+    let of_format = run(&[&["n-queens"], &REFERENCE, &format]).json(1);
+    assert_eq!(
+        (&of_format["assurance"], of_format.get("verification")),
+        (&json!("unchecked"), None),
+        "the form of lines says nothing"
+    );
 
-    let (reference, missed) = verification(&[
-        &["n-queens"],
-        &REFERENCE,
-        &["--set", "agents.verifier.implementation=reference"],
-    ]);
+    let (reference, missed) = verification(
+        &[&["n-queens"], &REFERENCE, &["--set", "agents.verifier.implementation=reference"]],
+        0,
+    );
     assert_eq!(reference["methods"], json!(["reference"]));
     assert_eq!(missed["found"], missed["tried"], "the algorithm finds every wrong step");
 
     let both = ["--set", r#"agents.verifier.ensemble.members=["rules", "reference"]"#];
     let ensemble = ["--set", "agents.verifier.implementation=ensemble"];
-    let (ensemble, _) = verification(&[&["n-queens"], &REFERENCE, &ensemble, &both]);
+    let (ensemble, _) = verification(&[&["n-queens"], &REFERENCE, &ensemble, &both], 0);
     assert_eq!(ensemble["methods"], json!(["rules", "reference"]));
     assert_eq!(ensemble["kinds"], json!(["format", "invariant", "transition", "terminal"]));
 }
@@ -180,14 +191,14 @@ fn a_likelihood_is_not_called_transition_and_was_not_measured() {
     let (_folder, path) = file("input.json", r#"{"n": 1, "from": 0, "to": 2}"#);
     arguments.extend(["--input", shown(&path)]);
 
-    let (model, misses) = verification(&[&["tower-of-hanoi"], &REFERENCE, &arguments]);
+    let (model, misses) = verification(&[&["tower-of-hanoi"], &REFERENCE, &arguments], 1);
     assert_eq!((&model["methods"], &model["kinds"]), (&json!(["likelihood"]), &json!(["format"])));
     assert_eq!((&model["steps"], misses), (&json!(1), Value::Null));
 
     let text =
         crate::binary::done(&[&["run", "tower-of-hanoi"][..], &REFERENCE, &arguments].concat())
             .stdout;
-    let verdict = "verified (openai: format, likelihood; not measured for this task; 1 step)";
+    let verdict = "unrefuted (openai: format, likelihood; 1 step): no fault was found";
     assert!(text.contains(verdict), "{verdict:?} is missing in {text}");
 }
 
@@ -237,10 +248,14 @@ fn a_trace_has_every_proposal_and_the_end() {
     assert_eq!(decided("backtrack"), result["backtracks"]);
     assert_eq!(count("voted"), result["rounds"]);
     let end = json!({
-        "event": "finished", "outcome": "agreed", "verified": true, "answer": result["answer"],
+        "event": "finished", "outcome": "agreed", "verified": true, "assurance": "verified",
+        "answer": result["answer"],
     });
     assert_eq!(lines.last().unwrap(), &end);
-    assert_eq!(lines[0], json!({"event": "started"}));
+    assert_eq!(
+        (&lines[0]["event"], &lines[0]["basis"]["methods"]),
+        (&json!("started"), &json!(["rules"]))
+    );
     assert!(lines[1]["action"].is_string() && lines[1]["score"].is_number(), "{}", lines[1]);
 }
 
@@ -269,7 +284,7 @@ fn text_for_people_says_what_was_checked_and_that_this_was_no_model() {
     assert_eq!(done.code, 0);
     for part in [
         "n-queens/easy/000",
-        "verified (rules: format, invariant, terminal; in tests these found ",
+        "verified (rules: format, invariant, terminal; 9 steps; 2000 attacks on this task found no wrong answer)",
         "not a model",
     ] {
         assert!(done.stdout.contains(part), "{part:?} is missing in {}", done.stdout);

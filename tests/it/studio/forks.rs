@@ -134,7 +134,7 @@ fn an_agent_that_is_tried_does_what_it_did_in_the_run() {
         (r#"{"role": "verifier", "agent": "nobody"}"#, Some("agent"), "not allowed"),
         (r#"{"role": "executor", "action": "x"}"#, Some("action"), "verifier"),
         (r#"{"role": "verifier", "seed": 1}"#, Some("seed"), "executor"),
-        ("{}", None, "role"),
+        ("{}", Some("role"), "role"),
     ] {
         daemon.post_text(&path, body).refused(400, field, &[part]);
     }

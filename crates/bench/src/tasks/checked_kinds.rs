@@ -93,7 +93,7 @@ impl schemars::JsonSchema for CheckedKinds {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "type": ["string", "array"],
-            "pattern": "^sound$",
+            "format": "sound",
             "items": { "enum": Kind::ALL.map(Kind::name) },
             "minItems": 1,
             "maxItems": Kind::ALL.len(),
