@@ -48,7 +48,7 @@ impl StopSignal {
         {
             return;
         }
-        pending().await
+        pending::<()>().await;
     }
 }
 

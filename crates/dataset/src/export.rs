@@ -193,8 +193,17 @@ pub(crate) fn size_category(rows: u64) -> &'static str {
     }
 }
 
+/// How a data set is written.
+#[derive(Clone, Copy)]
+pub struct ExportPlan {
+    pub format: Format,
+    pub threads: usize,
+    /// Leaves out instances whose inputs the benchmark has.
+    pub fresh: bool,
+}
+
 /// Writes `data/<task>/<level>` below the folder, then the card. Calls `finished` after each
-/// instance. With `fresh`, instances are left out whose inputs the benchmark has.
+/// instance.
 ///
 /// # Errors
 /// When a file cannot be written.
@@ -202,12 +211,11 @@ pub fn export(
     folder: &Path,
     tasks: &[&'static dyn AnyTask],
     selection: &Selection,
-    format: Format,
-    threads: usize,
+    plan: ExportPlan,
     prompt: Prompt<'_>,
-    fresh: bool,
     finished: &(dyn Fn() + Sync),
 ) -> Result<Summary, GenerateError> {
+    let ExportPlan { format, threads, fresh } = plan;
     let failed = |path: &Path| {
         let path = path.display().to_string();
         |error| GenerateError::File(path, error)

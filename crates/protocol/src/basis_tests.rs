@@ -79,7 +79,7 @@ fn propose(trajectory: &Trajectory, rng: &mut TaskRng) -> String {
 }
 
 /// Carries out a run in which everything that can happen happens at random.
-fn run_with_changes(problem: &Arc<dyn Problem>, plan: RunPlan, rng: &mut TaskRng) -> Outcome {
+fn run_with_changes(problem: &Arc<dyn Problem>, plan: &RunPlan, rng: &mut TaskRng) -> Outcome {
     let mut verifier = rng.one_of(&verifiers());
     let mut run = Run::new(Arc::clone(problem), plan.clone());
     run.set_judged_by(verifier);
@@ -152,7 +152,7 @@ proptest! {
         let budget = Budget { steps: 600, ..plan(3, 8).budget };
         let plan = RunPlan { strategy: strategies()[strategy], budget, ..plan(3, 8) };
 
-        let outcome = run_with_changes(problem, plan, &mut TaskRng::new(seed));
+        let outcome = run_with_changes(problem, &plan, &mut TaskRng::new(seed));
 
         if outcome.is_verified() {
             let answer = outcome.answer.as_ref().expect("what is verified");

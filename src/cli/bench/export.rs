@@ -13,7 +13,7 @@ use crate::cli::progress::{bar, interrupted};
 use crate::cli::values::style_of_one_reply;
 use prime_bench::prompts::{Components, Style, whole};
 use prime_bench::tasks::{BASE_SEED, Problem};
-use prime_dataset::export::{Format, export as write_export};
+use prime_dataset::export::{ExportPlan, Format, export as write_export};
 use prime_dataset::place::prepare;
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -81,8 +81,8 @@ pub fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
     let (out, threads) = (&arguments.out, arguments.chosen.threads());
     // Another base seed than the benchmark's is for training.
     let fresh = selection.base_seed != BASE_SEED && !arguments.benchmark_inputs;
-    let summary =
-        write_export(out, &tasks, &selection, format, threads, &prompt, fresh, &|| bar.inc(1))?;
+    let plan = ExportPlan { format, threads, fresh };
+    let summary = write_export(out, &tasks, &selection, plan, &prompt, &|| bar.inc(1))?;
     bar.finish_and_clear();
 
     let (tasks, rows) = (count(tasks.len() as u64, "task"), count(summary.rows, "row"));

@@ -148,7 +148,7 @@ fn one_shot(answer: Result<&'static str, &'static str>) -> Vec<Record> {
             temperature: 0.0,
             top_p: 1.0,
             max_tokens: 77,
-            wall: Duration::from_secs(60),
+            wall: Duration::from_mins(1),
             places: Places::new(1),
         })
     })

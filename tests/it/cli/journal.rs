@@ -36,7 +36,7 @@ fn a_journal_is_checked_and_what_can_be_read_of_it_is_saved() {
     Daemon::start_in(&home, &[]).end_by(Signal::TERM);
 
     let file = home.journal();
-    let whole = done(&["journal", "check", &shown(&file)]);
+    let whole = done(&["journal", "check", shown(&file)]);
     let expected = format!("2 runs with {} events are whole\n", events(0) + events(1));
     assert_eq!((whole.code, whole.stdout), (0, expected), "{}", whole.stderr);
 
@@ -47,7 +47,7 @@ fn a_journal_is_checked_and_what_can_be_read_of_it_is_saved() {
             id(0)
         ),
     );
-    let checked = done(&["journal", "check", &shown(&file)]);
+    let checked = done(&["journal", "check", shown(&file)]);
     let cut = format!("cut: run {:?}: 0 of {} events remain: ", id(0), events(0));
     assert_eq!(checked.code, 1, "{}", checked.stdout);
     assert!(
@@ -62,7 +62,7 @@ fn a_journal_is_checked_and_what_can_be_read_of_it_is_saved() {
     );
 
     let saved = file.with_extension("saved");
-    let salvaged = done(&["journal", "salvage", &shown(&file), &shown(&saved)]);
+    let salvaged = done(&["journal", "salvage", shown(&file), shown(&saved)]);
     assert_eq!(salvaged.code, 0, "{}", salvaged.stderr);
     assert!(salvaged.stdout.starts_with(&cut), "{}", salvaged.stdout);
     let summary = format!(
@@ -71,7 +71,7 @@ fn a_journal_is_checked_and_what_can_be_read_of_it_is_saved() {
     );
     assert!(salvaged.stdout.ends_with(&summary), "{}", salvaged.stdout);
 
-    let whole = done(&["journal", "check", &shown(&saved)]);
+    let whole = done(&["journal", "check", shown(&saved)]);
     assert_eq!(
         whole.stdout,
         format!("2 runs with {} events are whole\n", events(1)),
@@ -84,18 +84,18 @@ fn a_journal_is_checked_and_what_can_be_read_of_it_is_saved() {
 fn files_that_cannot_be_checked_or_written_are_refused() {
     let home = Home::new();
     let missing = home.journal();
-    done(&["journal", "check", &shown(&missing)]).refused(&["there is no such file"]);
+    done(&["journal", "check", shown(&missing)]).refused(&["there is no such file"]);
     let target = missing.with_extension("saved");
-    done(&["journal", "salvage", &shown(&missing), &shown(&target)])
+    done(&["journal", "salvage", shown(&missing), shown(&target)])
         .refused(&["the journal to read", "there is no such file"]);
     assert!(!missing.exists() && !target.exists());
 
     let daemon = Daemon::start_in(&home, &[]);
-    done(&["journal", "check", &shown(&missing)]).refused(&["another process uses it"]);
+    done(&["journal", "check", shown(&missing)]).refused(&["another process uses it"]);
     daemon.end_by(Signal::TERM);
 
     std::fs::write(&target, "something").unwrap();
-    done(&["journal", "salvage", &shown(&missing), &shown(&target)])
+    done(&["journal", "salvage", shown(&missing), shown(&target)])
         .refused(&["it exists already: name a new file"]);
     assert_eq!(std::fs::read_to_string(&target).unwrap(), "something");
 }

@@ -262,7 +262,7 @@ mod tests {
             ("messages", value!([]), "messages", "empty"),
             ("messages", value!("x"), "messages", "sequence"),
             ("messages", value!([{"role": "king", "content": "x"}]), "messages[0].role", "king"),
-            ("messages", value!([{"content": "x"}]), "messages[0]", "role"),
+            ("messages", value!([{"content": "x"}]), "messages[0].role", "role"),
             ("n", value!(0), "n", "1 to 16"),
             ("n", value!(17), "n", "1 to 16"),
             ("n", value!(-1), "n", "-1"),

@@ -75,10 +75,13 @@ pub fn the_time_of_the_last_round_is_remembered(make: Make<'_>) {
     assert_eq!(store.journal().reached_ms().unwrap(), None);
 
     // Before the first round, the last run that was accepted or ended says it.
-    let created = RunRow { created_ms: 70, updated_ms: 70, ..row("b") };
-    store.journal().commit(&[Write::Accept { row: created, key: None }]).unwrap();
+    let accepted = |id: &str, created_ms| {
+        let row = RunRow { created_ms, updated_ms: created_ms, ..row(id) };
+        Write::Accept { row, key: None }
+    };
+    store.journal().commit(&[accepted("b", 70)]).unwrap();
     assert_eq!(store.journal().reached_ms().unwrap(), Some(70));
-    store.journal().commit(&[accept("a"), end("a", 90)]).unwrap();
+    store.journal().commit(&[accepted("a", 80), end("a", 90)]).unwrap();
     assert_eq!(store.journal().reached_ms().unwrap(), Some(90));
 
     // A round without a time says nothing. A time may also be earlier, after a clock was set back.
