@@ -89,12 +89,11 @@ impl Source {
     fn id(&self, index: u64, attempt: u64) -> InstanceId {
         let place = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         let turn = usize::try_from(index % self.levels.len() as u64).unwrap_or_default();
-        let (index, base_seed) = match self.base_seed {
-            Some(base_seed) => (place(index), base_seed),
-            None => {
-                let base_seed = FIRST_BASE_SEED + self.seed * CHUNKS + index / CHUNK;
-                (place(index % CHUNK), base_seed + (attempt << ATTEMPT_SHIFT))
-            }
+        let (index, base_seed) = if let Some(base_seed) = self.base_seed {
+            (place(index), base_seed)
+        } else {
+            let base_seed = FIRST_BASE_SEED + self.seed * CHUNKS + index / CHUNK;
+            (place(index % CHUNK), base_seed + (attempt << ATTEMPT_SHIFT))
         };
         InstanceId { task: self.task, difficulty: self.levels[turn], index, base_seed }
     }
