@@ -38,7 +38,7 @@ pub static SPEC: Spec = Spec {
         severity: Severity::Critical,
         meaning: "the line is a step or an answer of the form that the problem asks for",
     }],
-    sound: Kinds::ALL,
+    sound: Kinds::WITHOUT_TRANSITION,
     decisive: &[],
     hidden: &[],
     paper: PaperFigures { steps: 0, baseline: 0.0, prime: 0.0 },

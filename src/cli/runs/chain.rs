@@ -48,12 +48,6 @@ struct End {
     answer: Option<Value>,
 }
 
-/// What is promised, as a word.
-fn word(verified: bool, assurance: Option<Assurance>) -> &'static str {
-    let before = if verified { "verified" } else { "not verified" };
-    assurance.map_or(before, Assurance::name)
-}
-
 impl End {
     const PREFIX: &'static [u8] = br#"{"event":"finished""#;
 
@@ -67,12 +61,18 @@ impl End {
             return Some(format!("the record's answer is {theirs}, that of its last event {ours}"));
         }
 
-        let differs = self.assurance.is_some() && self.assurance != record.assurance;
-        if self.verified != record.verified || differs {
+        if self.verified != record.verified {
             return Some(format!(
-                "the record's answer is {}, that of its last event {}",
-                word(record.verified, record.assurance),
-                word(self.verified, self.assurance)
+                "`verified` is {} in the record, but {} in its last event",
+                record.verified, self.verified
+            ));
+        }
+        if self.assurance.is_some() && self.assurance != record.assurance {
+            let word = |assurance: Option<Assurance>| assurance.map_or("missing", Assurance::name);
+            return Some(format!(
+                "`assurance` is {} in the record, but {} in its last event",
+                word(record.assurance),
+                word(self.assurance)
             ));
         }
 
