@@ -57,13 +57,15 @@ fn a_fork_does_not_vouch_for_steps_that_nobody_checked() {
 
         let (child, record) = fork(&daemon, &run, before_the_end(&daemon, &run), &right);
         let (word, is_right) = judged(&record);
-        assert_eq!((word.as_str(), &record["verified"]), ("unchecked", &json!(false)), "{record}");
-        assert_eq!(record["status"], "unverified");
-        wrong += u32::from(!is_right);
+        // The checks of the last steps may refuse the state that the unchecked ones led to.
+        let has_answer = !record["answer"].is_null();
+        assert_eq!(word, if has_answer { "unchecked" } else { "none" }, "{record}");
+        assert_eq!((&record["status"], &record["verified"]), (&json!("unverified"), &json!(false)));
+        wrong += u32::from(has_answer && !is_right);
 
         // A fork of the fork copies steps of both, and each keeps its own basis.
         let (_, grandchild) = fork(&daemon, &child, before_the_end(&daemon, &child), &right);
-        assert_eq!(judged(&grandchild).0, "unchecked", "{grandchild}");
+        assert!(["unchecked", "none"].contains(&judged(&grandchild).0.as_str()), "{grandchild}");
 
         // From the start, before any step was taken, everything is judged.
         let (_, anew) = fork(&daemon, &run, 1, &right);

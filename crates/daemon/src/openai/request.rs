@@ -283,7 +283,7 @@ mod tests {
                 "tool_choice",
                 "`tools`",
             ),
-            ("tools", value!([{"function": {"name": "f"}}]), "tools[0]", "type"),
+            ("tools", value!([{"function": {"name": "f"}}]), "tools[0].type", "type"),
             ("response_format", value!({"type": "xml"}), "response_format.type", "xml"),
             (
                 "response_format",
