@@ -6,6 +6,7 @@ mod basis;
 pub mod budget;
 mod completion_shares;
 pub mod coordination;
+mod end;
 mod judges;
 mod lookahead;
 mod outcome;

@@ -2,7 +2,6 @@
 //! those of Algorithm 1, with Retry, Backtrack and Pop as docs/paper-decisions.md defines them.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::basis::Basis;
 use super::coordination::Decision;
@@ -14,6 +13,7 @@ use super::score::Score;
 use super::stack::StateStack;
 use prime_bench::tasks::Machine;
 
+pub use super::end::{End, Next};
 pub use super::verdict::{Opinion, Usage, Verdict};
 
 /// Limits of each trajectory.
@@ -42,43 +42,6 @@ impl Limits {
         stuck_after: 256,
         snapshot_every_frames: 256,
     };
-}
-
-/// How a trajectory ended.
-#[derive(Clone, Debug, PartialEq)]
-pub enum End {
-    /// Its trace reached an end.
-    Answered(Value),
-    /// Nothing is left to try at its first state: the search is complete and has no answer.
-    Exhausted,
-    /// Its first state used up its attempts, or `stuck_after` proposals brought no progress.
-    Stuck,
-    PopsSpent,
-    /// It reached T_max, the length of the longest valid trace, without an answer.
-    StepsSpent,
-    /// An agent failed for good, for this reason.
-    Failed(String),
-}
-
-impl End {
-    /// The name that traces carry.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Answered(_) => "answered",
-            Self::Exhausted => "exhausted",
-            Self::Stuck => "stuck",
-            Self::PopsSpent => "pops_spent",
-            Self::StepsSpent => "steps_spent",
-            Self::Failed(_) => "failed",
-        }
-    }
-}
-
-/// What follows a decision.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Next {
-    Propose,
-    Ended(End),
 }
 
 /// Counters of a trajectory.

@@ -22,6 +22,7 @@ mod load;
 mod preset;
 mod program;
 mod reference;
+mod references;
 mod resolve;
 mod schema;
 mod schema_value;

@@ -15,8 +15,8 @@ use super::implementation::{
     VerifierImplementation, implementations,
 };
 use super::program::Program;
+use super::references::unknown;
 use super::sections::Settings;
-use prime_bench::spelling::nearest;
 use prime_protocol::Role;
 
 /// The options of a role's agents: its section, or a definition.
@@ -211,7 +211,7 @@ impl CoordinatorAgent {
 }
 
 /// Maximum nesting depth of composite agents.
-const DEPTH_MAX: usize = 4;
+pub(super) const DEPTH_MAX: usize = 4;
 
 /// Options as JSON of the agents that the configuration uses, by role and name.
 type Reached = BTreeMap<(Role, String), serde_json::Value>;
@@ -438,84 +438,5 @@ impl Settings {
             self.check_members(&agent, named, &own, 0)?;
         }
         Ok(())
-    }
-
-    fn check_members<A: RoleOptions>(
-        &self,
-        agent: &Agent<A>,
-        name: &str,
-        place: &str,
-        depth: usize,
-    ) -> Result<(), SettingsError> {
-        if depth > DEPTH_MAX {
-            let message = format!(
-                "`{name}` has agents nested more than {DEPTH_MAX} deep: does it contain itself?"
-            );
-            return Err(SettingsError::Conflict { origin: place.to_owned(), message });
-        }
-        if let Some(engine) = agent.engines().iter().find(|name| !self.engines.contains_key(*name))
-        {
-            return Err(unknown(
-                place.to_owned(),
-                "engine",
-                engine,
-                self.engines.keys().cloned().collect(),
-            ));
-        }
-        if agent.program().is_some_and(|program| program.command.is_empty()) {
-            let message = format!(
-                "`{name}` is a program, but `program.command` is empty; set it to the program and \
-                 its arguments, such as [\"python3\", \"agents/examples/{}.py\"]",
-                A::ROLE
-            );
-            return Err(SettingsError::Conflict { origin: place.to_owned(), message });
-        }
-        if let Some(pool) = agent.pool() {
-            if self.pools.is_empty() {
-                let message = format!(
-                    "`{name}` uses the server pool `{pool}`, but no pool is configured: add \
-                     [[pools.NAME.upstreams]] with url and model, and set `pool` to NAME"
-                );
-                return Err(SettingsError::Conflict { origin: place.to_owned(), message });
-            }
-            let Some(servers) = self.pools.get(pool) else {
-                return Err(unknown(
-                    place.to_owned(),
-                    "pool",
-                    pool,
-                    self.pools.keys().cloned().collect(),
-                ));
-            };
-            if servers.upstreams.is_empty() {
-                let message = format!(
-                    "`pools.{pool}` has no servers; add them as `[[pools.{pool}.upstreams]]` with \
-                     url and model"
-                );
-                return Err(SettingsError::Conflict { origin: place.to_owned(), message });
-            }
-        }
-        for member in agent.members() {
-            let Some(below) = self.agent::<A>(member) else {
-                return Err(unknown(
-                    place.to_owned(),
-                    agent.implementation.name(),
-                    member,
-                    self.agent_names(A::ROLE),
-                ));
-            };
-            self.check_members(&below, member, place, depth + 1)?;
-        }
-        Ok(())
-    }
-}
-
-pub(super) fn unknown(origin: String, key: &str, found: &str, known: Vec<String>) -> SettingsError {
-    let nearest = nearest(found, known.iter().map(String::as_str)).map(Into::into);
-    SettingsError::UnknownName {
-        key: key.to_owned(),
-        origin,
-        found: found.to_owned(),
-        nearest,
-        known,
     }
 }
