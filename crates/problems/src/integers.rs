@@ -7,14 +7,42 @@ use super::error::quoted;
 
 /// An integer that would lose digits.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the integer {digits} is outside -2^63 to 2^64-1 and would lose digits; write it as a text"
-)]
+#[error("{}", reason(digits))]
 pub struct LossyInteger {
     /// Where it stands, such as `input.rows[2]`; empty for the whole text.
     pub path: String,
     /// As it is written; its beginning, if it is long.
     pub digits: String,
+}
+
+fn reason(digits: &str) -> String {
+    if is_float(digits) {
+        format!(
+            "the float {digits} is not below 2^53 and would equal several integers; write it as an \
+             integer or as a text"
+        )
+    } else {
+        format!(
+            "the integer {digits} is outside -2^63 to 2^64-1 and would lose digits; write it as a \
+             text"
+        )
+    }
+}
+
+fn is_float(number: &str) -> bool {
+    number.contains(['.', 'e', 'E'])
+}
+
+/// Whether an integer can be kept; a float always can.
+fn is_kept_integer(number: &str) -> bool {
+    is_float(number) || number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok()
+}
+
+/// Whether a number equals at most one integer.
+fn is_one_number(number: &str) -> bool {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let is_small = || number.parse::<f64>().is_ok_and(|value| value.abs() < EXACT);
+    if is_float(number) { is_small() } else { is_kept_integer(number) }
 }
 
 /// What is open at a place in the text.
@@ -54,6 +82,15 @@ fn string_len(text: &str) -> usize {
 /// is a float, and is none. Takes time in proportion to the text; of a text that is not JSON,
 /// whatever it finds.
 pub fn lossy_integer(json: &str) -> Option<LossyInteger> {
+    first_not(json, is_kept_integer)
+}
+
+/// As [`lossy_integer`]; also the first float from 2^53 on, which would equal several integers.
+pub fn lossy_number(json: &str) -> Option<LossyInteger> {
+    first_not(json, is_one_number)
+}
+
+fn first_not(json: &str, is_kept: fn(&str) -> bool) -> Option<LossyInteger> {
     let bytes = json.as_bytes();
     let mut open: Vec<Open<'_>> = Vec::new();
     let mut at = 0;
@@ -83,10 +120,7 @@ pub fn lossy_integer(json: &str) -> Option<LossyInteger> {
                 at += bytes[at..].iter().position(|byte| !is_part(byte)).unwrap_or(json.len() - at);
 
                 let number = &json[start..at];
-                let is_kept = number.contains(['.', 'e', 'E'])
-                    || number.parse::<i64>().is_ok()
-                    || number.parse::<u64>().is_ok();
-                if !is_kept {
+                if !is_kept(number) {
                     let (path, digits) = (quoted(&Path(&open)), quoted(&number));
                     return Some(LossyInteger { path, digits });
                 }
@@ -138,6 +172,17 @@ mod tests {
             "{\"é",
         ] {
             assert_eq!(lossy_integer(json), None, "{json}");
+        }
+    }
+
+    #[test]
+    fn a_float_that_would_equal_several_integers_is_named() {
+        for json in ["9007199254740992.0", "[1, -1E+400]", r#"{"n": 1.8446744073709552e19}"#] {
+            let found = lossy_number(json).expect(json);
+            assert!(found.to_string().starts_with("the float "), "{found}");
+        }
+        for json in ["9007199254740991.5e0", "9007199254740993", "1.5", "-0.0", "[1e15]"] {
+            assert_eq!(lossy_number(json), None, "{json}");
         }
     }
 

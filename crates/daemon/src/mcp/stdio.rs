@@ -13,6 +13,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _,
 use tokio::sync::Mutex;
 
 use super::json_rpc::{Message, Received, error, read, takes_batches};
+use prime_problems::lossy_integer;
 
 /// Longest line.
 const LINE_BYTES_MAX: usize = 16 << 20;
@@ -139,6 +140,15 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Lines<R, W> {
             return;
         }
         if line.trim_ascii().is_empty() {
+            return;
+        }
+
+        // Once parsed, such an integer has lost its digits, and equals others.
+        if let Some(lossy) = std::str::from_utf8(&line).ok().and_then(lossy_integer) {
+            let id =
+                serde_json::from_slice::<Value>(&line).ok().map(|message| message["id"].clone());
+            let id = id.filter(|id| !id.is_null());
+            self.refusals.push(error(ErrorCode::INVALID_REQUEST, id.as_ref(), &lossy.to_string()));
             return;
         }
 
