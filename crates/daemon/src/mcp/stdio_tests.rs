@@ -106,6 +106,10 @@ async fn what_is_malformed_is_answered_and_the_conversation_continues() {
         (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, json!([null, -32600])),
         (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, json!([null, -32600])),
         (r#"{"jsonrpc":"2.0","id":10,"method":"nothing"}"#, json!([10, -32601])),
+        (
+            r#"{"jsonrpc":"2.0","id":14,"method":"tools/call","params":{"n":18446744073709551617}}"#,
+            json!([14, -32600]),
+        ),
         ("[]", json!([null, -32600])),
         ("[1]", json!([[null, -32600]])),
         (
