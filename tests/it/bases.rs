@@ -22,8 +22,8 @@ fn fork(daemon: &Daemon, run: &str, seq: u64, agents: &Value) -> (String, Value)
 /// The event before the last step of a run.
 fn before_the_end(daemon: &Daemon, run: &str) -> u64 {
     let trace = daemon.text(&format!("{run}/trace?states=false"));
-    let steps = trace.lines().filter(|line| line.contains(r#""event":"step""#));
-    let last: Value = serde_json::from_str(steps.last().expect("a step")).expect("JSON");
+    let mut steps = trace.lines().filter(|line| line.contains(r#""event":"step""#));
+    let last: Value = serde_json::from_str(steps.next_back().expect("a step")).expect("JSON");
     last["seq"].as_u64().expect("a number") - 1
 }
 
