@@ -28,7 +28,7 @@ fn main() {
 
         let row = attack(task, &Attack { kinds, walks, lines_max: 1_500, seed });
         let (mut complete, mut partial, mut ends, mut fooled) = (0, 0, 0, None);
-        // Of the larger ones the algorithm's path, at least, and the lines beside it.
+        // Larger ones: at least the algorithm's path, and the lines beside it.
         let easy = (0..2).map(|instance| task.generate(Difficulty::Easy, seed + instance));
         for problem in small_inputs(task, seed).into_iter().take(12).chain(easy) {
             let found = exhaust(&problem, kinds, 2_000_000);

@@ -50,7 +50,7 @@ pub async fn head_as_get(
     // Not even read: a stream would last as long as its run, for nobody.
     Ok(response.map_body(|head, body| {
         head.no_chunking(true);
-        // Of a 304 it would be the length of the 200, which is not known here.
+        // For a 304 it would be the length of the 200, which is not known here.
         if let BodySize::Sized(length) = body.size()
             && head.status != StatusCode::NOT_MODIFIED
         {

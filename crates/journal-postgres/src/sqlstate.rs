@@ -55,7 +55,7 @@ const TABLE: &[(&str, Decision)] = &[
     ("20", Refuse),
     ("21", Refuse),
     ("22", Refuse),
-    // Of a setting.
+    // The path of a setting.
     ("22023", Configure(PARAMETERS)),
     ("23", Refuse),
     // A unique index.

@@ -1,5 +1,5 @@
 //! JSON-RPC 2.0 around the messages of the protocol: what is malformed is answered with an error
-//! that has a code and, where it can be read, the request's id, so that no client waits in vain;
+//! that has a code and, where it can be read, the request's id, so that no client waits for ever;
 //! batches are taken apart. rmcp, which reads the messages themselves, does neither.
 
 use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ProtocolVersion};

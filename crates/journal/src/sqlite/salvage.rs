@@ -87,7 +87,7 @@ impl SqliteFile {
     }
 
     /// Writes all runs that can be read to another journal, each with its events up to the first
-    /// that is damaged. A run that is not over goes on from there. Returns what is in the other
+    /// that is damaged. A run that is not over continues from there. Returns what is in the other
     /// journal now, and what is lost.
     ///
     /// # Errors

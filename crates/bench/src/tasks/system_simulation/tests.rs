@@ -185,7 +185,7 @@ fn schedules_are_found_without_the_algorithm() {
             at: 0,
             constraint: "smallest-room",
         },
-        // Of equally large rooms the first.
+        // The first of equally large rooms.
         Fooling {
             task: "meeting-scheduler",
             input: r#"{"rooms":[5,5],"max_shift":0,"requests":["book 0 1 5"]}"#,
@@ -234,7 +234,7 @@ fn movements_are_found_without_the_algorithm() {
             at: 0,
             constraint: "nearest-first",
         },
-        // Of two goals as near as each other the lower one.
+        // The lower of two goals that are equally near.
         Fooling {
             task: "elevator-scheduling",
             input: r#"{"floors":3,"elevators":[1],"calls":[[0,2,0],[0,0,2]]}"#,
