@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::printable_line;
 
 /// A text as one line of Markdown that shows it as it is: no HTML, no link, picture or emphasis,
-/// and no end of a table's cell comes of it, whoever wrote it.
+/// and nothing in it ends a table's cell. Safe for text from any source.
 pub fn markdown(text: &str) -> Cow<'_, str> {
     let text = printable_line(text);
     let needs = |at: usize, c: char| {

@@ -18,7 +18,7 @@ pub enum Assurance {
     /// Some step was committed without anybody looking at it.
     #[default]
     Unchecked,
-    /// Whoever looked found every step clean, which is no proof: a model, a program, or constraints
+    /// Every step was found clean, which is no proof: by a model, a program, or constraints
     /// that also let wrong answers through.
     Unrefuted,
     /// The constraints of a sound set were evaluated at every step, and each was clean: the answer
@@ -36,7 +36,7 @@ impl Assurance {
             return Self::Violated;
         }
 
-        // The machine itself refuses lines that do not apply, whoever judges.
+        // The machine itself refuses lines that do not apply, under any verifier.
         let evaluated = basis.evaluated().union(Kinds::from_iter([Kind::Format]));
         // Constraints in words are judged by a model, if at all.
         if problem.has_checks()

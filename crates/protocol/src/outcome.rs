@@ -113,7 +113,7 @@ pub struct Outcome {
     /// The deepest state at which a trajectory got stuck, if the run has not ended in agreement.
     pub stuck_at: Option<StuckAt>,
     /// The last failure of an agent, by role, if a budget or the owner ended the run without an
-    /// answer and no step had succeeded since. Whoever carries out the run sets it.
+    /// answer and no step had succeeded since. The caller of the protocol sets it.
     pub last_failure: Option<String>,
 }
 

@@ -343,11 +343,6 @@ impl Trajectory {
         verdict.basis.map_or(self.judged_by, own)
     }
 
-    /// The basis on which the step that leaves the state at `depth` was judged.
-    pub fn basis_at(&self, depth: usize) -> Basis {
-        self.judges.at(depth)
-    }
-
     fn commit(&mut self, line: &str, verdict: &Verdict, limits: &Limits) -> Next {
         let basis = self.basis_of(verdict);
         self.machine.commit();

@@ -18,7 +18,7 @@ pub fn report(error: AgentError) {
 
 /// Polls an agent's future; also returns what it has reported meanwhile.
 pub fn observed<T>(poll: impl FnOnce() -> T) -> (T, Option<AgentError>) {
-    // Whoever polled before may not have asked for it.
+    // The task that polled before may not have asked for it.
     drop(REPORTED.take());
     (poll(), REPORTED.take())
 }

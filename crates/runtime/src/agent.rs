@@ -47,7 +47,7 @@ struct Waiting {
 }
 
 impl Future for Waiting {
-    /// `None` if nobody needs the turn any more. Whoever polled this then drops the work, which
+    /// `None` if nobody needs the turn any more. The actor that polled this then drops the work, which
     /// kills its process or closes its connection, and the turn with it, which goes home.
     type Output = Option<Worked>;
 

@@ -129,7 +129,7 @@ impl Run {
                 < (best.score, std::cmp::Reverse(best.votes))
         });
         if is_better {
-            // Of the cleanest trajectories that gave this answer, the one with the best assurance.
+            // The best assurance among the cleanest trajectories that gave this answer.
             let promised = |answered: &&Answered| {
                 Assurance::of(self.problem.as_ref(), answered.basis, answered.score)
             };
