@@ -313,7 +313,8 @@ impl Problem for Custom {
         false
     }
 
-    /// The problem is what its definition says: an answer that keeps all of its constraints is right.
+    /// The problem is what its definition says: an answer that keeps all of its constraints is
+    /// right.
     fn sound(&self) -> Kinds {
         self.rules().into_iter().filter_map(|rule| rule.kind).collect()
     }

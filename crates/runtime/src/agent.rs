@@ -47,8 +47,8 @@ struct Waiting {
 }
 
 impl Future for Waiting {
-    /// `None` if nobody needs the turn any more. The actor that polled this then drops the work, which
-    /// kills its process or closes its connection, and the turn with it, which goes home.
+    /// `None` if nobody needs the turn any more. The actor that polled this then drops the work,
+    /// which kills its process or closes its connection, and the turn with it, which goes home.
     type Output = Option<Worked>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut TaskContext<'_>) -> Poll<Self::Output> {
