@@ -8,8 +8,8 @@ test("an empty list offers an example, which the shipped model solves", async ({
   await expect(page).toHaveURL(/\/studio\/$/);
   await isAccessible(page);
   await page.getByRole("button", { name: /Run an example/ }).click();
-  await expect(page.locator(".title .badge")).toHaveText(/verified/);
-  await expect(page.getByText("found every committed step clean")).toBeVisible();
+  await expect(page.locator(".title .badge")).toHaveText(/ verified/);
+  await expect(page.getByText("found every step clean, and they let no wrong answer")).toBeVisible();
   await expect(page.getByRole("img", { name: /peg 0/ }).first()).toBeVisible();
   // A model takes its time, and the step says how much.
   await expect(page.locator(".figures div", { hasText: "Executor replied" }).locator("dd")).toHaveText(/\d+ ms|\d+\.\d s/);
@@ -91,7 +91,7 @@ test("the form for a new run shows a refusal at its field", async ({ daemon, wat
   await picture(page, "new-run");
   await start.click();
   await expect(page).toHaveURL(/runs\/run_/);
-  await expect(page.locator(".title .badge")).toHaveText(/verified/);
+  await expect(page.locator(".title .badge")).toHaveText(/ verified/);
 });
 
 test("a problem of one's own is stated in a form, and a run is started again with changes", async ({ daemon, watched: page, expected }) => {
@@ -115,7 +115,7 @@ test("a problem of one's own is stated in a form, and a run is started again wit
   await page.getByRole("textbox", { name: "Constraint 2", exact: true }).fill("size(answer) == 3");
   await isAccessible(page);
   await start.click();
-  await expect(page.locator(".title .badge")).toHaveText(/verified/);
+  await expect(page.locator(".title .badge")).toHaveText(/ verified/);
   await expect(page.locator(".votes code")).toHaveText("[3,5,13]");
   await expect(page.locator(".tree li")).toHaveCount(1);
   await expect(page.locator(".explanation")).toContainText("answer[0] + answer[1] + answer[2] == input.sum");
