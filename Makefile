@@ -45,7 +45,7 @@ CLUSTER_RUNS ?= 30
 RUNS ?= 10
 LOAD ?= 2
 
-.PHONY: help setup cuda-arch gpu-check demo trainer test test-rust end-to-end test-trainer test-postgres cluster cluster-peers studio studio-check studio-test chaos soak openai api mcp python interop recompute golden lint deny ci bench bench-check \
+.PHONY: help setup cuda-arch gpu-check demo trainer test test-rust end-to-end test-trainer test-postgres cluster cluster-peers studio studio-check studio-test chaos soak openai api mcp python interop recompute golden test-models lint deny ci bench bench-check \
 	instructions peers coordination clean
 
 ##@ Build and try
@@ -257,6 +257,10 @@ golden: setup ## record the digests of the benchmark and judgements of outputs, 
 	$(PRIME) bench generate --all --difficulty easy --instances 6 --traces --out $(TARGET)/golden-traces
 	scripts/golden-outputs $(TARGET)/golden-traces tests/golden/outputs.jsonl
 	$(PRIME) bench check tests/golden/outputs.jsonl --details tests/golden/judgements.jsonl >/dev/null
+
+test-models: ## install the pretrained models of the tests (350 MB, checked by digest, cached in target/models)
+	@scripts/setup --python
+	scripts/test-models $(TARGET)/models
 
 ##@ Check
 lint: setup deny ## format, clippy, rustdoc, licences, shared builds: every warning is an error
