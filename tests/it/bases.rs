@@ -127,6 +127,30 @@ fn the_first_event_says_who_judges() {
             "methods": ["rules"],
         })
     );
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(started["judge"], json!({"verifier": "rules", "version": version}));
+}
+
+/// Every step knows who judged it: before a fork another verifier than after it. A step's event
+/// does not repeat it.
+#[test]
+fn every_step_knows_who_judged_it() {
+    let daemon = Daemon::start(&[UNCHECKED]);
+    let run = daemon.submitted(&json!({"task": "bubble-sort", "fanout": 1, "max_rounds": 1}));
+    daemon.finished(&run);
+    let end = before_the_end(&daemon, &run);
+    let (child, _) = fork(&daemon, &run, end, &json!({"verifier": "rules"}));
+
+    let judged = |seq: u64| {
+        let step = daemon.get(&format!("{child}/steps/{seq}")).body;
+        let names = &step["step"];
+        assert!(names.get("judge").is_none() && names.get("basis").is_none(), "{step}");
+        (step["judge"]["verifier"].clone(), step["basis"]["evaluated"].clone())
+    };
+    assert_eq!(judged(end), (json!("none"), json!([])));
+    // The event between them says that the run was forked.
+    let checked = json!(["format", "invariant", "terminal"]);
+    assert_eq!(judged(end + 2), (json!("rules"), checked));
 }
 
 /// Takes from a stopped daemon's journal all that a version from before bases did not write.

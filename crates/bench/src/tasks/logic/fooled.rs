@@ -27,10 +27,25 @@ fn traces_to_wrong_answers_break_an_invariant() {
         // Alternative 2 is skipped.
         Fooling::cut("dependency-sat", PACKAGES, &["choose 0 3"], "first-allowed"),
         // Package 4 is in conflict with 2: it has to be a dead end, not another dependency's turn.
-        Fooling::cut("dependency-sat", PACKAGES, &["choose 0 2", "choose 2 5", "choose 1 4"], "first-allowed"),
+        Fooling::cut(
+            "dependency-sat",
+            PACKAGES,
+            &["choose 0 2", "choose 2 5", "choose 1 4"],
+            "first-allowed",
+        ),
         Fooling::cut("dependency-sat", PACKAGES, &["choose 0 2", "back 0 2", "fail"], "dead-end"),
-        Fooling::cut("dependency-sat", PACKAGES, &["choose 0 2", "back 0 2", "choose 1 4"], "first-allowed"),
-        Fooling::cut("dependency-sat", PACKAGES, &["choose 0 2", "back 0 2", "choose 0 2"], "first-allowed"),
+        Fooling::cut(
+            "dependency-sat",
+            PACKAGES,
+            &["choose 0 2", "back 0 2", "choose 1 4"],
+            "first-allowed",
+        ),
+        Fooling::cut(
+            "dependency-sat",
+            PACKAGES,
+            &["choose 0 2", "back 0 2", "choose 0 2"],
+            "first-allowed",
+        ),
         // The dependency of a package that is not selected, and one that is met.
         Fooling::cut("dependency-sat", PACKAGES, &["choose 2 5"], "first-allowed"),
         Fooling::cut(
