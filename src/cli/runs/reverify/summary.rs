@@ -78,12 +78,9 @@ fn words(Change { before, after }: &Change<Option<Assurance>>) -> String {
 
 impl Summary {
     pub fn add(&mut self, id: String, judged: Result<RejudgedRun, String>) {
-        let run = match judged {
-            Ok(run) => run,
-            Err(_) => {
-                self.left_out += 1;
-                return;
-            }
+        let Ok(run) = judged else {
+            self.left_out += 1;
+            return;
         };
 
         self.runs += 1;
@@ -127,9 +124,10 @@ impl Summary {
             ["id", "instance", "steps", "other verdicts", "other decisions", "assurance", "answer"];
         let table = Table::new(header, self.rows.iter().cloned());
         let table = table.may_drop(&["steps", "instance"]);
-        let notes: String = self.notes.iter().map(|note| format!("- {note}\n")).collect();
+        let notes: Vec<_> = self.notes.iter().map(|note| format!("- {note}\n")).collect();
         format!(
-            "{table}{notes}{} judged again, {} left out\n{}{}",
+            "{table}{}{} judged again, {} left out\n{}{}",
+            notes.concat(),
             count(self.runs, "run"),
             self.left_out,
             self.verified.text("verified"),
