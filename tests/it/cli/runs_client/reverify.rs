@@ -124,3 +124,86 @@ fn what_cannot_be_judged_again_says_why_and_hides_nothing() {
         assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
     }
 }
+
+/// The verifier that judged finds what it found, however the run searched and voted.
+#[test]
+fn the_same_verifier_keeps_every_answer_whatever_the_strategy() {
+    let daemon = Daemon::start(&UNCHECKED[..2]);
+    let mut ids = Vec::new();
+    for strategy in ["iterative", "greedy", "best_of_n", "ahead"] {
+        for (task, seed) in [("n-queens", 1), ("gnome-sort", 2), ("tower-of-hanoi", 3)] {
+            ids.push(submitted(
+                &daemon,
+                &json!({"task": task, "strategy": strategy, "fanout": 4, "seed": seed}),
+            ));
+        }
+    }
+
+    let arguments: Vec<&str> = ["reverify", "--verifier", "rules", "--output", "json"]
+        .into_iter()
+        .chain(ids.iter().map(String::as_str))
+        .collect();
+    let again = runs(&daemon, &arguments);
+    assert_eq!((again.code, again.stderr.as_str()), (0, ""));
+
+    let lines = records(&again.stdout);
+    assert_eq!(lines.len(), ids.len() + 1);
+    let mut judged = 0;
+    for line in &lines[..ids.len()] {
+        assert_eq!((&line["verdicts_changed"], &line["failed"]), (&json!(0), &json!(0)), "{line}");
+        assert_eq!(line["assurance"]["before"], line["assurance"]["after"], "{line}");
+        assert_eq!(line["answer"]["before"], line["answer"]["after"], "{line}");
+        judged += line["steps"].as_u64().expect("a count");
+    }
+    assert!(judged > 100, "{judged} proposals");
+}
+
+#[test]
+fn a_problem_without_a_check_and_a_damaged_record_are_named() {
+    let home = Home::new();
+    let recording = r#"agents.executor.lines=["42"]"#;
+    let daemon = Daemon::start_in(&home, &["agents.executor.implementation=replay", recording]);
+    let bare = submitted(
+        &daemon,
+        &json!({"problem": {"statement": "What is it?", "steps": "single"}, "fanout": 1}),
+    );
+    let damaged = submitted(
+        &daemon,
+        &json!({"task": "bubble-sort", "fanout": 1, "agents": {"executor": "reference"}}),
+    );
+    let whole = submitted(
+        &daemon,
+        &json!({"task": "bubble-sort", "fanout": 1, "agents": {"executor": "reference"}}),
+    );
+
+    let home = daemon.kill();
+    rusqlite::Connection::open(home.journal())
+        .expect("the journal")
+        .execute(
+            "UPDATE spec SET body = '{' WHERE run = (SELECT no FROM run WHERE id = ?1)",
+            [&damaged],
+        )
+        .expect("a row");
+
+    let journal = home.journal();
+    let journal = journal.to_str().expect("UTF-8");
+    let again = done(&[
+        "runs",
+        "reverify",
+        &bare,
+        &damaged,
+        &whole,
+        "--verifier",
+        "rules",
+        "--journal",
+        journal,
+    ]);
+    assert_eq!(again.code, 0, "{}", again.stderr);
+    for part in [
+        &format!("{bare} is left out: its problem has no check that `rules` evaluates"),
+        &format!("{damaged} is left out: "),
+    ] {
+        assert!(again.stderr.contains(part.as_str()), "{part}: {}", again.stderr);
+    }
+    assert!(again.stdout.contains("1 run judged again, 2 left out"), "{}", again.stdout);
+}
