@@ -124,8 +124,8 @@ record! {
     answer: Option<String>,
     /// The benchmark accepts the answer.
     right: bool,
-    /// The system's verifier accepted every step of the answer's trajectory; `verified` in records of
-    /// earlier versions. Whether that is a proof depends on the kinds that it saw.
+    /// The system's verifier accepted every step of the answer's trajectory; `verified` in records
+    /// of earlier versions. Whether that is a proof depends on the kinds that it saw.
     accepted, once "verified": bool,
     /// Implementation or definition of the verifier; `none` if there is none.
     verifier: String,

@@ -120,9 +120,10 @@ pub(super) fn verdicts(results: &Results<'_>) -> Table {
         paper: "Theorem 6 (measured)",
         title: "Verdicts on whole runs".to_owned(),
         caption:
-            "Runs by verdict and by the benchmark's judgement. False accepts: wrong answers of which the \
-                  verifier accepted every step; their share is of all wrong runs, with Clopper-Pearson's 95 % interval. A system without a \
-                  verifier accepts nothing. Acceptance is a proof only where the kinds are sound for the task."
+            "Runs by verdict and by the benchmark's judgement. False accepts: wrong answers of which \
+             the verifier accepted every step; their share is of all wrong runs, with \
+             Clopper-Pearson's 95 % interval. A system without a verifier accepts nothing. \
+             Acceptance is a proof only where the kinds are sound for the task."
                 .to_owned(),
         columns: vec![
             Column::text("system"),

@@ -125,8 +125,9 @@ pub(super) fn tasks(results: &Results<'_>) -> Table {
         id: "tasks".to_owned(),
         paper: "Tables 45 to 49",
         title: "Accuracy and steps of each task".to_owned(),
-        caption: "Accuracy with Wilson's 95 % interval (Student's over instances that were repeated); accepted: share \
-                  of runs with an answer of which the verifier accepted every step, by the kinds that it saw; committed steps of the answer's trajectory."
+        caption: "Accuracy with Wilson's 95 % interval (Student's over instances that were \
+                  repeated); accepted: share of runs with an answer of which the verifier accepted \
+                  every step, by the kinds that it saw; committed steps of the answer's trajectory."
             .to_owned(),
         columns: vec![
             Column::text("system"),
