@@ -75,7 +75,8 @@ impl Needs for Copying {
     }
 }
 
-fn open(place: &str) -> anyhow::Result<Box<dyn Journal>> {
+/// Opens a journal that no daemon uses: an SQLite file, or the URL of a PostgreSQL.
+pub fn open(place: &str) -> anyhow::Result<Box<dyn Journal>> {
     if !["postgres://", "postgresql://"].iter().any(|scheme| place.starts_with(scheme)) {
         return Ok(Box::new(SqliteJournal::open(Path::new(place), SqliteOptions::default())?));
     }

@@ -42,6 +42,11 @@ pub struct Remote {
 }
 
 impl Remote {
+    /// The configuration of the command itself.
+    pub fn configuration(&self) -> &Configuration {
+        &self.configuration
+    }
+
     /// The daemons' URLs, at least one, without trailing slashes.
     ///
     /// # Errors

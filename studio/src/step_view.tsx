@@ -87,6 +87,16 @@ function Figures({ detail }: { detail: StepDetail }): JSX.Element {
     ["Run time", duration(step.elapsed_ms)],
   ];
   if (logprob !== undefined) figures.push(["p of the proposal", Math.exp(logprob).toPrecision(3)]);
+  if (detail.judge !== null) {
+    const models = Object.entries(detail.judge.models ?? {}).map(([name, digest]) =>
+      digest === null ? name : `${name} (${digest.slice(0, 12)})`,
+    );
+    const judge = [`${detail.judge.verifier}, version ${detail.judge.version}`, ...models].join(", ");
+    figures.push(["Judged by", visible(judge, 120)]);
+  }
+  if (detail.basis !== null) {
+    figures.push(["Evaluated", visible(detail.basis.evaluated.join(", ") || "nothing", 80)]);
+  }
   if (step.source !== undefined) figures.push(["Source", visible(step.source, 80)]);
   return (
     <dl class="figures">

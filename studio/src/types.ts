@@ -168,6 +168,8 @@ export interface StepDetail {
   stack: { seq: number; depth: number; action: string }[];
   previous_elapsed_ms: number;
   pops: number;
+  judge: { verifier: string; version: string; models?: Record<string, string | null> } | null;
+  basis: { kinds: string[]; evaluated: string[]; methods: string[] } | null;
 }
 
 export interface Comparison {

@@ -108,9 +108,9 @@ fn what_is_not_sound_is_called_unrefuted() {
     assert_eq!(record["verification"]["kinds"], json!(["format", "terminal"]));
 }
 
-/// A record from before bases were recorded does not say who judged its steps.
+/// What the events of a run say of the basis of its steps.
 #[test]
-fn steps_of_an_old_record_count_as_unchecked() {
+fn the_first_event_says_who_judges() {
     let daemon = Daemon::start(&[]);
     let run = daemon.submitted(&json!({"task": "bubble-sort", "fanout": 1}));
     let trace = {
@@ -127,4 +127,90 @@ fn steps_of_an_old_record_count_as_unchecked() {
             "methods": ["rules"],
         })
     );
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(started["judge"], json!({"verifier": "rules", "version": version}));
+}
+
+/// Every step knows who judged it: before a fork another verifier than after it. A step's event
+/// does not repeat it.
+#[test]
+fn every_step_knows_who_judged_it() {
+    let daemon = Daemon::start(&[UNCHECKED]);
+    let run = daemon.submitted(&json!({"task": "bubble-sort", "fanout": 1, "max_rounds": 1}));
+    daemon.finished(&run);
+    let end = before_the_end(&daemon, &run);
+    let (child, _) = fork(&daemon, &run, end, &json!({"verifier": "rules"}));
+
+    let judged = |seq: u64| {
+        let step = daemon.get(&format!("{child}/steps/{seq}")).body;
+        let names = &step["step"];
+        assert!(names.get("judge").is_none() && names.get("basis").is_none(), "{step}");
+        (step["judge"]["verifier"].clone(), step["basis"]["evaluated"].clone())
+    };
+    assert_eq!(judged(end), (json!("none"), json!([])));
+    // The event between them says that the run was forked.
+    let checked = json!(["format", "invariant", "terminal"]);
+    assert_eq!(judged(end + 2), (json!("rules"), checked));
+}
+
+/// Takes from a stopped daemon's journal all that a version from before bases did not write.
+fn make_old(home: &Home, id: &str) {
+    let journal = rusqlite::Connection::open(home.journal()).expect("the journal");
+    let summary: String = journal
+        .query_row("SELECT summary FROM run WHERE id = ?1", [id], |row| row.get(0))
+        .expect("its row");
+    let mut summary: Value = serde_json::from_str(&summary).expect("JSON");
+    let fields = summary.as_object_mut().expect("an object");
+    fields.remove("assurance");
+    fields.remove("verification");
+    let changed = journal
+        .execute(
+            "UPDATE run SET summary = ?2 WHERE id = ?1",
+            rusqlite::params![id, summary.to_string()],
+        )
+        .expect("a row");
+    assert_eq!(changed, 1);
+}
+
+/// A record from before bases does not say who judged its steps: nobody vouches for them, although
+/// its row still calls the answer verified.
+#[test]
+fn an_old_record_is_shown_as_unchecked() {
+    let home = Home::new();
+    let daemon = Daemon::start_in(&home, &[]);
+    let id = |run: &str| run.rsplit('/').next().expect("an id").to_owned();
+    let old = daemon.submitted(&json!({"task": "bubble-sort", "fanout": 1}));
+    assert_eq!(daemon.finished(&old)["status"], "verified");
+    let new = daemon.submitted(&json!({"task": "bubble-sort", "fanout": 1}));
+    assert_eq!(daemon.finished(&new)["status"], "verified");
+
+    let home = daemon.kill();
+    make_old(&home, &id(&old));
+    let daemon = Daemon::start_in(&home, &[]);
+
+    let record = daemon.get(&old).body;
+    assert_eq!(
+        (&record["status"], &record["verified"], &record["assurance"]),
+        (&json!("unverified"), &json!(false), &json!("unchecked")),
+        "{record}"
+    );
+    assert!(record.get("verification").is_none() && !record["answer"].is_null(), "{record}");
+    assert_eq!(daemon.get(&new).body["assurance"], "verified");
+
+    // Lists say the same, page by page, with the filter that fits what they show.
+    let listed = |query: &str| -> Vec<Value> {
+        let page = daemon.get(&format!("/v1/runs?{query}")).body;
+        let runs = page["runs"].as_array().expect("a list").clone();
+        runs.into_iter().map(|run| run["id"].clone()).collect()
+    };
+    assert_eq!(listed("status=verified"), [json!(id(&new))]);
+    assert_eq!(listed("status=unverified"), [json!(id(&old))]);
+    assert_eq!(listed(""), [json!(id(&new)), json!(id(&old))]);
+    let first = daemon.get("/v1/runs?status=unverified&limit=1").body;
+    assert_eq!(
+        (first["runs"].as_array().map(Vec::len), &first["next"]),
+        (Some(0), &json!(id(&new)))
+    );
+    let after = format!("status=unverified&limit=1&after={}", id(&new));
+    assert_eq!(listed(&after), [json!(id(&old))]);
 }

@@ -24,6 +24,11 @@ fn outline(answer: &Value) -> Value {
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#;
 
+/// A call of a tool with these parameters.
+fn call(params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#)
+}
+
 #[test]
 fn what_is_malformed_is_answered_in_the_form_of_the_protocol() {
     let daemon = Daemon::start(&[]);
@@ -40,6 +45,16 @@ fn what_is_malformed_is_answered_in_the_form_of_the_protocol() {
         (r#"{"jsonrpc":"2.0","id":9,"method":"ping","params":[1]}"#, 400, json!([9, -32600])),
         (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, 400, json!([null, -32600])),
         (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, 400, json!([null, -32600])),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#, 200, json!([1, -32602])),
+        (&call(r#"{"name":3}"#), 200, json!([1, -32602])),
+        (&call(r#"{"name":"list_tasks","arguments":[1]}"#), 200, json!([1, -32602])),
+        (&call(r#"{"name":"no_such_tool"}"#), 200, json!([1, -32602])),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":4}}"#,
+            200,
+            json!([1, -32602]),
+        ),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/nothing"}"#, 200, json!([1, -32601])),
     ] {
         let answer = ask(&daemon, None, body);
         assert_eq!(

@@ -20,6 +20,7 @@ use super::Names;
 use super::llm::from_settings;
 use super::prompt::Templates;
 use super::registry::Resources;
+use prime_protocol::Role;
 use prime_settings::{
     Agent, Api, CoordinatorAgent, Dialect, ExecutorAgent, Implementation as _, RoleOptions,
     Settings, UpstreamPool, VerifierAgent,
@@ -215,6 +216,22 @@ impl RecordedAgents {
                 self.pools.insert(name.to_owned(), RecordedPool::of(pool));
             }
         });
+    }
+
+    /// The models that the verifier asks: engines, each with the SHA-256 of its model's file where
+    /// that is known, and models on servers, without one.
+    pub fn of_verifier(&self) -> BTreeMap<String, Option<String>> {
+        let mut models = BTreeMap::new();
+        for agent in self.verifier.agents.values() {
+            for engine in agent.engines(Role::Verifier) {
+                models.insert(engine.to_owned(), self.engines.get(engine).cloned().flatten());
+            }
+            let pool = agent.options.get("pool").and_then(Value::as_str);
+            if let Some(pool) = pool.and_then(|name| self.pools.get(name)) {
+                models.extend(pool.models.iter().map(|model| (model.clone(), None)));
+            }
+        }
+        models
     }
 
     pub fn names(&self) -> Names {

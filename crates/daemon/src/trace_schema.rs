@@ -6,6 +6,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use prime_protocol::{Assurance, Opinion, Role, RoleTimes, Speculations, Usage};
+use prime_report::Judge;
 
 /// A line of a trace: an event with its number.
 #[derive(ToSchema)]
@@ -28,7 +29,14 @@ pub enum TraceEvent {
         spec: Value,
     },
     /// The first turns were submitted.
-    Started,
+    Started {
+        /// On what the verdicts from here on rest, unless a step says otherwise.
+        #[schema(value_type = Value, required = false)]
+        basis: Value,
+        /// Who judges from here on; absent in older records.
+        #[schema(nullable = false)]
+        judge: Option<Judge>,
+    },
     Step(Box<StepEvent>),
     /// A step was chosen by vote.
     Chosen {
@@ -104,12 +112,21 @@ pub enum TraceEvent {
         /// On what the verdicts from here on rest.
         #[schema(value_type = Value, required = false)]
         basis: Value,
+        /// Who judges from here on; absent in older records.
+        #[schema(nullable = false)]
+        judge: Option<Judge>,
     },
     /// The events before are copied from another run.
     Forked {
         run: String,
         /// The last of them.
         seq: u64,
+        /// On what the verdicts from here on rest.
+        #[schema(value_type = Value, required = false)]
+        basis: Value,
+        /// Who judges from here on; absent in older records.
+        #[schema(nullable = false)]
+        judge: Option<Judge>,
     },
 }
 
@@ -142,6 +159,9 @@ pub struct StepEvent {
     opinions: Option<Vec<Opinion>>,
     #[schema(nullable = false)]
     needs_review: Option<bool>,
+    /// On what the verdict rests, where that is less than the run's verdicts usually rest on.
+    #[schema(value_type = Value, required = false)]
+    basis: Value,
     decision: StepDecision,
     /// The executor had no line left that was not rejected at this state; `action` is empty.
     #[schema(nullable = false)]

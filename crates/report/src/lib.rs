@@ -8,5 +8,5 @@ mod verification;
 
 pub use plural::{count, plural};
 pub use result::{Arm, RejectedStep, Reviews, RunContext, RunResult};
-pub use trace::{RecordedEvent, StepLine, TraceLine};
+pub use trace::{Judge, RecordedEvent, StepLine, TraceLine};
 pub use verification::{Misses, Verification};

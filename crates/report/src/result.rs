@@ -9,8 +9,8 @@ use super::count;
 use super::verification::{Verification, looked_at, meaning};
 use prime_bench::tasks::Kind;
 use prime_protocol::{
-    Assurance, Ballot, Ending, Outcome, Rejection, Speculations, StepVotes, Strategy, StuckAt,
-    Usage,
+    Assurance, Ballot, Ending, Outcome, Rejection, Score, Speculations, StepVotes, Strategy,
+    StuckAt, Usage,
 };
 use prime_roles::{Basis, Names};
 
@@ -95,7 +95,8 @@ pub struct RunResult {
     /// Whether the answer is promised to be right: constraints of a sound set were evaluated at
     /// every step of its trajectory, and each was clean.
     pub verified: bool,
-    /// What is promised of the answer; left out without one, and in records from before it existed.
+    /// What is promised of the answer; left out without one. Of a record from before bases, nobody
+    /// vouches for the steps: it is `unchecked`, or `violated`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assurance: Option<Assurance>,
     /// What that rests on; left out unless the answer is verified or unrefuted.
@@ -235,6 +236,20 @@ impl RunResult {
             split,
             reviews: None,
         }
+    }
+
+    /// The same, of a run that is over, if its record is from before bases: it does not say who
+    /// judged the steps, so that nobody vouches for them, whatever it was called then.
+    #[must_use]
+    pub fn without_unfounded_promise(mut self) -> Self {
+        if self.assurance.is_none() && self.answer.is_some() {
+            let is_clean =
+                self.votes.first().is_none_or(|winner| winner.violation_score == Score::ZERO);
+            self.assurance =
+                Some(if is_clean { Assurance::Unchecked } else { Assurance::Violated });
+            (self.verified, self.verification) = (false, None);
+        }
+        self
     }
 
     /// The result of a run that has ended. `deepest` is the number of committed steps of its

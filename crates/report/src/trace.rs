@@ -2,6 +2,7 @@
 //! happened.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,6 +13,21 @@ use prime_protocol::{
 };
 use prime_roles::Failure;
 use prime_runtime::Event;
+
+/// Who judges the steps after an event, until another event says otherwise. A run that has one
+/// verifier states it once, whatever its number of steps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Judge {
+    /// Its name in the configuration.
+    pub verifier: String,
+    /// The version of this program, which has the rules and the prompts.
+    pub version: String,
+    /// The engines that it asks, each with the SHA-256 of its model's file, or null where that was
+    /// not known, and the models that it asks on servers, with null.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub models: BTreeMap<String, Option<String>>,
+}
 
 /// A judged step.
 #[derive(Debug, Serialize, Deserialize)]
@@ -89,6 +105,9 @@ pub enum TraceLine<'a> {
     /// otherwise.
     Started {
         basis: Basis,
+        /// Left out where nobody recorded the agents.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        judge: Option<&'a Judge>,
     },
     Step(StepLine<'a>),
     /// An attempt at a turn failed; another one follows.
@@ -149,12 +168,14 @@ pub enum TraceLine<'a> {
     Resumed {
         resumed: u32,
         basis: Basis,
+        judge: &'a Judge,
     },
     /// The events before are copied from another run.
     Forked {
         run: &'a str,
         seq: u64,
         basis: Basis,
+        judge: &'a Judge,
     },
 }
 
@@ -169,7 +190,7 @@ impl TraceLine<'_> {
 impl<'a> TraceLine<'a> {
     pub fn of(event: &'a Event<'a>) -> Self {
         match event {
-            Event::Started { basis } => Self::Started { basis: *basis },
+            Event::Started { basis } => Self::Started { basis: *basis, judge: None },
             Event::Step {
                 id,
                 elapsed_ms,

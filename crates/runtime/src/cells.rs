@@ -294,8 +294,9 @@ impl Cells {
     /// Looks for agents that have blocked their thread for `limit`, reports and replaces them, and
     /// ends the runs that they hold up and whose time is up. Must be called within an actix system.
     pub fn look(&self, now: Instant, limit: Duration) {
-        let agents = self.agents();
         let mut state = self.state();
+        // Read under the lock that `replace_agents` holds: a new cell must keep the present ones.
+        let agents = self.agents();
 
         let State { cells, retired, hangs_total } = &mut *state;
         // A retired cell lives until its agent returns and its last run has ended.

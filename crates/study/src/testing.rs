@@ -3,7 +3,7 @@
 use crate::records::{Key, Provenance, Record, StageOutcome, Status};
 use prime_bench::tasks::{Kind, find};
 
-/// A right and verified run.
+/// A right and accepted run.
 pub fn record(system: &str, task: &str, index: u32) -> Record {
     let key = Key {
         system: system.to_owned(),
@@ -30,7 +30,7 @@ pub fn record(system: &str, task: &str, index: u32) -> Record {
         status: Status::Measured,
         answer: Some("{\"queens\":[1,3,0,2]}".to_owned()),
         right: true,
-        verified: true,
+        accepted: true,
         format: StageOutcome::Passed,
         syntax: StageOutcome::Passed,
         semantic: StageOutcome::Passed,
@@ -64,7 +64,7 @@ pub fn record(system: &str, task: &str, index: u32) -> Record {
 pub fn wrong(record: Record, error: &str) -> Record {
     Record {
         right: false,
-        verified: false,
+        accepted: false,
         semantic: StageOutcome::Failed,
         result: StageOutcome::Failed,
         partial_credit: Some(0.5),

@@ -326,6 +326,13 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         )],
     ),
     (
+        "prime-agents-runs-reverify",
+        &[(
+            "Which of the finished runs would another verifier have decided otherwise?",
+            "prime-agents runs reverify --all --verifier strict",
+        )],
+    ),
+    (
         "prime-agents-runs-verify-chain",
         &[(
             "Compute the hash chain of a run, and compare it with its record:",

@@ -16,17 +16,45 @@ use crate::cli::values::TaskParser;
 use prime_printable::Printable;
 use prime_service::runs::Status;
 
+/// Which runs to choose from all.
 #[derive(Args)]
-pub struct ListArguments {
+pub struct Filters {
     /// Only runs with this status
     #[arg(long, value_parser = PossibleValuesParser::new(Status::ALL.map(Status::name)))]
-    status: Option<String>,
+    pub status: Option<String>,
     /// Only runs of this task
     #[arg(long, value_parser = TaskParser, hide_possible_values = true)]
-    task: Option<String>,
+    pub task: Option<String>,
     /// Only runs with steps that wait for review
     #[arg(long)]
-    needs_review: bool,
+    pub needs_review: bool,
+}
+
+impl Filters {
+    pub fn is_none(&self) -> bool {
+        self.status.is_none() && self.task.is_none() && !self.needs_review
+    }
+
+    /// One page of a daemon's runs.
+    pub fn page(
+        &self,
+        client: &Client,
+        limit: u32,
+        after: Option<&str>,
+    ) -> Result<Page, ClientError> {
+        let mut query = vec![("limit", limit.to_string())];
+        query.extend(self.status.clone().map(|status| ("status", status)));
+        query.extend(self.task.clone().map(|task| ("task", task)));
+        query.extend(self.needs_review.then(|| ("needs_review", "true".to_owned())));
+        query.extend(after.map(|after| ("after", after.to_owned())));
+        client.get("/v1/runs", &query)?.json()
+    }
+}
+
+#[derive(Args)]
+pub struct ListArguments {
+    #[command(flatten)]
+    filters: Filters,
     /// Runs per page, 1 to 1000
     #[arg(
         long,
@@ -46,23 +74,14 @@ pub struct ListArguments {
 }
 
 #[derive(Deserialize)]
-struct Page {
-    runs: Vec<Value>,
+pub struct Page {
+    pub runs: Vec<Value>,
     #[serde(default)]
-    unreadable: Vec<String>,
-    next: Option<String>,
+    pub unreadable: Vec<String>,
+    pub next: Option<String>,
 }
 
 impl ListArguments {
-    fn page(&self, client: &Client, after: Option<&str>) -> Result<Page, ClientError> {
-        let mut query = vec![("limit", self.limit.to_string())];
-        query.extend(self.status.clone().map(|status| ("status", status)));
-        query.extend(self.task.clone().map(|task| ("task", task)));
-        query.extend(self.needs_review.then(|| ("needs_review", "true".to_owned())));
-        query.extend(after.map(|after| ("after", after.to_owned())));
-        client.get("/v1/runs", &query)?.json()
-    }
-
     /// Passes the runs to `see`; returns where the next page begins, if there are more.
     fn each(
         &self,
@@ -71,7 +90,7 @@ impl ListArguments {
     ) -> anyhow::Result<Option<String>> {
         let mut after = self.after.clone();
         loop {
-            let page = self.page(client, after.as_deref())?;
+            let page = self.filters.page(client, self.limit, after.as_deref())?;
             page.runs.iter().try_for_each(&mut see)?;
             for id in &page.unreadable {
                 note!(

@@ -8,6 +8,7 @@ mod fork;
 mod gc;
 mod list;
 mod reconnect;
+mod reverify;
 mod review;
 mod show;
 mod split;
@@ -58,6 +59,9 @@ enum RunsCommand {
     Split(split::SplitArguments),
     /// Remove finished runs from the daemon's journal
     Gc(gc::GcArguments),
+    /// Judge the recorded steps of finished runs again with another verifier, without asking an
+    /// executor: which verdicts, decisions and answers would change
+    Reverify(reverify::ReverifyArguments),
     /// Verify the hash chain of a run against its record; exit code 0 if they agree
     VerifyChain(chain::VerifyChainArguments),
 }
@@ -119,6 +123,7 @@ pub fn runs(arguments: &RunsArguments) -> anyhow::Result<ExitCode> {
         RunsCommand::Review(arguments) => review::review(arguments),
         RunsCommand::Split(arguments) => split::split(arguments),
         RunsCommand::Gc(arguments) => gc::gc(arguments),
+        RunsCommand::Reverify(arguments) => reverify::reverify(arguments),
         RunsCommand::VerifyChain(arguments) => chain::verify_chain(arguments),
     };
     as_refusal(result)

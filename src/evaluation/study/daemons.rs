@@ -366,7 +366,7 @@ fn recorded(
         return record;
     }
 
-    record.verified = daemon.assurance >= Some(Assurance::Unrefuted);
+    record.accepted = daemon.assurance >= Some(Assurance::Unrefuted);
     record.agreement = daemon.answer.is_some().then_some(daemon.agreement);
     record.votes = daemon.votes.first().map(|ballot| ballot.votes);
     judged(run, daemon.answer, trace, record)

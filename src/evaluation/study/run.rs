@@ -111,7 +111,7 @@ fn recorded(
     }
 
     // A study measures verifiers: what counts is whether this one accepted every step.
-    record.verified = outcome.assurance >= Some(Assurance::Unrefuted);
+    record.accepted = outcome.assurance >= Some(Assurance::Unrefuted);
     record.agreement = outcome.answer.is_some().then_some(outcome.agreement);
     record.votes = outcome.votes.first().map(|ballot| ballot.votes);
     judged(run, outcome.answer.clone(), trace, record)

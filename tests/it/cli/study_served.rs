@@ -178,7 +178,7 @@ fn daemons_share_the_runs_of_a_study() {
 
     for record in &records {
         assert!(
-            record["status"] == "measured" && record["right"] == true && record["verified"] == true,
+            record["status"] == "measured" && record["right"] == true && record["accepted"] == true,
             "{record}"
         );
         // The executor follows the reference.

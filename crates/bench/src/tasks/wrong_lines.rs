@@ -32,38 +32,6 @@ pub fn assert_broken(wrong: &[WrongLine]) {
     }
 }
 
-/// Lines of a task with this input, in JSON, up to the first that breaks something, and what it
-/// breaks.
-pub type FoolingLines = (&'static str, &'static str, &'static [&'static str], &'static str);
-
-/// Asserts, of traces that once ended in a wrong answer unseen, that the last line breaks the
-/// constraint, and the lines before it break nothing, all without [`Kind::Transition`].
-///
-/// [`Kind::Transition`]: super::Kind::Transition
-pub fn assert_found_out(fooling: &[FoolingLines]) {
-    for (slug, input, lines, name) in fooling {
-        let input = serde_json::from_str(input).expect("JSON");
-        let problem = find(slug).expect("listed").read_input(&input).expect("valid");
-        let mut machine = problem.start();
-        for (at, line) in lines.iter().enumerate() {
-            machine
-                .propose(line)
-                .unwrap_or_else(|refusal| panic!("{slug} line {at}: {line}: {refusal}"));
-            let found: Vec<_> = machine
-                .violations(Kinds::WITHOUT_TRANSITION)
-                .iter(machine.spec())
-                .map(|c| c.name)
-                .collect();
-            if at + 1 < lines.len() {
-                assert_eq!(found, [""; 0], "{slug} line {at}: {line}");
-            } else {
-                assert!(found.contains(name), "{slug} line {at}: {line} breaks {found:?}");
-            }
-            machine.commit();
-        }
-    }
-}
-
 /// Lines of a task with this input, in JSON.
 pub type OtherLines = (&'static str, &'static str, &'static [&'static str]);
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use prime_bench::prompts::{Components, Style, view, visible, whole};
 use prime_bench::tasks::{self, Category};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
+    CustomResult, ErrorCode, Implementation, ListToolsResult, PaginatedRequestParams,
+    ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -18,6 +19,17 @@ use super::backend::{Backend, ToolError, watch};
 use super::tools::Tool;
 use crate::guard::json as from_json;
 use prime_service::requests::{Instance, RunRequest};
+
+/// Methods with parameters, and what the parameters must be. rmcp takes a request whose parameters
+/// it cannot read for one of a method that it does not know.
+const PARAMETERS: [(&str, &str); 3] = [
+    (
+        "initialize",
+        "`protocolVersion` (a string), `capabilities` (an object) and `clientInfo` (an object with `name` and `version`)",
+    ),
+    ("tools/list", "none, or `cursor`, a string"),
+    ("tools/call", "`name`, a string, and optionally `arguments`, an object"),
+];
 
 /// What a client may tell its model about all tools.
 fn instructions() -> String {
@@ -200,5 +212,19 @@ impl ServerHandler for Server {
         };
 
         Ok(result.into())
+    }
+
+    async fn on_custom_request(
+        &self,
+        CustomRequest { method, .. }: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        match PARAMETERS.iter().find(|(known, _)| *known == method) {
+            Some((_, expected)) => {
+                let message = format!("the parameters of {method} must be: {expected}");
+                Err(ErrorData::invalid_params(message, None))
+            }
+            None => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None)),
+        }
     }
 }

@@ -243,11 +243,18 @@ impl Supervisor {
         let Some(live) = self.runs.get_mut(&run) else { return };
         // The queue has removed it.
         live.deadline = None;
-        if let Some(ending) = live.run.expired(live.elapsed_ms()) {
-            // A hanging agent is the reason to name: the run could not use its time.
-            let hang = self.plan.table.hang_ending(live.started, Instant::now());
-            self.stop(run, hang.unwrap_or(ending), ctx);
-        }
+
+        let elapsed_ms = live.elapsed_ms();
+        let Some(ending) = live.run.expired(elapsed_ms) else {
+            // The queue's clock and the run's round differently: the rest is waited for.
+            let left = live.submission.plan.budget.wall_ms.saturating_sub(elapsed_ms);
+            live.deadline = self.deadlines.insert(run, Duration::from_millis(left));
+            return;
+        };
+
+        // A hanging agent is the reason to name: the run could not use its time.
+        let hang = self.plan.table.hang_ending(live.started, Instant::now());
+        self.stop(run, hang.unwrap_or(ending), ctx);
     }
 
     pub(super) fn stop(&mut self, run: RunId, ending: Ending, ctx: &mut Context<Self>) {

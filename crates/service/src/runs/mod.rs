@@ -10,6 +10,7 @@
 //!   of a run from it;
 //! - `live`, the runs that this process executes, and `cluster_link`, the other nodes;
 //! - `reader`, what users see of runs wherever they are;
+//! - `rejudge`, which judges recorded steps again with another verifier;
 //! - `execution`, which accepts, resumes, forks and ends runs;
 //! - `service`, [`Runs`]: the owner of all these; `retention` removes finished runs, by the
 //!   `trusted_clock`.
@@ -23,6 +24,7 @@ mod live;
 mod progress;
 mod reader;
 mod record;
+mod rejudge;
 mod retention;
 mod service;
 mod spec;
@@ -50,6 +52,7 @@ pub use reader::event_reader::EventBatch;
 pub use reader::listing::RunPage;
 pub use reader::trace::TraceContent;
 pub use record::{RunRecord, Status};
+pub use rejudge::{Change, ChangedStep, JudgedLine, Rejudge, RejudgedRun, Rejudging};
 pub use retention::Cleanup;
 pub use service::Runs;
 pub use spec::{Origin, RunSpec, needs_of};

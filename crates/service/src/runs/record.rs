@@ -115,11 +115,20 @@ impl RunRecord {
     pub fn of_row(row: &RunRow) -> Result<Self, serde_json::Error> {
         let spec: RunSpec = serde_json::from_str(&row.spec)?;
         let status = Status::ALL.into_iter().find(|status| status.name() == row.status);
+        let mut status = status
+            .ok_or_else(|| serde::de::Error::custom(format!("unknown status {:?}", row.status)))?;
+
+        let mut result: RunResult = serde_json::from_str(&row.summary)?;
+        if status.is_over() {
+            result = result.without_unfounded_promise();
+        }
+        if status == Status::Verified && !result.verified {
+            status = Status::Unverified;
+        }
+
         Ok(Self {
             id: row.id.clone(),
-            status: status.ok_or_else(|| {
-                serde::de::Error::custom(format!("unknown status {:?}", row.status))
-            })?,
+            status,
             waiting_for: None,
             resumed: row.resumed,
             created_at: timestamp(row.created_ms),
@@ -128,7 +137,7 @@ impl RunRecord {
             chain: row.head.hash.to_string(),
             engines: spec.engines(),
             forked_from: spec.forked_from,
-            result: serde_json::from_str(&row.summary)?,
+            result,
         }
         .with_reviews(row.reviews))
     }

@@ -11,7 +11,7 @@ use crate::app::Overrides;
 use prime_agent_set::{Names, RecordedAgents};
 use prime_bench::tasks::{self, Problem};
 use prime_protocol::RunPlan;
-use prime_report::{Arm, RunContext};
+use prime_report::{Arm, Judge, RunContext};
 use prime_runtime::RunSampling;
 
 /// The parent of a forked run.
@@ -97,6 +97,15 @@ impl RunSpec {
         let Some(recorded) = &self.recorded else { return Vec::new() };
         let served = recorded.pools.values().flat_map(|pool| &pool.models);
         recorded.engines.keys().chain(served).cloned().collect()
+    }
+
+    /// Who judges its steps.
+    pub fn judge(&self) -> Judge {
+        Judge {
+            verifier: self.agents.verifier.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            models: self.recorded.as_ref().map(|agents| agents.of_verifier()).unwrap_or_default(),
+        }
     }
 
     /// The part of results that does not depend on the outcome.

@@ -142,6 +142,18 @@ mod tests {
     }
 
     #[test]
+    fn a_record_of_an_earlier_version_says_verified_where_it_means_accepted() {
+        let folder = folder();
+        let path = folder.path().join("runs.jsonl");
+        let now = serde_json::to_string(&record("prime", "n-queens", 0)).unwrap();
+        let before = now.replace(r#""accepted":true"#, r#""verified":true"#);
+        assert_ne!(before, now);
+
+        fs::write(&path, before + "\n").unwrap();
+        assert_eq!(read(&path).unwrap().records, [record("prime", "n-queens", 0)]);
+    }
+
+    #[test]
     fn appended_records_are_read_back() {
         let folder = folder();
         let path = folder.path().join("runs.jsonl");

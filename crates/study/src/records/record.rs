@@ -63,12 +63,12 @@ field!(Status, Text, value => value.name().to_owned());
 field!(StageOutcome, Text, value => value.name().to_owned());
 
 macro_rules! record {
-    ($($(#[doc = $meaning:literal])+ $name:ident: $type:ty,)+) => {
+    ($($(#[doc = $meaning:literal])+ $name:ident $(, once $before:literal)?: $type:ty,)+) => {
         /// One run. The fields are the columns of JSON Lines and Parquet.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct Record {
-            $($(#[doc = $meaning])+ pub $name: $type,)+
+            $($(#[doc = $meaning])+ $(#[serde(alias = $before)])? pub $name: $type,)+
         }
 
         /// All columns, in order.
@@ -124,8 +124,9 @@ record! {
     answer: Option<String>,
     /// The benchmark accepts the answer.
     right: bool,
-    /// The system's verifier found every step of the answer's trajectory clean.
-    verified: bool,
+    /// The system's verifier accepted every step of the answer's trajectory; `verified` in records
+    /// of earlier versions. Whether that is a proof depends on the kinds that it saw.
+    accepted, once "verified": bool,
     /// Implementation or definition of the verifier; `none` if there is none.
     verifier: String,
     /// Kinds of constraints that the verifier saw, with commas: `format,invariant,terminal`.
@@ -270,7 +271,7 @@ impl Record {
             status: Status::NotMeasured,
             answer: None,
             right: false,
-            verified: false,
+            accepted: false,
             verifier: provenance.verifier,
             checked_kinds: provenance
                 .kinds

@@ -1,6 +1,7 @@
 //! Systems over all tasks: the paper's summary of model performance, and the verifier's verdicts.
 
 use super::table::{Cell, Column, Table};
+use crate::records::Record;
 use crate::results::{Accuracy, Results, over_instances, over_tasks};
 
 /// Cells of an accuracy and its interval.
@@ -70,11 +71,21 @@ pub(super) fn summary(results: &Results<'_>) -> Table {
     }
 }
 
+/// The kinds of constraints that the verifiers of these runs saw: different sets are different
+/// claims, so that none stands for another.
+pub(super) fn kinds_seen(runs: &[&Record]) -> Cell {
+    let mut sets: Vec<String> =
+        runs.iter().map(|run| run.checked_kinds.replace(',', ", ")).collect();
+    sets.sort_unstable();
+    sets.dedup();
+    Cell::Text(sets.join("; "))
+}
+
 /// Verdicts against the benchmark's judgement on whole runs: false accepts and false rejects.
 pub(super) fn verdicts(results: &Results<'_>) -> Table {
     let rows = results.systems.iter().map(|system| {
-        let count = |verified: bool, right: bool| {
-            system.runs.iter().filter(|run| run.verified == verified && run.right == right).count()
+        let count = |accepted: bool, right: bool| {
+            system.runs.iter().filter(|run| run.accepted == accepted && run.right == right).count()
         };
 
         let [accepted, false_accepts] = [count(true, true), count(true, false)];
@@ -85,9 +96,6 @@ pub(super) fn verdicts(results: &Results<'_>) -> Table {
         verifiers.sort_unstable();
         verifiers.dedup();
 
-        let kinds =
-            system.runs.first().map_or("", |run| run.checked_kinds.as_str()).replace(',', ", ");
-
         let bound = crate::statistics::clopper_pearson(
             false_accepts as u64,
             (false_accepts + rejected) as u64,
@@ -96,7 +104,7 @@ pub(super) fn verdicts(results: &Results<'_>) -> Table {
         vec![
             Cell::Text(system.label.clone()),
             Cell::Text(verifiers.join(", ")),
-            Cell::Text(kinds),
+            kinds_seen(&system.runs),
             Cell::count(system.runs.len()),
             Cell::count(accepted),
             Cell::count(false_accepts),
@@ -112,19 +120,20 @@ pub(super) fn verdicts(results: &Results<'_>) -> Table {
         paper: "Theorem 6 (measured)",
         title: "Verdicts on whole runs".to_owned(),
         caption:
-            "Runs by verdict and by the benchmark's judgement. False accepts: wrong answers that the verifier called \
-                  verified; their share is of all wrong runs, with Clopper-Pearson's 95 % interval. A system without a \
-                  verifier verifies nothing."
+            "Runs by verdict and by the benchmark's judgement. False accepts: wrong answers of which \
+             the verifier accepted every step; their share is of all wrong runs, with \
+             Clopper-Pearson's 95 % interval. A system without a verifier accepts nothing. \
+             Acceptance is a proof only where the kinds are sound for the task."
                 .to_owned(),
         columns: vec![
             Column::text("system"),
             Column::text("verifier"),
             Column::text("kinds it saw"),
             Column::number("runs"),
-            Column::number("verified, right"),
-            Column::number("verified, wrong"),
-            Column::number("unverified, right"),
-            Column::number("unverified, wrong"),
+            Column::number("accepted, right"),
+            Column::number("accepted, wrong"),
+            Column::number("not accepted, right"),
+            Column::number("not accepted, wrong"),
             Column::number("false accepts, %"),
             Column::interval("95 %"),
         ],

@@ -4,6 +4,7 @@
 mod chain;
 mod mistakes;
 mod requests;
+mod reverify;
 mod watch;
 
 use std::io::{BufRead as _, BufReader, Write as _};

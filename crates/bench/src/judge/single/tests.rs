@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::judge::{Body, StageResult, judge_body};
 
 fn request(fields: Value) -> VerifyRequest {
     serde_json::from_value(fields).expect("a request")
@@ -290,4 +291,30 @@ fn lines_are_read_as_in_outputs_and_numbers_are_compared_by_value() {
     });
     let wanted = AnswerVerdict { right: true, judged_by: AnswerTest::Goal };
     assert_eq!(judge(&request(queens)), Ok(Verification::Answer(wanted)));
+}
+
+#[test]
+fn no_judge_takes_an_answer_with_a_field_that_the_contract_does_not_list() {
+    for task in tasks::all() {
+        let spec = task.spec();
+        let input: Value = serde_json::from_str(spec.page.example.input).expect("JSON");
+        let answer: Value = serde_json::from_str(spec.page.example.answer).expect("JSON");
+        let mut more = answer.clone();
+        more.as_object_mut().expect("an object").insert("unlisted".to_owned(), json!(0));
+        let problem = task.read_input(&input).expect("an example is valid");
+
+        for (answer, is_right) in [(answer, true), (more, false)] {
+            let slug = spec.slug;
+            assert_eq!(problem.accepts(&answer), is_right, "{slug}: {answer}");
+
+            let asked = request(json!({ "task": slug, "input": input, "answer": answer }));
+            let Ok(Verification::Answer(verdict)) = judge(&asked) else { panic!("{slug}") };
+            assert_eq!(verdict.right, is_right, "{slug}: {answer}");
+
+            let body = Body::Structured { actions: None, answer: Some(answer) };
+            let level = Difficulty::Easy;
+            let judged = judge_body(problem.as_ref(), "x".to_owned(), level, &body, Kinds::ALL);
+            assert_eq!(judged.result == StageResult::Passed, is_right, "{slug}");
+        }
+    }
 }

@@ -4,7 +4,8 @@
 use serde_json::json;
 
 use crate::tasks::find;
-use crate::tasks::wrong_lines::{assert_found_out, assert_right};
+use crate::tasks::fooled::{Fooling, assert_found};
+use crate::tasks::wrong_lines::assert_right;
 
 const PACKAGES: &str = r#"{"packages":6,"install":[0,1],"depends":[[0,[2,3]],[1,[4]],[2,[5]]],
     "conflicts":[[2,4],[4,5]]}"#;
@@ -21,39 +22,54 @@ const UNSATISFIABLE: &str = r#"{"variables":2,"clauses":[[1,2],[1,-2],[-1,2],[-1
 
 #[test]
 fn traces_to_wrong_answers_break_an_invariant() {
-    assert_found_out(&[
-        ("dependency-sat", PACKAGES, &["fail"], "dead-end"),
+    assert_found(&[
+        Fooling::cut("dependency-sat", PACKAGES, &["fail"], "dead-end"),
         // Alternative 2 is skipped.
-        ("dependency-sat", PACKAGES, &["choose 0 3"], "first-allowed"),
+        Fooling::cut("dependency-sat", PACKAGES, &["choose 0 3"], "first-allowed"),
         // Package 4 is in conflict with 2: it has to be a dead end, not another dependency's turn.
-        ("dependency-sat", PACKAGES, &["choose 0 2", "choose 2 5", "choose 1 4"], "first-allowed"),
-        ("dependency-sat", PACKAGES, &["choose 0 2", "back 0 2", "fail"], "dead-end"),
-        ("dependency-sat", PACKAGES, &["choose 0 2", "back 0 2", "choose 1 4"], "first-allowed"),
-        ("dependency-sat", PACKAGES, &["choose 0 2", "back 0 2", "choose 0 2"], "first-allowed"),
+        Fooling::cut(
+            "dependency-sat",
+            PACKAGES,
+            &["choose 0 2", "choose 2 5", "choose 1 4"],
+            "first-allowed",
+        ),
+        Fooling::cut("dependency-sat", PACKAGES, &["choose 0 2", "back 0 2", "fail"], "dead-end"),
+        Fooling::cut(
+            "dependency-sat",
+            PACKAGES,
+            &["choose 0 2", "back 0 2", "choose 1 4"],
+            "first-allowed",
+        ),
+        Fooling::cut(
+            "dependency-sat",
+            PACKAGES,
+            &["choose 0 2", "back 0 2", "choose 0 2"],
+            "first-allowed",
+        ),
         // The dependency of a package that is not selected, and one that is met.
-        ("dependency-sat", PACKAGES, &["choose 2 5"], "first-allowed"),
-        (
+        Fooling::cut("dependency-sat", PACKAGES, &["choose 2 5"], "first-allowed"),
+        Fooling::cut(
             "dependency-sat",
             r#"{"packages":3,"install":[0,1],"depends":[[0,[1,2]]],"conflicts":[]}"#,
             &["choose 0 2"],
             "first-allowed",
         ),
         // The scheme of x1 with Int, or a variable that stands for something, is not principal.
-        (
+        Fooling::cut(
             "type-inference",
             IDENTITY,
             &["t0", "t0 -> t0", "Int -> Int -> Int", "Int", "Int -> Int", "Int -> Int"],
             "shape",
         ),
-        (
+        Fooling::cut(
             "type-inference",
             IDENTITY,
             &["t0", "t0 -> t0", "Int -> Int -> Int", "Int", "Int -> Int", "t1 -> t1"],
             "shape",
         ),
-        ("unification", TERMS, &["delete"], "equal-sides"),
-        ("unification", TERMS, &["decompose", "bind X2 = g(X1)"], "subterm"),
-        ("unification", TERMS, &["decompose", "bind X0 = X1"], "subterm"),
+        Fooling::cut("unification", TERMS, &["delete"], "equal-sides"),
+        Fooling::cut("unification", TERMS, &["decompose", "bind X2 = g(X1)"], "subterm"),
+        Fooling::cut("unification", TERMS, &["decompose", "bind X0 = X1"], "subterm"),
     ]);
 }
 

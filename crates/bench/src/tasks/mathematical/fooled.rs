@@ -4,7 +4,8 @@
 use serde_json::json;
 
 use crate::tasks::find;
-use crate::tasks::wrong_lines::{assert_found_out, assert_right};
+use crate::tasks::fooled::{Fooling, assert_found};
+use crate::tasks::wrong_lines::assert_right;
 
 const QUOTIENT: &str = r#"{"expression":"(/ (exp x) (cos x))"}"#;
 const EQUATIONS: &str = r#"{"matrix":[[0,1,2],[3,-1,2],[-1,1,2]],"rhs":[8,2,-3]}"#;
@@ -12,9 +13,9 @@ const PROGRAM: &str = r#"{"c":[3,5],"a":[[1,0],[0,2],[3,2]],"b":[4,12,18]}"#;
 
 #[test]
 fn traces_to_wrong_answers_break_an_invariant() {
-    assert_found_out(&[
-        ("symbolic-diff", QUOTIENT, &["1", "(* (exp e0) d0)", "2"], "rule"),
-        (
+    assert_found(&[
+        Fooling::cut("symbolic-diff", QUOTIENT, &["1", "(* (exp e0) d0)", "2"], "rule"),
+        Fooling::cut(
             "symbolic-diff",
             QUOTIENT,
             &[
@@ -27,13 +28,13 @@ fn traces_to_wrong_answers_break_an_invariant() {
             "rule",
         ),
         // Row 2 has an entry in column 0, but row 1 comes first.
-        ("gaussian-elimination", EQUATIONS, &["swap 0 2"], "pivot-row"),
+        Fooling::cut("gaussian-elimination", EQUATIONS, &["swap 0 2"], "pivot-row"),
         // No swap is due; the pivot is not the row's; the entry is cleared by another row.
-        ("gaussian-elimination", EQUATIONS, &["swap 0 1", "swap 0 2"], "pivot-row"),
-        ("gaussian-elimination", EQUATIONS, &["swap 0 1", "add 2 0 1"], "pivot-row"),
-        ("gaussian-elimination", EQUATIONS, &["swap 0 1", "add 1 0 1"], "pivot-row"),
-        ("gaussian-elimination", EQUATIONS, &["swap 0 1", "add 0 1 1"], "pivot-row"),
-        (
+        Fooling::cut("gaussian-elimination", EQUATIONS, &["swap 0 1", "swap 0 2"], "pivot-row"),
+        Fooling::cut("gaussian-elimination", EQUATIONS, &["swap 0 1", "add 2 0 1"], "pivot-row"),
+        Fooling::cut("gaussian-elimination", EQUATIONS, &["swap 0 1", "add 1 0 1"], "pivot-row"),
+        Fooling::cut("gaussian-elimination", EQUATIONS, &["swap 0 1", "add 0 1 1"], "pivot-row"),
+        Fooling::cut(
             "matrix-multiply",
             r#"{"a":[[-3,4],[3,2]],"b":[[4,1],[1,7]]}"#,
             &["acc 26", "acc 0", "acc 25", "acc 17", "acc 26", "acc 6", "acc 25", "acc 25"],

@@ -54,6 +54,7 @@ impl Execution {
         let recorder = Recorder {
             stream: Arc::clone(&live.stream),
             started: open_row(&live, Status::Running, now),
+            judge: live.spec.judge(),
         };
         let observer = self.observers.of(&live, problem.as_ref(), recorder, now);
 
@@ -106,7 +107,9 @@ impl Execution {
         self.observers.metrics().resumed();
 
         let events = live.stream.committed().head.seq;
-        live.stream.append(&TraceLine::Resumed { resumed, basis: live.spec.plan.basis });
+        let judge = live.spec.judge();
+        let basis = live.spec.plan.basis;
+        live.stream.append(&TraceLine::Resumed { resumed, basis, judge: &judge });
         // Nobody waits for the row; it is committed with the event.
         drop(live.stream.update(open_row(live, Status::Running, self.store.now_ms())));
         tracing::info!(run = %live.stream.id, events, "run resumed");

@@ -155,7 +155,9 @@ impl Execution {
         }
 
         let basis = live.spec.plan.basis;
-        live.stream.append(&TraceLine::Forked { run: &origin.run, seq: origin.seq, basis });
+        let judge = live.spec.judge();
+        let (run, seq) = (origin.run.as_str(), origin.seq);
+        live.stream.append(&TraceLine::Forked { run, seq, basis, judge: &judge });
         live.stream.durable(origin.seq + 1).await.map_err(|()| not_copied(live))
     }
 

@@ -6,7 +6,7 @@ use tracing::Span;
 
 use crate::runs::store::event_stream::{EventStream, RowUpdate};
 use prime_protocol::RunSnapshot;
-use prime_report::TraceLine;
+use prime_report::{Judge, TraceLine};
 use prime_runtime::{Event, Observer, Wake};
 
 /// Largest snapshot, as JSON. It is written in one commit, which all other runs wait for, and the
@@ -18,11 +18,17 @@ pub struct Recorder {
     pub stream: Arc<EventStream>,
     /// The run's row once it has started.
     pub started: RowUpdate,
+    /// Who judges its steps.
+    pub judge: Judge,
 }
 
 impl Observer for Recorder {
     fn observe(&self, event: &Event<'_>) {
-        self.stream.append(&TraceLine::of(event));
+        let mut line = TraceLine::of(event);
+        if let TraceLine::Started { judge, .. } = &mut line {
+            *judge = Some(&self.judge);
+        }
+        self.stream.append(&line);
         if matches!(event, Event::Started { .. }) {
             // The run's row says that it runs once that is durable, together with the event.
             drop(self.stream.update(self.started.clone()));

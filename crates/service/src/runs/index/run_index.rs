@@ -9,13 +9,21 @@ use serde_json::Value;
 use super::landmarks::{RunVote, TrajectoryEnd};
 use super::step::{Finding, Step};
 use super::trajectory_index::TrajectoryIndex;
-use prime_protocol::{Decision, Score, TurnId, Usage};
+use prime_protocol::{Basis, Decision, Score, TurnId, Usage};
+use prime_report::Judge;
 
 /// Constraints that have a bit of their own; any others share the last.
 const CONSTRAINTS_MAX: usize = 64;
 
 /// A trajectory by round and number.
 pub(super) type Key = (u32, u32);
+
+/// Who judges, and on what its verdicts rest, as far as the record says.
+#[derive(Clone, Default)]
+pub(super) struct JudgedBy {
+    pub judge: Option<Judge>,
+    pub basis: Option<Basis>,
+}
 
 /// The index of one run.
 #[derive(Default)]
@@ -30,6 +38,8 @@ pub(super) struct RunIndex {
     pub constraints: Vec<String>,
     pub trajectories: BTreeMap<Key, TrajectoryIndex>,
     pub votes: BTreeMap<u32, RunVote>,
+    /// Who judges the steps after which event, in their order.
+    judges: Vec<(u64, JudgedBy)>,
     /// The run's plan applies steps itself, by votes, so that a step's decision does not say what
     /// was committed.
     pub is_by_vote: bool,
@@ -78,6 +88,18 @@ enum Other {
         round: u32,
         trajectory: u32,
     },
+    Started {
+        judge: Option<Judge>,
+        basis: Option<Basis>,
+    },
+    Resumed {
+        judge: Option<Judge>,
+        basis: Option<Basis>,
+    },
+    Forked {
+        judge: Option<Judge>,
+        basis: Option<Basis>,
+    },
     Chosen {},
     Finished {},
     #[serde(other)]
@@ -98,6 +120,12 @@ impl RunIndex {
 
     pub fn trajectory(&self, TurnId { round, trajectory }: TurnId) -> Option<&TrajectoryIndex> {
         self.trajectories.get(&(round, trajectory))
+    }
+
+    /// Who judged the step with this event.
+    pub fn judged_by(&self, seq: u64) -> JudgedBy {
+        let before = self.judges.partition_point(|(from, _)| *from < seq);
+        before.checked_sub(1).map(|at| self.judges[at].1.clone()).unwrap_or_default()
     }
 
     fn bit_of(&mut self, name: &str) -> u64 {
@@ -143,6 +171,11 @@ impl RunIndex {
             Ok(Other::Mishap { round, trajectory }) => {
                 self.trajectories.entry((round, trajectory)).or_default().mishaps += 1;
             }
+            Ok(
+                Other::Started { judge, basis }
+                | Other::Resumed { judge, basis }
+                | Other::Forked { judge, basis },
+            ) => self.judges.push((seq, JudgedBy { judge, basis })),
             Ok(Other::Chosen {}) => self.is_by_vote = true,
             Ok(Other::Finished {}) => self.is_finished = true,
             Ok(Other::Rest) | Err(_) => {}

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 use super::StepIndexes;
 use super::explanation::{ConstraintMeaning, NextStep, WhatFollowed, what_followed, why};
-use super::run_index::RunIndex;
+use super::run_index::{JudgedBy, RunIndex};
 use super::step::Finding;
 use super::step_list::{cut, no_such_trajectory, read_events, read_step};
 use super::trajectory_index::{Mark, TrajectoryIndex};
@@ -21,6 +21,7 @@ use crate::runs::spec::RunSpec;
 use prime_bench::tasks::{Machine, Problem};
 use prime_journal::{Journal, JournalError};
 use prime_protocol::TurnId;
+use prime_report::Judge;
 
 /// Committed lines between two marks.
 const MARK_EVERY: usize = 1_024;
@@ -77,6 +78,13 @@ pub struct StepDetail {
     pub previous_elapsed_ms: u64,
     /// States that its rejection popped.
     pub pops: u32,
+    /// Who judged it; null in records that do not say so.
+    #[schema(required)]
+    pub judge: Option<Judge>,
+    /// On what the verdict rests: `kinds` that were looked at, those that were `evaluated`, and the
+    /// `methods`; null in records from before bases.
+    #[schema(value_type = Value)]
+    pub basis: Option<Value>,
 }
 
 /// The positions of the committed steps on the stack at step `at`, lowest first: those above depth
@@ -190,6 +198,11 @@ fn detail(
     }
 
     let step = read_step(seq, &line)?;
+    let JudgedBy { judge, basis } = index.judged_by(seq);
+    let basis = step
+        .basis
+        .or(basis)
+        .map(|basis| serde_json::to_value(basis).expect("invariant: a basis serialises"));
     // Then the steps' decisions do not say what was committed, so that no state can be computed.
     let is_by_vote = index.is_by_vote || spec.plan.strategy.is_synchronous();
     let turn: TurnId = step.id();
@@ -279,6 +292,8 @@ fn detail(
         stack,
         previous_elapsed_ms,
         pops,
+        judge,
+        basis,
     })
 }
 

@@ -2,8 +2,8 @@
 
 use super::RunReader;
 use crate::runs::error::RunError;
-use crate::runs::record::RunRecord;
-use prime_journal::{DamagedRow, JournalError, Query, RunRows};
+use crate::runs::record::{RunRecord, Status};
+use prime_journal::{DamagedRow, Journal, JournalError, Query, RunRows};
 
 /// A page of a listing.
 #[derive(Default)]
@@ -23,14 +23,42 @@ impl RunPage {
     }
 }
 
+/// The rows of a page. Old rows are called verified that are shown as unverified
+/// ([`RunRecord::of_row`]), so that a list of the latter looks at both.
+fn rows(journal: &dyn Journal, query: &Query) -> Result<RunRows, JournalError> {
+    let mut page = journal.list(query)?;
+    if query.status.as_deref() != Some(Status::Unverified.name()) {
+        return Ok(page);
+    }
+
+    let status = Some(Status::Verified.name().to_owned());
+    let old = journal.list(&Query { status, ..query.clone() })?;
+    page.rows.extend(old.rows);
+    page.damaged.extend(old.damaged);
+    // The order of the journal: newest first, then by descending ids.
+    page.rows.sort_by(|a, b| (b.created_ms, &b.id).cmp(&(a.created_ms, &a.id)));
+    let is_full =
+        page.next.is_some() || old.next.is_some() || page.rows.len() > query.limit as usize;
+    page.rows.truncate(query.limit as usize);
+    page.next = page.rows.last().filter(|_| is_full).map(|row| row.id.clone());
+    Ok(page)
+}
+
 impl RunReader {
     /// Runs, newest first. A row that cannot be read is named, and does not hide the others.
     ///
     /// # Errors
     /// When the journal cannot be read.
     pub async fn list(&self, query: Query) -> Result<RunPage, RunError> {
+        // Other statuses are those of the rows; a run may end after its row was read.
+        let wanted = query.status.clone().filter(|status| {
+            [Status::Verified, Status::Unverified].iter().any(|known| known.name() == status)
+        });
+        let is_wanted = |record: &RunRecord| {
+            wanted.as_deref().is_none_or(|wanted| wanted == record.status.name())
+        };
         let RunRows { rows, damaged, next } =
-            self.store.read(move |journal| journal.list(&query)).await?;
+            self.store.read(move |journal| rows(journal, &query)).await?;
         let mut page = RunPage { next, ..RunPage::default() };
 
         for DamagedRow { id, reason } in damaged {
@@ -57,7 +85,8 @@ impl RunReader {
             }
 
             match RunRecord::of_row(&row) {
-                Ok(record) => page.runs.push(record),
+                Ok(record) if is_wanted(&record) => page.runs.push(record),
+                Ok(_) => {}
                 Err(error) => page.leave_out(row.id, &error.to_string()),
             }
         }
