@@ -22,12 +22,11 @@ use prime_service::requests::{Instance, RunRequest};
 
 /// Methods with parameters, and what the parameters must be. rmcp takes a request whose parameters
 /// it cannot read for one of a method that it does not know.
-const PARAMETERS: [(&str, &str); 3] = [
+const PARAMETERS: [(&str, &str); 2] = [
     (
         "initialize",
         "`protocolVersion` (a string), `capabilities` (an object) and `clientInfo` (an object with `name` and `version`)",
     ),
-    ("tools/list", "none, or `cursor`, a string"),
     ("tools/call", "`name`, a string, and optionally `arguments`, an object"),
 ];
 
