@@ -33,13 +33,13 @@ pub fn configured_names(settings: &Settings) -> Names {
     }
 }
 
-/// Notes on the agents that know a task's algorithm or are not models, including members of
-/// composite agents.
 /// Whether `transition` was asked for by name.
 fn is_with_transition(kinds: CheckedKinds) -> bool {
     matches!(kinds, CheckedKinds::These(kinds) if kinds.contains(Kind::Transition))
 }
 
+/// Notes on the agents that know a task's algorithm or are not models, including members of
+/// composite agents.
 fn labels(settings: &Settings) -> Vec<String> {
     let mut notes = Vec::new();
     settings.walk_configured::<ExecutorAgent>(&mut |name, agent| {
