@@ -24,6 +24,7 @@ mod precise_timer;
 mod record;
 pub mod report;
 mod resource_usage;
+mod schedule;
 mod session;
 mod tables;
 #[cfg(test)]

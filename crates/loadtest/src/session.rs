@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::open_loop::Schedule;
 use super::record::{Record, StageKind};
+use super::schedule::Schedule;
 
 /// The phases of a measurement, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -236,7 +236,7 @@ impl Machine for Walk {
 
     /// The executor's view, in several lines.
     fn view(&self) -> String {
-        view(&self.problem, &self.state.steps.lines())
+        view(self.problem.as_definition(), &self.state.steps.lines())
     }
 
     fn state(&self) -> Value {

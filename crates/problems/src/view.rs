@@ -4,8 +4,7 @@ use std::sync::LazyLock;
 
 use minijinja::{Environment, UndefinedBehavior, context};
 
-use super::custom::Custom;
-use super::definition::{AnswerForm, StepMode};
+use super::definition::{AnswerForm, Definition, StepMode};
 
 const NAME: &str = "executor/problem.j2";
 
@@ -22,8 +21,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
 });
 
 /// The problem, the steps so far, and what to write next.
-pub fn view(problem: &Custom, steps: &[&str]) -> String {
-    let definition = problem.as_definition();
+pub fn view(definition: &Definition, steps: &[&str]) -> String {
     let constraints = definition.constraints.iter().map(|constraint| {
         let meaning = constraint.check.as_ref().or(constraint.text.as_ref());
         context! { name => constraint.name, severity => constraint.severity, meaning }

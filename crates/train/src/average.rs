@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use super::{TrainError, convert::Exported, recipe::Precision};
+use super::{TrainError, convert::Exported, element::Precision};
 
 /// Writes (1 − share) · `from` + share · `towards`, weight by weight, to the file `out`, with
 /// matrices of the type `matrices`. The file lists the tasks of both models.

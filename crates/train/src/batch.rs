@@ -2,135 +2,9 @@
 
 use std::ops::Range;
 
-use rand_chacha::ChaCha8Rng;
-use serde::{Deserialize, Serialize};
-
-use super::{
-    TrainError,
-    corrections::{Attempted, CorrectionPlan, Corrections, Policy},
-    layout::{shuffle, uniform},
-    vocabulary::{BOS, EOS, Vocabulary},
-};
-
-/// One supervised example. The loss covers what the model writes: the completion without the values
-/// that are appended to it, and eos.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sample {
-    pub task: usize,
-    pub prompt: String,
-    pub completion: String,
-    /// Byte ranges of the completion that the model does not write but reads, in ascending order.
-    pub appended: Vec<Range<usize>>,
-}
-
-impl Sample {
-    /// A sample whose whole completion is written by the model.
-    pub fn written(task: usize, prompt: impl Into<String>, completion: impl Into<String>) -> Self {
-        Self { task, prompt: prompt.into(), completion: completion.into(), appended: Vec::new() }
-    }
-}
-
-/// Maximum number of draws until a sample fits the context.
-pub const DRAWS_MAX: usize = 100;
-
-/// A sample in a model's tokens.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Encoded {
-    pub task: usize,
-    pub prompt: Vec<u16>,
-    pub completion: Vec<u16>,
-    /// Token ranges of the completion that are not supervised.
-    appended: Vec<Range<usize>>,
-}
-
-impl Encoded {
-    pub fn new(sample: &Sample, vocabulary: &Vocabulary) -> Self {
-        let mut completion = Vec::new();
-        let mut appended = Vec::with_capacity(sample.appended.len());
-        let mut end = 0;
-
-        for value in &sample.appended {
-            completion.extend(vocabulary.encode(&sample.completion[end..value.start]));
-            let start = completion.len();
-            completion.extend(vocabulary.encode(&sample.completion[value.clone()]));
-            appended.push(start..completion.len());
-            end = value.end;
-        }
-
-        completion.extend(vocabulary.encode(&sample.completion[end..]));
-        Self { task: sample.task, prompt: vocabulary.encode(&sample.prompt), completion, appended }
-    }
-
-    /// Draws a sample that fits `context`: a few states of a task may be longer than all others.
-    ///
-    /// # Errors
-    /// [`TrainError::SamplesTooLong`] if [`DRAWS_MAX`] samples in a row do not fit.
-    pub fn draw(
-        samples: &mut dyn Samples,
-        task: usize,
-        is_held_out: bool,
-        context: usize,
-        rng: &mut ChaCha8Rng,
-    ) -> Result<Self, TrainError> {
-        let mut tokens = 0;
-        for _ in 0..DRAWS_MAX {
-            let drawn = Self::new(&samples.draw(task, is_held_out, rng), samples.vocabulary());
-            tokens = drawn.tokens();
-            if tokens <= context {
-                return Ok(drawn);
-            }
-        }
-
-        Err(TrainError::SamplesTooLong { task: samples.tasks()[task].clone(), tokens, context })
-    }
-
-    /// A completion that a model drew: all of it is supervised.
-    pub fn drawn(task: usize, prompt: Vec<u16>, completion: Vec<u16>) -> Self {
-        Self { task, prompt, completion, appended: Vec::new() }
-    }
-
-    /// Number of tokens that the model reads.
-    pub fn inputs(&self) -> usize {
-        1 + self.prompt.len() + self.completion.len()
-    }
-
-    /// Number of tokens, eos included.
-    pub fn tokens(&self) -> usize {
-        self.inputs() + 1
-    }
-}
-
-/// A source of samples.
-///
-/// A sample must depend on the arguments alone, including `rng`: each step and each held-out set
-/// has its own random stream, which makes a resumed run equal to an uninterrupted one.
-pub trait Samples {
-    /// Another source of the same samples, for a thread of its own; `None` if there can be only
-    /// one.
-    fn fork(&self) -> Option<Box<dyn Samples + Send>> {
-        None
-    }
-    /// Begins a pool of batches: drops what was kept of earlier draws, so that a pool depends on
-    /// its random stream alone.
-    fn begin_pool(&mut self) {}
-    /// Names of the tasks; checkpoints depend on their order.
-    fn tasks(&self) -> &[String];
-    /// The tokens of the model that learns from them.
-    fn vocabulary(&self) -> &Vocabulary;
-    /// A training sample of a task; `held_out` draws from a disjoint set of instances.
-    fn draw(&mut self, task: usize, held_out: bool, rng: &mut ChaCha8Rng) -> Sample;
-    /// Lets the policy attempt training instances of a task, and returns a sample for each state at
-    /// which it went wrong; `None` if there is nothing to attempt.
-    fn attempt(
-        &mut self,
-        _task: usize,
-        _policy: &Policy<'_>,
-        _plan: &CorrectionPlan,
-        _rng: &mut ChaCha8Rng,
-    ) -> Option<(Attempted, Vec<Sample>)> {
-        None
-    }
-}
+use super::TrainError;
+use super::sample::Encoded;
+use super::vocabulary::{BOS, EOS};
 
 /// A position whose next token is supervised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -273,89 +147,12 @@ impl Batch {
         self.sequences.push(Sequence { rows, targets, branches });
         Ok(())
     }
-
-    /// The batches of several steps, `passes` batches a step; if the plan sorts, those of a batch
-    /// have similar lengths. Samples are drawn with tasks in proportion to `weights` until there
-    /// are `tokens` inputs per step on average; a share of them are corrections.
-    pub fn pool(
-        samples: &mut dyn Samples,
-        corrections: &Corrections,
-        weights: &[f64],
-        plan: PoolPlan,
-        rng: &mut ChaCha8Rng,
-    ) -> Result<Vec<Vec<Self>>, TrainError> {
-        samples.begin_pool();
-        let parts = plan.steps * plan.passes;
-        let mut drawn: Vec<Encoded> = Vec::new();
-        let mut total = 0;
-
-        while total < plan.steps * plan.tokens || drawn.len() < parts {
-            let task = choose(weights, rng);
-            let sample = match corrections.draw(task, plan.corrected, rng) {
-                Some(correction) => correction.clone(),
-                None => Encoded::draw(samples, task, false, plan.context, rng)?,
-            };
-            total += sample.inputs();
-            drawn.push(sample);
-        }
-
-        if plan.sorts {
-            drawn.sort_by_key(Encoded::inputs);
-        }
-
-        let mut batches = Vec::with_capacity(parts);
-        let mut left = drawn.into_iter().peekable();
-        let mut used = 0;
-        for part in 0..parts {
-            let mut batch = Self::default();
-
-            // Leave a sample for every later batch.
-            while left.len() > parts - part - 1
-                && (batch.sequences.is_empty() || used * parts < (part + 1) * total)
-            {
-                let sample = left.next().expect("invariant: a sample is left");
-                used += sample.inputs();
-                batch.push(&sample, plan.context)?;
-            }
-            batches.push(batch);
-        }
-
-        // Sorted batches must not be learnt in the order of their lengths.
-        shuffle(&mut batches, rng);
-
-        let mut batches = batches.into_iter();
-        Ok((0..plan.steps).map(|_| batches.by_ref().take(plan.passes).collect()).collect())
-    }
-}
-
-/// The size of a pool of batches.
-#[derive(Debug, Clone, Copy)]
-pub struct PoolPlan {
-    pub steps: usize,
-    pub passes: usize,
-    /// Inputs per step.
-    pub tokens: usize,
-    pub context: usize,
-    /// Share of corrections.
-    pub corrected: f64,
-    /// Whether the samples of a batch have similar lengths; otherwise they have all lengths.
-    pub sorts: bool,
-}
-
-fn choose(weights: &[f64], rng: &mut ChaCha8Rng) -> usize {
-    let mut left = uniform(rng) * weights.iter().sum::<f64>();
-    for (index, weight) in weights.iter().enumerate() {
-        left -= weight;
-        if left <= 0.0 {
-            return index;
-        }
-    }
-    // Rounding can leave a remainder.
-    weights.len() - 1
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::sample::Sample;
+    use super::super::vocabulary::Vocabulary;
     use super::*;
 
     fn sample(prompt: &str, completion: &str) -> Encoded {
@@ -406,50 +203,5 @@ mod tests {
             panic!("its values do not fit")
         };
         assert_eq!(tokens, 13);
-    }
-
-    struct Lengths(Vec<String>, Vocabulary);
-
-    impl Samples for Lengths {
-        fn tasks(&self) -> &[String] {
-            &self.0
-        }
-
-        fn vocabulary(&self) -> &Vocabulary {
-            &self.1
-        }
-
-        fn draw(&mut self, task: usize, _held_out: bool, rng: &mut ChaCha8Rng) -> Sample {
-            let prompt = "p".repeat((uniform(rng) * 90.0) as usize);
-            Sample::written(task, prompt, "c".repeat((uniform(rng) * 9.0) as usize))
-        }
-    }
-
-    #[test]
-    fn a_pool_has_a_batch_for_every_pass_of_samples_of_similar_length() {
-        use rand_chacha::rand_core::SeedableRng;
-        for tokens in [8, 1000] {
-            let plan =
-                PoolPlan { steps: 4, passes: 3, tokens, context: 128, corrected: 0.0, sorts: true };
-            let mut rng = ChaCha8Rng::seed_from_u64(1);
-            let mut lengths = Lengths(vec!["a".into()], Vocabulary::default());
-            let pool = Batch::pool(&mut lengths, &Corrections::new(1), &[1.0], plan, &mut rng)
-                .expect("the samples fit");
-
-            assert_eq!(pool.len(), 4);
-            let batches: Vec<&Batch> = pool.iter().flatten().collect();
-            assert_eq!(batches.len(), 12);
-            assert!(batches.iter().all(|batch| !batch.targets.is_empty()));
-
-            let used: usize = batches.iter().map(|batch| batch.inputs.len()).sum();
-            let longest: usize = batches
-                .iter()
-                .map(|batch| {
-                    let of_one = batch.sequences.iter().map(|s| s.rows.len()).max();
-                    of_one.unwrap_or(0) * batch.sequences.len()
-                })
-                .sum();
-            assert!(tokens == 8 || longest * 10 < used * 11, "{used} of {longest}");
-        }
     }
 }

@@ -10,8 +10,8 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    TrainError, all_hold, batch::Encoded, corrections::Corrections, optimizer::Moments,
-    recipe::Architecture, vocabulary::Vocabulary,
+    TrainError, all_hold, corrections::Corrections, optimizer::Moments, recipe::Architecture,
+    sample::Encoded, vocabulary::Vocabulary,
 };
 
 /// Changes with the fields or their order, neither of which the encoding states.

@@ -7,10 +7,11 @@ use prime_engine::gguf::{self, TASKS_KEY};
 use super::{
     TrainError,
     checkpoint::replace,
+    element::Precision,
     gguf::{About, encode},
     initial::policy_of,
     layout::Layout,
-    recipe::{Architecture, Precision},
+    recipe::Architecture,
     vocabulary::Vocabulary,
 };
 

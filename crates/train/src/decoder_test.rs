@@ -5,13 +5,14 @@ use prime_kernels::Bf16;
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 
 use crate::{
-    batch::{Batch, Encoded, Sample},
+    batch::Batch,
     decoder::Decoder,
     layout::Layout,
     model_view::ModelView,
     network::{Network, Weights, Workspace},
     recipe::Architecture,
     rl::objective::{self, policy},
+    sample::{Encoded, Sample},
     sampler::{Answer, Request, Sampling, Values},
     vocabulary::{EOS, Vocabulary},
 };

@@ -9,8 +9,10 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use super::TrainError;
-use super::batch::{Batch, PoolPlan, Samples};
+use super::batch::Batch;
 use super::corrections::Corrections;
+use super::pool::{PoolPlan, pool};
+use super::samples::Samples;
 
 /// Everything that a pool depends on.
 pub struct Pool {
@@ -43,7 +45,7 @@ pub fn draw(
     // Stream 0 of the seed is that of the initial weights.
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(number + 1);
-    Batch::pool(samples, corrections, mix, plan, &mut rng)
+    pool(samples, corrections, mix, plan, &mut rng)
 }
 
 /// Threads that draw pools in turn: pool n is drawn by thread n modulo their number.

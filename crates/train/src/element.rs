@@ -1,11 +1,24 @@
 //! The element types of tensors in a GGUF file: ggml's codes, their sizes and encodings.
 
-use super::recipe::Precision;
+use serde::{Deserialize, Serialize};
 
 /// Weights that share a scale in [`Precision::Q8_0`].
 pub const BLOCK: usize = 32;
 /// Bytes of such a block: the scale in 16 bits, then the weights in 8 each.
 const BLOCK_BYTES: usize = 2 + BLOCK;
+
+/// Element type of the exported matrices; norm gains are always f32.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+#[value(rename_all = "snake_case")]
+pub enum Precision {
+    F32,
+    #[default]
+    F16,
+    /// 8 bits and a common scale for each 32 weights of a row; d_model and ff must be multiples of
+    /// 32.
+    Q8_0,
+}
 
 impl Precision {
     /// ggml's code for the type.

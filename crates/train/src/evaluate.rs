@@ -6,9 +6,11 @@ use serde::Serialize;
 
 use super::{
     TrainError,
-    batch::{Batch, Encoded, Samples},
+    batch::Batch,
     network::Scores,
     recipe::{Recipe, Role},
+    sample::Encoded,
+    samples::{Samples, draw_encoded},
     verdicts::RIGHT,
 };
 
@@ -71,7 +73,7 @@ pub fn held_out(
             let mut rng = ChaCha8Rng::seed_from_u64(recipe.seed ^ HELD_OUT);
             rng.set_stream(task as u64);
             (0..per_task)
-                .map(|_| Encoded::draw(samples, task, true, recipe.model.context, &mut rng))
+                .map(|_| draw_encoded(samples, task, true, recipe.model.context, &mut rng))
                 .collect()
         })
         .collect()

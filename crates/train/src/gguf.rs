@@ -8,8 +8,8 @@ use std::ops::Range;
 use prime_engine::gguf::TASKS_KEY;
 
 use super::{
+    element::Precision,
     layout::Layout,
-    recipe::Precision,
     vocabulary::{BOS, EOS, PAD, Vocabulary},
 };
 

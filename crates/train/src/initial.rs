@@ -8,9 +8,10 @@ use prime_engine::gguf::{self, Header};
 
 use super::{
     TrainError,
+    element::Precision,
     gguf::{About, CONTEXT_KEY, TOKENS_KEY, TYPE_ARRAY, TYPE_STRING, metadata, places},
     layout::Layout,
-    recipe::{Architecture, Precision, Recipe, Words},
+    recipe::{Architecture, Recipe, Words},
     vocabulary::{BASE, Vocabulary},
 };
 

@@ -6,14 +6,15 @@ use std::thread;
 use prime_kernels::{Bf16, Element};
 
 use super::TrainError;
-use super::batch::{Batch, Encoded};
+use super::batch::Batch;
 use super::evaluate;
 use super::gpu::GpuNetwork;
+use super::kept::Kept;
 use super::layout::Layout;
-use super::model_view::ModelView;
 use super::network::{Gradient, ModelWeights, Network, Scores, Weights, Workspace};
 use super::optimizer::{Moments, Updater};
 use super::recipe::{Compute, Recipe};
+use super::sample::Encoded;
 
 /// A step's loss and gradient, before the update.
 #[derive(Debug, Clone)]
@@ -198,22 +199,6 @@ impl Learner {
         match &self.arithmetic {
             Arithmetic::Processor(learner) => learner.moments(),
             Arithmetic::Gpu(learner) => learner.moments.clone(),
-        }
-    }
-}
-
-/// Weights to decode with.
-pub enum Kept<'a> {
-    /// The training's own.
-    Present(&'a dyn ModelWeights),
-    Prepared(Box<dyn ModelWeights>),
-}
-
-impl Kept<'_> {
-    pub fn view(&self, layout: &Layout) -> ModelView<'_> {
-        match self {
-            Self::Present(weights) => ModelView::new(layout, *weights),
-            Self::Prepared(weights) => ModelView::new(layout, &**weights),
         }
     }
 }

@@ -20,6 +20,7 @@ mod batch;
 mod checkpoint;
 mod clock;
 mod convert;
+mod correction_plan;
 mod corrections;
 mod decoder;
 #[cfg(test)]
@@ -32,6 +33,7 @@ mod gpu;
 #[cfg(test)]
 mod gpu_test;
 mod initial;
+mod kept;
 mod layout;
 mod learner;
 #[cfg(test)]
@@ -41,12 +43,15 @@ mod mutations;
 mod network;
 mod optimizer;
 mod plan;
+mod pool;
 mod progress;
 mod recipe;
 mod records;
 pub mod rl;
 mod rollout;
+mod sample;
 mod sampler;
+mod samples;
 mod sft;
 mod states;
 #[cfg(test)]
@@ -60,15 +65,18 @@ mod words;
 use std::path::PathBuf;
 
 pub use average::average;
-pub use batch::{Sample, Samples};
 pub use convert::convert;
-pub use corrections::{Attempted, CorrectionPlan, Policy};
+pub use correction_plan::CorrectionPlan;
+pub use corrections::{Attempted, Policy};
+pub use element::Precision;
 pub use evaluate::{Accuracy, Mistakes};
 pub use plan::{Plan, TaskLength};
 pub use recipe::{
     Architecture, BatchPlan, Budget, Compute, Data, Evaluation, Export, MatrixOptimizer, Optimizer,
-    Precision, Recipe, Role, Words,
+    Recipe, Role, Words,
 };
+pub use sample::Sample;
+pub use samples::Samples;
 pub use sft::{Session, Summary, sft};
 pub use traces::Traces;
 pub use verdicts::Verdicts;
@@ -99,7 +107,7 @@ pub enum TrainError {
     #[error(
         "data.tasks: {} samples of {task} in a row are longer than the context of {context} tokens (the last has {tokens}): \
          raise model.context, or leave the task out",
-        batch::DRAWS_MAX
+        samples::DRAWS_MAX
     )]
     SamplesTooLong { task: String, tokens: usize, context: usize },
     #[error(

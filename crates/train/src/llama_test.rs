@@ -13,12 +13,13 @@ use llama_cpp_2::{
 
 use super::{
     Architecture, Precision, Sample, Samples,
-    batch::{Batch, Encoded},
+    batch::Batch,
     gguf,
     layout::Layout,
     network::{Gradient, Network, Weights, Workspace},
     optimizer::{Moments, Updater},
     recipe::{Data, Optimizer, Words},
+    sample::Encoded,
     tests::Toy,
     traces::Traces,
     vocabulary::{BOS, Vocabulary},

@@ -91,7 +91,7 @@ impl Plan {
         let training_s = steps * step_s;
 
         let lengths = run.state.tasks.iter().zip(&run.held_out).map(|(task, held_out)| {
-            let tokens = || held_out.iter().map(super::batch::Encoded::inputs);
+            let tokens = || held_out.iter().map(super::sample::Encoded::inputs);
             let mean = tokens().sum::<usize>() as f64 / held_out.len().max(1) as f64;
             TaskLength { task: task.clone(), mean, longest: tokens().max().unwrap_or_default() }
         });

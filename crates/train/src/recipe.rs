@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CorrectionPlan, TrainError, all_hold, element::BLOCK, network};
+use super::correction_plan::CorrectionPlan;
+use super::element::{BLOCK, Precision};
+use super::{TrainError, all_hold};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -278,19 +280,6 @@ pub struct Export {
     pub matrices: Precision,
 }
 
-/// Element type of the exported matrices; norm gains are always f32.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "snake_case")]
-#[value(rename_all = "snake_case")]
-pub enum Precision {
-    F32,
-    #[default]
-    F16,
-    /// 8 bits and a common scale for each 32 weights of a row; d_model and ff must be multiples of
-    /// 32.
-    Q8_0,
-}
-
 impl Precision {
     /// Checks that matrices of this architecture can be written.
     ///
@@ -303,6 +292,17 @@ impl Precision {
         } else {
             Ok(())
         }
+    }
+}
+
+impl Architecture {
+    /// Whether products of this shape need no padding within a row.
+    pub fn is_supported(self) -> bool {
+        let Self { d_model, heads, ff, .. } = self;
+        heads > 0
+            && [d_model / heads, d_model, ff]
+                .iter()
+                .all(|size| size.is_multiple_of(prime_kernels::BLOCK))
     }
 }
 
@@ -333,7 +333,7 @@ impl Recipe {
                 "a batch needs at least one token",
             ),
             (self.batch.floor > 0.0, "floor must be positive"),
-            (network::supports(*model), "d_model, ff and d_model / heads must be multiples of 32"),
+            (model.is_supported(), "d_model, ff and d_model / heads must be multiples of 32"),
             (optimizer.learning_rate > 0.0, "the learning rate must be positive"),
             ((0.0..1.0).contains(&optimizer.warmup), "warmup is a fraction of the budget"),
             ((0.0..1.0).contains(&optimizer.stable), "stable is a fraction of the budget"),

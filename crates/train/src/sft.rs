@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::{
     TrainError,
-    batch::{Batch, Encoded, PoolPlan, Samples},
+    batch::Batch,
     checkpoint::{self, Checkpoint, replace},
     clock::cpu_s,
     corrections::{Attempted, Policy},
@@ -23,9 +23,12 @@ use super::{
     gguf,
     layout::Layout,
     learner::Learner,
+    pool::PoolPlan,
     progress::{Progress, Status},
     recipe::{Budget, Recipe},
     records::Records,
+    sample::Encoded,
+    samples::Samples,
     vocabulary::Vocabulary,
 };
 

@@ -10,10 +10,11 @@ use rand_chacha::{
 use super::{
     Architecture, Attempted, CorrectionPlan, Policy, Recipe, Sample, Samples, Session, Summary,
     Traces, TrainError, Vocabulary,
-    batch::{Batch, Encoded},
+    batch::Batch,
     checkpoint::Checkpoint,
     layout::Layout,
     network::{Network, Weights, Workspace},
+    sample::Encoded,
     sft,
 };
 

@@ -2,18 +2,22 @@
 //! functions listed here are allowed; patterns are compiled once.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::thread;
 
+use cel::Env;
 use cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators,
 };
 use cel::parser::ParseErrors;
 
-use super::ENV;
 use crate::error::{Fault, quoted};
 use crate::limits::{EXPRESSION_BYTES_MAX, PARSE_DEPTH_MAX, TREE_DEPTH_MAX};
 use crate::pattern::Pattern;
+
+/// The functions of CEL that expressions may call.
+pub(super) static ENV: LazyLock<Arc<Env>> =
+    LazyLock::new(|| Arc::new(Env::stdlib().with_optional_support(false)));
 
 /// Replaces `matches`: the second argument is the index of a compiled pattern. No source can
 /// contain this name.

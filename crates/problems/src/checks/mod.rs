@@ -13,25 +13,22 @@ mod tests;
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use cel::common::types::CelBool;
 use cel::common::value::{CowVal, Val};
 use cel::context::VariableResolver;
 use cel::extractors::This;
-use cel::{Context, Env, ExecutionError, Value as CelValue};
+use cel::{Context, ExecutionError, Value as CelValue};
 use serde_json::Value;
 
-use self::expression::{Expression, MATCHES};
+use self::expression::{ENV, Expression, MATCHES};
 use self::shape::Shape;
 use self::work::Scene;
 use super::error::{Fault, ProblemError, quoted};
 use super::limits::{ORDINARY_ANSWER_PARTS, ORDINARY_STEP_BYTES, ORDINARY_STEPS, WORK_MAX};
 use super::steps::Steps;
 use prime_bench::tasks::Kind;
-
-static ENV: LazyLock<Arc<Env>> =
-    LazyLock::new(|| Arc::new(Env::stdlib().with_optional_support(false)));
 
 /// A check of a problem.
 #[derive(Debug)]

@@ -55,10 +55,10 @@ impl Network {
     /// Creates the network of this layout.
     ///
     /// # Panics
-    /// If the architecture is not [supported](supports).
+    /// If the architecture is not [supported](Architecture::is_supported).
     pub fn new(layout: &Layout) -> Self {
         let architecture = layout.architecture;
-        assert!(supports(architecture), "a recipe with another architecture is refused");
+        assert!(architecture.is_supported(), "a recipe with another architecture is refused");
         Self {
             rotation: Rotation::new(architecture.context, architecture.head_dim()),
             layout: layout.clone(),
@@ -144,15 +144,6 @@ impl Network {
             .map(|element| element.to_f32())
             .collect()
     }
-}
-
-/// Whether products of this shape need no padding within a row.
-pub fn supports(architecture: Architecture) -> bool {
-    let Architecture { d_model, heads, ff, .. } = architecture;
-    heads > 0
-        && [d_model / heads, d_model, ff]
-            .iter()
-            .all(|size| size.is_multiple_of(prime_kernels::BLOCK))
 }
 
 /// A layer's intermediate results, kept by the forward pass for the gradient.

@@ -6,10 +6,11 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
 use super::{Gradient, Network, Scores, Weights, Workspace};
-use crate::batch::{Batch, Encoded, Sample, target_order};
+use crate::batch::{Batch, target_order};
 use crate::layout::{Layout, Part};
 use crate::optimizer::{Moments, Updater};
 use crate::recipe::{Architecture, MatrixOptimizer, Optimizer};
+use crate::sample::{Encoded, Sample};
 use crate::vocabulary::Vocabulary;
 
 pub(crate) const SMALL: Architecture =

@@ -10,11 +10,12 @@ use prime_engine::{
 use rand_chacha::rand_core::RngCore;
 
 use super::objective;
-use crate::batch::{Batch, Encoded};
+use crate::batch::Batch;
 use crate::checkpoint::replace;
+use crate::element::Precision;
 use crate::layout::Layout;
 use crate::network::{Network, Weights, Workspace};
-use crate::recipe::Precision;
+use crate::sample::Encoded;
 use crate::sampler::{Completion, Request, Sampler, Sampling};
 use crate::vocabulary::{EOS, Vocabulary};
 use crate::{TrainError, gguf};

@@ -1,7 +1,7 @@
 //! Updates on a GPU: the networks' passes run there, while the objective is differentiated on the
 //! processor.
 
-use super::policy::{Arithmetic, NORM_MIN};
+use super::arithmetic::{Arithmetic, NORM_MIN};
 use crate::TrainError;
 use crate::batch::Batch;
 use crate::gpu::GpuNetwork;

@@ -2,6 +2,7 @@
 //! with evaluation on held-out instances. `docs/reinforcement.md` has the equations.
 
 mod advantage;
+mod arithmetic;
 mod critic;
 mod engine_sampler;
 mod evaluation;

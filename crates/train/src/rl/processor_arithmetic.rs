@@ -2,7 +2,7 @@
 
 use prime_kernels::{Element, rows};
 
-use super::policy::{Arithmetic, NORM_MIN};
+use super::arithmetic::{Arithmetic, NORM_MIN};
 use crate::TrainError;
 use crate::batch::Batch;
 use crate::layout::Layout;

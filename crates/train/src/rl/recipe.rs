@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::objective::Objective;
 use super::rehearsal::RehearsalPlan;
 use crate::{
-    TrainError, all_hold, network,
+    TrainError, all_hold,
     recipe::{Architecture, Compute, Export, MatrixOptimizer, Optimizer},
 };
 
@@ -389,7 +389,7 @@ impl RlRecipe {
                 "rollout.group: this algorithm compares samples, it needs two or more",
             ),
             (
-                network::supports(self.model),
+                self.model.is_supported(),
                 "model: d_model, ff and d_model / heads must be multiples of 32",
             ),
             (

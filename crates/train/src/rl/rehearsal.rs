@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::Data;
 use super::objective::{Drawn, Gain, Loss, Objective};
 use crate::TrainError;
-use crate::batch::{Batch, Encoded, Samples};
+use crate::batch::Batch;
 use crate::layout::uniform;
 use crate::recipe::{self, Words};
+use crate::samples::{Samples, draw_encoded};
 use crate::traces::Traces;
 use crate::vocabulary::Vocabulary;
 
@@ -107,7 +108,7 @@ impl Rehearsal {
             let task = ((uniform(rng) * self.plan.tasks.len() as f64) as usize)
                 .min(self.plan.tasks.len() - 1);
 
-            let sample = Encoded::draw(&mut self.samples, task, false, self.context, rng)?;
+            let sample = draw_encoded(&mut self.samples, task, false, self.context, rng)?;
             drawn += sample.inputs();
 
             let pass = passes.last().expect("invariant: there is a pass");

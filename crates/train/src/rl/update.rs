@@ -10,8 +10,9 @@ use super::policy::Policy;
 use super::recipe::{Algorithm, RlRecipe, Update};
 use super::rehearsal::{CROSS_ENTROPY, Rehearsal};
 use crate::TrainError;
-use crate::batch::{Batch, Encoded, target_order};
+use crate::batch::{Batch, target_order};
 use crate::layout::shuffle;
+use crate::sample::Encoded;
 
 /// A completion to learn from.
 struct Lesson<'a> {
