@@ -63,7 +63,8 @@ pub(super) fn method(records: &[Record], results: &Results<'_>) -> Vec<String> {
         ),
         format!("Systems. {}.", systems.collect::<Vec<_>>().join("; ")),
         "The unit is the instance (task, difficulty, base seed, index). Repeats with other sampling seeds are \
-         averaged first; they are no new instances. Runs that could not be made are `not measured`: they are counted \
+         averaged first; they are no new instances. Where systems are compared, instances with the same input count \
+         once, by the first of them. Runs that could not be made are `not measured`: they are counted \
          and never wrong."
             .to_owned(),
         format!(

@@ -101,6 +101,32 @@ mod tests {
     }
 
     #[test]
+    fn an_input_that_repeats_is_compared_once() {
+        let mut records: Vec<_> = ["base", "prime"]
+            .iter()
+            .flat_map(|system| (0..4).map(|index| record(system, "tower-of-hanoi", index)))
+            .collect();
+        // Instances 0, 1 and 3 have one input, and the left system is right on none of them.
+        for of in records.chunks_exact_mut(4) {
+            for (index, digest) in [(0, "one"), (1, "one"), (2, "two"), (3, "one")] {
+                of[index].input_digest = Some(digest.to_owned());
+            }
+        }
+        for index in [0, 1, 3] {
+            records[index] = wrong(records[index].clone(), "index");
+        }
+
+        let results = Results::new(&records, &[]).unwrap();
+        let task = &results.pairs[0].tasks[0];
+        let indexes: Vec<u32> = task.instances.iter().map(|instance| instance.index).collect();
+
+        assert_eq!(indexes, [0, 2]);
+        assert_eq!((task.left.clone(), task.right.clone()), (vec![0.0, 1.0], vec![1.0, 1.0]));
+        assert_eq!((task.only_left, task.only_right), (0, 1));
+        assert_eq!((results.pairs[0].n(), results.pairs[0].dropped), (2, 0));
+    }
+
+    #[test]
     fn systems_that_cannot_be_paired_are_named() {
         let records = vec![record("base", "n-queens", 0), record("prime", "n-queens", 1)];
         let pair = |left: &str, right: &str| [(left.to_owned(), right.to_owned())];

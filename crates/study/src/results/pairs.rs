@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use prime_bench::tasks::Spec;
 
-use super::system::{Instance, SystemResults, TaskResults, TaskValues};
+use super::system::{Instance, SystemResults, TaskResults};
 use crate::nearest::did_you_mean;
 use crate::statistics::{Computed, LeftOut, UNMEASURED_SHARE_MAX, mean};
 
@@ -20,7 +20,8 @@ pub enum PairingError {
     NothingInCommon { left: String, right: String },
 }
 
-/// The instances of one task on which both systems were measured.
+/// The instances of one task on which both systems were measured, each input once: the first
+/// instance stands for the others of its input, which would count one observation several times.
 #[derive(Clone, Debug)]
 pub struct PairedTask {
     pub spec: &'static Spec,
@@ -28,8 +29,8 @@ pub struct PairedTask {
     /// Share of right answers of each instance, 0 to 1.
     pub left: Vec<f64>,
     pub right: Vec<f64>,
-    /// Different inputs among the instances.
-    pub inputs: usize,
+    /// Measured pairs, those whose input an earlier one has included.
+    pub measured: usize,
     /// Instances that the left system alone gets right.
     pub only_left: u64,
     pub only_right: u64,
@@ -38,11 +39,6 @@ pub struct PairedTask {
 }
 
 impl PairedTask {
-    /// The left or the right values with the number of their inputs.
-    pub fn values(&self, side: &[f64]) -> TaskValues {
-        TaskValues { values: side.to_vec(), inputs: self.inputs }
-    }
-
     /// Mean gain of the right system, in percentage points.
     pub fn gain(&self) -> f64 {
         100.0 * (mean(&self.right) - mean(&self.left))
@@ -69,14 +65,18 @@ pub struct PairResults {
 }
 
 impl PairResults {
-    /// Measured pairs.
+    /// Pairs that are compared, one for each input.
     pub fn n(&self) -> usize {
         self.tasks.iter().map(|task| task.left.len()).sum()
     }
 
+    fn measured(&self) -> usize {
+        self.tasks.iter().map(|task| task.measured).sum()
+    }
+
     /// Refuses tests where too many pairs were dropped.
     pub fn testable(&self) -> Computed<()> {
-        let of = self.n() + self.dropped;
+        let of = self.measured() + self.dropped;
         let limit = UNMEASURED_SHARE_MAX * of as f64;
         if self.dropped as f64 > limit {
             Err(LeftOut::Unmeasured { dropped: self.dropped, of })
@@ -156,7 +156,7 @@ pub(crate) fn pair(left: &SystemResults<'_>, right: &SystemResults<'_>) -> Optio
         let both: Vec<Instance> = left.asked.intersection(&right.asked).copied().collect();
         common += both.len();
         let task = paired_task(left, right, &both);
-        dropped += both.len() - task.left.len();
+        dropped += both.len() - task.measured;
         if !task.left.is_empty() {
             tasks.push(task);
         }
@@ -175,9 +175,14 @@ fn paired_task(left: &TaskResults<'_>, right: &TaskResults<'_>, both: &[Instance
     let measured = |instance: &Instance| {
         Some((*instance, (*left.instances.get(instance)?, *right.instances.get(instance)?)))
     };
-    let (instances, values): (BTreeSet<Instance>, Vec<_>) =
-        both.iter().filter_map(measured).unzip();
+    let measured: Vec<(Instance, (f64, f64))> = both.iter().filter_map(measured).collect();
 
+    let mut known = BTreeSet::new();
+    let first = |(instance, _): &&(Instance, (f64, f64))| {
+        left.input(instance).is_none_or(|input| known.insert(input))
+    };
+    let (instances, values): (Vec<Instance>, Vec<(f64, f64)>) =
+        measured.iter().filter(first).copied().unzip();
     let (left_values, right_values): (Vec<f64>, Vec<f64>) = values.into_iter().unzip();
 
     let count = |wanted: fn(f64, f64) -> bool| {
@@ -190,12 +195,12 @@ fn paired_task(left: &TaskResults<'_>, right: &TaskResults<'_>, both: &[Instance
 
     PairedTask {
         spec: left.spec,
-        inputs: left.values(|instance| instances.contains(instance)).inputs,
+        measured: measured.len(),
         only_left: count(|left, right| left == 1.0 && right == 0.0),
         only_right: count(|left, right| left == 0.0 && right == 1.0),
         is_counted: left.runs.len() == left.instances.len()
             && right.runs.len() == right.instances.len(),
-        instances: instances.into_iter().collect(),
+        instances,
         left: left_values,
         right: right_values,
     }

@@ -54,6 +54,11 @@ impl From<Vec<f64>> for TaskValues {
 }
 
 impl TaskResults<'_> {
+    /// The digest of a measured instance's input, where its record has one.
+    pub fn input(&self, instance: &Instance) -> Option<&str> {
+        self.inputs.get(instance).copied()
+    }
+
     /// The instances that are wanted.
     pub fn values(&self, wanted: impl Fn(&Instance) -> bool) -> TaskValues {
         let (mut values, mut known, mut unknown) = (Vec::new(), BTreeSet::new(), 0);

@@ -13,8 +13,8 @@ pub(super) fn pair_tasks(pair: &PairResults) -> Table {
 
     let rows = pair.tasks.iter().zip(&p).zip(adjusted(&p)).map(|((task, p), adjusted)| {
         let (left, right) = (
-            over_instances(&[task.values(&task.left)]),
-            over_instances(&[task.values(&task.right)]),
+            over_instances(&[task.left.clone().into()]),
+            over_instances(&[task.right.clone().into()]),
         );
 
         let n = task.left.len() as u64;

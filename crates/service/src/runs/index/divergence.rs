@@ -1,8 +1,10 @@
 //! Where two runs part: the first step of each trajectory that differs in action, violations or
 //! decision.
 
-use std::sync::PoisonError;
+use std::cmp::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use prime_journal::Journal;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -70,21 +72,41 @@ impl StepIndexes {
         // Both are brought up to date first, one after the other.
         let a_has_more = self.ask(a, |_, _, has_more| Ok(has_more)).await?;
         let b_has_more = self.ask(b, |_, _, has_more| Ok(has_more)).await?;
+        let has_more = a_has_more || b_has_more;
+        let (index_a, index_b) = (self.cache.get(a), self.cache.get(b));
         let (a, b) = (a.to_owned(), b.to_owned());
 
-        let trajectories = if a == b {
-            let index = self.cache.get(&a);
-            let index = index.lock().unwrap_or_else(PoisonError::into_inner);
-            divergences(&index, &index)
-        } else {
-            // In the order of their ids, so that two comparisons never wait for each other.
-            let (first, second) =
-                (self.cache.get(a.as_str().min(&b)), self.cache.get(a.as_str().max(&b)));
-            let first = first.lock().unwrap_or_else(PoisonError::into_inner);
-            let second = second.lock().unwrap_or_else(PoisonError::into_inner);
-            if a < b { divergences(&first, &second) } else { divergences(&second, &first) }
+        // Waits for locks and walks both indexes: not on a thread that other requests need.
+        let compared = move |_: &dyn Journal| {
+            let trajectories = compared((&a, &index_a), (&b, &index_b));
+            Ok(RunComparison { a, b, has_more, trajectories })
         };
-
-        Ok(RunComparison { a, b, has_more: a_has_more || b_has_more, trajectories })
+        self.store.read(compared).await
     }
+}
+
+/// The divergences of run `a` from run `b`, each with its id.
+fn compared(
+    (a, index_a): (&str, &Mutex<RunIndex>),
+    (b, index_b): (&str, &Mutex<RunIndex>),
+) -> Vec<Divergence> {
+    // In the order of their ids, so that two comparisons never wait for each other.
+    match a.cmp(b) {
+        Ordering::Equal => {
+            let index = locked(index_a);
+            divergences(&index, &index)
+        }
+        Ordering::Less => {
+            let a = locked(index_a);
+            divergences(&a, &locked(index_b))
+        }
+        Ordering::Greater => {
+            let b = locked(index_b);
+            divergences(&locked(index_a), &b)
+        }
+    }
+}
+
+fn locked(index: &Mutex<RunIndex>) -> MutexGuard<'_, RunIndex> {
+    index.lock().unwrap_or_else(PoisonError::into_inner)
 }
