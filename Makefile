@@ -265,6 +265,7 @@ test-models: ## install the pretrained models of the tests (350 MB, checked by d
 ##@ Check
 lint: setup deny ## format, clippy, rustdoc, licences, shared builds: every warning is an error
 	scripts/workspace-hack
+	scripts/circles
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --workspace --exclude prime-train --all-targets -- -D warnings
 	$(CARGO) clippy --release -p prime-agents -p prime-engine --no-default-features -- -D warnings

@@ -12,7 +12,23 @@ pub const REFERENCE: [&str; 2] = ["--set", "agents.executor.implementation=refer
 
 /// The binary with these arguments and an empty environment.
 pub fn prime(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_prime-agents"));
+    piped(Command::new(env!("CARGO_BIN_EXE_prime-agents")), arguments)
+}
+
+/// Like [`prime`], for a command that gets a signal.
+pub fn prime_signalled(arguments: &[&str]) -> Command {
+    with_signals(&prime(arguments), &["--default-signal=INT,TERM"])
+}
+
+/// The command with the actions of signals that these options of `env` set. Without any, it has
+/// those of the tests, which may run in a shell's background, where SIGINT is ignored.
+pub fn with_signals(inner: &Command, actions: &[&str]) -> Command {
+    let mut command = Command::new("env");
+    command.args(actions).arg(inner.get_program()).args(inner.get_args());
+    piped(command, &[])
+}
+
+fn piped(mut command: Command, arguments: &[&str]) -> Command {
     command
         .args(arguments)
         .env_clear()

@@ -3,7 +3,7 @@
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::binary::{REFERENCE, done, prime, shown};
+use crate::binary::{REFERENCE, done, prime, shown, with_signals};
 use crate::daemon::{Answer, Daemon, Home, long_run};
 
 #[test]
@@ -258,7 +258,9 @@ fn with_keys_any_address_can_be_bound_and_requests_need_one() {
 #[test]
 fn a_signal_ends_the_process_with_open_runs() {
     for signal in [Signal::TERM, Signal::INT] {
-        let daemon = Daemon::start(&[]);
+        let home = Home::new();
+        let command = with_signals(&Daemon::command(&home, &[]), &["--default-signal=INT,TERM"]);
+        let daemon = Daemon::spawn(command, &home).expect("a daemon");
         assert_eq!(daemon.submit(&long_run()).status, 202);
         let (code, log) = daemon.end_by(signal);
         assert_eq!(code, Some(0), "{log}");
@@ -324,17 +326,9 @@ fn a_signal_that_is_ignored_at_the_start_stays_ignored() {
 
     for (ignored, handled) in [("INT", "TERM"), ("TERM", "INT")] {
         let home = Home::new();
-        let inner = Daemon::command(&home, &[]);
-        // As shells do for a command in the background.
-        let mut command = std::process::Command::new("sh");
-        command
-            .args(["-c", &format!("trap '' {ignored}; exec \"$@\""), "sh"])
-            .arg(inner.get_program())
-            .args(inner.get_args())
-            .env_clear()
-            .stdin(std::process::Stdio::null())
-            .stdout(std::process::Stdio::piped())
-            .stderr(std::process::Stdio::piped());
+        let actions = [format!("--default-signal={handled}"), format!("--ignore-signal={ignored}")];
+        let command =
+            with_signals(&Daemon::command(&home, &[]), &actions.each_ref().map(|it| &**it));
         let daemon = Daemon::spawn(command, &home).expect("a daemon");
 
         assert_eq!(daemon.get("/v1/runs").status, 200);

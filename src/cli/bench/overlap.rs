@@ -1,5 +1,6 @@
 //! `bench overlap`: which instances have inputs that training draws, too.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use crate::cli::values::difficulty;
 use crate::evaluation::overlap::{OverlapRow, Plan, overlap as measure};
 use prime_bench::interval::Proportion;
 use prime_bench::tasks::{BASE_SEED, Difficulty, INSTANCES};
-use prime_study::records::read_all;
+use prime_study::records::{Record, read_all};
 
 #[derive(Args)]
 pub struct OverlapArguments {
@@ -97,6 +98,21 @@ fn table(rows: &[OverlapRow]) -> Table {
     Table::new(header, lines)
 }
 
+/// Refuses records of other instances: each of their accuracies would be missing from the table.
+fn check_base_seed(records: &[Record], asked: u64) -> anyhow::Result<()> {
+    let seeds: BTreeSet<u64> = records.iter().map(|record| record.base_seed).collect();
+    if seeds.is_empty() || seeds.contains(&asked) {
+        return Ok(());
+    }
+
+    let known: Vec<String> = seeds.iter().map(u64::to_string).collect();
+    anyhow::bail!(
+        "--records: no run is of an instance with the base seed {asked}; theirs is {}: give it with --base-seed, or \
+         set `base_seeds` under [ask] in the study",
+        known.join(", ")
+    )
+}
+
 pub fn overlap(arguments: &OverlapArguments) -> anyhow::Result<ExitCode> {
     let mut difficulties = arguments.difficulties.clone();
     if difficulties.is_empty() {
@@ -106,6 +122,7 @@ pub fn overlap(arguments: &OverlapArguments) -> anyhow::Result<ExitCode> {
     difficulties.dedup();
 
     let records = Arc::new(read_all(&arguments.records)?.records);
+    check_base_seed(&records, arguments.base_seed)?;
     let plan = Plan {
         difficulties,
         instances: arguments.instances,
@@ -130,4 +147,31 @@ pub fn overlap(arguments: &OverlapArguments) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(finished.exit_code())
+}
+
+#[cfg(test)]
+mod tests {
+    use prime_bench::tasks::Category;
+    use prime_study::records::{Key, Provenance};
+
+    use super::*;
+
+    #[test]
+    fn records_of_other_instances_are_refused_with_their_base_seed() {
+        let key = Key {
+            system: "model".to_owned(),
+            task: "tower-of-hanoi".to_owned(),
+            difficulty: "easy".to_owned(),
+            index: 0,
+            base_seed: 7,
+            repeat: 0,
+        };
+        let record = Record::not_measured(key, Category::ClassicPuzzles, &Provenance::default());
+
+        assert!(check_base_seed(&[], 42).is_ok());
+        assert!(check_base_seed(std::slice::from_ref(&record), 7).is_ok());
+
+        let error = check_base_seed(&[record], 42).unwrap_err().to_string();
+        assert!(error.contains("base seed 42; theirs is 7: give it with --base-seed"), "{error}");
+    }
 }

@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::binary::{Done, REFERENCE, done, prime, shown};
+use crate::binary::{Done, REFERENCE, done, prime, prime_signalled, shown};
 
 fn full() -> Stdio {
     File::options().write(true).open("/dev/full").expect("/dev/full").into()
@@ -129,9 +129,10 @@ fn an_interrupted_generation_says_what_it_leaves() {
     let out = folder.path().join("bench");
     let tasks =
         ["--task", "bubble-sort", "--task", "tower-of-hanoi", "--difficulty", "hard", "--traces"];
-    let mut child = prime(&[&["bench", "generate", "--out", shown(&out)], &tasks[..]].concat())
-        .spawn()
-        .unwrap();
+    let mut child =
+        prime_signalled(&[&["bench", "generate", "--out", shown(&out)], &tasks[..]].concat())
+            .spawn()
+            .unwrap();
 
     // The traces of the second task take much longer.
     until_written(&mut child, &out.join("bubble-sort.jsonl"));
@@ -146,7 +147,7 @@ fn an_interrupted_generation_says_what_it_leaves() {
 
     let export = folder.path().join("dataset");
     let arguments = ["bench", "export", "--format", "jsonl", "--all", "--out", shown(&export)];
-    let mut child = prime(&arguments).spawn().unwrap();
+    let mut child = prime_signalled(&arguments).spawn().unwrap();
     until_written(&mut child, &export.join("data/bubble-sort/easy.jsonl"));
     let (code, _, notes) = interrupted(child);
     assert_eq!(code, Some(130), "{notes}");
@@ -161,7 +162,8 @@ fn an_interrupted_check_reports_what_it_has_judged() {
     let line = |index: u32| {
         format!("{{\"id\": \"bubble-sort/easy/{:03}\", \"output\": \"\"}}\n", index % 200)
     };
-    let mut child = prime(&["bench", "check", "-"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut child =
+        prime_signalled(&["bench", "check", "-"]).stdin(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     let mut notes = BufReader::new(child.stderr.take().unwrap()).lines();
 
@@ -205,7 +207,7 @@ fn stopped_measurement(signal: Signal, code: i32) {
     arguments.extend(REFERENCE.into_iter().chain(levels));
     arguments.extend(slugs.flat_map(|slug| ["--task", slug]));
 
-    let mut child = prime(&arguments).spawn().unwrap();
+    let mut child = prime_signalled(&arguments).spawn().unwrap();
     let mut notes = BufReader::new(child.stderr.take().unwrap()).lines();
     let all = notes.next().expect("a note on what is asked").unwrap();
     assert!(all.contains("86 tasks, 3 levels, 2 systems") && all.contains(": 10320 runs"), "{all}");
@@ -251,7 +253,7 @@ fn a_run_that_is_asked_to_stop_prints_its_result() {
             asked.display()
         );
         let command = serde_json::to_string(&["sh", "-c", &script]).unwrap();
-        let mut child = prime(&[
+        let mut child = prime_signalled(&[
             "run",
             "tower-of-hanoi",
             "--output",

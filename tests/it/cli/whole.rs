@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::binary::{Done, REFERENCE, file, prime, shown};
+use crate::binary::{Done, REFERENCE, file, prime, prime_signalled, shown};
 
 /// Longest wait for anything that must happen; far above what it takes, because the machine may be
 /// busy.
@@ -34,7 +34,7 @@ fn a_million_steps_take_seconds_and_little_memory() {
     ];
 
     let started = Instant::now();
-    let mut child = prime(&[&arguments[..], &REFERENCE].concat()).spawn().unwrap();
+    let mut child = prime_signalled(&[&arguments[..], &REFERENCE].concat()).spawn().unwrap();
     let mut peak_kib = 0;
     while child.try_wait().unwrap().is_none() {
         assert!(started.elapsed() < PATIENCE, "not in time");
@@ -68,7 +68,7 @@ fn an_interrupt_ends_a_run_cleanly_with_what_is_known() {
     ];
 
     let limits = ["--set", "run.budget.steps=1000000000000"];
-    let child = prime(&[&arguments[..], &limits, &REFERENCE].concat()).spawn().unwrap();
+    let child = prime_signalled(&[&arguments[..], &limits, &REFERENCE].concat()).spawn().unwrap();
     let interrupt = 1 << (Signal::INT.as_raw() - 1);
     let started = Instant::now();
 
