@@ -21,8 +21,8 @@ use prime_engine::Engine;
 use prime_protocol::{Adaptive, Role, Score, Thresholds};
 use prime_settings::{
     AdaptiveOptions, Agent, Api, CoordinatorAgent, CoordinatorImplementation, Ensemble, Escalation,
-    ExecutorAgent, ExecutorImplementation, RoleOptions, Settings, VerdictName, VerifierAgent,
-    VerifierImplementation,
+    ExecutorAgent, ExecutorImplementation, Implementation as _, RoleOptions, Settings, VerdictName,
+    VerifierAgent, VerifierImplementation,
 };
 
 /// Builds a factory from an agent's options.
