@@ -2,7 +2,6 @@
 //! Starts what it measures; prints nothing.
 
 pub mod comparison;
-pub mod labelled_steps;
 pub mod overlap;
 mod running_system;
 pub mod single_step;

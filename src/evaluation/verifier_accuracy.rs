@@ -1,36 +1,63 @@
-//! Verifier accuracy on labelled steps, and the cost of verdicts.
+//! Verifier accuracy on labelled steps and traces, and the cost of verdicts.
+
+mod figures;
+#[cfg(test)]
+mod tests;
 
 use futures::StreamExt as _;
 use futures::stream;
-use serde::Serialize;
 use tokio::time::Instant;
 
-use super::labelled_steps::{Label, Labelled};
 use prime_agent_set::Verifier;
-use prime_bench::interval::Proportion;
-use prime_protocol::{Score, Usage, Verdict};
+use prime_bench::judge::ErrorType;
+use prime_bench::judge::labelled::{LabelledStep, LabelledTrace, LabelledTraces, Origin, TraceEnd};
+use prime_protocol::{Decision, Limits, Next, Score, Trajectory, Usage, Verdict};
 
-/// Steps judged concurrently.
+/// Steps or traces judged concurrently.
 const IN_FLIGHT: usize = 64;
 
 /// V of a single-token verdict that rejects a step.
 const REJECTED: Score = Score::from_tenths(10);
 
-/// A verdict on one labelled step.
+/// Nothing but the verifier decides how far a trace is followed.
+const LIMITS: Limits =
+    Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 64, ..Limits::DEFAULT };
+
+/// What was said of one labelled step.
 #[derive(Clone, Debug, PartialEq)]
-struct LabelledVerdict {
-    label: Label,
+struct JudgedStep {
+    origin: Origin,
+    /// `None`: it is right.
+    error: Option<ErrorType>,
+    applies: bool,
     /// V = 0, or the reason for no verdict.
     accepts: Result<bool, String>,
     /// The probability that the step is right, if the verdict carries one.
     probability: Option<f64>,
+}
+
+/// What was said of one labelled trace.
+#[derive(Clone, Debug, PartialEq)]
+struct JudgedTrace {
+    origin: Origin,
+    first_error: Option<(usize, ErrorType)>,
+    end: TraceEnd,
+    /// The first step that was rejected, if one was; or the reason for no verdict.
+    rejected_at: Result<Option<usize>, String>,
+    /// Steps that were judged.
+    steps: u64,
     usage: Usage,
 }
 
 /// The verdicts of a verifier.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdicts {
-    steps: Vec<LabelledVerdict>,
+    steps: Vec<JudgedStep>,
+    traces: Vec<JudgedTrace>,
+    too_long: u64,
+    /// Verdicts that were asked for, and the tokens that they cost.
+    asked: u64,
+    usage: Usage,
     /// Wall time of all verdicts, which are concurrent.
     seconds: f64,
 }
@@ -51,113 +78,109 @@ fn probability(verdict: &Verdict, of: LogProbability) -> Option<f64> {
     Some(if calls_it_wrong { 1.0 - given } else { given })
 }
 
-impl Verdicts {
-    /// Has a verifier judge steps; `logprob` says how to read its log-probabilities, if it gives
-    /// any.
-    pub async fn of(verifier: &dyn Verifier, logprob: LogProbability, steps: &[Labelled]) -> Self {
-        let started = Instant::now();
-        let steps = stream::iter(steps)
-            .map(|step| async move {
-                match verifier.judge(&step.trajectory, &step.line).await {
-                    Ok(verdict) => LabelledVerdict {
-                        label: step.label,
-                        accepts: Ok(verdict.score == Score::ZERO),
-                        probability: probability(&verdict, logprob),
-                        usage: verdict.usage,
-                    },
-                    Err(error) => LabelledVerdict {
-                        label: step.label,
-                        accepts: Err(error.to_string()),
-                        probability: None,
-                        usage: Usage::default(),
-                    },
-                }
-            })
-            .buffer_unordered(IN_FLIGHT)
-            .collect()
-            .await;
+async fn judge_step(
+    verifier: &dyn Verifier,
+    logprob: LogProbability,
+    step: &LabelledStep,
+) -> (JudgedStep, Usage) {
+    let mut trajectory = Trajectory::new(step.machine.fork(), &LIMITS);
+    // Refused lines are judged, too: a verifier must not accept them.
+    drop(trajectory.machine.propose(&step.line));
+    let said = verifier.judge(&trajectory, &step.line).await;
 
-        Self { steps, seconds: started.elapsed().as_secs_f64() }
-    }
-
-    /// Appends the verdicts on more steps.
-    pub fn add(&mut self, other: Self) {
-        self.steps.extend(other.steps);
-        self.seconds += other.seconds;
-    }
-
-    /// The share of verdicts on steps with this label that accept, or that reject.
-    fn share(&self, label: Label, accept: bool) -> Proportion {
-        let verdicts =
-            || self.steps.iter().filter(|said| said.label == label).flat_map(|said| &said.accepts);
-
-        let count = verdicts().filter(|accepts| **accepts == accept).count();
-        Proportion::new(count as u64, verdicts().count() as u64)
-    }
-
-    fn probability(&self, of: impl Fn(Label) -> bool) -> Option<f64> {
-        let given: Vec<f64> = self
-            .steps
-            .iter()
-            .filter(|said| of(said.label))
-            .filter_map(|said| said.probability)
-            .collect();
-
-        let count = given.len() as f64;
-        (count > 0.0).then(|| given.iter().sum::<f64>() / count)
-    }
+    let usage = said.as_ref().map(|verdict| verdict.usage).unwrap_or_default();
+    let judged = JudgedStep {
+        origin: step.origin,
+        error: step.error.as_ref().map(|error| error.error),
+        applies: step.applies,
+        probability: said.as_ref().ok().and_then(|verdict| probability(verdict, logprob)),
+        accepts: said
+            .map(|verdict| verdict.score == Score::ZERO)
+            .map_err(|error| error.to_string()),
+    };
+    (judged, usage)
 }
 
-/// A verifier's error rates, on one task or on all tasks.
-#[derive(Clone, Debug, Serialize)]
-pub struct VerifierRow {
-    pub verifier: String,
-    /// Null: all tasks.
-    pub task: Option<&'static str>,
-    /// Right steps that were rejected (V > 0), of those with a verdict.
-    pub false_rejects: Proportion,
-    /// Wrong but applicable steps that were accepted (V = 0), of those with a verdict.
-    pub false_accepts: Proportion,
-    /// The same for lines that do not parse or cannot be applied.
-    pub false_accepts_garbage: Proportion,
-    /// Steps without a verdict, and the first reason.
-    pub failed: u64,
-    pub failure: Option<String>,
-    /// Wall time per step; several are judged concurrently.
-    pub micros_per_step: f64,
-    /// Means over steps.
-    pub prompt_tokens: f64,
-    pub completion_tokens: f64,
-    /// Mean probability that a step is right, for right and for wrong steps, if verdicts carry one.
-    pub probability_right: Option<f64>,
-    pub probability_wrong: Option<f64>,
-}
+async fn judge_trace(verifier: &dyn Verifier, trace: &LabelledTrace) -> JudgedTrace {
+    let mut judged = JudgedTrace {
+        origin: trace.origin,
+        first_error: trace.first_error.as_ref().map(|(at, error)| (*at, error.error)),
+        end: trace.end,
+        rejected_at: Ok(None),
+        steps: 0,
+        usage: Usage::default(),
+    };
 
-impl VerifierRow {
-    /// Summarizes verdicts; `task` is `None` for all tasks.
-    pub fn new(verifier: &str, task: Option<&'static str>, verdicts: &Verdicts) -> Self {
-        let failures = || verdicts.steps.iter().filter_map(|said| said.accepts.as_ref().err());
-        let count = verdicts.steps.len().max(1) as f64;
-        let mean = |of: fn(&Usage) -> u64| {
-            verdicts.steps.iter().map(|said| of(&said.usage)).sum::<u64>() as f64 / count
+    let mut trajectory = Trajectory::new(trace.problem.start(), &LIMITS);
+    for (at, line) in trace.lines.iter().enumerate() {
+        let applies = trajectory.machine.propose(line).is_ok();
+        judged.steps += 1;
+        let verdict = match verifier.judge(&trajectory, line).await {
+            Ok(verdict) => verdict,
+            Err(error) => {
+                judged.rejected_at = Err(error.to_string());
+                break;
+            }
         };
 
-        Self {
-            verifier: verifier.to_owned(),
-            task,
-            false_rejects: verdicts.share(Label::Right, false),
-            false_accepts: verdicts.share(Label::Applicable, true),
-            false_accepts_garbage: verdicts.share(Label::Garbage, true),
-            failed: failures().count() as u64,
-            failure: failures().next().cloned(),
-            micros_per_step: verdicts.seconds * 1e6 / count,
-            prompt_tokens: mean(|usage| usage.prompt),
-            completion_tokens: mean(|usage| usage.completion),
-            probability_right: verdicts.probability(|label| label == Label::Right),
-            probability_wrong: verdicts.probability(|label| label != Label::Right),
+        judged.usage.add(verdict.usage);
+        if verdict.score > Score::ZERO {
+            judged.rejected_at = Ok(Some(at));
+            break;
+        }
+        let next = trajectory.settle(line, applies, &verdict, Decision::Proceed, &LIMITS);
+        if !matches!(next, Next::Propose) {
+            break;
         }
     }
+    judged
 }
 
-#[cfg(test)]
-mod tests;
+impl Verdicts {
+    /// Has a verifier judge steps and traces, the latter up to the first rejected step; `logprob`
+    /// says how to read its log-probabilities, if it gives any.
+    pub async fn of(
+        verifier: &dyn Verifier,
+        logprob: LogProbability,
+        steps: &[LabelledStep],
+        traces: &LabelledTraces,
+    ) -> Self {
+        let started = Instant::now();
+        // In order, so that figures and the first failure are the same every time.
+        let steps: Vec<_> = stream::iter(steps)
+            .map(|step| judge_step(verifier, logprob, step))
+            .buffered(IN_FLIGHT)
+            .collect()
+            .await;
+        let judged: Vec<JudgedTrace> = stream::iter(&traces.traces)
+            .map(|trace| judge_trace(verifier, trace))
+            .buffered(IN_FLIGHT)
+            .collect()
+            .await;
+        let seconds = started.elapsed().as_secs_f64();
+
+        let asked = steps.len() as u64 + judged.iter().map(|trace| trace.steps).sum::<u64>();
+        let mut usage = Usage::default();
+        steps.iter().for_each(|(_, own)| usage.add(*own));
+        judged.iter().for_each(|trace| usage.add(trace.usage));
+
+        Self {
+            steps: steps.into_iter().map(|(step, _)| step).collect(),
+            traces: judged,
+            too_long: traces.too_long,
+            asked,
+            usage,
+            seconds,
+        }
+    }
+
+    /// Appends the verdicts on more steps and traces.
+    pub fn add(&mut self, other: Self) {
+        self.steps.extend(other.steps);
+        self.traces.extend(other.traces);
+        self.too_long += other.too_long;
+        self.asked += other.asked;
+        self.usage.add(other.usage);
+        self.seconds += other.seconds;
+    }
+}

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use super::conformance::{Finding, coordinator, executor, verifier};
 use super::process::{ProcessCoordinator, ProcessExecutor, ProcessVerifier};
 use super::{
-    Coordinator, Executor, ReferenceExecutor, ReplayExecutor, RulesVerifier, ScriptedExecutor,
-    ThresholdCoordinator, Verifier,
+    AgentSet, Agents as _, Coordinator, Executor, ReferenceExecutor, ReplayExecutor, Resources,
+    RulesVerifier, ScriptedExecutor, ThresholdCoordinator, Verifier,
 };
 use prime_bench::tasks::{CheckedKinds, Kind, Kinds};
 use prime_protocol::{Score, Thresholds};
-use prime_settings::Program;
+use prime_settings::{Api, Program, Settings, Upstream, UpstreamPool, VerdictName};
+use prime_stub_server::StubServer;
 
 const THRESHOLDS: Thresholds =
     Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(8), retries_max: 2 };
@@ -35,6 +36,50 @@ async fn the_built_in_verifiers() {
     for kinds in kinds {
         nothing("rules", &verifier(|| Arc::new(RulesVerifier::new(kinds))).await);
     }
+}
+
+#[tokio::test]
+async fn a_reward_model_behind_a_server() {
+    for api in [Api::Score, Api::Pooling] {
+        let stub = StubServer::start(|_| "0.75".to_owned()).expect("a port");
+        let mut settings = Settings::built_in();
+        let upstream = Upstream {
+            url: stub.url.clone(),
+            model: "m".to_owned(),
+            api_key_env: None,
+            concurrent_max: 8,
+            weight: 1.0,
+        };
+        let pool = UpstreamPool { api, upstreams: vec![upstream], ..UpstreamPool::default() };
+        settings.pools.insert("scores".to_owned(), pool);
+        "reference".clone_into(&mut settings.agents.executor.implementation);
+        settings.agents.verifier.choose("reward");
+        "scores".clone_into(&mut settings.agents.verifier.pool);
+
+        let agents = AgentSet::from_settings(&settings, &Resources::default()).expect("agents");
+        nothing("reward", &verifier(|| agents.verifier()).await);
+    }
+}
+
+#[test]
+fn agents_ask_for_what_their_servers_return() {
+    let refused = |implementation: &str, api, verdict| {
+        let mut settings = Settings::built_in();
+        settings.pools.insert("p".to_owned(), UpstreamPool { api, ..UpstreamPool::default() });
+        "reference".clone_into(&mut settings.agents.executor.implementation);
+        settings.agents.verifier.choose(implementation);
+        settings.agents.verifier.verdict = verdict;
+        "p".clone_into(&mut settings.agents.verifier.pool);
+        let agents = AgentSet::from_settings(&settings, &Resources::default());
+        agents.err().expect("they do not fit").to_string()
+    };
+
+    let text = refused("reward", Api::Chat, VerdictName::Report);
+    assert!(text.contains("set it to `score` or `pooling`"), "{text}");
+    let scores = refused("openai", Api::Score, VerdictName::Report);
+    assert!(scores.contains("which only the verifier `reward` reads"), "{scores}");
+    let engine = refused("llama", Api::Chat, VerdictName::Rating);
+    assert!(engine.contains("use `openai` with a server"), "{engine}");
 }
 
 #[tokio::test]

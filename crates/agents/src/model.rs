@@ -32,6 +32,11 @@ pub struct CompletionRequest {
     pub max_tokens: u32,
     /// Whether to return the log-probabilities of the completion's tokens.
     pub logprobs: bool,
+    /// How many alternatives to return for the first token, with `logprobs`; only servers do.
+    pub alternatives: u32,
+    /// A text that is to be scored after the prompt instead of completing it; only servers of
+    /// reward models do.
+    pub scored: Option<String>,
     /// Equal for requests that share a prefix: a server that has computed one has the prefix of the
     /// others cached.
     pub affinity: u64,
@@ -51,6 +56,8 @@ impl CompletionRequest {
             sampling: Sampling { temperature: 0.0, top_p: 1.0, seed: 0 },
             max_tokens: 1,
             logprobs: false,
+            alternatives: 0,
+            scored: None,
             affinity: 0,
         }
     }
@@ -65,6 +72,10 @@ pub struct Completion {
     pub tokens: Vec<u32>,
     /// ln p of each token, if requested and known.
     pub logprobs: Vec<f32>,
+    /// Likely first tokens, each with its ln p, if requested and known.
+    pub alternatives: Vec<(String, f32)>,
+    /// The score of the text that was to be scored; finite.
+    pub score: Option<f64>,
     /// Whether it was ended by `max_tokens`.
     pub is_truncated: bool,
     /// Whether every text of the grammar ends with an excluded line, so that there was nothing left

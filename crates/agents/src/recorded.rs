@@ -21,6 +21,7 @@ use super::llm::from_settings;
 use super::prompt::Templates;
 use super::registry::Resources;
 use prime_protocol::Role;
+use prime_roles::CardQuote;
 use prime_settings::{
     Agent, Api, CoordinatorAgent, Dialect, ExecutorAgent, Implementation as _, RoleOptions,
     Settings, UpstreamPool, VerifierAgent,
@@ -42,6 +43,9 @@ pub struct RecordedAgents {
     pub verifier: RecordedRole,
     pub coordinator: RecordedRole,
     pub thresholds: RecordedThresholds,
+    /// What results quote of the verifier's card, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<CardQuote>,
     /// The texts of the prompt templates, and of those that they import, by `role/file`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub templates: BTreeMap<String, String>,
@@ -115,10 +119,12 @@ impl RecordedAgent {
         let implementation = agent.implementation.info();
         let all = serde_json::to_value(&agent.options).expect("invariant: options serialise");
 
+        // A card describes the agent and changes none of its answers.
+        let used = implementation.options.iter().filter(|key| **key != "card");
         let value = |key: &&str| all.get(*key).map(|value| ((*key).to_owned(), value.clone()));
         Self {
             implementation: implementation.name.to_owned(),
-            options: implementation.options.iter().filter_map(value).collect(),
+            options: used.filter_map(value).collect(),
         }
     }
 
@@ -172,6 +178,7 @@ impl RecordedAgents {
                 tau_hard: run.tau_hard,
                 retries_max: run.retries_max,
             },
+            card: None,
             templates: BTreeMap::new(),
             engines: BTreeMap::new(),
             pools: BTreeMap::new(),

@@ -4,8 +4,10 @@
 mod build;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
+use super::card::{CardError, VerifierCard, VerifierIdentity};
 use super::executor_abilities::{needs_algorithm, reads_prose};
 use super::factory::Factory;
 use super::model::Tap;
@@ -17,7 +19,7 @@ use build::factory;
 use prime_bench::tasks::{CheckedKinds, Kind, Problem};
 use prime_engine::Engine;
 use prime_protocol::Role;
-use prime_roles::next_agent_set_id;
+use prime_roles::{CardQuote, next_agent_set_id};
 use prime_settings::{
     CoordinatorAgent, ExecutorAgent, ExecutorImplementation, Settings, VerifierAgent,
     VerifierImplementation,
@@ -103,6 +105,19 @@ impl Default for Resources {
     }
 }
 
+/// What results quote of the configured verifier's card, if it has one.
+fn quoted_card(
+    settings: &Settings,
+    recorded: &RecordedAgents,
+) -> Result<Option<CardQuote>, RegistryError> {
+    let Some(path) = settings.verifier_card() else { return Ok(None) };
+    let name = &settings.agents.verifier.implementation;
+    let identity = VerifierIdentity::of(settings, recorded)
+        .expect("invariant: the record contains the configured verifier and its members");
+    let quote = VerifierCard::quoted(Path::new(path), name, &identity);
+    quote.map(Some).map_err(RegistryError::Card)
+}
+
 /// The agents of a run, as factories.
 pub struct AgentSet {
     id: AgentSetId,
@@ -126,6 +141,8 @@ pub enum RegistryError {
     Unknown { role: Role, name: String },
     #[error("{role} `{name}`: {reason}")]
     Unusable { role: Role, name: String, reason: String },
+    #[error("agents.verifier.card: {0}")]
+    Card(CardError),
 }
 
 impl AgentSet {
@@ -172,7 +189,7 @@ impl AgentSet {
     ///
     /// # Errors
     /// A name is unknown, or the agent cannot be built: its engine is not running, or a required
-    /// option is empty.
+    /// option is empty. Or the verifier's card is missing, of another version or of another verifier.
     pub fn from_settings(
         settings: &Settings,
         resources: &Resources,
@@ -180,6 +197,10 @@ impl AgentSet {
         let names = configured_names(settings);
 
         let verifier = factory::<VerifierAgent>(settings, resources, &names.verifier)?;
+        let mut recorded = RecordedAgents::of(settings, resources);
+        if let Some(recorded) = &mut recorded {
+            recorded.card = quoted_card(settings, recorded)?;
+        }
 
         Ok(Self {
             id: next_agent_set_id(),
@@ -187,7 +208,7 @@ impl AgentSet {
             judge: verifier(),
             needs_algorithm: needs_algorithm(settings, &names.executor),
             reads_prose: reads_prose(settings, &names.executor),
-            recorded: RecordedAgents::of(settings, resources).map(Arc::new),
+            recorded: recorded.map(Arc::new),
             executor: factory::<ExecutorAgent>(settings, resources, &names.executor)?,
             coordinator: factory::<CoordinatorAgent>(settings, resources, &names.coordinator)?,
             verifier,
@@ -226,6 +247,11 @@ impl AgentSet {
     /// task's state.
     pub fn reads_prose(&self) -> bool {
         self.reads_prose
+    }
+
+    /// Which verifier it has, apart from its name; `None` for custom agents.
+    pub fn verifier_identity(&self, settings: &Settings) -> Option<VerifierIdentity> {
+        VerifierIdentity::of(settings, self.recorded.as_deref()?)
     }
 
     /// One of its verifiers, to ask what its verdicts rest on.

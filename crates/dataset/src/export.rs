@@ -23,7 +23,7 @@ pub enum Format {
 }
 
 impl Format {
-    fn extension(self) -> &'static str {
+    pub(super) fn extension(self) -> &'static str {
         match self {
             Self::JsonLines => "jsonl",
             Self::Parquet => "parquet",
@@ -87,9 +87,9 @@ pub struct Summary {
     pub exhausted: Vec<String>,
 }
 
-fn columns(rows: &[Row]) -> [Column; 11] {
+fn columns(rows: &[Row]) -> Vec<Column> {
     let texts = |name, of: fn(&Row) -> &str| Column::texts(name, rows.iter().map(of));
-    [
+    vec![
         texts("id", |row| &row.id),
         texts("task", |row| row.task),
         Column::small("task_id", rows.iter().map(|row| row.task_id)),
@@ -104,16 +104,66 @@ fn columns(rows: &[Row]) -> [Column; 11] {
     ]
 }
 
-fn write_json_lines(rows: &[Row], out: &mut Whole) -> io::Result<()> {
+fn write_json_lines<R: Serialize>(rows: &[R], out: &mut Whole) -> io::Result<()> {
     rows.iter().try_for_each(|row| {
         serde_json::to_writer(&mut *out, row)?;
         out.write_all(b"\n")
     })
 }
 
+/// Writes rows under their final name, or none of them.
+pub(super) fn write_rows<R: Serialize>(
+    rows: &[R],
+    columns: impl FnOnce(&[R]) -> Vec<Column>,
+    format: Format,
+    path: &Path,
+) -> Result<Content, GenerateError> {
+    let written = Whole::create(path).and_then(|mut file| {
+        match format {
+            Format::JsonLines => write_json_lines(rows, &mut file),
+            Format::Parquet => write_parquet(&columns(rows), &mut file),
+        }?;
+        file.finish()
+    });
+    written.map_err(failed(path))
+}
+
+/// The error of a file that could not be written.
+pub(super) fn failed(path: &Path) -> impl FnOnce(io::Error) -> GenerateError + use<> {
+    let path = path.display().to_string();
+    |error| GenerateError::File(path, error)
+}
+
+/// The words of a dataset card.
+pub(super) struct CardWords<'w> {
+    pub name: &'w str,
+    /// Kinds of tasks, in the words of dataset cards.
+    pub categories: &'w str,
+    pub columns: &'w str,
+}
+
+/// The words of an export of whole instances.
+const INSTANCES: CardWords<'static> = CardWords {
+    name: "PRIME-Bench",
+    categories: "text-generation",
+    columns: "Columns: `id`, `task`, `task_id`, `category`, `difficulty`, `index`, `seed`, `prompt`, \
+              `input` and `answer` (JSON texts), `steps` (actions of the reference trace).\n",
+};
+
+/// Writes the dataset card, last, because its text depends on the content of all files.
+pub(super) fn write_card(folder: &Path, card: &str) -> Result<(), GenerateError> {
+    let path = folder.join("README.md");
+    let stored = Whole::create(&path).and_then(|mut file| {
+        file.write_all(card.as_bytes())?;
+        file.finish()
+    });
+    stored.map(drop).map_err(failed(&path))
+}
+
 /// The dataset card, which maps files to splits: a configuration for each task with a split for
 /// each level, and one with all tasks, the default. Hugging Face's `datasets` reads it.
-fn card(
+pub(super) fn card(
+    words: &CardWords<'_>,
     tasks: &[&'static dyn AnyTask],
     selection: &Selection,
     format: Format,
@@ -126,8 +176,9 @@ fn card(
     };
 
     let levels: Vec<_> = selection.difficulties.iter().map(|level| level.name()).collect();
-    let mut card = String::from(
-        "---\npretty_name: PRIME-Bench\nlicense: apache-2.0\ntask_categories:\n- text-generation\n",
+    let mut card = format!(
+        "---\npretty_name: {}\nlicense: apache-2.0\ntask_categories:\n- {}\n",
+        words.name, words.categories
     );
 
     card += &format!("size_categories:\n- {}\nconfigs:\n", size_category(summary.rows));
@@ -161,15 +212,16 @@ fn card(
     }
 
     card += &format!(
-        "---\n\n# PRIME-Bench\n\nMade by `prime-agents bench export` (version {}), base seed {}, {} instances of each \
+        "---\n\n# {}\n\nMade by `prime-agents bench export` (version {}), base seed {}, {} instances of each \
          task at each level ({}), less {} whose inputs the benchmark has.\n\n`load_dataset(DIR, \"bubble-sort\", split=\"easy\")` opens one task at one level, \
-         `load_dataset(DIR, split=\"easy\")` all tasks.\n\nColumns: `id`, `task`, `task_id`, `category`, `difficulty`, \
-         `index`, `seed`, `prompt`, `input` and `answer` (JSON texts), `steps` (actions of the reference trace).\n",
+         `load_dataset(DIR, split=\"easy\")` all tasks.\n\n{}",
+        words.name,
         env!("CARGO_PKG_VERSION"),
         selection.base_seed,
         selection.instances,
         levels.join(", "),
         summary.of_benchmark,
+        words.columns,
     );
     card
 }
@@ -216,11 +268,6 @@ pub fn export(
     finished: &(dyn Fn() + Sync),
 ) -> Result<Summary, GenerateError> {
     let ExportPlan { format, threads, fresh } = plan;
-    let failed = |path: &Path| {
-        let path = path.display().to_string();
-        |error| GenerateError::File(path, error)
-    };
-
     let (mut files, mut summary) = (Vec::new(), Summary::default());
     for task in tasks {
         let data = folder.join("data").join(task.spec().slug);
@@ -239,24 +286,12 @@ pub fn export(
                 continue;
             }
 
-            let mut file = Whole::create(&path).map_err(failed(&path))?;
-            let written = match format {
-                Format::JsonLines => write_json_lines(&rows, &mut file),
-                Format::Parquet => write_parquet(&columns(&rows), &mut file),
-            };
-
-            files.push(written.and_then(|()| file.finish()).map_err(failed(&path))?);
+            files.push(write_rows(&rows, columns, format, &path)?);
         }
     }
 
-    // Last, because its text depends on the content of all files.
-    let path = folder.join("README.md");
-    let stored = Whole::create(&path).and_then(|mut file| {
-        let data = description_of(&files);
-        file.write_all(card(tasks, selection, format, &data, &summary).as_bytes())?;
-        file.finish()
-    });
-    stored.map_err(failed(&path))?;
+    let data = description_of(&files);
+    write_card(folder, &card(&INSTANCES, tasks, selection, format, &data, &summary))?;
     Ok(summary)
 }
 

@@ -5,6 +5,7 @@
 pub mod export;
 pub mod files;
 pub mod generate;
+pub mod labelled;
 mod ordered;
 pub mod place;
 mod table;

@@ -22,14 +22,27 @@ pub enum Method {
     Likelihood,
     /// A program of the operator's judges.
     Program,
+    /// A model rates the step; its expected rating is compared with a threshold.
+    Rating,
+    /// A reward model scores the step, compared with a threshold.
+    Reward,
 }
 
 impl Method {
-    const ALL: [Self; 6] =
-        [Self::Rules, Self::Reference, Self::Report, Self::Token, Self::Likelihood, Self::Program];
+    const ALL: [Self; 8] = [
+        Self::Rules,
+        Self::Reference,
+        Self::Report,
+        Self::Token,
+        Self::Likelihood,
+        Self::Program,
+        Self::Rating,
+        Self::Reward,
+    ];
 
     pub fn name(self) -> &'static str {
-        ["rules", "reference", "report", "token", "likelihood", "program"][self as usize]
+        ["rules", "reference", "report", "token", "likelihood", "program", "rating", "reward"]
+            [self as usize]
     }
 }
 
@@ -271,7 +284,9 @@ mod tests {
 
     #[test]
     fn an_opinion_is_no_kind_of_constraint() {
-        for method in [Method::Report, Method::Token, Method::Likelihood] {
+        for method in
+            [Method::Report, Method::Token, Method::Likelihood, Method::Rating, Method::Reward]
+        {
             let basis = Basis::model(method);
             let format = kinds(&[Kind::Format]);
             assert_eq!((basis.kinds(), basis.evaluated()), (format, format));

@@ -12,7 +12,7 @@ use prime_protocol::{
     Assurance, Ballot, Ending, Outcome, Rejection, Score, Speculations, StepVotes, Strategy,
     StuckAt, Usage,
 };
-use prime_roles::{Basis, Names};
+use prime_roles::{Basis, CardQuote, Names};
 
 /// Number of a run's steps that need review because its verifiers disagree on them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +74,8 @@ pub struct RunContext {
     /// What the verifier looks at in this problem.
     pub basis: Basis,
     pub config_hash: String,
+    /// What is quoted of the verifier's card, if it has one.
+    pub card: Option<CardQuote>,
     /// How the run searches.
     pub strategy: Strategy,
     pub seed: u64,
@@ -194,6 +196,7 @@ impl RunResult {
             notes,
             basis,
             config_hash,
+            card: _,
             strategy,
             seed,
             split,
@@ -264,6 +267,7 @@ impl RunResult {
             assurance: outcome.assurance,
             verification: assurance.map(|assurance| {
                 Verification::new(verifier, assurance, outcome.basis, &context.task, outcome.steps)
+                    .with_card(context.card.clone())
             }),
             // The verifier of a fork did not see the steps before it.
             checked_kinds: if outcome.answer.is_some() { outcome.basis } else { context.basis }
@@ -375,6 +379,9 @@ impl RunResult {
             None => "no answer".to_owned(),
         };
         line("verdict", &self.verification.as_ref().map_or_else(without, Verification::text));
+        if let Some(card) = self.verification.as_ref().and_then(Verification::card_text) {
+            line("card", &card);
+        }
         if let Some(correct) = self.correct {
             line("correct", if correct { "yes" } else { "no" });
         }

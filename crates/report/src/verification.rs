@@ -7,7 +7,7 @@ use prime_bench::judge::detection::DetectionTable;
 use prime_bench::judge::soundness::{ATTACKED, SoundnessTable};
 use prime_bench::tasks::{Kind, Kinds};
 use prime_protocol::Assurance;
-use prime_roles::{Basis, Method};
+use prime_roles::{Basis, CardQuote, Method};
 
 /// How often the verifier's constraints miss a wrong step of this task, as measured on the
 /// benchmark.
@@ -66,6 +66,9 @@ pub struct Verification {
     /// outside the benchmark.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attacks: Option<Attacks>,
+    /// The verifier's card, if one is configured: how often it accepts what is wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<CardQuote>,
 }
 
 /// The kinds, as in `format, invariant`, then the methods other than the evaluation of constraints.
@@ -119,7 +122,28 @@ impl Verification {
             kinds: basis.kinds().iter().collect(),
             steps,
             misses,
+            card: None,
         }
+    }
+
+    /// The same, with what is quoted of the verifier's card.
+    #[must_use]
+    pub fn with_card(self, card: Option<CardQuote>) -> Self {
+        Self { card, ..self }
+    }
+
+    /// One line about the verifier's card, such as `cards/tiny.json: accepted 3 of 120 runs with a
+    /// wrong answer and 14 of 800 wrong steps`; `None` without a card.
+    pub fn card_text(&self) -> Option<String> {
+        let CardQuote { file, step_false_accepts: steps, run_false_accepts: runs, .. } =
+            self.card.as_ref()?;
+        Some(format!(
+            "{file}: accepted {} of {} with a wrong answer and {} of {}",
+            runs.count,
+            count(runs.of, "run"),
+            steps.count,
+            count(steps.of, "wrong step")
+        ))
     }
 
     /// One line, such as `verified (rules: format, invariant, terminal; 7 steps; 1359 clean

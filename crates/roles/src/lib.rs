@@ -4,6 +4,7 @@
 
 mod adaptive;
 mod agents;
+mod card;
 pub mod conformance;
 mod failure;
 mod null_problem;
@@ -25,6 +26,7 @@ pub use prime_protocol::{Basis, Method};
 
 pub use adaptive::AdaptiveCoordinator;
 pub use agents::{AgentSetId, Agents, Names, next_agent_set_id};
+pub use card::CardQuote;
 pub use failure::{AgentError, Failure};
 pub use null_problem::{NullExecutor, null_line, null_problem};
 pub use reference::ReferenceExecutor;

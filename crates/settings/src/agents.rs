@@ -145,8 +145,8 @@ pub struct VerifierAgent {
     pub description: String,
     /// Who checks steps: the name of an implementation, with the options of this section, or of a
     /// definition. `rules` (the task's constraints of the chosen `kinds`), `llama` (a model in a
-    /// local llama.cpp engine), `openai` (a model behind OpenAI-compatible servers), `ensemble`
-    /// (the median of several), `process` (your own program), `reference` (exact, by the task's
+    /// local llama.cpp engine), `openai` (a model behind OpenAI-compatible servers), `reward` (a
+    /// reward model behind servers like vLLM), `ensemble` (the median of several), `process` (your own program), `reference` (exact, by the task's
     /// algorithm; for training and evaluation only) or `none` (accepts everything; no answer then
     /// counts as verified).
     #[schemars(extend("format" = "verifier"))]
@@ -161,14 +161,23 @@ pub struct VerifierAgent {
     /// `llama`: the name of an entry of `engines`; or a list of them, of which the first that has
     /// learnt the task is asked.
     pub engine: EngineNames,
-    /// `openai`: the name of an entry of `pools`.
+    /// `openai`, `reward`: the name of an entry of `pools`.
     #[schemars(extend("format" = "words"))]
     pub pool: String,
     /// A model's verdict format: `report` (the paper's: PASS or FAIL for each constraint, and a
     /// score), `token` (`1` or `0` with its log-probability; for small models trained on this
-    /// format) or `likelihood` (prompted like an executor, then constrained to the proposed line
-    /// after one free line; for models of executors).
+    /// format), `likelihood` (prompted like an executor, then constrained to the proposed line
+    /// after one free line; for models of executors) or `rating` (a digit from 0 to `rating_max`,
+    /// of which the expected value over the model's probabilities counts, as in G-Eval; `openai`
+    /// only, because it needs the server's `top_logprobs`).
     pub verdict: VerdictName,
+    /// `rating`: the best rating, 1 to 9; 1 stands for the answers `0` and `1`.
+    #[schemars(range(min = 1, max = 9))]
+    pub rating_max: u32,
+    /// `reward`: the score from which a step is right. `rating`: the expected rating, divided by
+    /// `rating_max`, from which it is.
+    #[schemars(range(min = -1_000_000.0, max = 1_000_000.0))]
+    pub threshold: f64,
     /// Minimum probability of a token. With `token`, a `1` of lower probability counts as a minor
     /// violation (0 = off); with `likelihood`, a token of lower probability makes the step wrong
     /// (0 = the default of 0.05).
@@ -178,7 +187,8 @@ pub struct VerifierAgent {
     #[schemars(range(min = 1, max = 32_768))]
     pub max_tokens: u32,
     /// Prompt template: `verifier/NAME.j2` in `agents.folder`, or a built-in one: `check` (the
-    /// paper's), `token` or `likelihood`. Empty = the one for `verdict`.
+    /// paper's), `token`, `likelihood`, `rating` or `reward` (the context of the step that is
+    /// scored). Empty = the one for `verdict`, or for `reward`.
     #[schemars(extend("format" = "words"))]
     pub prompt: String,
     /// Template of the system prompt; empty = none.
@@ -195,11 +205,27 @@ pub struct VerifierAgent {
     pub chat_template: bool,
     /// Whether a grammar constrains reports. A server is constrained if its `dialect` supports it.
     pub grammar: bool,
+    /// The verifier's card, a file that `prime-agents bench verifier --card` writes: results quote
+    /// its rates of false accepts. A relative path is relative to the working directory. It must be
+    /// the card of this verifier, measured by this version. A definition does not inherit it. Empty
+    /// = none.
+    #[schemars(extend("format" = "words"))]
+    pub card: String,
     /// Options of `ensemble`.
     pub ensemble: Ensemble,
     /// Options of `process`.
     #[serde(default)]
     pub program: Program,
+}
+
+impl VerifierAgent {
+    /// Makes the section name another verifier, which the section's card is not of.
+    pub fn choose(&mut self, name: &str) {
+        if self.implementation != name {
+            name.clone_into(&mut self.implementation);
+            self.card.clear();
+        }
+    }
 }
 
 /// Section `agents.verifier.ensemble`.
@@ -298,6 +324,7 @@ pub enum VerdictName {
     Report,
     Token,
     Likelihood,
+    Rating,
 }
 
 /// Section `agents.split`.

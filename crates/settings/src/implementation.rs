@@ -114,6 +114,8 @@ const MODEL_VERIFIER: &[&str] = &[
     "engine",
     "pool",
     "verdict",
+    "rating_max",
+    "threshold",
     "confidence_min",
     "kinds",
     "max_tokens",
@@ -123,6 +125,7 @@ const MODEL_VERIFIER: &[&str] = &[
     "history_steps",
     "chat_template",
     "grammar",
+    "card",
 ];
 
 /// Options of coordinators that ask a model.
@@ -162,20 +165,23 @@ implementations! {
     VerifierImplementation in VERIFIERS {
         Rules = "rules", Code,
             "the task's constraints of the chosen kinds (the paper's lightweight verifier)",
-            &["kinds"];
+            &["kinds", "card"];
         Llama = "llama", Engine,
             "a model in a local llama.cpp engine: report, single token or likelihood",
             MODEL_VERIFIER;
         Openai = "openai", Pool,
-            "a model behind OpenAI-compatible servers: report, single token or likelihood",
+            "a model behind OpenAI-compatible servers: report, single token, likelihood or rating",
             MODEL_VERIFIER;
+        Reward = "reward", Pool,
+            "a reward model behind vLLM's /score or /pooling: its score against a threshold",
+            &["pool", "threshold", "prompt", "history", "history_steps", "card"];
         Process = "process", Program, "your own program in any language, over JSON Lines",
-            &["program", "kinds"];
+            &["program", "kinds", "card"];
         Ensemble = "ensemble", Members, "several verifiers in parallel: the median of their scores",
-            &["ensemble"];
+            &["ensemble", "card"];
         Reference = "reference", Code,
-            "exact, by the task's algorithm; for training and evaluation only", &[];
-        None = "none", Code, "accepts everything; no answer then counts as verified", &[];
+            "exact, by the task's algorithm; for training and evaluation only", &["card"];
+        None = "none", Code, "accepts everything; no answer then counts as verified", &["card"];
     }
 }
 

@@ -193,12 +193,14 @@ impl ExecutorAgent {
 
 impl VerifierAgent {
     /// Its own prompt, by default the one for its verdict format.
-    fn prompts(&self, _: VerifierImplementation) -> Vec<&str> {
+    fn prompts(&self, implementation: VerifierImplementation) -> Vec<&str> {
         let own = match self.verdict {
             _ if !self.prompt.is_empty() => &self.prompt,
+            _ if implementation == VerifierImplementation::Reward => "reward",
             VerdictName::Report => "check",
             VerdictName::Token => "token",
             VerdictName::Likelihood => "likelihood",
+            VerdictName::Rating => "rating",
         };
         vec![own]
     }
@@ -259,6 +261,17 @@ impl Settings {
         let mut options = A::section(self).clone();
         options.set_implementation(name);
         Some(Agent { implementation, options })
+    }
+
+    /// The file of the configured verifier's card, if it has one. That of the section is not one of
+    /// a definition's.
+    #[must_use]
+    pub fn verifier_card(&self) -> Option<&str> {
+        let section = &self.agents.verifier;
+        let defined = self.definitions.verifiers.get(&section.implementation);
+        let own = defined.filter(|defined| defined.given.iter().any(|key| key == "card"));
+        let card = own.map_or(&section.card, |defined| &defined.options.card);
+        (!card.is_empty()).then_some(card)
     }
 
     /// The configured agent of a role.

@@ -9,8 +9,9 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct UpstreamPool {
-    /// The endpoint: `chat` (`/chat/completions`, for instruction-following models) or
-    /// `completions` (`/completions` with the bare prompt, for base models).
+    /// The endpoint: `chat` (`/chat/completions`, for instruction-following models),
+    /// `completions` (`/completions` with the bare prompt, for base models) or, for the verifier
+    /// `reward`, vLLM's `score` (`/score` with two texts) or `pooling` (`/pooling` beside `/v1`).
     pub api: Api,
     /// How the grammar that constrains the output to valid actions is passed: `plain` (not at all;
     /// the model answers freely), `llama_server`, `vllm` (0.12 or later) or `sglang`.
@@ -103,6 +104,17 @@ pub enum Api {
     Chat,
     /// A text to continue.
     Completions,
+    /// A context and a text, which a reward model or cross-encoder scores.
+    Score,
+    /// A text, which a reward model scores.
+    Pooling,
+}
+
+impl Api {
+    /// Whether its answer is a score instead of text.
+    pub fn scores(self) -> bool {
+        matches!(self, Self::Score | Self::Pooling)
+    }
 }
 
 /// How a server accepts a grammar.

@@ -26,7 +26,8 @@ pub struct StubServer {
 type Answer = Arc<dyn Fn(&Value) -> String + Send + Sync>;
 
 impl StubServer {
-    /// Starts a thread that answers chats and completions with `answer` of the request's body, and
+    /// Starts a thread that answers chats and completions with `answer` of the request's body,
+    /// requests to `/score` and `/pooling` with the number that it writes as the score, and
     /// everything else with an empty list of models. Requests on one connection are answered in
     /// order.
     ///
@@ -84,7 +85,8 @@ async fn converse(mut stream: TcpStream, answer: &Answer) -> io::Result<()> {
 fn response(head: &str, body: &[u8], answer: &Answer) -> io::Result<Value> {
     let path = head.split(' ').nth(1).unwrap_or_default();
     let is_chat = path.ends_with("/chat/completions");
-    if !path.ends_with("/completions") {
+    let is_scoring = path.ends_with("/score") || path.ends_with("/pooling");
+    if !path.ends_with("/completions") && !is_scoring {
         return Ok(json!({ "object": "list", "data": [] }));
     }
 
@@ -95,6 +97,18 @@ fn response(head: &str, body: &[u8], answer: &Answer) -> io::Result<Value> {
     let words = |text: &str| text.split_whitespace().count();
     let usage =
         json!({ "prompt_tokens": words(&body.to_string()), "completion_tokens": words(&text) });
+
+    if is_scoring {
+        let score = text.trim().parse::<f64>().ok();
+        let entry = if path.ends_with("/score") {
+            json!({ "index": 0, "object": "score", "score": score })
+        } else {
+            json!({ "index": 0, "object": "pooling", "data": [score] })
+        };
+        return Ok(
+            json!({ "object": "list", "data": [entry], "model": body["model"], "usage": usage }),
+        );
+    }
 
     let choice = if is_chat {
         let message = json!({ "role": "assistant", "content": text });

@@ -238,7 +238,7 @@ pub fn turn(arguments: &TryArguments) -> anyhow::Result<ExitCode> {
     }
     match role {
         Role::Executor => name.clone_into(&mut agents.executor.implementation),
-        Role::Verifier => name.clone_into(&mut agents.verifier.implementation),
+        Role::Verifier => agents.verifier.choose(name),
         Role::Coordinator => name.clone_into(&mut agents.coordinator.implementation),
     }
 

@@ -41,7 +41,7 @@ fn baseline(settings: &Settings) -> (Approach, Settings) {
     let mut settings = settings.clone();
     settings.run.strategy = StrategyName::Greedy;
     settings.run.max_rounds = 1;
-    "none".clone_into(&mut settings.agents.verifier.implementation);
+    settings.agents.verifier.choose("none");
     (approach(&settings, "one round (baseline)", true), settings)
 }
 
@@ -103,7 +103,7 @@ pub fn approaches(
     let with = |strategy: StrategyName, verifier: &String| {
         let mut settings = settings.clone();
         settings.run.strategy = strategy;
-        settings.agents.verifier.implementation.clone_from(verifier);
+        settings.agents.verifier.choose(verifier);
         settings
     };
 

@@ -14,6 +14,7 @@ use crate::cli::values::style_of_one_reply;
 use prime_bench::prompts::{Components, Style, whole};
 use prime_bench::tasks::{BASE_SEED, Problem};
 use prime_dataset::export::{ExportPlan, Format, export as write_export};
+use prime_dataset::labelled::export_labelled_steps;
 use prime_dataset::place::prepare;
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -37,6 +38,10 @@ pub struct ExportArguments {
         default_value_t = Style::Structured(Components::ALL)
     )]
     style: Style,
+    /// Export labelled steps instead of instances: right and wrong proposals at a state of each
+    /// instance's reference trace, to measure or train verifiers
+    #[arg(long, conflicts_with = "style")]
+    labelled_steps: bool,
     /// With a base seed other than 42: keep instances whose inputs the benchmark has, too. Without
     /// this they are left out
     #[arg(long)]
@@ -69,12 +74,18 @@ pub fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
         whole(problem, style)
     };
 
-    let bar = bar(tasks.len() as u64 * selection.per_task(), "instance");
+    // Labelled steps are made a level at a time.
+    let (total, unit) = if arguments.labelled_steps {
+        (tasks.len() * selection.difficulties.len(), "level")
+    } else {
+        (tasks.len() * usize::try_from(selection.per_task()).unwrap_or(usize::MAX), "instance")
+    };
+    let bar = bar(total as u64, unit);
     let (interrupted_bar, folder) = (bar.clone(), arguments.out.display().to_string());
     end_with(move || {
         format!(
             "{}; {folder} has no card yet: run the command again with --force",
-            interrupted(&interrupted_bar, "instance")
+            interrupted(&interrupted_bar, unit)
         )
     })?;
 
@@ -82,7 +93,12 @@ pub fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
     // Another base seed than the benchmark's is for training.
     let fresh = selection.base_seed != BASE_SEED && !arguments.benchmark_inputs;
     let plan = ExportPlan { format, threads, fresh };
-    let summary = write_export(out, &tasks, &selection, plan, &prompt, &|| bar.inc(1))?;
+    let finished = || bar.inc(1);
+    let summary = if arguments.labelled_steps {
+        export_labelled_steps(out, &tasks, &selection, plan, &finished)?
+    } else {
+        write_export(out, &tasks, &selection, plan, &prompt, &finished)?
+    };
     bar.finish_and_clear();
 
     let (tasks, rows) = (count(tasks.len() as u64, "task"), count(summary.rows, "row"));

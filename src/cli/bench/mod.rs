@@ -16,7 +16,8 @@ mod solve;
 mod speed;
 mod steps;
 mod strategies;
-mod verifiers;
+mod verifier;
+mod verifier_text;
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -67,8 +68,8 @@ enum BenchCommand {
     Steps(measurement::Measurement),
     /// Compare strategies and verifiers on whole runs
     Strategies(strategies::StrategiesArguments),
-    /// Measure the error rates of verifiers on labelled steps
-    Verifiers(verifiers::VerifiersArguments),
+    /// Measure how often verifiers are wrong, on labelled steps and runs; write and show their cards
+    Verifier(verifier::VerifierArguments),
     /// Measure the cost of an agent's turn without a model
     Overhead(overhead::OverheadArguments),
     /// Show which instances have inputs that training draws, too
@@ -88,7 +89,7 @@ pub fn bench(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
         BenchCommand::Solve(arguments) => solve::solve(arguments),
         BenchCommand::Steps(measurement) => steps::steps(measurement),
         BenchCommand::Strategies(arguments) => strategies::strategies(arguments),
-        BenchCommand::Verifiers(arguments) => verifiers::verifiers(arguments),
+        BenchCommand::Verifier(arguments) => verifier::verifier(arguments),
         BenchCommand::Overhead(arguments) => overhead::overhead(arguments),
         BenchCommand::Overlap(arguments) => overlap::overlap(arguments),
     }

@@ -76,7 +76,7 @@ fn with(
     let mut names = ["reference", "rules"];
     names[usize::from(role == Role::Verifier)] = implementation;
     names[0].clone_into(&mut agents.executor.implementation);
-    names[1].clone_into(&mut agents.verifier.implementation);
+    agents.verifier.choose(names[1]);
     "threshold".clone_into(&mut agents.coordinator.implementation);
 
     for (role, program) in [

@@ -63,7 +63,7 @@ impl SystemName {
 /// One trajectory without a verifier.
 fn single_pass(settings: &Settings) -> Settings {
     let mut settings = settings.clone();
-    "none".clone_into(&mut settings.agents.verifier.implementation);
+    settings.agents.verifier.choose("none");
     settings.run.fanout = 1;
     settings.run.max_rounds = 1;
     settings

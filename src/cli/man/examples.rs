@@ -377,8 +377,15 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         )],
     ),
     (
-        "prime-agents-bench-verifiers",
-        &[("Compare a verifier with the rules:", "prime-agents bench verifiers --verifier tiny")],
+        "prime-agents-bench-verifier",
+        &[
+            ("Compare a verifier with the rules:", "prime-agents bench verifier rules tiny"),
+            (
+                "Write the card of the configured verifier, and its page:",
+                "prime-agents bench verifier --card cards/rules.json --report cards/rules.html",
+            ),
+            ("Show a card:", "prime-agents bench verifier --show cards/rules.json --details"),
+        ],
     ),
     (
         "prime-agents-bench-overlap",

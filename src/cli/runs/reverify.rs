@@ -47,7 +47,7 @@ fn with_verifier(configuration: &Configuration, name: &str) -> anyhow::Result<Se
     let agents = &mut settings.agents;
     "reference".clone_into(&mut agents.executor.implementation);
     "threshold".clone_into(&mut agents.coordinator.implementation);
-    name.clone_into(&mut agents.verifier.implementation);
+    agents.verifier.choose(name);
     agents.split.other.clear();
     settings.presets.clear();
 

@@ -1,4 +1,4 @@
-//! `bench strategies`, `bench verifiers` and `bench overhead`, on agents with known figures.
+//! `bench strategies` and `bench overhead`, on agents with known figures.
 
 use serde_json::{Value, json};
 
@@ -91,28 +91,6 @@ fn a_strategy_that_the_executor_cannot_do_is_a_row_with_the_reason() {
 }
 
 #[test]
-fn verifiers_are_compared_on_the_same_steps() {
-    let figures = figures("verifiers", &["--verifier", "panel"]);
-    let of = |name: &str| rows(&figures).iter().find(|row| row["verifier"] == name).expect("a row");
-    let counts = |row: &Value| {
-        let shares = ["false_rejects", "false_accepts", "false_accepts_garbage"];
-        shares.map(|share| {
-            (row[share]["count"].as_u64().unwrap(), row[share]["of"].as_u64().unwrap())
-        })
-    };
-
-    assert_eq!(counts(of("reference")), [(0, 3), (0, 3), (0, 3)]);
-    assert_eq!(
-        counts(of("strict")),
-        [(0, 3), (0, 3), (0, 3)],
-        "nothing but the reference's step is right here"
-    );
-    assert_eq!(counts(of("none")), [(0, 3), (3, 3), (3, 3)]);
-    assert_eq!(counts(of("rules"))[2], (0, 3));
-    assert_eq!(rows(&figures).len(), 5, "the four, and the one that was named");
-}
-
-#[test]
 fn overhead_has_a_sequential_and_a_concurrent_row_for_each_kind() {
     let printed =
         done(&["bench", "overhead", "--turns", "20", "--side-by-side", "4", "--output", "json"])
@@ -155,10 +133,7 @@ fn unknown_agents_are_refused_before_anything_is_measured() {
     let scripted = |arguments: &[&str]| done(&[arguments, &SCRIPTED[..]].concat());
     scripted(&["bench", "strategies", "--verifier", "rule"])
         .refused(&["rule", "did you mean `rules`?"]);
-    scripted(&["bench", "verifiers", "--verifier", "stric"])
-        .refused(&["stric", "did you mean `strict`?"]);
     scripted(&["bench", "strategies", "--strategy", "greed"]).refused(&["greed", "best_of_n"]);
-    scripted(&["bench", "verifiers", "--task", "bubble-sorting"]).refused(&["bubble-sorting"]);
     scripted(&["bench", "strategies", "--variant", "votes", "--no-variants"])
         .refused(&["--no-variants"]);
     scripted(&["bench", "strategies", "--variant", "escalation"])

@@ -20,4 +20,5 @@ mod runs_client;
 mod shell;
 mod study;
 mod study_served;
+mod verifier_cards;
 mod whole;

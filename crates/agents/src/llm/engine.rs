@@ -102,7 +102,7 @@ impl Model for EngineModel {
             // In the middle of a text, only this text has reached its end; another might not.
             is_exhausted: generation.finish == Finish::Exhausted && is_empty,
             is_stopped: generation.finish == Finish::Stopped,
-            source: None,
+            ..Completion::default()
         })
     }
 }

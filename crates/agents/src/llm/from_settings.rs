@@ -14,7 +14,7 @@ use crate::{Coordinator, Executor, Verifier};
 use prime_protocol::{Role, Thresholds};
 use prime_settings::{
     Agent, BUILT_IN, CoordinatorAgent, ExecutorAgent, HistoryName, RoleOptions, Settings,
-    UpstreamPool, VerdictName, VerifierAgent,
+    UpstreamPool, VerdictName, VerifierAgent, VerifierImplementation,
 };
 
 /// Default for `confidence_min` of `likelihood`.
@@ -154,6 +154,12 @@ pub fn verifier(
 ) -> Result<Factory<dyn Verifier>, TemplateError> {
     let options = &agent.options;
     let format = match options.verdict {
+        _ if agent.implementation == VerifierImplementation::Reward => {
+            VerdictFormat::Reward { threshold: options.threshold }
+        }
+        VerdictName::Rating => {
+            VerdictFormat::Rating { best: options.rating_max, threshold: options.threshold }
+        }
         VerdictName::Report => {
             let grammar = options.grammar && applies_grammars(settings, agent);
             VerdictFormat::Report { grammar, max_tokens: options.max_tokens }
@@ -180,7 +186,9 @@ pub fn verifier(
         name: name.to_owned(),
         format,
         template: template(Role::Verifier, agent.prompt_name()),
-        system: system(Role::Verifier, &options.system),
+        // A reward model has no instructions.
+        system: system(Role::Verifier, &options.system)
+            .filter(|_| agent.implementation != VerifierImplementation::Reward),
         kinds: options.kinds,
         history: history(options.history, options.history_steps),
         // The same step must get the same verdict.

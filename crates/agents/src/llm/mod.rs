@@ -10,6 +10,7 @@ mod executor;
 mod executor_options;
 mod executor_prompts;
 pub mod from_settings;
+mod rating;
 mod read_completion;
 mod reads;
 mod report;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use dashmap::DashMap;
 
+use super::rating::{NoRating, expected_rating};
 use super::report::{Report, parse_report, report_grammar};
 use super::{affinity, label, malformed, rendered, seed};
 use crate::model::{Completion, CompletionRequest, Model};
@@ -48,7 +49,21 @@ pub enum VerdictFormat {
         /// A `1` with a lower probability (0 to 1) counts as a minor violation.
         confidence_min: Option<f32>,
     },
+    /// One digit from 0 to `best`, constrained by a grammar. Its expected value over the model's
+    /// probabilities, divided by `best`, counts as wrong below `threshold`.
+    Rating {
+        /// 1 to 9.
+        best: u32,
+        /// 0 to 1.
+        threshold: f64,
+    },
+    /// A reward model scores the line after the prompt; a score below `threshold` is wrong.
+    Reward { threshold: f64 },
 }
+
+/// Alternatives to ask for, so that every rating can be among them: the most that OpenAI's API
+/// gives.
+const ALTERNATIVES: u32 = 20;
 
 /// The grammar of an optional free line followed by this line.
 fn ending_in(line: &str) -> String {
@@ -175,6 +190,8 @@ impl LlmVerifier {
         let options = &self.options;
         let (grammar, max_tokens) = match options.format {
             VerdictFormat::Token { .. } => (Some(Arc::clone(&self.token)), 1),
+            VerdictFormat::Rating { best, .. } => (Some(format!("root ::= [0-{best}]").into()), 1),
+            VerdictFormat::Reward { .. } => (None, 1),
             // Forced to the proposed line, so that its probability can be read off.
             VerdictFormat::Likelihood { max_tokens, .. } => {
                 (Some(ending_in(line).into()), max_tokens)
@@ -206,7 +223,16 @@ impl LlmVerifier {
                 seed: seed(trajectory, line),
             },
             max_tokens,
-            logprobs: !matches!(options.format, VerdictFormat::Report { .. }),
+            logprobs: !matches!(
+                options.format,
+                VerdictFormat::Report { .. } | VerdictFormat::Reward { .. }
+            ),
+            alternatives: if matches!(options.format, VerdictFormat::Rating { .. }) {
+                ALTERNATIVES
+            } else {
+                0
+            },
+            scored: matches!(options.format, VerdictFormat::Reward { .. }).then(|| line.to_owned()),
             affinity: affinity(trajectory),
             ..CompletionRequest::raw(
                 trajectory.machine.spec().slug,
@@ -337,6 +363,15 @@ impl LlmVerifier {
     }
 }
 
+/// Wrong if a score is below a threshold. `of` says whose score it is.
+fn score_verdict(score: f64, threshold: f64, of: &str) -> Verdict {
+    if score >= threshold {
+        return Verdict::default();
+    }
+    let feedback = format!("{of} gives this step {score:.3}, and {threshold:.3} is asked for");
+    Verdict { score: WRONG, feedback: Some(feedback), ..Verdict::default() }
+}
+
 #[async_trait]
 impl AsyncVerifier for LlmVerifier {
     fn basis(&self, _: &Spec) -> Basis {
@@ -344,6 +379,8 @@ impl AsyncVerifier for LlmVerifier {
             VerdictFormat::Report { .. } => Method::Report,
             VerdictFormat::Likelihood { .. } => Method::Likelihood,
             VerdictFormat::Token { .. } => Method::Token,
+            VerdictFormat::Rating { .. } => Method::Rating,
+            VerdictFormat::Reward { .. } => Method::Reward,
         })
     }
 
@@ -375,6 +412,25 @@ impl AsyncVerifier for LlmVerifier {
             VerdictFormat::Likelihood { confidence_min, .. } => {
                 self.likelihood_verdict(&completion, line, confidence_min)
             }
+            VerdictFormat::Rating { best, threshold } => {
+                expected_rating(&completion.alternatives, best)
+                    .map(|rating| score_verdict(rating, threshold, "a model's expected rating"))
+                    .map_err(|reason| {
+                        let failure = match reason {
+                            NoRating::NoAlternatives => Failure::Unsupported,
+                            NoRating::Improbable { .. } => Failure::Malformed,
+                        };
+                        AgentError::new(&self.agent, failure, reason.to_string())
+                    })
+            }
+            VerdictFormat::Reward { threshold } => completion
+                .score
+                .map(|score| score_verdict(score, threshold, "a reward model"))
+                .ok_or_else(|| {
+                    let reason = "the model returns no score: set its pool's `api` to `score` or \
+                                  `pooling`";
+                    AgentError::new(&self.agent, Failure::Unsupported, reason)
+                }),
         }?;
 
         Ok(Verdict { usage: completion.usage, ..verdict })

@@ -11,7 +11,7 @@ use prime_settings::{Backing, Engine, first_that_knows, implementation};
 
 impl RecordedAgent {
     /// The engines that it may ask, as an agent of this role.
-    pub(super) fn engines(&self, role: Role) -> Vec<&str> {
+    pub(crate) fn engines(&self, role: Role) -> Vec<&str> {
         let backing = implementation(role, &self.implementation).map(|known| known.backing);
         let named = self.options.get("engine").filter(|_| backing == Some(Backing::Engine));
         match named {

@@ -20,9 +20,9 @@ use prime_bench::tasks::Kinds;
 use prime_engine::Engine;
 use prime_protocol::{Adaptive, Role, Score, Thresholds};
 use prime_settings::{
-    AdaptiveOptions, Agent, CoordinatorAgent, CoordinatorImplementation, Ensemble, Escalation,
-    ExecutorAgent, ExecutorImplementation, RoleOptions, Settings, VerifierAgent,
-    VerifierImplementation,
+    AdaptiveOptions, Agent, Api, CoordinatorAgent, CoordinatorImplementation, Ensemble, Escalation,
+    ExecutorAgent, ExecutorImplementation, Implementation as _, RoleOptions, Settings, VerdictName,
+    VerifierAgent, VerifierImplementation,
 };
 
 /// Builds a factory from an agent's options.
@@ -60,6 +60,7 @@ impl FactoryBuilder<'_> {
         is_chat: bool,
     ) -> Result<Arc<dyn Model>, RegistryError> {
         if let Some(pool) = agent.pool() {
+            self.check_api(pool, agent.implementation.name() == "reward")?;
             let model = self.resources.pools.get(pool, self.settings, &self.resources.environment);
             return Ok(self.tapped(model.map_err(|error| self.unusable(error.to_string()))?));
         }
@@ -73,6 +74,22 @@ impl FactoryBuilder<'_> {
         }
 
         Ok(self.tapped(ModelByTask::new(models)))
+    }
+
+    /// Whether the servers of a pool return scores, if that is wanted, and text if not.
+    fn check_api(&self, pool: &str, wants_scores: bool) -> Result<(), RegistryError> {
+        let api = self.settings.pools.get(pool).map(|pool| pool.api);
+        match api.map(Api::scores) {
+            Some(false) if wants_scores => Err(self.unusable(format!(
+                "asks for scores, but `pools.{pool}.api` is for text: set it to `score` or \
+                 `pooling`"
+            ))),
+            Some(true) if !wants_scores => Err(self.unusable(format!(
+                "asks for text, but `pools.{pool}.api` returns scores, which only the verifier \
+                 `reward` reads: set it to `chat` or `completions`"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     fn tapped(&self, model: impl Model + 'static) -> Arc<dyn Model> {
@@ -183,7 +200,14 @@ impl Constructed for VerifierAgent {
                 let kinds = options.kinds;
                 Ok(Arc::new(move || Arc::new(RulesVerifier::new(kinds))))
             }
-            VerifierImplementation::Llama | VerifierImplementation::Openai => {
+            VerifierImplementation::Llama if options.verdict == VerdictName::Rating => Err(builder
+                .unusable(
+                    "`verdict = \"rating\"` needs the probabilities of several tokens, which a \
+                     local engine does not return: use `openai` with a server, or another verdict",
+                )),
+            VerifierImplementation::Llama
+            | VerifierImplementation::Openai
+            | VerifierImplementation::Reward => {
                 let model = builder.model(agent, options.chat_template)?;
                 let (settings, name) = (builder.settings, builder.name);
                 builder.checked(from_settings::verifier(settings, name, agent, model))

@@ -29,8 +29,8 @@ struct Key {
 }
 
 impl Backend {
-    /// `path` is the completion endpoint, relative to the server's URL; `lookup` reads the
-    /// environment.
+    /// `path` is the endpoint, relative to the server's URL, or with `../` beside its `/v1`;
+    /// `lookup` reads the environment.
     ///
     /// # Errors
     /// The URL or the key is invalid.
@@ -44,7 +44,12 @@ impl Backend {
 
         let below = |path: &str| {
             let mut url = base.clone();
-            let folder = if path.starts_with('/') { "" } else { base.path().trim_end_matches('/') };
+            let folder = base.path().trim_end_matches('/');
+            let (folder, path) = match (path.strip_prefix('/'), path.strip_prefix("../")) {
+                (Some(path), _) => ("", path),
+                (None, Some(path)) => (folder.strip_suffix("/v1").unwrap_or(folder), path),
+                (None, None) => (folder, path),
+            };
             url.set_path(&format!("{folder}/{}", path.trim_start_matches('/')));
             url
         };

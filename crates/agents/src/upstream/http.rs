@@ -12,10 +12,11 @@ use super::attempt_error::{AttemptError, sanitized};
 use super::backend::Backend;
 use super::response::{ResponseError, completion, error_message};
 use super::retry_after::retry_after;
+use super::scoring;
 use crate::Failure;
 use crate::model::Completion;
 use prime_http_client::root_cause;
-use prime_settings::UpstreamPool;
+use prime_settings::{Api, UpstreamPool};
 
 /// Maximum bytes of an error's body that are read.
 const ERROR_BYTES_MAX: usize = 65_536;
@@ -27,6 +28,7 @@ const IDENTITY: &str = "identity";
 
 pub(super) struct HttpClient {
     client: Client,
+    api: Api,
     timeout: Duration,
     response_bytes_max: usize,
 }
@@ -49,6 +51,7 @@ impl HttpClient {
             .pool_idle_timeout(IDLE_TIMEOUT);
         Ok(Self {
             client: builder.build()?,
+            api: settings.api,
             timeout: Duration::from_millis(settings.timeout_ms),
             response_bytes_max: usize::try_from(settings.response_bytes_max).unwrap_or(usize::MAX),
         })
@@ -134,7 +137,12 @@ impl HttpClient {
             ),
         })?;
 
-        completion(&body, &backend.name).map_err(|error| {
+        let read = match self.api {
+            Api::Score => scoring::score(&body, &backend.name),
+            Api::Pooling => scoring::pooled(&body, &backend.name),
+            Api::Chat | Api::Completions => completion(&body, &backend.name),
+        };
+        read.map_err(|error| {
             let reason = match error {
                 ResponseError::Error(message) => {
                     ResponseError::Error(sanitized(&message)).to_string()

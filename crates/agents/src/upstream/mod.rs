@@ -29,6 +29,7 @@ mod response;
 mod retry;
 mod retry_after;
 mod runtime_thread;
+mod scoring;
 mod status;
 #[cfg(test)]
 mod tests;

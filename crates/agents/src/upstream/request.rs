@@ -7,7 +7,8 @@ use prime_settings::{Api, Dialect};
 
 /// Fields that `extra` must not set: the response could not be parsed, or would answer another
 /// request.
-pub(super) const RESERVED_FIELDS: [&str; 5] = ["model", "messages", "prompt", "stream", "n"];
+pub(super) const RESERVED_FIELDS: [&str; 9] =
+    ["model", "messages", "prompt", "stream", "n", "input", "text_1", "text_2", "encoding_format"];
 
 /// How a pool formats its requests.
 #[derive(Clone, Debug)]
@@ -19,15 +20,47 @@ pub(super) struct RequestFormat {
 }
 
 impl RequestFormat {
-    /// The endpoint, relative to a server's URL.
+    /// The endpoint, relative to a server's URL. vLLM has `/pooling` beside `/v1`.
     pub fn path(&self) -> &'static str {
         match self.api {
             Api::Chat => "chat/completions",
             Api::Completions => "completions",
+            Api::Score => "score",
+            Api::Pooling => "../pooling",
         }
     }
 
+    /// The body of a request for a score.
+    fn scoring(&self, request: &CompletionRequest, model: &str) -> Map<String, Value> {
+        let scored = request.scored.as_deref().unwrap_or_default();
+        let body = match self.api {
+            Api::Pooling => {
+                json!({ "model": model, "input": format!("{}{scored}", request.prompt) })
+            }
+            _ => json!({ "model": model, "text_1": request.prompt, "text_2": scored }),
+        };
+        let Value::Object(body) = body else { unreachable!("invariant: it is written above") };
+        body
+    }
+
     pub fn body(&self, request: &CompletionRequest, model: &str) -> Value {
+        let mut body = if self.api.scores() {
+            self.scoring(request, model)
+        } else {
+            self.completing(request, model)
+        };
+
+        // The user's fields come last and win; a null removes ours instead of being sent.
+        for (name, value) in &self.extra {
+            body.insert(name.clone(), value.clone());
+        }
+
+        body.retain(|name, value| !value.is_null() || !self.extra.contains_key(name));
+        Value::Object(body)
+    }
+
+    /// The body of a request for text.
+    fn completing(&self, request: &CompletionRequest, model: &str) -> Map<String, Value> {
         let mut body = Map::new();
         let mut put = |name: &str, value: Value| body.insert(name.to_owned(), value);
         put("model", model.into());
@@ -41,7 +74,7 @@ impl RequestFormat {
                 let user = json!({ "role": "user", "content": request.prompt });
                 put("messages", system.into_iter().chain([user]).collect());
             }
-            Api::Completions => {
+            _ => {
                 put("prompt", request.prompt.as_str().into());
             }
         }
@@ -60,10 +93,10 @@ impl RequestFormat {
                     put("logprobs", true.into());
                     // Otherwise llama-server computes the 20 most likely alternatives of each
                     // token.
-                    put("top_logprobs", 1.into());
+                    put("top_logprobs", request.alternatives.max(1).into());
                 }
-                Api::Completions => {
-                    put("logprobs", 1.into());
+                _ => {
+                    put("logprobs", request.alternatives.max(1).into());
                 }
             }
             if self.dialect == Dialect::Vllm {
@@ -77,14 +110,7 @@ impl RequestFormat {
             let is_nested = self.dialect == Dialect::Vllm;
             put(field, if is_nested { json!({ "grammar": grammar }) } else { grammar.into() });
         }
-
-        // The user's fields come last and win; a null removes ours instead of being sent.
-        for (name, value) in &self.extra {
-            body.insert(name.clone(), value.clone());
-        }
-
-        body.retain(|name, value| !value.is_null() || !self.extra.contains_key(name));
-        Value::Object(body)
+        body
     }
 }
 
@@ -139,6 +165,33 @@ mod tests {
             "structured_outputs": {"grammar": "root ::= \"a\""},
         });
         assert_eq!(body, expected);
+    }
+
+    #[test]
+    fn a_request_for_a_score_has_the_texts_and_nothing_else() {
+        let request = CompletionRequest {
+            scored: Some("move 1".to_owned()),
+            ..CompletionRequest::raw("n-queens", "Next step:\n")
+        };
+        let extra = json!({"truncate_prompt_tokens": 512});
+        let body = format(Api::Score, Dialect::Plain, extra).body(&request, "m");
+        let expected = json!({
+            "model": "m", "text_1": "Next step:\n", "text_2": "move 1",
+            "truncate_prompt_tokens": 512,
+        });
+        assert_eq!(body, expected);
+
+        let body = format(Api::Pooling, Dialect::Plain, json!({})).body(&request, "m");
+        assert_eq!(body, json!({"model": "m", "input": "Next step:\nmove 1"}));
+    }
+
+    #[test]
+    fn alternatives_are_asked_for_by_their_number() {
+        let request = CompletionRequest { alternatives: 20, ..request() };
+        let body = format(Api::Chat, Dialect::Plain, json!({})).body(&request, "m");
+        assert_eq!((&body["logprobs"], &body["top_logprobs"]), (&json!(true), &json!(20)));
+        let body = format(Api::Completions, Dialect::Plain, json!({})).body(&request, "m");
+        assert_eq!(body["logprobs"], 20);
     }
 
     #[test]

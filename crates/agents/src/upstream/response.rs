@@ -25,10 +25,16 @@ pub(super) enum ResponseError {
          that in `extra`"
     )]
     NoText,
+    #[error("response without a number in `{0}`: does the server run a reward model?")]
+    NoScore(&'static str),
+    #[error("response with {0} scores for one text")]
+    Scores(usize),
+    #[error("response with {0} values for one text: a reward model's score has one")]
+    Values(usize),
 }
 
-/// Parses a response body.
-pub(super) fn completion(body: &[u8], source: &Arc<str>) -> Result<Completion, ResponseError> {
+/// The JSON of a response body, which is no error.
+pub(super) fn answer(body: &[u8]) -> Result<Value, ResponseError> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(ResponseError::Empty);
     }
@@ -36,10 +42,21 @@ pub(super) fn completion(body: &[u8], source: &Arc<str>) -> Result<Completion, R
     let answer: Value = serde_json::from_slice(body)
         .map_err(|error| ResponseError::NotJson(offset(body, &error)))?;
 
-    if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {
-        return Err(ResponseError::Error(message(error)));
+    match answer.get("error").filter(|error| !error.is_null()) {
+        Some(error) => Err(ResponseError::Error(message(error))),
+        None => Ok(answer),
     }
+}
 
+/// The tokens that a response says it took.
+pub(super) fn usage(answer: &Value) -> Usage {
+    let count = |name: &str| whole(&answer["usage"][name]).unwrap_or(0);
+    Usage { prompt: count("prompt_tokens"), completion: count("completion_tokens") }
+}
+
+/// Parses a response body.
+pub(super) fn completion(body: &[u8], source: &Arc<str>) -> Result<Completion, ResponseError> {
+    let answer = answer(body)?;
     let choice = answer.pointer("/choices/0").ok_or(ResponseError::NoChoice)?;
     let is_truncated = choice["finish_reason"] == "length";
     let content = choice.pointer("/message/content").or_else(|| choice.get("text"));
@@ -51,16 +68,15 @@ pub(super) fn completion(body: &[u8], source: &Arc<str>) -> Result<Completion, R
         None => return Err(ResponseError::NoText),
     };
 
-    let count = |name: &str| whole(&answer["usage"][name]).unwrap_or(0);
     Ok(Completion {
         text,
-        usage: Usage { prompt: count("prompt_tokens"), completion: count("completion_tokens") },
+        usage: usage(&answer),
         tokens: tokens(choice).unwrap_or_default(),
         logprobs: logprobs(choice).unwrap_or_default(),
+        alternatives: alternatives(choice).unwrap_or_default(),
         is_truncated,
-        is_exhausted: false,
-        is_stopped: false,
         source: Some(Arc::clone(source)),
+        ..Completion::default()
     })
 }
 
@@ -125,6 +141,21 @@ fn logprobs(choice: &Value) -> Option<Vec<f32>> {
     }
 }
 
+/// Likely first tokens: `content[0].top_logprobs`, a list (chat, llama-server), or
+/// `top_logprobs[0]`, an object (completions). `None` if any is malformed.
+fn alternatives(choice: &Value) -> Option<Vec<(String, f32)>> {
+    #[expect(clippy::cast_possible_truncation, reason = "as above")]
+    let number = |value: &Value| value.as_f64().map(|number| number as f32);
+    let logprobs = choice.get("logprobs")?;
+    if let Some(list) = logprobs.pointer("/content/0/top_logprobs").and_then(Value::as_array) {
+        let one =
+            |entry: &Value| Some((entry["token"].as_str()?.to_owned(), number(&entry["logprob"])?));
+        return list.iter().map(one).collect();
+    }
+    let object = logprobs.pointer("/top_logprobs/0")?.as_object()?;
+    object.iter().map(|(token, logprob)| Some((token.clone(), number(logprob)?))).collect()
+}
+
 /// Token ids: `token_ids` (vLLM) or `content[].id` (llama-server). `None` if any is missing.
 fn tokens(choice: &Value) -> Option<Vec<u32>> {
     let number = |value: &Value| whole(value).and_then(|number| u32::try_from(number).ok());
@@ -166,10 +197,8 @@ mod tests {
             usage: Usage { prompt: 12, completion: 2 },
             tokens: vec![71, 9],
             logprobs: vec![-0.25, -3.0],
-            is_truncated: false,
-            is_exhausted: false,
-            is_stopped: false,
             source: Some("s".into()),
+            ..Completion::default()
         };
         assert_eq!(found, Ok(expected));
     }

@@ -156,9 +156,10 @@ pub(super) struct CorruptedTrace {
     pub machine: Box<dyn Machine>,
 }
 
-/// At most `count` corrupted traces of a task, of all levels in turn.
+/// At most `count` corrupted traces of a task, of these levels in turn.
 pub(super) fn corrupted_traces(
     task: &'static dyn AnyTask,
+    levels: &'static [Difficulty],
     count: u64,
     base_seed: u64,
 ) -> impl Iterator<Item = CorruptedTrace> {
@@ -167,8 +168,9 @@ pub(super) fn corrupted_traces(
 
     // Lines without numbers do not admit every corruption, hence the bound on attempts.
     let attempts = (0..4 * count).filter_map(move |attempt| {
-        let difficulty = Difficulty::ALL[usize::try_from(attempt % 3).expect("invariant: below 3")];
-        let index = u32::try_from(attempt / 3 % 200).expect("invariant: below 200");
+        let (turn, of) = (attempt % levels.len() as u64, attempt / levels.len() as u64);
+        let difficulty = levels[usize::try_from(turn).expect("invariant: a place in a slice")];
+        let index = u32::try_from(of % 200).expect("invariant: below 200");
         let problem = task.generate(difficulty, spec.seed(base_seed, difficulty, index));
 
         let mut machine = problem.start();
@@ -215,7 +217,7 @@ pub fn corrupt(task: &'static dyn AnyTask, count: u64, base_seed: u64) -> Corrup
         harmless: 0,
         missed: Vec::new(),
     };
-    for trace in corrupted_traces(task, count, base_seed) {
+    for trace in corrupted_traces(task, &Difficulty::ALL, count, base_seed) {
         let CorruptedTrace {
             difficulty,
             index,

@@ -165,7 +165,8 @@ impl Shadow {
 /// Reference lines after the next one that the taxonomy considers.
 const AHEAD: usize = 8;
 
-fn error_at(
+/// Describes a wrong line: `line` is the machine's candidate, or was refused.
+pub(super) fn error_at(
     machine: &dyn Machine,
     line: &str,
     refusal: Option<Refusal>,

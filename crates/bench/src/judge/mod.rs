@@ -7,6 +7,7 @@ pub mod check;
 pub mod corruption;
 pub mod detection;
 mod judgement;
+pub mod labelled;
 mod lines;
 pub mod single;
 pub mod soundness;

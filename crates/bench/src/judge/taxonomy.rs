@@ -5,12 +5,12 @@
 //! the wrong line, the right one and their neighbours; the documentation of the benchmark carries
 //! them as a table.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::tasks::{Category, Refusal};
 
 /// How a step is wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ErrorType {
     /// A value was not carried from one step to the next.

@@ -33,12 +33,14 @@ impl Overrides {
         let agents = &mut settings.agents;
         for (chosen, implementation) in [
             (&self.executor, &mut agents.executor.implementation),
-            (&self.verifier, &mut agents.verifier.implementation),
             (&self.coordinator, &mut agents.coordinator.implementation),
         ] {
             if let Some(chosen) = chosen {
                 implementation.clone_from(chosen);
             }
+        }
+        if let Some(chosen) = &self.verifier {
+            agents.verifier.choose(chosen);
         }
         settings
     }

@@ -117,6 +117,7 @@ impl RunSpec {
             models: self.models(),
             notes: self.notes.clone(),
             basis: self.plan.basis,
+            card: self.recorded.as_ref().and_then(|recorded| recorded.card.clone()),
             config_hash: self.config_hash.clone(),
             strategy: self.plan.strategy,
             seed: self.sampling.seed,

@@ -349,6 +349,83 @@ fn an_improbable_line_is_wrong() {
     assert_eq!(judged("because", &[-0.1], true).expect_err("cut").failure, Failure::TooLong);
 }
 
+fn of_format(format: VerdictFormat, template: &str) -> VerifierOptions {
+    VerifierOptions {
+        format,
+        template: template.to_owned(),
+        ..VerifierOptions::token("judge", None)
+    }
+}
+
+/// The verdict on the reference's first step of a task.
+fn on_first_step(model: &Arc<FakeModel>, options: VerifierOptions) -> Result<Verdict, AgentError> {
+    let trajectory = advanced("tower-of-hanoi", 0);
+    let line = trajectory.machine.reference().expect("a step");
+    judge(model, options, trajectory, &line)
+}
+
+#[test]
+fn the_expected_rating_decides() {
+    let rated = |alternatives: &[(&str, f32)]| {
+        let alternatives = alternatives.iter().map(|(token, p)| ((*token).to_owned(), p.ln()));
+        let answer = Completion {
+            text: "9".to_owned(),
+            alternatives: alternatives.collect(),
+            ..Completion::default()
+        };
+        let model = FakeModel::new(move |_| Ok(answer.clone()));
+        let format = VerdictFormat::Rating { best: 9, threshold: 0.5 };
+        let said = on_first_step(&model, of_format(format, "verifier/rating.j2"));
+
+        let request = model.last();
+        assert_eq!(request.grammar.as_deref(), Some("root ::= [0-9]"));
+        assert_eq!((request.logprobs, request.alternatives, request.max_tokens), (true, 20, 1));
+        assert!(request.prompt.contains("Answer with one digit"), "{}", request.prompt);
+        said
+    };
+
+    // 9 · 0.6 / 9 and 9 · 0.4 / 9: the most likely digit is not what counts.
+    let right = rated(&[("9", 0.6), ("0", 0.4)]).expect("a verdict");
+    assert_eq!(right, Verdict { usage: right.usage, ..Verdict::default() });
+    let wrong = rated(&[("0", 0.35), ("9", 0.4), ("1", 0.25)]).expect("a verdict");
+    assert_eq!(wrong.score, WRONG);
+    let why = wrong.feedback.expect("why");
+    assert_eq!(why, "a model's expected rating gives this step 0.428, and 0.500 is asked for");
+
+    let without = rated(&[]).expect_err("no alternatives");
+    assert_eq!(without.failure, Failure::Unsupported);
+    assert!(without.to_string().contains("top_logprobs"), "{without}");
+    assert_eq!(rated(&[("I", 0.9)]).expect_err("prose").failure, Failure::Malformed);
+}
+
+#[test]
+fn a_reward_models_score_is_compared_with_the_threshold() {
+    let scored = |score: Option<f64>, threshold: f64| {
+        let model = FakeModel::new(move |_| {
+            Ok(Completion { score, usage: USAGE, ..Completion::default() })
+        });
+        let format = VerdictFormat::Reward { threshold };
+        let said = on_first_step(&model, of_format(format, "verifier/reward.j2"));
+
+        let line = advanced("tower-of-hanoi", 0).machine.reference().expect("a step");
+        let request = model.last();
+        assert_eq!((request.scored.as_deref(), request.grammar), (Some(line.as_str()), None));
+        assert!(request.prompt.ends_with("Next step:\n"), "{}", request.prompt);
+        said
+    };
+
+    for (score, threshold, expected) in [
+        (0.5, 0.5, Score::ZERO),
+        (0.499, 0.5, WRONG),
+        (-3.0, -3.5, Score::ZERO),
+        (-4.0, -3.5, WRONG),
+    ] {
+        let verdict = scored(Some(score), threshold).expect("a verdict");
+        assert_eq!((verdict.score, verdict.usage), (expected, USAGE), "{score}");
+    }
+    assert_eq!(scored(None, 0.5).expect_err("no score").failure, Failure::Unsupported);
+}
+
 #[test]
 fn a_model_says_how_it_judges() {
     let model = FakeModel::saying("1");
@@ -356,6 +433,11 @@ fn a_model_says_how_it_judges() {
         (VerifierOptions::report("judge", 9), Method::Report),
         (VerifierOptions::token("judge", None), Method::Token),
         (VerifierOptions::likelihood("judge", 0.1, 9), Method::Likelihood),
+        (
+            of_format(VerdictFormat::Rating { best: 9, threshold: 0.5 }, "verifier/rating.j2"),
+            Method::Rating,
+        ),
+        (of_format(VerdictFormat::Reward { threshold: 0.5 }, "verifier/reward.j2"), Method::Reward),
     ] {
         let basis = verifier(&model, options).basis(task());
         assert_eq!(basis.methods().collect::<Vec<_>>(), [method]);

@@ -2,7 +2,7 @@
 
 use crate::judge::corruption::{CorruptedTrace, LINES_MAX, corrupted_traces, leads_to};
 use crate::judge::detection::table::{DetectionRow, digest};
-use crate::tasks::{AnyTask, Kind, Kinds, Machine};
+use crate::tasks::{AnyTask, Difficulty, Kind, Kinds, Machine};
 
 /// Corrupted traces of each task in the table.
 pub const TRACES: u64 = 1_200;
@@ -104,7 +104,7 @@ fn continued(trace: &CorruptedTrace) -> Option<Judged> {
 /// that it leads to.
 pub fn measure(task: &'static dyn AnyTask, traces: u64, base_seed: u64) -> DetectionRow {
     let mut row = DetectionRow::new(task.spec().slug, digest(task.spec().constraints));
-    for trace in corrupted_traces(task, traces, base_seed) {
+    for trace in corrupted_traces(task, &Difficulty::ALL, traces, base_seed) {
         let (recorded, continued) = (as_recorded(&trace), continued(&trace));
         let is_error =
             !continued.as_ref().map_or(recorded.is_harmless, |judged| judged.is_harmless);

@@ -135,22 +135,64 @@ impl Walk<'_> {
     }
 }
 
-/// Attacks one problem, with walks numbered from `first`.
+/// Starts a walk, and draws when it deviates.
+fn start<'a>(
+    judged: &Judged,
+    kinds: Kinds,
+    lines_max: usize,
+    rng: &'a mut TaskRng,
+) -> (Schedule, Walk<'a>) {
+    let schedule = Schedule::drawn(judged.steps.min(lines_max), rng);
+    let walk = Walk {
+        machine: judged.problem.start(),
+        source: Source::default(),
+        lines: Vec::new(),
+        deviated_at: None,
+        kinds,
+        rng,
+    };
+    (schedule, walk)
+}
+
+/// One walk: the lines of a complete trace that these kinds find clean, and that leaves the
+/// algorithm's path; `None` if it finds none.
+pub fn deviating_trace(
+    judged: &Judged,
+    kinds: Kinds,
+    lines_max: usize,
+    rng: &mut TaskRng,
+) -> Option<Vec<String>> {
+    let (schedule, mut walk) = start(judged, kinds, lines_max, rng);
+    let has_ended = walk.run(&schedule, lines_max);
+    (has_ended && walk.deviated_at.is_some()).then_some(walk.lines)
+}
+
+/// A line other than the algorithm's that these kinds find clean, and that `is_wanted` of the
+/// machine with this line as its candidate; `None` if some tries find none.
+pub fn clean_deviation(
+    machine: &dyn Machine,
+    kinds: Kinds,
+    rng: &mut TaskRng,
+    is_wanted: impl Fn(&dyn Machine, &str) -> bool,
+) -> Option<String> {
+    let mut source = Source::default();
+    source.look(machine);
+
+    let mut tried = machine.fork();
+    (0..TRIES).map(|_| source.candidate(machine, rng)).find(|line| {
+        tried.propose(line).is_ok()
+            && tried.violations(kinds).is_empty()
+            && is_wanted(tried.as_ref(), line)
+    })
+}
+
+/// Attacks one problem.
 fn attack_one(judged: &Judged, plan: &Attack, walks: u64, rng: &mut TaskRng, row: &mut AttackRow) {
     let lines_max =
         plan.lines_max.min(judged.steps.saturating_mul(LENGTH_FACTOR).saturating_add(64));
     for _ in 0..walks {
         row.walks += 1;
-        let schedule = Schedule::drawn(judged.steps.min(lines_max), rng);
-        let mut walk = Walk {
-            machine: judged.problem.start(),
-            source: Source::default(),
-            lines: Vec::new(),
-            deviated_at: None,
-            kinds: plan.kinds,
-            rng: &mut *rng,
-        };
-
+        let (schedule, mut walk) = start(judged, plan.kinds, lines_max, rng);
         let has_ended = walk.run(&schedule, lines_max);
         row.deviated += u64::from(walk.deviated_at.is_some());
         if !has_ended {

@@ -25,6 +25,7 @@ use crate::output::value::equal;
 use crate::tasks::Problem;
 
 pub use attack::{Attack, AttackRow, attack};
+pub(super) use attack::{clean_deviation, deviating_trace};
 pub use exhaustive::{Exhaustion, exhaust};
 pub use small::small_inputs;
 pub use table::{ATTACKED, SoundnessRow, SoundnessTable};
