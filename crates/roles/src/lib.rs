@@ -6,6 +6,7 @@ mod adaptive;
 mod agents;
 pub mod conformance;
 mod failure;
+mod locating;
 mod null_problem;
 mod reference;
 mod reference_verifier;
@@ -19,13 +20,14 @@ mod threshold;
 
 use std::sync::Arc;
 
-use prime_protocol::{Decision, Usage};
+use prime_protocol::{Decision, Located, Usage};
 
 pub use prime_protocol::{Basis, Method};
 
 pub use adaptive::AdaptiveCoordinator;
 pub use agents::{AgentSetId, Agents, Names, next_agent_set_id};
 pub use failure::{AgentError, Failure};
+pub use locating::LocatingCoordinator;
 pub use null_problem::{NullExecutor, null_line, null_problem};
 pub use reference::ReferenceExecutor;
 pub use reference_verifier::ReferenceVerifier;
@@ -71,12 +73,14 @@ pub struct Proposal {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ruling {
     pub decision: Decision,
-    /// Tokens that a model spent on it.
+    /// Tokens that models spent on it.
     pub usage: Usage,
+    /// What a locator found, if it was asked.
+    pub located: Option<Box<Located>>,
 }
 
 impl From<Decision> for Ruling {
     fn from(decision: Decision) -> Self {
-        Self { decision, usage: Usage::default() }
+        Self { decision, usage: Usage::default(), located: None }
     }
 }
