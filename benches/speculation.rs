@@ -57,7 +57,12 @@ fn agents(executor: Duration, verifier: Duration) -> AgentSet {
     let thresholds =
         Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 5 };
     AgentSet::of(
-        Names { executor: "slow".into(), verifier: "slow".into(), coordinator: "threshold".into() },
+        Names {
+            executor: "slow".into(),
+            verifier: "slow".into(),
+            coordinator: "threshold".into(),
+            locator: None,
+        },
         move || Arc::new(SlowExecutor(executor)),
         move || Arc::new(SlowVerifier(verifier)),
         move || Arc::new(ThresholdCoordinator(thresholds)),

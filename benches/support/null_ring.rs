@@ -22,6 +22,7 @@ fn null_agents() -> AgentSet {
             executor: "null".into(),
             verifier: "rules".into(),
             coordinator: "threshold".into(),
+            locator: None,
         },
         || Arc::new(NullExecutor::with_payload(0)),
         move || Arc::new(RulesVerifier::new(kinds)),

@@ -10,12 +10,13 @@ Everything is computed in this process: no server, no model, no network.
 """
 
 from ._judging import FirstError, Judgement, Violation, judge, judge_many
-from ._native import EpisodeOver, Instance, StepEnv, VectorStepEnv, __version__, grammar
+from ._native import ASSURANCES, EpisodeOver, Instance, StepEnv, VectorStepEnv, __version__, grammar
 from ._rewards import WEIGHTS, Reward, TrajectoryReward, composite_reward
 from ._tasks import Action, Constraint, Phase, TaskInfo, curriculum, instances, task, tasks
 from .dataset import Dataset, Entry, create_dataset, score_answer, score_answers
 
 __all__ = [
+    "ASSURANCES",
     "WEIGHTS",
     "Action",
     "Constraint",

@@ -6,6 +6,8 @@ from .dataset import Entry
 
 __version__: str
 
+ASSURANCES: tuple[str, ...]
+
 class EpisodeOver(RuntimeError):
     """A step was taken in an episode that has ended: call `reset()`."""
 

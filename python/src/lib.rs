@@ -20,6 +20,7 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _native {
     use pyo3::prelude::*;
+    use pyo3::types::PyTuple;
 
     #[pymodule_export]
     use crate::dataset::{Source, instance, scores};
@@ -37,6 +38,8 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("EpisodeOver", module.py().get_type::<crate::errors::EpisodeOver>())?;
+        let words = prime_protocol::Assurance::ALL.map(prime_protocol::Assurance::name);
+        module.add("ASSURANCES", PyTuple::new(module.py(), words)?)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

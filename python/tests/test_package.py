@@ -74,3 +74,13 @@ def test_pages_are_true(page: Path, capfd: pytest.CaptureFixture, tmp_path: Path
         exec(compile(block, str(page), "exec"), names)
         wanted = re.findall(r"print\(.*\)  # (.*)", block)
         assert wanted and capfd.readouterr().out.splitlines() == wanted
+
+
+def test_the_words_for_answers_are_those_of_the_program() -> None:
+    words = ("violated", "unchecked", "unrefuted", "verified")
+    assert prime_bench.ASSURANCES == words
+    # The table of the promise, strongest first, is the only place that explains them.
+    promise = (ROOT / "docs" / "agents.md").read_text().split("### The promise", 1)[1]
+    table = promise.split("**Sound**", 1)[0]
+    rows = re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
+    assert tuple(reversed(rows)) == words

@@ -32,8 +32,12 @@ pub fn system<V: Verifier + 'static>(
     verifier: impl Fn() -> V + Send + Sync + 'static,
     plan: &RunPlan,
 ) -> System {
-    let names =
-        Names { executor: "test".into(), verifier: "test".into(), coordinator: "test".into() };
+    let names = Names {
+        executor: "test".into(),
+        verifier: "test".into(),
+        coordinator: "test".into(),
+        locator: None,
+    };
 
     let thresholds =
         Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };

@@ -75,5 +75,6 @@ pub fn names(executor: &str, verifier: &str, coordinator: &str) -> Names {
         executor: executor.to_owned(),
         verifier: verifier.to_owned(),
         coordinator: coordinator.to_owned(),
+        locator: None,
     }
 }

@@ -28,6 +28,7 @@ mod kept_agents;
 mod limits;
 mod loadtest;
 mod loadtest_http;
+mod locate;
 mod malformed;
 mod mcp;
 mod metrics;

@@ -42,8 +42,12 @@ fn agents(executor: &Program) -> AgentSet {
         ProcessCoordinator::start("test", &command(&[&example("coordinator.py")]), thresholds)
             .expect("a program");
 
-    let names =
-        Names { executor: "test".into(), verifier: "test".into(), coordinator: "test".into() };
+    let names = Names {
+        executor: "test".into(),
+        verifier: "test".into(),
+        coordinator: "test".into(),
+        locator: None,
+    };
     AgentSet::of(
         names,
         move || Arc::new(executor.clone()),

@@ -33,15 +33,21 @@ pub use restore::AgentMissing;
 
 /// The version of the form of [`RecordedAgents`]. A process that knows only earlier ones leaves the
 /// run waiting.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
-/// The three agents of a run, resolved.
+/// The version of records without a locator, which earlier processes can read.
+const WITHOUT_LOCATOR: u32 = 1;
+
+/// The agents of a run, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordedAgents {
     pub version: u32,
     pub executor: RecordedRole,
     pub verifier: RecordedRole,
     pub coordinator: RecordedRole,
+    /// The verifier that says where the fault of a refuted trajectory lies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locator: Option<RecordedRole>,
     pub thresholds: RecordedThresholds,
     /// What results quote of the verifier's card, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,6 +117,14 @@ impl RecordedRole {
         });
         Self { name: O::section(settings).implementation_name().to_owned(), agents }
     }
+
+    fn of_locator(settings: &Settings) -> Option<Self> {
+        let mut agents = BTreeMap::new();
+        settings.walk_locator(&mut |name, agent| {
+            agents.insert(name.to_owned(), RecordedAgent::of(agent));
+        });
+        settings.locator().map(|name| Self { name: name.to_owned(), agents })
+    }
 }
 
 impl RecordedAgent {
@@ -168,11 +182,13 @@ impl RecordedAgents {
     /// which case they cannot be built either.
     pub fn of(settings: &Settings, resources: &Resources) -> Option<Self> {
         let run = &settings.run;
+        let locator = RecordedRole::of_locator(settings);
         let mut recorded = Self {
-            version: VERSION,
+            version: if locator.is_some() { VERSION } else { WITHOUT_LOCATOR },
             executor: RecordedRole::of::<ExecutorAgent>(settings),
             verifier: RecordedRole::of::<VerifierAgent>(settings),
             coordinator: RecordedRole::of::<CoordinatorAgent>(settings),
+            locator,
             thresholds: RecordedThresholds {
                 tau_soft: run.tau_soft,
                 tau_hard: run.tau_hard,
@@ -186,9 +202,18 @@ impl RecordedAgents {
         };
 
         let mut wanted = Vec::new();
-        recorded.add_resources::<ExecutorAgent>(settings, resources, &mut wanted);
-        recorded.add_resources::<VerifierAgent>(settings, resources, &mut wanted);
-        recorded.add_resources::<CoordinatorAgent>(settings, resources, &mut wanted);
+        settings.walk_configured::<ExecutorAgent>(&mut |_, agent| {
+            recorded.add_resources(agent, settings, resources, &mut wanted);
+        });
+        settings.walk_configured::<VerifierAgent>(&mut |_, agent| {
+            recorded.add_resources(agent, settings, resources, &mut wanted);
+        });
+        settings.walk_configured::<CoordinatorAgent>(&mut |_, agent| {
+            recorded.add_resources(agent, settings, resources, &mut wanted);
+        });
+        settings.walk_locator(&mut |_, agent| {
+            recorded.add_resources(agent, settings, resources, &mut wanted);
+        });
 
         if !wanted.is_empty() {
             recorded.templates =
@@ -207,22 +232,31 @@ impl RecordedAgents {
 
     fn add_resources<O: RoleOptions>(
         &mut self,
+        agent: &Agent<O>,
         settings: &Settings,
         resources: &Resources,
         templates: &mut Vec<String>,
     ) {
-        settings.walk_configured::<O>(&mut |_, agent| {
-            templates.extend(agent.templates());
+        templates.extend(agent.templates());
 
-            for name in agent.engines() {
-                self.engines.insert(name.to_owned(), resources.model_digests.get(name).cloned());
-            }
-            if let Some((name, pool)) =
-                agent.pool().and_then(|name| Some((name, settings.pools.get(name)?)))
-            {
-                self.pools.insert(name.to_owned(), RecordedPool::of(pool));
-            }
-        });
+        for name in agent.engines() {
+            self.engines.insert(name.to_owned(), resources.model_digests.get(name).cloned());
+        }
+        if let Some((name, pool)) =
+            agent.pool().and_then(|name| Some((name, settings.pools.get(name)?)))
+        {
+            self.pools.insert(name.to_owned(), RecordedPool::of(pool));
+        }
+    }
+
+    /// The agents of all roles, and the locator, which is a verifier.
+    fn roles(&self) -> impl Iterator<Item = (Role, &RecordedRole)> {
+        let configured = [
+            (Role::Executor, &self.executor),
+            (Role::Verifier, &self.verifier),
+            (Role::Coordinator, &self.coordinator),
+        ];
+        configured.into_iter().chain(self.locator.iter().map(|role| (Role::Verifier, role)))
     }
 
     /// The models that the verifier asks: engines, each with the SHA-256 of its model's file where
@@ -246,6 +280,7 @@ impl RecordedAgents {
             executor: self.executor.name.clone(),
             verifier: self.verifier.name.clone(),
             coordinator: self.coordinator.name.clone(),
+            locator: self.locator.as_ref().map(|locator| locator.name.clone()),
         }
     }
 }

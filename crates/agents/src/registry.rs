@@ -19,7 +19,7 @@ use build::factory;
 use prime_bench::tasks::{CheckedKinds, Kind, Problem};
 use prime_engine::Engine;
 use prime_protocol::Role;
-use prime_roles::{CardQuote, next_agent_set_id};
+use prime_roles::{CardQuote, LocatingCoordinator, next_agent_set_id};
 use prime_settings::{
     CoordinatorAgent, ExecutorAgent, ExecutorImplementation, Settings, VerifierAgent,
     VerifierImplementation,
@@ -32,6 +32,7 @@ pub fn configured_names(settings: &Settings) -> Names {
         executor: agents.executor.implementation.clone(),
         verifier: agents.verifier.implementation.clone(),
         coordinator: agents.coordinator.implementation.clone(),
+        locator: settings.locator().map(str::to_owned),
     }
 }
 
@@ -59,6 +60,15 @@ fn labels(settings: &Settings) -> Vec<String> {
         notes.push(format!("executor `{name}` {note}"));
     });
 
+    settings.walk_locator(&mut |name, agent| {
+        if agent.implementation == VerifierImplementation::Reference
+            || is_with_transition(agent.options.kinds)
+        {
+            notes.push(format!(
+                "locator `{name}` ran the algorithm beside the executor, and says where it erred"
+            ));
+        }
+    });
     settings.walk_configured::<VerifierAgent>(&mut |name, agent| {
         let is_rules = agent.implementation == VerifierImplementation::Rules;
         if is_rules && is_with_transition(agent.options.kinds) {
@@ -74,6 +84,19 @@ fn labels(settings: &Settings) -> Vec<String> {
         }
     });
     notes
+}
+
+/// The coordinator, which asks the locator where there is one.
+fn coordinator(
+    settings: &Settings,
+    resources: &Resources,
+    names: &Names,
+) -> Result<Factory<dyn Coordinator>, RegistryError> {
+    let coordinator = factory::<CoordinatorAgent>(settings, resources, &names.coordinator)?;
+    let Some(name) = names.locator.clone() else { return Ok(coordinator) };
+
+    let locator = factory::<VerifierAgent>(settings, resources, &name)?;
+    Ok(Arc::new(move || Arc::new(LocatingCoordinator::new(coordinator(), &name, locator()))))
 }
 
 /// What agents are built with besides their options.
@@ -210,7 +233,7 @@ impl AgentSet {
             reads_prose: reads_prose(settings, &names.executor),
             recorded: recorded.map(Arc::new),
             executor: factory::<ExecutorAgent>(settings, resources, &names.executor)?,
-            coordinator: factory::<CoordinatorAgent>(settings, resources, &names.coordinator)?,
+            coordinator: coordinator(settings, resources, &names)?,
             verifier,
             names,
         })
@@ -271,7 +294,7 @@ impl Agents for AgentSet {
     }
 
     fn name(&self, role: Role) -> &str {
-        let Names { executor, verifier, coordinator } = &self.names;
+        let Names { executor, verifier, coordinator, .. } = &self.names;
         match role {
             Role::Executor => executor,
             Role::Verifier => verifier,

@@ -5,7 +5,7 @@
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use prime_protocol::{Assurance, Opinion, Role, RoleTimes, Speculations, Usage};
+use prime_protocol::{Assurance, Located, Opinion, Role, RoleTimes, Speculations, Usage};
 use prime_report::Judge;
 
 /// A line of a trace: an event with its number.
@@ -163,6 +163,9 @@ pub struct StepEvent {
     #[schema(value_type = Value, required = false)]
     basis: Value,
     decision: StepDecision,
+    /// What the locator found in the steps before, if this step refuted them.
+    #[schema(nullable = false)]
+    located: Option<Located>,
     /// The executor had no line left that was not rejected at this state; `action` is empty.
     #[schema(nullable = false)]
     exhausted: Option<bool>,

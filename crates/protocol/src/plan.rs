@@ -31,6 +31,9 @@ pub struct RunPlan {
     /// What the verifier's verdicts on this problem rest on, unless a verdict says otherwise.
     #[serde(default)]
     pub basis: Basis,
+    /// Whether a locator is asked for the fault of a refuted trajectory.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub locates: bool,
     /// Start a trajectory's next proposal before the verdict on the current one.
     pub speculate: bool,
 }
@@ -51,6 +54,7 @@ impl RunPlan {
             budget: Budget { steps, tokens: 0, completion_tokens: 0, wall_ms: u64::MAX },
             weights: RewardWeights { task: 1.0, verify: 1.0, efficiency: 0.0, format: 0.0 },
             basis: Basis::rules(Kinds::WITHOUT_TRANSITION),
+            locates: false,
             speculate: false,
         }
     }

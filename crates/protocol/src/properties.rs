@@ -29,6 +29,7 @@ pub(super) fn plan(fanout: u32, attempts_max: u32) -> RunPlan {
         budget: Budget { steps: 1 << 22, tokens: 0, completion_tokens: 0, wall_ms: u64::MAX },
         weights: RewardWeights { task: 10.0, verify: 1.0, efficiency: 0.5, format: 0.1 },
         basis: Basis::rules(kinds()),
+        locates: false,
         speculate: false,
     }
 }
@@ -119,6 +120,7 @@ pub(super) fn simulate_judged(
             applicable,
             verdict: &verdict,
             decision,
+            located: None,
             exhausted: line.is_empty(),
             usage,
             derivation: "",

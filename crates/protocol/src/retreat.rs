@@ -1,6 +1,6 @@
 //! How far a trajectory goes back when its end is refuted. Every step before it was found clean, so
-//! the fault lies earlier, and nobody knows where: the distance doubles until the first state is
-//! reached.
+//! the fault lies earlier. A locator may say where; if nobody knows, the distance doubles until the
+//! first state is reached.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,12 +12,31 @@ pub struct Retreat {
     distance: usize,
     /// The first state was reached: there is nothing left to go back to.
     is_complete: bool,
+    /// The committed steps, from the first, that a locator has judged and found clean.
+    #[serde(default)]
+    clean: usize,
 }
 
 impl Retreat {
     /// Notes that a line that ends the trace was refused at the state of this depth.
     pub fn refuted(&mut self, depth: usize) {
         self.refuted_at = Some(depth);
+    }
+
+    /// The committed steps, from the first, that a locator need not judge again.
+    pub fn clean(&self) -> usize {
+        self.clean
+    }
+
+    /// Notes how many of the `depth` committed steps a locator has found clean.
+    pub fn located(&mut self, clean: usize, depth: usize) {
+        self.clean = clean.min(depth);
+    }
+
+    /// Forgets the steps above `depth`.
+    #[inline]
+    pub fn truncate(&mut self, depth: usize) {
+        self.clean = self.clean.min(depth);
     }
 
     /// The states to leave beyond the one at `depth`; `None` where it was no end that was refuted,

@@ -18,6 +18,7 @@ use super::plan::RunPlan;
 use super::reward::Reward;
 use super::run_counters::RunCounters;
 use super::score::Score;
+use super::strategy::Strategy;
 use super::stuck_states::StuckStates;
 use super::synchronous_search::{Chosen, Sample, Step, SynchronousSearch};
 use super::trajectory::{End, Limits, Next, Summary, Trajectory};
@@ -251,7 +252,8 @@ impl Run {
         elapsed_ms: u64,
         effects: &mut Vec<Effect>,
     ) {
-        let TurnOutcome { line, applicable, verdict, decision, usage, exhausted, .. } = outcome;
+        let TurnOutcome { line, applicable, verdict, decision, usage, exhausted, located, .. } =
+            outcome;
         // A single pass never tries a state again: its only rejected lines are those that cannot be
         // applied, and the first of them ends the trajectory.
         let single_pass = Limits { attempts_max: 1, repetitions_max: 1, ..self.plan.limits };
@@ -260,12 +262,19 @@ impl Run {
 
         let before = trajectory.counts;
         trajectory.judged_by = self.judged_by;
+        if let Some(located) = located {
+            trajectory.locate(located);
+        }
         let next = if exhausted && decision == Decision::Backtrack {
             trajectory.settle_exhausted(verdict, limits)
         } else {
             trajectory.settle(line, applicable, verdict, decision, limits)
         };
 
+        if located.is_some() {
+            // It takes effect with this decision, or not at all.
+            trajectory.fault = None;
+        }
         trajectory.usage.add(usage);
         self.counters.pops += trajectory.counts.pops - before.pops;
 
@@ -402,6 +411,12 @@ impl Run {
         if !self.is_over {
             self.finish(ending, effects);
         }
+    }
+
+    /// What a locator may spend at a turn that begins now; `None` where the run never goes back.
+    #[inline]
+    pub fn locator_budget(&self) -> Option<Left> {
+        (self.plan.locates && self.plan.strategy == Strategy::Iterative).then(|| self.left())
     }
 
     /// The budget left.

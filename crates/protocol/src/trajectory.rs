@@ -4,8 +4,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::basis::Basis;
+use super::budget::Left;
 use super::coordination::Decision;
 use super::judges::Judges;
+use super::located::Fault;
 use super::progress::Progress;
 use super::rejection::{Rejection, StuckAt};
 use super::retreat::Retreat;
@@ -127,7 +129,11 @@ pub struct Trajectory {
     /// The basis of verdicts that do not state their own, on this problem.
     pub(super) judged_by: Basis,
     judges: Judges,
-    retreat: Retreat,
+    pub(super) retreat: Retreat,
+    /// What a locator found at this turn.
+    pub(super) fault: Option<Fault>,
+    /// What a locator may spend at this turn; `None` where the run never goes back.
+    pub locator_budget: Option<Left>,
     progress: Progress,
 }
 
@@ -151,8 +157,15 @@ impl Trajectory {
             judged_by: Basis::NONE,
             judges: Judges::default(),
             retreat: Retreat::default(),
+            fault: None,
+            locator_budget: None,
             progress: Progress::default(),
         }
+    }
+
+    /// T_max of the problem.
+    pub(super) fn steps_max(&self) -> u64 {
+        self.steps_max
     }
 
     /// The state, for [`Trajectory::set_state`].
@@ -249,6 +262,9 @@ impl Trajectory {
                     self.retreat.refuted(self.stack.depth());
                 }
                 self.stack.top_mut().exclude(line, verdict.feedback.as_deref());
+                if let Some(next) = self.go_back_to_fault(limits) {
+                    return next;
+                }
             }
         }
 
@@ -276,7 +292,7 @@ impl Trajectory {
     }
 
     /// Climbs, unless there was no progress for too long.
-    fn climb_on(&mut self, limits: &Limits, is_exhausted: bool) -> Next {
+    pub(super) fn climb_on(&mut self, limits: &Limits, is_exhausted: bool) -> Next {
         match self.climb(limits, is_exhausted) {
             Next::Propose if self.progress.idle_proposals() >= limits.stuck_after => self.stuck(),
             next => next,
@@ -301,6 +317,9 @@ impl Trajectory {
     pub fn settle_exhausted(&mut self, verdict: &Verdict, limits: &Limits) -> Next {
         self.begin(verdict);
         self.counts.backtracks += 1;
+        if let Some(next) = self.go_back_to_fault(limits) {
+            return next;
+        }
         self.climb_on(limits, true)
     }
 
@@ -322,6 +341,8 @@ impl Trajectory {
             judged_by: self.judged_by,
             judges: Judges::default(),
             retreat: Retreat::default(),
+            fault: None,
+            locator_budget: self.locator_budget,
             progress: Progress::default(),
         };
 
@@ -354,6 +375,9 @@ impl Trajectory {
 
     /// Goes back from T_max: no valid trace is that long, so that a step before was wrong.
     fn overlong(&mut self, limits: &Limits) -> Next {
+        if let Some(next) = self.go_back_to_fault(limits) {
+            return next;
+        }
         let depth = self.stack.depth();
         self.retreat.refuted(depth);
         let spent = Next::Ended(End::StepsSpent);
@@ -438,6 +462,7 @@ impl Trajectory {
 
             self.tolerated.retain(|(at, _)| *at < depth);
             self.judges.truncate(depth - 1);
+            self.retreat.truncate(depth - 1);
             self.feedback = None;
 
             if dead_end {
@@ -452,15 +477,18 @@ impl Trajectory {
         }
     }
 
-    /// Leaves states; there are as many.
-    fn leave(&mut self, states: usize) {
+    /// Leaves states; there are as many. Returns the line of the lowest step that is undone.
+    pub(super) fn leave(&mut self, states: usize) -> Option<Box<str>> {
+        let mut line = None;
         for _ in 0..states {
-            self.stack.pop(self.machine.as_mut()).expect("invariant: there are as many");
+            line = self.stack.pop(self.machine.as_mut());
         }
 
         let now = self.stack.depth();
         self.tolerated.retain(|(at, _)| *at <= now);
         self.judges.truncate(now);
+        self.retreat.truncate(now);
         self.progress.retreats(now);
+        line
     }
 }

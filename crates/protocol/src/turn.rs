@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::coordination::Decision;
+use super::located::Located;
 use super::speculations::Speculations;
 use super::trajectory::{Usage, Verdict};
 
@@ -21,6 +22,8 @@ pub struct TurnOutcome<'a> {
     pub applicable: bool,
     pub verdict: &'a Verdict,
     pub decision: Decision,
+    /// What a locator found in the steps before, if it was asked.
+    pub located: Option<&'a Located>,
     /// The executor has no line left that was not rejected at this state. There is no line to
     /// judge; a Backtrack then pops the state as a dead end.
     pub exhausted: bool,

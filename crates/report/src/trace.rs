@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use prime_protocol::{
-    Assurance, Basis, Chosen, Decision, End, Ending, Opinion, Reward, Role, RoleTimes, RunInput,
-    Score, Speculations, TurnId, TurnOutcome, Usage, Verdict,
+    Assurance, Basis, Chosen, Decision, End, Ending, Located, Opinion, Reward, Role, RoleTimes,
+    RunInput, Score, Speculations, TurnId, TurnOutcome, Usage, Verdict,
 };
 use prime_roles::Failure;
 use prime_runtime::Event;
@@ -59,6 +59,9 @@ pub struct StepLine<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub basis: Option<Basis>,
     pub decision: Decision,
+    /// What the locator found in the steps before, if this step refuted them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub located: Option<Cow<'a, Located>>,
     /// Whether every line that the executor could write was rejected at this state; `action` is
     /// then empty.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -199,6 +202,7 @@ impl<'a> TraceLine<'a> {
                 is_applicable,
                 verdict,
                 decision,
+                located,
                 usage,
                 speculations,
                 waited,
@@ -218,6 +222,7 @@ impl<'a> TraceLine<'a> {
                 needs_review: verdict.needs_review,
                 basis: verdict.basis,
                 decision: *decision,
+                located: located.map(Cow::Borrowed),
                 exhausted: proposal.is_exhausted,
                 usage: *usage,
                 speculations: *speculations,
@@ -350,6 +355,7 @@ impl StepLine<'_> {
             applicable: self.applicable,
             verdict,
             decision: self.decision,
+            located: self.located.as_deref(),
             exhausted: self.exhausted,
             usage: self.usage,
             derivation: &self.derivation,

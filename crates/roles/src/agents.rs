@@ -26,6 +26,9 @@ pub struct Names {
     pub executor: String,
     pub verifier: String,
     pub coordinator: String,
+    /// The verifier that says where the fault of a refuted trajectory lies, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locator: Option<String>,
 }
 
 /// A set of agents, one for each role, which a runtime makes as often as it has rings for them.

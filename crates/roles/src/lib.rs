@@ -7,6 +7,7 @@ mod agents;
 mod card;
 pub mod conformance;
 mod failure;
+mod locating;
 mod null_problem;
 mod reference;
 mod reference_verifier;
@@ -20,7 +21,7 @@ mod threshold;
 
 use std::sync::Arc;
 
-use prime_protocol::{Decision, Usage};
+use prime_protocol::{Decision, Located, Usage};
 
 pub use prime_protocol::{Basis, Method};
 
@@ -28,6 +29,7 @@ pub use adaptive::AdaptiveCoordinator;
 pub use agents::{AgentSetId, Agents, Names, next_agent_set_id};
 pub use card::CardQuote;
 pub use failure::{AgentError, Failure};
+pub use locating::LocatingCoordinator;
 pub use null_problem::{NullExecutor, null_line, null_problem};
 pub use reference::ReferenceExecutor;
 pub use reference_verifier::ReferenceVerifier;
@@ -73,12 +75,14 @@ pub struct Proposal {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ruling {
     pub decision: Decision,
-    /// Tokens that a model spent on it.
+    /// Tokens that models spent on it.
     pub usage: Usage,
+    /// What a locator found, if it was asked.
+    pub located: Option<Box<Located>>,
 }
 
 impl From<Decision> for Ruling {
     fn from(decision: Decision) -> Self {
-        Self { decision, usage: Usage::default() }
+        Self { decision, usage: Usage::default(), located: None }
     }
 }

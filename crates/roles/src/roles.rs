@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::{AgentError, AgentReply, Basis, Proposal, Ruling, Sampling};
 use prime_bench::tasks::Spec;
-use prime_protocol::{Trajectory, Verdict};
+use prime_protocol::{Decision, Trajectory, Verdict};
 
 /// Proposes the next step of a trajectory.
 pub trait Executor: Send + Sync {
@@ -46,6 +46,15 @@ pub trait Coordinator: Send + Sync {
         line: &'a str,
         verdict: &'a Verdict,
     ) -> AgentReply<'a, Ruling>;
+
+    /// Decides at a state where the executor has no line left: it is left. What a coordinator can
+    /// add is where the fault lies.
+    ///
+    /// # Errors
+    /// When it cannot decide.
+    fn leave<'a>(&'a self, _: &'a Trajectory) -> AgentReply<'a, Ruling> {
+        AgentReply::now(Ok(Decision::Backtrack.into()))
+    }
 }
 
 /// An [`Executor`] that waits: for a model, a process, a person.

@@ -6,8 +6,8 @@ use tracing::Span;
 
 use super::turn_timing::StageTimes;
 use prime_protocol::{
-    Ballot, Basis, Chosen, Decision, End, Ending, Outcome, Reward, Role, RoleTimes, RunSnapshot,
-    Speculations, TurnId, Usage, Verdict,
+    Ballot, Basis, Chosen, Decision, End, Ending, Located, Outcome, Reward, Role, RoleTimes,
+    RunSnapshot, Speculations, TurnId, Usage, Verdict,
 };
 use prime_roles::{AgentError, Failure, Proposal};
 
@@ -29,6 +29,8 @@ pub enum Event<'a> {
         is_applicable: bool,
         verdict: &'a Verdict,
         decision: Decision,
+        /// What a locator found in the steps before, if it was asked.
+        located: Option<&'a Located>,
         /// Usage of the three agents, discarded proposals included.
         usage: Usage,
         /// Proposals that were started early: this one, the next one.

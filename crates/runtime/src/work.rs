@@ -118,7 +118,10 @@ impl Work for Coordinate {
     #[inline]
     fn ask<'a>(&'a self, turn: &'a mut TurnBody) -> AgentReply<'a, Ruling> {
         // The verdict is the runtime's own, so that there is nothing for a coordinator to weigh.
-        if turn.is_repeated || turn.proposal.is_exhausted {
+        if turn.proposal.is_exhausted {
+            return self.0.leave(&turn.trajectory);
+        }
+        if turn.is_repeated {
             return AgentReply::now(Ok(Decision::Backtrack.into()));
         }
         self.0.decide(&turn.trajectory, &turn.proposal.line, &turn.verdict)

@@ -19,6 +19,7 @@ mod error;
 mod implementation;
 mod layers;
 mod load;
+mod locator;
 mod preset;
 mod program;
 mod reference;

@@ -276,6 +276,8 @@ impl Settings {
         self.check_role::<VerifierAgent>(origins)?;
         self.check_role::<CoordinatorAgent>(origins)?;
 
+        self.check_locator(origins)?;
+
         // The key's format is `words`, because empty means off: the schema cannot check the name.
         let split = &self.agents.split;
         let others = self.agent_names(split.role);

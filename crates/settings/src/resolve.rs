@@ -218,6 +218,10 @@ pub(super) const DEPTH_MAX: usize = 4;
 /// Options as JSON of the agents that the configuration uses, by role and name.
 type Reached = BTreeMap<(Role, String), serde_json::Value>;
 
+fn options_of<A: RoleOptions>(agent: &Agent<A>) -> serde_json::Value {
+    serde_json::to_value(&agent.options).expect("invariant: options serialise")
+}
+
 impl Settings {
     /// The names of a role's agents: implementations, then definitions.
     #[must_use]
@@ -362,15 +366,19 @@ impl Settings {
         let presets = self.presets.values().filter_map(|preset| preset.agent(A::ROLE));
         let other =
             (split.role == A::ROLE && !split.other.is_empty()).then_some(split.other.as_str());
-        let names =
-            [A::section(self).implementation_name()].into_iter().chain(presets).chain(other);
+        let locator = self.locator().filter(|_| A::ROLE == Role::Verifier);
+        let names = [A::section(self).implementation_name()]
+            .into_iter()
+            .chain(presets)
+            .chain(other)
+            .chain(locator);
         for name in names {
             self.walk::<A>(name, 0, visit);
         }
     }
 
     /// Visits an agent and its parts.
-    fn walk<A: RoleOptions>(
+    pub(super) fn walk<A: RoleOptions>(
         &self,
         name: &str,
         depth: usize,
@@ -394,9 +402,7 @@ impl Settings {
 
     fn reach<A: RoleOptions>(&self, reached: &mut Reached) {
         self.walk_configured::<A>(&mut |name, agent| {
-            let options =
-                serde_json::to_value(&agent.options).expect("invariant: options serialise");
-            reached.insert((A::ROLE, name.to_owned()), options);
+            reached.insert((A::ROLE, name.to_owned()), options_of(agent));
         });
     }
 
@@ -406,6 +412,9 @@ impl Settings {
         self.reach::<ExecutorAgent>(&mut reached);
         self.reach::<VerifierAgent>(&mut reached);
         self.reach::<CoordinatorAgent>(&mut reached);
+        self.walk_locator(&mut |name, agent| {
+            reached.insert((Role::Verifier, name.to_owned()), options_of(agent));
+        });
         reached
             .into_iter()
             .map(|((role, name), options)| (format!("{role}.{name}"), options))

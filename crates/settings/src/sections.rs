@@ -105,6 +105,14 @@ pub struct Run {
     /// step deeper than any before, or the proof that a state is a dead end.
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub stuck_after: u32,
+    /// The locator: a verifier, stronger than the configured one, that says where a fault lies.
+    /// Where the end of a trace or the last choice of a state is refused although every step before
+    /// was found clean, it judges these steps, each once, and the search goes back to the first
+    /// that is wrong. Without a locator, or where it finds nothing, the search goes back by growing
+    /// distances. Its tokens count towards the budget. Empty = none. No effect with strategies
+    /// other than `iterative`, and on runs whose verifier is the locator.
+    #[schemars(extend("format" = "words"))]
+    pub locate: String,
     /// Maximum pops of one trajectory before it fails.
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub pops_max: u64,

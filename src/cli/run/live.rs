@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::status::{Status, Step};
 use crate::cli::output::{count, is_stderr_terminal, note, stderr_columns};
-use prime_protocol::{Decision, RunPlan};
+use prime_protocol::{Decision, Located, RunPlan, TurnId};
 use prime_report::TraceLine;
 use prime_runtime::{Event, Observer};
 
@@ -28,6 +28,8 @@ const PLAIN_PAUSE: Duration = Duration::from_secs(10);
 
 /// Mishaps that are shown; further ones are only counted.
 const MISHAPS_SHOWN: u64 = 5;
+/// Findings of a locator that are shown.
+const LOCATED_SHOWN: u64 = 5;
 
 /// How long the longest trajectory may become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +58,8 @@ pub struct Live {
     retries: AtomicU64,
     backtracks: AtomicU64,
     mishaps: AtomicU64,
+    /// How often a locator was asked.
+    located: AtomicU64,
     reviews_needed: AtomicU64,
     started: Instant,
     /// The run's wall time, if it is limited.
@@ -101,6 +105,7 @@ impl Live {
             retries: AtomicU64::new(0),
             backtracks: AtomicU64::new(0),
             mishaps: AtomicU64::new(0),
+            located: AtomicU64::new(0),
             reviews_needed: AtomicU64::new(0),
             started: Instant::now(),
             limit: (plan.budget.wall_ms < WALL_MS_SHOWN_MAX)
@@ -143,6 +148,14 @@ impl Live {
     fn mishap(&self, text: &str) {
         if self.mishaps.fetch_add(1, Ordering::Relaxed) < MISHAPS_SHOWN {
             self.note(text);
+        }
+    }
+
+    /// Says where a locator found the fault of a refuted trajectory.
+    fn located(&self, id: TurnId, located: &Located) {
+        if self.located.fetch_add(1, Ordering::Relaxed) < LOCATED_SHOWN {
+            let TurnId { round, trajectory } = id;
+            self.note(&format!("trajectory {trajectory} of round {round} is refuted: {located}"));
         }
     }
 
@@ -245,7 +258,7 @@ impl Observer for Live {
         }
 
         match event {
-            Event::Step { id, depth, decision, verdict, proposal, .. } => {
+            Event::Step { id, depth, decision, located, verdict, proposal, .. } => {
                 // A new round starts from nothing.
                 if self.steps_round.swap(id.round, Ordering::Relaxed) != id.round {
                     self.steps.store(0, Ordering::Relaxed);
@@ -253,6 +266,9 @@ impl Observer for Live {
 
                 self.reviews_needed.fetch_add(u64::from(verdict.needs_review), Ordering::Relaxed);
 
+                if let Some(located) = located {
+                    self.located(*id, located);
+                }
                 self.judged(*depth, *decision);
                 self.keep(*depth, &proposal.line, verdict.feedback.as_deref(), *decision);
             }
@@ -287,12 +303,15 @@ impl Observer for Live {
             Event::Finished(_) => {
                 self.bar.finish_and_clear();
 
-                let hidden = self.mishaps.load(Ordering::Relaxed).saturating_sub(MISHAPS_SHOWN);
-                if hidden > 0 {
-                    self.note(&format!(
-                        "and {} (--trace FILE records all)",
-                        count(hidden, "more failure")
-                    ));
+                for (counter, shown, what) in [
+                    (&self.mishaps, MISHAPS_SHOWN, "more failure"),
+                    (&self.located, LOCATED_SHOWN, "more refuted trace"),
+                ] {
+                    let hidden = counter.load(Ordering::Relaxed).saturating_sub(shown);
+                    if hidden > 0 {
+                        let hidden = count(hidden, what);
+                        self.note(&format!("and {hidden} (--trace FILE records all)"));
+                    }
                 }
             }
             Event::Started { .. } | Event::Chosen { .. } | Event::Stopped { .. } => {}

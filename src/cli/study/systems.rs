@@ -10,7 +10,7 @@ use crate::evaluation::comparison::System as RunningSystem;
 use crate::evaluation::study::{Contestant, OneShotSystem, Places, RunSystem, StudySystem};
 use prime_agent_set::{AgentSet, Resources, configured_names};
 use prime_bench::prompts::{Components, Style};
-use prime_bench::tasks::{self, Kinds};
+use prime_bench::tasks::Kinds;
 use prime_service::app::{planner, run_sampling, runtime_plan};
 use prime_settings::{CoordinatorAgent, ExecutorAgent, Preset, Settings, VerifierAgent};
 use prime_study::definition::{OneShot, PromptStyle, Source, Study, System};
@@ -186,9 +186,9 @@ pub fn start(
             let names = configured_names(settings);
 
             let judge = agents.judge();
-            let kinds = tasks::all()
-                .map(|task| judge.basis(task.spec()).kinds())
-                .fold(Kinds::NONE, Kinds::union);
+            let asked = study.ask.tasks.iter();
+            let kinds =
+                asked.map(|task| judge.basis(task.spec()).kinds()).fold(Kinds::NONE, Kinds::union);
             let hidden: Vec<&str> = kinds
                 .iter()
                 .filter(|kind| !study.kinds.contains(*kind))

@@ -42,11 +42,13 @@ impl RunSystem {
         &self,
         run: &AskedRun,
         study: &Study,
-        record: Record,
+        mut record: Record,
     ) -> Result<Record, RuntimeEnded> {
         let problem = run.instance().problem();
 
         let mut plan = self.running.plan(problem.as_ref());
+        // Which kinds are looked at may depend on the task.
+        record.set_kinds(plan.basis.kinds());
 
         plan.budget.steps = self.steps_max.unwrap_or(plan.budget.steps);
         let trace = Arc::new(RunTrace::default());

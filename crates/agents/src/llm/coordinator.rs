@@ -157,7 +157,7 @@ impl AsyncCoordinator for LlmCoordinator {
         // The model's word is advice: the run's thresholds hold for every coordinator.
         let retries_here = trajectory.stack.top().retries;
         let decision = limited(decision, options.thresholds, verdict.score, retries_here);
-        Ok(Ruling { decision, usage: completion.usage })
+        Ok(Ruling { usage: completion.usage, ..decision.into() })
     }
 }
 

@@ -186,5 +186,5 @@ pub(super) fn ruling(line: &[u8]) -> Result<Ruling, ProcessFault> {
     let Some(decision) = answer.decision else {
         return Err(malformed(line, "`decision` is missing"));
     };
-    Ok(Ruling { decision, usage: usage(line, answer.usage)? })
+    Ok(Ruling { usage: usage(line, answer.usage)?, ..decision.into() })
 }

@@ -47,8 +47,9 @@ impl RecordedAgents {
             (Role::Verifier, &mut narrowed.verifier),
             (Role::Coordinator, &mut narrowed.coordinator),
         ];
+        let locator = narrowed.locator.iter_mut().map(|role| (Role::Verifier, role));
         let mut asked = BTreeSet::new();
-        for (role, recorded) in roles {
+        for (role, recorded) in roles.into_iter().chain(locator) {
             let agents = recorded.agents.values_mut();
             asked.extend(agents.filter_map(|agent| agent.narrow(role, task, entries)));
         }

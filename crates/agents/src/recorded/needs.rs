@@ -43,8 +43,7 @@ impl RecordedAgent {
 impl RecordedAgents {
     /// Engines with their models, pools, programs and recordings, each as one text; sorted.
     pub fn needs(&self) -> Vec<String> {
-        let roles = [&self.executor, &self.verifier, &self.coordinator];
-        let agents = roles.into_iter().flat_map(|role| role.agents.values());
+        let agents = self.roles().flat_map(|(_, role)| role.agents.values());
 
         // A set, because agents share programs.
         let mut needs: BTreeSet<String> = agents

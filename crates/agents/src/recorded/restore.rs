@@ -12,8 +12,8 @@ use crate::pools::Environment;
 use crate::prompt::Templates;
 use prime_protocol::Role;
 use prime_settings::{
-    BUILT_IN, CoordinatorAgent, Defined, ExecutorAgent, Implementation as _, RoleOptions, Settings,
-    Template, VerifierAgent, default_section,
+    Agent, BUILT_IN, CoordinatorAgent, Defined, ExecutorAgent, Implementation as _, RoleOptions,
+    Settings, Template, VerifierAgent, default_section,
 };
 
 /// Why the agents of a record cannot be built now, and what to do.
@@ -47,10 +47,21 @@ impl RecordedAgents {
         environment: &Environment,
     ) -> Result<Settings, AgentMissing> {
         let settings = self.settings_in(present)?;
-        self.check::<ExecutorAgent>(&settings, environment)?;
-        self.check::<VerifierAgent>(&settings, environment)?;
-        self.check::<CoordinatorAgent>(&settings, environment)?;
-        Ok(settings)
+        let mut missing = None;
+        settings.walk_configured::<ExecutorAgent>(&mut |name, agent| {
+            self.check(name, agent, &settings, environment, &mut missing);
+        });
+        self.check_recordings(&mut missing);
+        settings.walk_configured::<VerifierAgent>(&mut |name, agent| {
+            self.check(name, agent, &settings, environment, &mut missing);
+        });
+        settings.walk_configured::<CoordinatorAgent>(&mut |name, agent| {
+            self.check(name, agent, &settings, environment, &mut missing);
+        });
+        settings.walk_locator(&mut |name, agent| {
+            self.check(name, agent, &settings, environment, &mut missing);
+        });
+        missing.map_or(Ok(settings), Err)
     }
 
     /// Like [`Self::restore`], whether or not the agents can be built here.
@@ -62,7 +73,7 @@ impl RecordedAgents {
         let mut settings = present.clone();
         let (agents, definitions) = (&mut settings.agents, &mut settings.definitions);
         restore(&self.executor, &mut agents.executor, &mut definitions.executors)?;
-        restore(&self.verifier, &mut agents.verifier, &mut definitions.verifiers)?;
+        restore(&self.verifiers(), &mut agents.verifier, &mut definitions.verifiers)?;
         restore(&self.coordinator, &mut agents.coordinator, &mut definitions.coordinators)?;
 
         // An A/B test or a preset plays no part in a run that was accepted.
@@ -72,6 +83,7 @@ impl RecordedAgents {
         let run = &mut settings.run;
         (run.tau_soft, run.tau_hard) = (self.thresholds.tau_soft, self.thresholds.tau_hard);
         run.retries_max = self.thresholds.retries_max;
+        run.locate = self.locator.as_ref().map_or_else(String::new, |role| role.name.clone());
 
         // Built-in templates were checked by a test, others are rendered for every task before a
         // run: an unchanged text keeps its origin to avoid that.
@@ -87,58 +99,55 @@ impl RecordedAgents {
         Ok(settings)
     }
 
-    /// Checks that what the agents of a role need is configured. Whether an engine has the recorded
-    /// model is checked where the engine is started.
+    /// The verifier and the locator as one role: agents with the name of an implementation have
+    /// their options from one section.
+    fn verifiers(&self) -> RecordedRole {
+        let mut all = self.verifier.clone();
+        if let Some(locator) = &self.locator {
+            let others = locator.agents.iter().map(|(name, agent)| (name.clone(), agent.clone()));
+            all.agents.extend(others);
+        }
+        all
+    }
+
+    /// Checks that what an agent needs is configured, unless something is missing already. Whether
+    /// an engine has the recorded model is checked where the engine is started.
     fn check<O: RoleOptions>(
         &self,
+        name: &str,
+        agent: &Agent<O>,
         settings: &Settings,
         environment: &Environment,
-    ) -> Result<(), AgentMissing> {
-        let mut missing = None;
-        settings.walk_configured::<O>(&mut |name, agent| {
-            let reason = (self.missing_engine(agent.engines(), settings))
-                .or_else(|| self.missing_pool(agent.pool(), settings))
-                .or_else(|| {
-                    missing_program(
-                        agent.program().map(|program| &program.command[..]),
-                        environment,
-                    )
-                });
-            if let (None, Some(reason)) = (&missing, reason) {
-                missing =
-                    Some(AgentMissing::Agent { role: O::ROLE, name: name.to_owned(), reason });
-            }
-        });
-
-        // Only executors replay.
-        if O::ROLE == Role::Executor {
-            let recordings = self
-                .executor
-                .agents
-                .iter()
-                .filter_map(|(name, agent)| Some((name, agent.recording()?)));
-            for (name, path) in recordings {
-                let reason = match file_digest(Path::new(path)) {
-                    Ok(digest)
-                        if self.recordings.get(path).is_none_or(|known| *known == digest) =>
-                    {
-                        continue;
-                    }
-                    Ok(_) => format!(
-                        "recording {path} has changed; put the one back that the run was accepted \
-                         with"
-                    ),
-                    Err(error) => format!("recording {path} cannot be read: {error}"),
-                };
-                missing.get_or_insert(AgentMissing::Agent {
-                    role: O::ROLE,
-                    name: name.clone(),
-                    reason,
-                });
-            }
+        missing: &mut Option<AgentMissing>,
+    ) {
+        let command = agent.program().map(|program| &program.command[..]);
+        let reason = (self.missing_engine(agent.engines(), settings))
+            .or_else(|| self.missing_pool(agent.pool(), settings))
+            .or_else(|| missing_program(command, environment));
+        if let (None, Some(reason)) = (&missing, reason) {
+            *missing = Some(AgentMissing::Agent { role: O::ROLE, name: name.to_owned(), reason });
         }
+    }
 
-        missing.map_or(Ok(()), Err)
+    /// Checks that the recordings are there and have not changed. Only executors replay.
+    fn check_recordings(&self, missing: &mut Option<AgentMissing>) {
+        let agents = self.executor.agents.iter();
+        for (name, path) in agents.filter_map(|(name, agent)| Some((name, agent.recording()?))) {
+            let is_known =
+                |digest: &String| self.recordings.get(path).is_none_or(|known| known == digest);
+            let reason = match file_digest(Path::new(path)) {
+                Ok(digest) if is_known(&digest) => continue,
+                Ok(_) => format!(
+                    "recording {path} has changed; put the one back that the run was accepted with"
+                ),
+                Err(error) => format!("recording {path} cannot be read: {error}"),
+            };
+            missing.get_or_insert(AgentMissing::Agent {
+                role: Role::Executor,
+                name: name.clone(),
+                reason,
+            });
+        }
     }
 
     fn missing_engine(&self, engines: &[String], settings: &Settings) -> Option<String> {
@@ -184,12 +193,7 @@ impl RecordedAgents {
 
     /// The error of the agent that uses this engine, which cannot be used for this reason.
     pub fn engine_missing(&self, engine: &str, reason: String) -> AgentMissing {
-        let roles = [
-            (Role::Executor, &self.executor),
-            (Role::Verifier, &self.verifier),
-            (Role::Coordinator, &self.coordinator),
-        ];
-        let mut agents = roles.into_iter().flat_map(|(role, recorded)| {
+        let mut agents = self.roles().flat_map(|(role, recorded)| {
             let uses = move |agent: &RecordedAgent| agent.engines(role).contains(&engine);
             let users = recorded.agents.iter().filter(move |(_, agent)| uses(agent));
             users.map(move |(name, _)| (role, name.clone()))

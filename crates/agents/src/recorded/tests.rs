@@ -32,7 +32,7 @@ const POOL: &str =
     "pools.p.upstreams=[{url=\"http://127.0.0.1:1/v1\", model=\"m\", concurrent_max=1}]";
 
 /// Configurations with every kind of part.
-const CONFIGURATIONS: [&[&str]; 7] = [
+const CONFIGURATIONS: [&[&str]; 8] = [
     &[],
     &[
         "agents.executor.implementation=scripted",
@@ -69,6 +69,13 @@ const CONFIGURATIONS: [&[&str]; 7] = [
         "agents.executor.implementation=replay",
         "agents.executor.lines=[\"a\", \"b\"]",
         "agents.verifier.implementation=none",
+    ],
+    // An implementation as the locator takes its options from the verifier's section, too.
+    &[
+        "agents.executor.implementation=reference",
+        "agents.verifier.engine=tiny",
+        "agents.verifier.verdict=token",
+        "run.locate=llama",
     ],
 ];
 
@@ -294,7 +301,7 @@ fn missing_parts_are_named_with_their_agent_and_the_remedy() {
         &mut program.executor.agents.get_mut("process").unwrap().options["program"]["command"];
     *command = json!(["no-such-program-of-this-test"]);
 
-    let later = RecordedAgents { version: 2, ..llama.clone() };
+    let later = RecordedAgents { version: 3, ..llama.clone() };
     let mut unknown = llama.clone();
     unknown.coordinator.agents.get_mut("threshold").unwrap().implementation = "oracle".to_owned();
 
@@ -323,7 +330,7 @@ fn missing_parts_are_named_with_their_agent_and_the_remedy() {
             "executor `process`: its program no-such-program-of-this-test does not exist",
         ),
         (&replay, &present, "executor `replay`: recording "),
-        (&later, &present, "the agents were recorded in form 2"),
+        (&later, &present, "the agents were recorded in form 3"),
         (
             &unknown,
             &present,
@@ -389,7 +396,7 @@ fn a_node_meets_the_needs_of_a_record_exactly_when_it_can_restore_it() {
             }
         }
     }
-    assert_eq!(needing, 4, "engines, those of definitions, a program, a pool");
+    assert_eq!(needing, 5, "engines, those of definitions and of locators, a program, a pool");
 }
 
 #[test]
@@ -427,4 +434,41 @@ fn needs_are_texts_that_people_read() {
 
     std::fs::write(&trace, "{}\n{}\n").unwrap();
     assert_eq!(met(), [""; 0]);
+}
+
+#[test]
+fn a_locator_is_recorded_and_restored() {
+    let kept = settings(&["agents.executor.implementation=reference", "run.locate=strict"]);
+    let record = recorded(&kept);
+    let locator = record.locator.as_ref().unwrap();
+    assert_eq!((record.version, locator.name.as_str()), (2, "strict"));
+    assert_eq!(locator.agents["strict"].implementation, "rules");
+    assert_eq!(record.names().locator.as_deref(), Some("strict"));
+
+    // The definition has gone, and the present configuration has another locator.
+    let mut present =
+        settings(&["agents.executor.implementation=reference", "run.locate=reference"]);
+    present.definitions.verifiers.remove("strict");
+    let restored = record.restore(&present, &environment()).unwrap();
+    assert_eq!(restored.locator(), Some("strict"));
+    let agents = AgentSet::from_settings(&restored, &Resources::default()).unwrap();
+    assert_eq!(agents.names().locator.as_deref(), Some("strict"));
+    let note = "locator `strict` ran the algorithm beside the executor";
+    assert!(agents.notes().iter().any(|said| said.starts_with(note)), "{:?}", agents.notes());
+
+    // A run that was accepted without one never gets one.
+    let without = recorded(&settings(&["agents.executor.implementation=reference"]));
+    assert_eq!(without.version, 1);
+    assert_eq!(without.restore(&present, &environment()).unwrap().locator(), None);
+}
+
+#[test]
+fn the_missing_engine_of_a_locator_is_named() {
+    let record = recorded(&settings(CONFIGURATIONS[7]));
+    assert_eq!(record.needs(), ["engine `tiny` with the model whose SHA-256 is abc"]);
+    let mut present = settings(&["agents.executor.implementation=reference"]);
+    present.engines.remove("tiny");
+    present.agents.verifier.engine = "sorts".into();
+    let error = record.restore(&present, &environment()).unwrap_err().to_string();
+    assert!(error.starts_with("verifier `llama`: engine `tiny` is not configured"), "{error}");
 }

@@ -37,7 +37,8 @@ impl Supervisor {
             return live.held.push(waiting);
         }
 
-        let Waiting { id, trajectory, speculation } = waiting;
+        let Waiting { id, mut trajectory, speculation } = waiting;
+        trajectory.locator_budget = live.run.locator_budget();
         let Submission { plan, sampling: run_sampling, .. } = &live.submission;
         let sampling = run_sampling.of_turn(&plan.strategy, plan.fanout, id, &trajectory);
 

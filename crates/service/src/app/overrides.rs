@@ -21,7 +21,7 @@ pub struct Overrides {
 
 impl From<&Names> for Overrides {
     fn from(names: &Names) -> Self {
-        let Names { executor, verifier, coordinator } = names.clone();
+        let Names { executor, verifier, coordinator, .. } = names.clone();
         Self { executor: Some(executor), verifier: Some(verifier), coordinator: Some(coordinator) }
     }
 }

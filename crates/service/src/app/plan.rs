@@ -91,6 +91,7 @@ pub fn run_plan(settings: &Settings, basis: Basis, problem: &dyn Problem) -> Run
             format: run.reward.format,
         },
         basis,
+        locates: settings.locator().is_some(),
         speculate: run.speculate,
     }
 }

@@ -340,6 +340,7 @@ fn proposals_begun_early_are_counted_by_what_became_of_them() {
             is_applicable: true,
             verdict: &Verdict::default(),
             decision: Decision::Proceed,
+            located: None,
             usage: Usage::default(),
             speculations: Speculations { used, wasted },
             waited: RoleTimes::default(),

@@ -109,14 +109,18 @@ pub fn spec_with_agents(
     check_agents(&agents, problem.as_ref()).map_err(|error| error.moved_to("agents"))?;
 
     let mut notes = agents.notes().to_vec();
-    let Names { executor, verifier, coordinator } = &parent.agents;
+    let Names { executor, verifier, coordinator, .. } = &parent.agents;
     notes.push(format!(
         "forked: the events before are by the agents {executor}, {verifier}, {coordinator}"
     ));
 
     Ok(RunSpec {
         // The steps before keep the basis on which they were judged.
-        plan: RunPlan { basis: agents.basis(problem.as_ref()), ..parent.plan },
+        plan: RunPlan {
+            basis: agents.basis(problem.as_ref()),
+            locates: agents.names().locator.is_some(),
+            ..parent.plan
+        },
         recorded: app.record_for(&agents, &parent.task),
         agents: agents.names().clone(),
         overrides,

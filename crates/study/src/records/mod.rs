@@ -2,12 +2,14 @@
 //! elsewhere.
 
 mod columns;
+mod evidence;
 mod log;
 mod parquet_file;
 mod read;
 mod record;
 
 pub use columns::{Column, Kind, markdown};
+pub use evidence::Evidence;
 pub use log::{AppendError, RecordLog};
 pub use parquet_file::{ParquetError, write_parquet};
 pub use read::{ReadError, Records, read, read_all};

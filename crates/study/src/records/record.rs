@@ -130,7 +130,8 @@ record! {
     /// Implementation or definition of the verifier; `none` if there is none.
     verifier: String,
     /// Kinds of constraints that the verifier saw, with commas: `format,invariant,terminal`.
-    /// Results of verifiers that saw `transition` are never mixed with others.
+    /// Results whose kinds are sound for the task, those whose
+    /// kinds are not, and those that saw `transition` are never in one table.
     checked_kinds: String,
     /// Stage 1: actions or an answer could be extracted; `passed`, `failed` or `not_judged`.
     format: StageOutcome,
@@ -335,9 +336,9 @@ impl Record {
         self.status == Status::Measured
     }
 
-    /// Whether the verifier ran the algorithm beside the trace.
-    pub fn saw_transition(&self) -> bool {
-        self.checked_kinds.split(',').any(|kind| kind == ConstraintKind::Transition.name())
+    /// Records the kinds of constraints that the verifier saw.
+    pub fn set_kinds(&mut self, kinds: prime_bench::tasks::Kinds) {
+        self.checked_kinds = kinds.iter().map(ConstraintKind::name).collect::<Vec<_>>().join(",");
     }
 
     /// Copies what the report needs of the instance, which is never generated again.

@@ -31,6 +31,16 @@ fn counted(records: &[Record], value: impl Fn(&Record) -> u64) -> String {
     }
 }
 
+/// The sets of kinds that verifiers looked at, each once.
+fn kinds_seen(records: &[Record]) -> String {
+    let sets: BTreeSet<String> = records
+        .iter()
+        .map(|record| record.checked_kinds.replace(',', ", "))
+        .map(|kinds| if kinds.is_empty() { "none".to_owned() } else { kinds })
+        .collect();
+    sets.into_iter().collect::<Vec<_>>().join("; ")
+}
+
 pub(super) fn method(records: &[Record], results: &Results<'_>) -> Vec<String> {
     let started = || records.iter().map(|record| record.started_at.as_str());
     let (first, last) = (started().min().unwrap_or("never"), started().max().unwrap_or("never"));
@@ -79,9 +89,12 @@ pub(super) fn method(records: &[Record], results: &Results<'_>) -> Vec<String> {
          not significant. A test that has too little data is left out, and the reason stands below its table; so is \
          one of which more than 5 % of the pairs were not measured."
             .to_owned(),
-        "A verifier that checks `transition` runs the algorithm beside the trace and knows every next step. Its \
-         results stand under a name of their own and are never pooled with others."
-            .to_owned(),
+        format!(
+            "Verifiers looked at these kinds of constraints: {}. Results whose kinds are sound for the task, those \
+             whose kinds are not, and those whose verifier checked `transition` (it runs the algorithm beside the \
+             trace and knows every next step) stand under names of their own and are never in one table.",
+            kinds_seen(records)
+        ),
     ]
 }
 

@@ -3,6 +3,7 @@
 
 mod method;
 mod page;
+mod parts;
 mod write;
 
 pub use page::page;
@@ -54,9 +55,13 @@ impl Report {
         studies.sort_unstable();
         studies.dedup();
 
-        let mut figures = all_figures(&results, &choice.show);
+        let (mut figures, mut tables) = (Vec::new(), Vec::new());
+        for (place, part) in parts::parts(records).into_iter().enumerate() {
+            let (drawn, made) = Self::of_part(&part, place, choice)?;
+            figures.extend(drawn);
+            tables.extend(made);
+        }
         figures.extend(choice.trainings.iter().flat_map(Training::figures));
-        let mut tables = all_tables(&results, &choice.show);
         tables.extend(choice.trainings.iter().map(Training::table));
 
         Ok(Self {
@@ -66,6 +71,41 @@ impl Report {
             figures,
             tables,
         })
+    }
+
+    /// Figures and tables of the part of a report at this place. Those of a further part have
+    /// identifiers of their own, and the headings say what the verifiers looked at.
+    fn of_part(
+        part: &parts::Part,
+        place: usize,
+        choice: &Choice,
+    ) -> Result<(Vec<Figure>, Vec<Table>), PairingError> {
+        // A pair may belong to another part.
+        let belongs = |pair: &&(String, String)| {
+            Results::new(&part.records, std::slice::from_ref(*pair)).is_ok()
+        };
+        let pairs: Vec<_> = choice.pairs.iter().filter(belongs).cloned().collect();
+        let results = Results::new(&part.records, &pairs)?;
+        let mut figures = all_figures(&results, &choice.show);
+        let mut tables = all_tables(&results, &choice.show);
+
+        let Some(evidence) = part.evidence else { return Ok((figures, tables)) };
+        let named = |id: &mut String| {
+            if place > 0 {
+                *id = format!("{id}-{}", evidence.slug());
+            }
+        };
+        let headed = |title: &mut String| *title = format!("{title} ({})", evidence.heading());
+        for figure in &mut figures {
+            named(&mut figure.id);
+            named(&mut figure.table);
+            headed(&mut figure.title);
+        }
+        for table in &mut tables {
+            named(&mut table.id);
+            headed(&mut table.title);
+        }
+        Ok((figures, tables))
     }
 }
 

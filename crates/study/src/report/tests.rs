@@ -168,3 +168,45 @@ fn files_are_written() {
     let none = write_report(&Records::default(), &Choice::default(), folder.path());
     assert!(matches!(none, Err(ReportError::NoRecords)));
 }
+
+#[test]
+fn results_of_different_worth_are_never_in_one_table() {
+    let kinds = |system: &str, index: u32, kinds: &str| Record {
+        checked_kinds: kinds.to_owned(),
+        ..record(system, "n-queens", index)
+    };
+    let mut records = Vec::new();
+    for index in 0..3 {
+        records.push(kinds("alone", index, ""));
+        records.push(kinds("PRIME", index, "format,invariant,terminal"));
+    }
+    records.push(kinds("form", 0, "format"));
+    records.push(kinds("told", 0, "format,invariant,transition,terminal"));
+    let report = report(&records);
+
+    let rows = |id: &str| -> Vec<String> {
+        let table = report.tables.iter().find(|table| table.id == id).expect(id);
+        let first = |row: &Vec<crate::tables::Cell>| match &row[0] {
+            crate::tables::Cell::Text(text) => text.clone(),
+            other => panic!("{other:?}"),
+        };
+        table.rows.iter().map(first).collect()
+    };
+    assert_eq!(rows("summary"), ["alone", "PRIME"]);
+    assert_eq!(rows("summary-not-sound"), ["alone", "form (kinds not sound)"]);
+    assert_eq!(rows("summary-transition"), ["alone", "told (verifier saw transition)"]);
+
+    let title = |id: &str| &report.tables.iter().find(|table| table.id == id).expect(id).title;
+    assert_eq!(title("summary"), "Performance of each system (kinds that are sound for the task)");
+    assert_eq!(
+        title("summary-not-sound"),
+        "Performance of each system (kinds that are not sound for the task)"
+    );
+    assert_eq!(title("summary-transition"), "Performance of each system (every transition)");
+    for figure in &report.figures {
+        assert!(report.tables.iter().any(|table| table.id == figure.table), "{}", figure.table);
+    }
+    let kinds = "Verifiers looked at these kinds of constraints: format; format, invariant, \
+                 terminal; format, invariant, transition, terminal; none.";
+    assert!(report.method.iter().any(|paragraph| paragraph.starts_with(kinds)));
+}

@@ -16,8 +16,8 @@ use crate::records::Record;
 /// Results of a study.
 #[derive(Debug)]
 pub struct Results<'r> {
-    /// Systems in the order in which they first appear. A system whose verifier saw `transition` in
-    /// some of its runs becomes two.
+    /// Systems in the order in which they first appear. A system whose verifier looked at kinds of
+    /// different worth becomes several.
     pub systems: Vec<SystemResults<'r>>,
     /// Comparisons in the order in which they were requested.
     pub pairs: Vec<PairResults>,
@@ -79,6 +79,32 @@ mod tests {
         assert_eq!(labels, ["a", "a (verifier saw transition)"]);
         // They share no instance.
         assert!(results.pairs.is_empty());
+    }
+
+    #[test]
+    fn systems_whose_verdicts_differ_in_worth_are_not_paired() {
+        let kinds = |system: &str, kinds: &str| crate::records::Record {
+            checked_kinds: kinds.to_owned(),
+            ..record(system, "n-queens", 0)
+        };
+        let records = [
+            kinds("none", ""),
+            kinds("sound", "format,invariant,terminal"),
+            kinds("form", "format"),
+        ];
+
+        let results = Results::new(&records, &[]).unwrap();
+        let labels: Vec<_> = results.systems.iter().map(|system| &*system.label).collect();
+        assert_eq!(labels, ["none", "sound", "form (kinds not sound)"]);
+        let titles: Vec<_> = results.pairs.iter().map(PairResults::title).collect();
+        assert_eq!(titles, ["none → sound", "none → form (kinds not sound)"]);
+
+        let pair = [("sound".to_owned(), "form".to_owned())];
+        let error = Results::new(&records, &pair).unwrap_err().to_string();
+        let expected = "`sound` and `form` are not compared: the verifier of one looked at kinds \
+                        that are sound for the task, that of the other at kinds that are not sound \
+                        for the task";
+        assert_eq!(error, expected);
     }
 
     #[test]

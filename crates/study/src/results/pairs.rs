@@ -6,6 +6,7 @@ use prime_bench::tasks::Spec;
 
 use super::system::{Instance, SystemResults, TaskResults};
 use crate::nearest::did_you_mean;
+use crate::records::Evidence;
 use crate::statistics::{Computed, LeftOut, UNMEASURED_SHARE_MAX, mean};
 
 /// Why systems cannot be compared.
@@ -18,6 +19,11 @@ pub enum PairingError {
          same instances"
     )]
     NothingInCommon { left: String, right: String },
+    #[error(
+        "`{left}` and `{right}` are not compared: the verifier of one looked at {}, that of the other at {}",
+        .evidence.0.heading(), .evidence.1.heading()
+    )]
+    OtherEvidence { left: String, right: String, evidence: (Evidence, Evidence) },
 }
 
 /// The instances of one task on which both systems were measured, each input once: the first
@@ -99,14 +105,15 @@ impl PairResults {
 /// The first system paired with each other one with which it shares instances.
 pub(super) fn with_the_first(systems: &[SystemResults<'_>]) -> Vec<PairResults> {
     let Some((first, others)) = systems.split_first() else { return Vec::new() };
-    others.iter().filter_map(|other| pair(first, other)).collect()
+    let comparable = others.iter().filter(|other| first.evidence.is_comparable(other.evidence));
+    comparable.filter_map(|other| pair(first, other)).collect()
 }
 
 fn named_system<'s, 'r>(
     systems: &'s [SystemResults<'r>],
     name: &str,
 ) -> Result<Vec<&'s SystemResults<'r>>, PairingError> {
-    // Two systems may have one name: the verifier saw `transition` in a part of the runs.
+    // Several systems may have one name: the verifier looked at other kinds in a part of the runs.
     let found: Vec<_> =
         systems.iter().filter(|system| system.name == name || system.label == name).collect();
 
@@ -122,8 +129,8 @@ fn named_system<'s, 'r>(
     })
 }
 
-/// The pairs of these names. Where a verifier saw `transition` in a part of the runs, that part
-/// forms a pair of its own.
+/// The pairs of these names. Where a verifier looked at kinds of another worth in a part of the
+/// runs, that part forms a pair of its own.
 pub(super) fn named(
     systems: &[SystemResults<'_>],
     pairs: &[(String, String)],
@@ -131,10 +138,19 @@ pub(super) fn named(
     let mut all = Vec::new();
     for (left, right) in pairs {
         let (lefts, rights) = (named_system(systems, left)?, named_system(systems, right)?);
-        let found: Vec<_> = lefts
-            .iter()
-            .flat_map(|left| rights.iter().filter_map(|right| pair(left, right)))
-            .collect();
+        let both = lefts.iter().flat_map(|left| rights.iter().map(move |right| (left, right)));
+        let (comparable, others): (Vec<_>, Vec<_>) =
+            both.partition(|(left, right)| left.evidence.is_comparable(right.evidence));
+        let found: Vec<_> =
+            comparable.iter().filter_map(|(left, right)| pair(left, right)).collect();
+        let other = others.iter().find(|(left, right)| pair(left, right).is_some());
+        if let (true, Some((one, another))) = (found.is_empty(), other) {
+            return Err(PairingError::OtherEvidence {
+                left: left.clone(),
+                right: right.clone(),
+                evidence: (one.evidence, another.evidence),
+            });
+        }
         if found.is_empty() {
             return Err(PairingError::NothingInCommon { left: left.clone(), right: right.clone() });
         }

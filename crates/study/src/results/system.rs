@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use prime_bench::tasks::{Difficulty, Spec, find};
 
-use crate::records::Record;
+use crate::records::{Evidence, Record};
 
 /// An instance of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,9 +78,10 @@ impl TaskResults<'_> {
 #[derive(Debug)]
 pub struct SystemResults<'r> {
     pub name: String,
-    /// The name, with a warning if the verifier saw `transition`.
+    /// The name, with a warning if the verifier saw `transition`, or kinds that are not sound.
     pub label: String,
-    pub saw_transition: bool,
+    /// What its verifier looked at, the same in all runs.
+    pub evidence: Evidence,
     /// What sets it apart from the others, by name.
     pub factors: BTreeMap<&'r str, &'r str>,
     /// Parameters of its model, if they are known.
@@ -122,11 +123,11 @@ impl<'r> SystemResults<'r> {
 
 /// Groups records by system.
 pub(super) fn group(records: &[Record]) -> Vec<SystemResults<'_>> {
-    let mut order: Vec<(&str, bool)> = Vec::new();
+    let mut order: Vec<(&str, Evidence)> = Vec::new();
 
-    let mut groups: BTreeMap<(&str, bool), Vec<&Record>> = BTreeMap::new();
+    let mut groups: BTreeMap<(&str, Evidence), Vec<&Record>> = BTreeMap::new();
     for record in records {
-        let key = (record.system.as_str(), record.saw_transition());
+        let key = (record.system.as_str(), record.evidence());
         let group = groups.entry(key).or_insert_with(|| {
             order.push(key);
             Vec::new()
@@ -144,7 +145,7 @@ fn factors(text: &str) -> BTreeMap<&str, &str> {
     text.split(',').filter_map(|factor| factor.split_once('=')).collect()
 }
 
-fn system<'r>((name, saw_transition): (&str, bool), records: &[&'r Record]) -> SystemResults<'r> {
+fn system<'r>((name, evidence): (&str, Evidence), records: &[&'r Record]) -> SystemResults<'r> {
     let mut by_task: BTreeMap<(u16, &str), Vec<&'r Record>> = BTreeMap::new();
     for record in records {
         let spec =
@@ -152,15 +153,17 @@ fn system<'r>((name, saw_transition): (&str, bool), records: &[&'r Record]) -> S
         by_task.entry((spec.id, spec.slug)).or_default().push(record);
     }
 
-    let label =
-        if saw_transition { format!("{name} (verifier saw transition)") } else { name.to_owned() };
+    let label = match evidence.warning() {
+        "" => name.to_owned(),
+        warning => format!("{name} ({warning})"),
+    };
     let runs: Vec<&Record> =
         records.iter().copied().filter(|record| record.is_measured()).collect();
 
     SystemResults {
         name: name.to_owned(),
         label,
-        saw_transition,
+        evidence,
         factors: records
             .iter()
             .find_map(|record| record.factors.as_deref())

@@ -29,7 +29,7 @@ pub(crate) fn series<'s, 'r>(results: &'s Results<'r>) -> Vec<Series<'s, 'r>> {
 
         let factors = system.factors.iter().map(|(name, value)| format!("{name}={value}"));
         let factors =
-            factors.chain(system.saw_transition.then(|| "verifier saw transition".to_owned()));
+            factors.chain(Some(system.evidence.warning().to_owned()).filter(|it| !it.is_empty()));
         let name = factors.collect::<Vec<_>>().join(", ");
         let name = if name.is_empty() { "all systems".to_owned() } else { name };
 

@@ -137,6 +137,7 @@ fn a_replayed_run_continues_the_same() {
                 applicable: *applicable,
                 verdict,
                 decision: *decision,
+                located: None,
                 exhausted: false,
                 usage: *usage,
                 derivation: "",

@@ -193,24 +193,51 @@ fn ended(end: &TrajectoryEnd) -> String {
     reason.to_owned()
 }
 
+/// Says what the locator found, as the start of a text about what followed.
+fn located(spec: &RunSpec, step: &StepLine<'_>) -> Option<String> {
+    let located = step.located.as_ref()?;
+    let name = spec.agents.locator.as_deref().unwrap_or("locator");
+    let judged = plural(usize::try_from(located.judged).ok()?, "step", "steps");
+    let start =
+        format!("The steps before were all found clean, so the locator `{name}` judged {judged}");
+    let Some(fault) = &located.fault else {
+        return Some(format!("{start} and found no fault."));
+    };
+
+    let reason = fault.reason.as_deref().map_or_else(String::new, |reason| {
+        format!(" ({})", cut(reason, FEEDBACK_BYTES_MAX).0.trim_end_matches('.'))
+    });
+    let action = cut(&fault.action, FEEDBACK_BYTES_MAX).0;
+    Some(format!("{start} and found the fault at depth {}: `{action}`{reason}.", located.clean))
+}
+
 /// Says what happened after a step that popped `pops` states.
 pub(super) fn what_followed(
-    decision: Decision,
+    (spec, step): (&RunSpec, &StepLine<'_>),
     pops: u32,
     next: Option<NextStep>,
     end: Option<&TrajectoryEnd>,
     is_run_over: bool,
 ) -> WhatFollowed {
+    let decision = step.decision;
+    let located_text = located(spec, step);
+    let has_fault = step.located.as_ref().is_some_and(|located| located.fault.is_some());
+    let with_located = |text: String| match &located_text {
+        Some(located) => format!("{located} {text}"),
+        None => text,
+    };
+
     let Some(next) = next else {
         let text = match end {
             Some(end) => format!("The trajectory ended: {}.", ended(end)),
             None if is_run_over => "The run ended before another line was judged.".to_owned(),
             None => "Nothing yet: this is the trajectory's last step so far.".to_owned(),
         };
-        return WhatFollowed { text, seq: None, position: None };
+        return WhatFollowed { text: with_located(text), seq: None, position: None };
     };
 
     let start = match decision {
+        _ if has_fault => format!("The search went back to depth {}.", next.depth),
         _ if pops > 0 => format!(
             "No line was left to try in this state, so the last {} undone, back to depth {}.",
             if pops == 1 {
@@ -238,6 +265,6 @@ pub(super) fn what_followed(
         (Decision::Backtrack, _) => "rejected",
     };
 
-    let text = format!("{start} The next proposal, {what}, was {fate}.");
+    let text = with_located(format!("{start} The next proposal, {what}, was {fate}."));
     WhatFollowed { text, seq: Some(next.seq), position: Some(next.position) }
 }

@@ -283,7 +283,7 @@ fn detail(
         position: position as u64,
         total: of.steps.len() as u64,
         explanation: why(spec, &step, &broken, retries),
-        then: what_followed(step.decision, pops, next, of.end.as_ref(), index.is_finished),
+        then: what_followed((spec, &step), pops, next, of.end.as_ref(), index.is_finished),
         step: serde_json::from_slice(&line).map_err(|error| unreadable(&error))?,
         broken,
         before,

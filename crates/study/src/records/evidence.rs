@@ -1,0 +1,109 @@
+//! What a record's verdict is worth: results of different worth are never in one table.
+
+use prime_bench::tasks::{Kind, Kinds, find};
+
+use super::record::Record;
+
+/// What the verifier of a run looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Evidence {
+    /// Nothing: the run claims nothing about its answer, and is a baseline for all others.
+    Nothing,
+    /// Kinds that are sound for the task, without `transition`.
+    Sound,
+    /// Kinds that also let wrong answers through.
+    Incomplete,
+    /// `transition` among them: the verifier ran the algorithm beside the trace.
+    Transition,
+}
+
+impl Evidence {
+    /// Those of runs that a verifier looked at.
+    pub const CLAIMS: [Self; 3] = [Self::Sound, Self::Incomplete, Self::Transition];
+
+    /// Whether results of both may stand in one table.
+    pub fn is_comparable(self, other: Self) -> bool {
+        self == other || self == Self::Nothing || other == Self::Nothing
+    }
+
+    /// What labels and headings add; empty where there is nothing to warn of.
+    pub fn warning(self) -> &'static str {
+        match self {
+            Self::Nothing | Self::Sound => "",
+            Self::Incomplete => "kinds not sound",
+            Self::Transition => "verifier saw transition",
+        }
+    }
+
+    /// In identifiers of tables and figures.
+    pub fn slug(self) -> &'static str {
+        match self {
+            Self::Nothing => "unchecked",
+            Self::Sound => "sound",
+            Self::Incomplete => "not-sound",
+            Self::Transition => "transition",
+        }
+    }
+
+    /// In headings.
+    pub fn heading(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing was checked",
+            Self::Sound => "kinds that are sound for the task",
+            Self::Incomplete => "kinds that are not sound for the task",
+            Self::Transition => "every transition",
+        }
+    }
+}
+
+impl Record {
+    /// What its verifier looked at. A task that this version does not know has no sound set.
+    pub fn evidence(&self) -> Evidence {
+        let kinds: Kinds =
+            self.checked_kinds.split(',').filter_map(|kind| kind.parse::<Kind>().ok()).collect();
+        if kinds == Kinds::NONE {
+            return Evidence::Nothing;
+        }
+        if kinds.contains(Kind::Transition) {
+            return Evidence::Transition;
+        }
+
+        // The machine refuses lines that do not apply, whoever judges.
+        let kinds = kinds.union(Kinds::from_iter([Kind::Format]));
+        let is_sound = find(&self.task)
+            .is_ok_and(|task| kinds.intersection(task.spec().sound) == task.spec().sound);
+        if is_sound { Evidence::Sound } else { Evidence::Incomplete }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::record;
+
+    #[test]
+    fn kinds_are_worth_what_they_are_for_the_task() {
+        for (task, kinds, expected) in [
+            ("n-queens", "", Evidence::Nothing),
+            ("n-queens", "format", Evidence::Incomplete),
+            ("n-queens", "format,terminal", Evidence::Incomplete),
+            ("n-queens", "format,invariant,terminal", Evidence::Sound),
+            ("n-queens", "format,invariant,transition,terminal", Evidence::Transition),
+            // Its answer depends on the order of the reductions.
+            ("lambda-reduction", "format,invariant,terminal", Evidence::Incomplete),
+            ("lambda-reduction", "format,invariant,transition,terminal", Evidence::Transition),
+        ] {
+            let of = Record { checked_kinds: kinds.to_owned(), ..record("a", task, 0) };
+            assert_eq!(of.evidence(), expected, "{task}, {kinds:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_verifier_did_not_look_at_is_a_baseline_for_all() {
+        let [sound, incomplete, transition] = Evidence::CLAIMS;
+        for claim in Evidence::CLAIMS {
+            assert!(claim.is_comparable(claim) && claim.is_comparable(Evidence::Nothing));
+        }
+        assert!(!sound.is_comparable(incomplete) && !incomplete.is_comparable(transition));
+    }
+}
