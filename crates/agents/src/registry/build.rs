@@ -67,7 +67,12 @@ impl FactoryBuilder<'_> {
         // The agent chooses among its engines by the task of each request.
         let mut models: Vec<(Learnt, Arc<dyn Model>)> = Vec::new();
         for name in agent.engines() {
-            let model = Arc::new(EngineModel::new(self.engine(name)?, is_chat));
+            let engine = self.engine(name)?;
+            if is_chat {
+                let checked = engine.check_chat();
+                checked.map_err(|reason| self.unusable(format!("engine `{name}`: {reason}")))?;
+            }
+            let model = Arc::new(EngineModel::new(engine, is_chat));
             let entry = self.settings.engines.get(name).cloned();
             models.push((Box::new(move |task| entry.as_ref()?.has_learnt(task)), model));
         }

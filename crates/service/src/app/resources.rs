@@ -86,6 +86,7 @@ pub fn engine_spec(
         start_timeout_ms: engine.start_timeout_ms,
         restarts_max: engine.restarts_max,
         restart_window_ms: engine.restart_window_ms,
+        template_variables: engine.template_variables(),
         idle_stop_ms: engine.idle_stop_ms,
         ..EngineSpec::default()
     })
