@@ -6,7 +6,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use prime_chat_template::{ChatTemplate, Piece, SpecialTokens};
+use prime_chat_template::{ChatTemplate, Message, Piece, SpecialTokens};
 
 use super::gguf::{ChatTokenizer, read_chat_tokenizer};
 use super::{EngineError, memory_limit};
@@ -58,9 +58,58 @@ impl Chat {
         if let Some(control) = control {
             tokenizer.control = control;
         }
+        Self::new(tokenizer, variables, date)
+    }
+
+    /// The template of a model's file, for today.
+    ///
+    /// # Errors
+    /// As [`Chat::read`].
+    pub fn of_file(path: &Path, variables: &TemplateVariables) -> Result<Self, EngineError> {
+        Self::read(path, variables, None, today())
+    }
+
+    /// A template without a model, whose begin-of-text and end-of-text tokens have these texts.
+    ///
+    /// # Errors
+    /// [`EngineError::Chat`] when the template is not valid or does not read a variable.
+    pub fn of_template(
+        source: &str,
+        variables: &TemplateVariables,
+        (bos, eos): (&str, &str),
+    ) -> Result<Self, EngineError> {
+        let tokenizer = ChatTokenizer {
+            template: Some(source.to_owned()),
+            bos: bos.to_owned(),
+            eos: eos.to_owned(),
+            control: Vec::new(),
+        };
+        Self::new(tokenizer, variables, today())
+    }
+
+    fn new(
+        tokenizer: ChatTokenizer,
+        variables: &TemplateVariables,
+        date: Date,
+    ) -> Result<Self, EngineError> {
         let tokens = SpecialTokens::new(tokenizer.control.iter().cloned()).map_err(error)?;
         let template = compiled(&tokenizer, variables, date)?;
         Ok(Self { tokenizer, variables: variables.clone(), date, template, tokens })
+    }
+
+    /// The text of messages, a list of objects, as they are: special tokens in them are not marked.
+    /// A template that takes more than a gibibyte of memory ends the process.
+    ///
+    /// # Errors
+    /// [`EngineError::Chat`] when the messages are no such list, or the template cannot be rendered.
+    pub fn text(
+        &self,
+        messages: &serde_json::Value,
+        tools: Option<&serde_json::Value>,
+    ) -> Result<String, EngineError> {
+        let messages: Vec<Message> = serde_json::from_value(messages.clone())
+            .map_err(|reason| error(format_args!("messages: {reason}")))?;
+        memory_limit::within(|| self.template.text(&messages, tools)).map_err(error)
     }
 
     /// Renders a sample.

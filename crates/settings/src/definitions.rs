@@ -44,15 +44,16 @@ const DEFINITIONS: [(&str, &str, &str); 6] = built_in![
 ];
 
 /// Built-in templates: role, file, text.
-const TEMPLATES: [(&str, &str, &str); 6] = {
-    let [compact, step, token, likelihood, decide] = built_in![
+const TEMPLATES: [(&str, &str, &str); 7] = {
+    let [compact, complete, step, token, likelihood, decide] = built_in![
         "executor" / "compact.j2",
+        "executor" / "complete.j2",
         "executor" / "step.j2",
         "verifier" / "token.j2",
         "verifier" / "likelihood.j2",
         "coordinator" / "decide.j2",
     ];
-    [compact, step, ("verifier", "check.j2", VERIFIER), token, likelihood, decide]
+    [compact, complete, step, ("verifier", "check.j2", VERIFIER), token, likelihood, decide]
 };
 
 /// A named agent.

@@ -104,7 +104,9 @@ const MODEL_EXECUTOR: &[&str] = &[
     "chat_template",
     "grammar",
     "exclude_rejected",
-    "derive_after_rejection",
+    "derive",
+    "derive_characters",
+    "choices",
     "temperature",
     "top_p",
 ];

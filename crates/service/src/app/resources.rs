@@ -92,6 +92,17 @@ pub fn engine_spec(
     })
 }
 
+/// Whether the chat template of each engine that an agent applies one of can be rendered, by the
+/// engine's name. No model is loaded.
+pub fn check_chat_templates(settings: &Settings) -> Vec<(String, Result<(), AppError>)> {
+    let check = |name: &String| {
+        let spec = engine_spec(name, &settings.engines[name], None)?;
+        prime_engine::check_chat(&spec)
+            .map_err(|reason| AppError::Engine { engine: name.clone(), reason })
+    };
+    settings.chat_engines().into_iter().map(|name| (name.clone(), check(&name))).collect()
+}
+
 /// Checks that a server of each open pool answers, and that a process of each program has started.
 ///
 /// # Errors
