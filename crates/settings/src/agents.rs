@@ -46,7 +46,8 @@ pub struct ExecutorAgent {
     /// definition. `llama` (a model in a local llama.cpp engine), `openai` (a model behind
     /// OpenAI-compatible servers), `process` (your own program), `escalation` (a small executor,
     /// and a large one on disagreement), `reference` (the algorithm itself; labelled as such in
-    /// every output), `scripted` (the algorithm with seeded errors at `error_rate`; for tests) or
+    /// every output), `scripted` (the algorithm with seeded errors at `error_rate`; for tests),
+    /// `uniform` (a draw among the state's valid choices, where these can be listed) or
     /// `replay` (the given `lines` or a `recording`; for tests and for trying out checks).
     #[schemars(extend("format" = "executor"))]
     pub implementation: String,

@@ -152,6 +152,9 @@ implementations! {
             "the task's own algorithm; not a model, labelled as such in every output", &[];
         Scripted = "scripted", Code, "the algorithm with seeded errors; for tests",
             &["error_rate", "latency_ms"];
+        Uniform = "uniform", Code,
+            "draws uniformly among the state's valid choices: the baseline of a model that searches",
+            &[];
         Replay = "replay", Code, "replays given or recorded proposals; for tests and debugging",
             &["lines", "recording"];
         Escalation = "escalation", Members,

@@ -14,7 +14,8 @@ use crate::prompt::TemplateError;
 use crate::recording::{Recording, RecordingExecutor};
 use crate::{
     AdaptiveCoordinator, Coordinator, Executor, ReferenceExecutor, ReferenceVerifier,
-    ReplayExecutor, RulesVerifier, ScriptedExecutor, ThresholdCoordinator, Verifier,
+    ReplayExecutor, RulesVerifier, ScriptedExecutor, ThresholdCoordinator,
+    UniformExecutor, Verifier,
 };
 use prime_bench::tasks::Kinds;
 use prime_engine::Engine;
@@ -140,6 +141,7 @@ impl Constructed for ExecutorAgent {
                     Arc::new(ScriptedExecutor::new(error_rate).with_latency(latency))
                 }))
             }
+            ExecutorImplementation::Uniform => Ok(Arc::new(|| Arc::new(UniformExecutor))),
             ExecutorImplementation::Replay => replay(builder, options),
             ExecutorImplementation::Escalation => escalation(builder, &options.escalation),
         }
