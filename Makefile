@@ -258,9 +258,15 @@ golden: setup ## record the digests of the benchmark and judgements of outputs, 
 	scripts/golden-outputs $(TARGET)/golden-traces tests/golden/outputs.jsonl
 	$(PRIME) bench check tests/golden/outputs.jsonl --details tests/golden/judgements.jsonl >/dev/null
 
-test-models: ## install the pretrained models of the tests (350 MB, checked by digest, cached in target/models)
+test-models: setup ## pretrained models: templates as transformers renders them, turns and runs (fetches 370 MB, checked and cached)
 	@scripts/setup --python
 	scripts/test-models $(TARGET)/models
+	$(CARGO) build --release --bin prime-agents
+	test -x $(TARGET)/real-models/bin/python || python3 -m venv $(TARGET)/real-models
+	$(TARGET)/real-models/bin/pip install --quiet --disable-pip-version-check --requirement tests/real-models/requirements.txt
+	scripts/test-templates $(TARGET)/models/templates
+	TZ=UTC $(TARGET)/real-models/bin/python tests/real-models/templates.py $(TARGET)/release/prime-agents $(TARGET)/models/templates
+	$(TARGET)/real-models/bin/python tests/real-models/run.py $(TARGET)/release/prime-agents $(TARGET)/models
 
 ##@ Check
 lint: setup deny ## format, clippy, rustdoc, licences, shared builds: every warning is an error

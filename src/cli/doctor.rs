@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
 
-use super::Configuration;
+use super::own_model::OwnModel;
 use super::agents::handshakes;
 use crate::cli::output::{Output, print, print_json};
 use prime_agent_set::pools::Pools;
@@ -16,13 +16,15 @@ use prime_agent_set::upstream::Probed;
 use prime_daemon::bind_remedy;
 use prime_daemon::guard::descriptors;
 use prime_engine::{self, Bytes, EngineSpec, Fit};
-use prime_service::app::{cores, engine_spec, environment_of_the_process, model_source};
+use prime_service::app::{
+    check_chat_templates, cores, engine_spec, environment_of_the_process, model_source,
+};
 use prime_settings::{ModelSource, Settings};
 
 #[derive(Args)]
 pub struct DoctorArguments {
     #[command(flatten)]
-    configuration: Configuration,
+    configuration: OwnModel,
     /// Check models by their headers and the free memory, without loading them
     #[arg(long)]
     no_load: bool,
@@ -156,6 +158,14 @@ fn decodes(source: &ModelSource, spec: EngineSpec) -> Result<String, String> {
     Ok(format!("{source} on {}: {}, decodes", status.device, status.model))
 }
 
+/// Whether the chat templates that agents apply can be rendered.
+fn chat_templates(settings: &Settings) -> impl Iterator<Item = Finding> {
+    check_chat_templates(settings).into_iter().map(|(engine, checked)| {
+        let detail = checked.map(|()| "can be rendered".to_owned());
+        finding(format!("chat template of {engine}"), detail.map_err(|error| error.to_string()))
+    })
+}
+
 /// Whether the servers of each pool that the configured agents ask answer.
 fn pools(settings: &Settings) -> anyhow::Result<Vec<Finding>> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
@@ -210,6 +220,7 @@ pub fn doctor(arguments: &DoctorArguments) -> anyhow::Result<ExitCode> {
     let mut findings = vec![cpu()];
     findings.extend(devices());
     findings.extend(engines(&settings, arguments.no_load));
+    findings.extend(chat_templates(&settings));
     findings.extend(pools(&settings)?);
     findings.extend(programs(&settings)?);
     findings.push(port(&settings));

@@ -16,8 +16,10 @@ mod loadtest;
 mod log;
 mod man;
 mod mcp;
+mod model;
 mod notify;
 mod output;
+mod own_model;
 mod progress;
 mod reload;
 mod remote;
@@ -71,6 +73,8 @@ enum Command {
     Doctor(doctor::DoctorArguments),
     /// List, show, check and try the configurable agents
     Agents(agents::AgentsArguments),
+    /// Show what a model's file holds, and how its chat template renders messages
+    Model(model::ModelArguments),
     /// Show, check or describe the configuration
     Config(config::ConfigArguments),
     /// Show the daemons that share one journal
@@ -143,6 +147,7 @@ pub fn main() -> ExitCode {
         Command::Study(arguments) => study::study(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Agents(arguments) => agents::agents(&arguments),
+        Command::Model(arguments) => model::model(&arguments),
         Command::Config(arguments) => config::config(&arguments),
         Command::Cluster(arguments) => cluster::cluster(&arguments),
         Command::Journal(arguments) => journal::journal(&arguments),

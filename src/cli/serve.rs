@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::log::start_daemon_log;
-use super::{Configuration, notify, reload};
+use super::own_model::OwnModel;
+use super::{notify, reload};
 use crate::cli::output::note;
 use prime_service::app::App;
 use prime_service::telemetry::Telemetry;
@@ -13,13 +14,13 @@ use prime_service::telemetry::Telemetry;
 #[derive(Args)]
 pub struct ServeArguments {
     #[command(flatten)]
-    configuration: Configuration,
+    configuration: OwnModel,
 }
 
 pub fn serve(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
-    let settings = arguments.configuration.load()?;
+    let configuration = arguments.configuration.resolved()?;
+    let settings = configuration.load()?;
     let (log, _written_at_the_end) = start_daemon_log(&settings);
-    let configuration = arguments.configuration.clone();
     // Its thread must start outside the event loop.
     let telemetry = Telemetry::start(&settings.telemetry.otlp_endpoint)?;
 

@@ -45,6 +45,7 @@ impl EngineClient {
             excluded: Vec::new(),
             excluded_prefixes: Vec::new(),
             stop: None,
+            newline_ends: false,
             sampling: prime_engine::Sampling::GREEDY,
             max_tokens: 1,
             logprobs: false,

@@ -7,7 +7,7 @@ use super::conformance::{Finding, coordinator, executor, verifier};
 use super::process::{ProcessCoordinator, ProcessExecutor, ProcessVerifier};
 use super::{
     AgentSet, Agents as _, Coordinator, Executor, ReferenceExecutor, ReplayExecutor, Resources,
-    RulesVerifier, ScriptedExecutor, ThresholdCoordinator, Verifier,
+    RulesVerifier, ScriptedExecutor, ThresholdCoordinator, UniformExecutor, Verifier,
 };
 use prime_bench::tasks::{CheckedKinds, Kind, Kinds};
 use prime_protocol::{Score, Thresholds};
@@ -26,6 +26,7 @@ fn nothing(name: &str, findings: &[Finding]) {
 async fn the_built_in_executors() {
     nothing("reference", &executor(|| Arc::new(ReferenceExecutor)).await);
     nothing("scripted", &executor(|| Arc::new(ScriptedExecutor::new(0.3))).await);
+    nothing("uniform", &executor(|| Arc::new(UniformExecutor)).await);
     let lines = || vec!["done".to_owned(), String::new(), "cmp 0 1".to_owned()];
     nothing("replay", &executor(|| Arc::new(ReplayExecutor::new(lines()))).await);
 }

@@ -17,6 +17,7 @@ pub fn needs_algorithm(settings: &Settings, name: &str) -> bool {
         ExecutorImplementation::Llama
         | ExecutorImplementation::Openai
         | ExecutorImplementation::Process
+        | ExecutorImplementation::Uniform
         | ExecutorImplementation::Replay => false,
     }
 }
@@ -25,7 +26,9 @@ pub fn needs_algorithm(settings: &Settings, name: &str) -> bool {
 pub fn reads_prose(settings: &Settings, name: &str) -> bool {
     let Some(agent) = settings.agent::<ExecutorAgent>(name) else { return false };
     match agent.implementation {
-        ExecutorImplementation::Reference | ExecutorImplementation::Scripted => false,
+        ExecutorImplementation::Reference
+        | ExecutorImplementation::Scripted
+        | ExecutorImplementation::Uniform => false,
         ExecutorImplementation::Llama | ExecutorImplementation::Openai => {
             let prompts = agent.options.prompt_names(agent.implementation);
             prompts.into_iter().all(|prompt| prompt != COMPACT)

@@ -24,7 +24,7 @@ pub use prime_roles::{
     AdaptiveCoordinator, AgentError, AgentReply, AgentSetId, Agents, AsyncCoordinator,
     AsyncExecutor, AsyncVerifier, Basis, Coordinator, Executor, Failure, Method, Names,
     NullExecutor, Proposal, ReferenceExecutor, ReferenceVerifier, ReplayExecutor, RulesVerifier,
-    Ruling, Sampling, ScriptedExecutor, ThresholdCoordinator, Verifier, conformance, null_line,
+    Ruling, Sampling, ScriptedExecutor, ThresholdCoordinator, UniformExecutor, Verifier, conformance, null_line,
     null_problem,
 };
 

@@ -27,6 +27,9 @@ pub struct CompletionRequest {
     /// The character at which the completion stops, and which is its last one; obeyed by the same
     /// models.
     pub stop: Option<char>,
+    /// Whether a newline ends the completion where the grammar permits its end; obeyed by the same
+    /// models.
+    pub newline_ends: bool,
     pub sampling: Sampling,
     /// Maximum tokens of the completion, at least 1.
     pub max_tokens: u32,
@@ -53,6 +56,7 @@ impl CompletionRequest {
             excluded: Vec::new(),
             excluded_prefixes: Vec::new(),
             stop: None,
+            newline_ends: false,
             sampling: Sampling { temperature: 0.0, top_p: 1.0, seed: 0 },
             max_tokens: 1,
             logprobs: false,

@@ -51,6 +51,7 @@ fn labels(settings: &Settings) -> Vec<String> {
             ExecutorImplementation::Scripted => {
                 "is the task's own algorithm with injected errors, not a model"
             }
+            ExecutorImplementation::Uniform => "draws among the valid choices, not a model",
             ExecutorImplementation::Replay => "replays given lines, not a model",
             ExecutorImplementation::Llama
             | ExecutorImplementation::Openai

@@ -54,6 +54,7 @@ async fn decodes(engine: &Engine) -> bool {
         excluded: Vec::new(),
         excluded_prefixes: Vec::new(),
         stop: None,
+        newline_ends: false,
         sampling: Sampling { temperature: 0.0, top_p: 1.0, seed: 0 },
         max_tokens: 1,
         logprobs: false,

@@ -20,6 +20,7 @@ use super::decode_latency::DecodeLatency;
 use super::fair_queue::{Decision, FairQueue};
 use super::grammar::{Grammar, GrammarCache};
 use super::kv_cache::{CacheOp, KvCache, SeqId, Token, common_prefix};
+use super::prompts::Prompts;
 use super::sampling_context::SamplingContext;
 use super::sequence::{Sequence, Step};
 use super::spec::Fault;
@@ -27,8 +28,7 @@ use super::transport::{Received, Transport};
 use super::turn_timer::TurnTimer;
 use super::wire::{Facts, FromWorker, Timing, ToWorker, Turn, TurnId};
 use super::{
-    EngineCounts, EngineError, EngineSpec, Finish, Generation, KvPool, batch_budget, chat, ffi,
-    model,
+    EngineCounts, EngineError, EngineSpec, Finish, Generation, KvPool, batch_budget, ffi, model,
 };
 
 /// Longest silence towards the parent while there are turns.
@@ -95,6 +95,7 @@ struct Queued {
 struct Batcher<'m> {
     context: LlamaContext<'m>,
     model: &'m LlamaModel,
+    prompts: Prompts<'m>,
     fault: Option<Fault>,
     batch: LlamaBatch<'static>,
     batch_tokens: usize,
@@ -102,8 +103,6 @@ struct Batcher<'m> {
     prefill_tokens: usize,
     /// Longest prompt plus generation.
     turn_tokens_max: u32,
-    /// Bytes of the longest token, to bound a prompt's tokens before it is tokenized.
-    token_bytes_max: usize,
     kv_cache: KvCache,
     cache_ops: Vec<CacheOp>,
     queued: FairQueue<TurnId, Queued>,
@@ -141,12 +140,13 @@ impl<'m> Batcher<'m> {
         let prefill_tokens =
             if spec.prefill_tokens == 0 { spec.batch_tokens / 4 } else { spec.prefill_tokens };
 
+        let turn_tokens_max = sequence_tokens.min(model.n_ctx_train());
         Self {
             batch: LlamaBatch::new(batch_tokens, 1),
             batch_tokens,
             prefill_tokens: prefill_tokens.max(1) as usize,
-            turn_tokens_max: sequence_tokens.min(model.n_ctx_train()),
-            token_bytes_max: model::longest_token(model),
+            turn_tokens_max,
+            prompts: Prompts::new(model, spec, turn_tokens_max),
             kv_cache: KvCache::new(
                 spec.kv,
                 context.n_ctx(),
@@ -277,24 +277,7 @@ impl<'m> Batcher<'m> {
         turn: &mut Turn<'static>,
     ) -> Result<(Vec<Token>, Option<Grammar>), EngineError> {
         let limit = self.turn_tokens_max;
-        let text = chat::formatted(self.model, &turn.format, &turn.prompt)?;
-
-        // Tokenizing takes time that grows with the text: refuse early what cannot fit.
-        let least = text.len() / self.token_bytes_max;
-        let prompt: Vec<Token> = if least >= limit as usize {
-            return Err(EngineError::PromptTooLong {
-                tokens: u32::try_from(least).unwrap_or(u32::MAX),
-                limit,
-            });
-        } else {
-            self.model
-                .vocab()
-                .tokenize(text.as_bytes(), true, true)
-                .iter()
-                .map(|token| token.0)
-                .collect()
-        };
-
+        let prompt = self.prompts.tokens(&turn.format, &turn.prompt)?;
         if prompt.is_empty() {
             let detail = "the prompt is empty and the model adds no token to it".to_owned();
             return Err(EngineError::BadRequest { detail });

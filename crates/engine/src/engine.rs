@@ -1,7 +1,7 @@
 //! The handle through which callers use an engine.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use crossbeam_channel::{Sender, bounded, unbounded};
@@ -11,7 +11,9 @@ use super::in_flight::{PendingRequest, Reply, Ticket};
 use super::status::StatusCell;
 use super::worker_handle::worker_command_for;
 use super::worker_supervisor::{Command, WorkerSupervisor};
-use super::{EngineError, EngineSpec, EngineStatus, Generation, Isolation, Request};
+use super::{
+    EngineError, EngineSpec, EngineStatus, Generation, Isolation, Request, check_chat,
+};
 
 /// One model on one device. Clones share it; it ends with [`Engine::shutdown`] or with the last
 /// clone.
@@ -20,6 +22,9 @@ pub struct Engine {
     commands: Sender<Command>,
     status: Arc<StatusCell>,
     tickets: Arc<AtomicU64>,
+    spec: Arc<EngineSpec>,
+    /// Whether the model's chat template can be used, once it was asked.
+    chat: Arc<OnceLock<Result<(), EngineError>>>,
     /// The supervisor's thread. Behind a lock because the first clone that shuts the engine down
     /// joins it.
     pump: Arc<Mutex<Option<JoinHandle<()>>>>,
@@ -45,6 +50,9 @@ impl Engine {
             return Err(EngineError::NotBuilt);
         }
         spec.check()?;
+        if !spec.template_variables.is_empty() {
+            check_chat(&spec)?;
+        }
         if spec.isolation == Isolation::Process {
             // Checked here for the precise error: the supervisor would only report that no worker
             // could be started.
@@ -56,6 +64,7 @@ impl Engine {
         let (starter, started) = bounded(1);
 
         let name = format!("{}-pump", spec.name);
+        let shared = Arc::new(spec.clone());
         let supervisor = WorkerSupervisor::new(spec, inbox, Arc::clone(&status), starter);
         let pump = std::thread::Builder::new().name(name).spawn(move || supervisor.run()).map_err(
             |error| EngineError::WorkerDied {
@@ -69,8 +78,24 @@ impl Engine {
             commands,
             status,
             tickets: Arc::default(),
+            spec: shared,
+            chat: Arc::default(),
             pump: Arc::new(Mutex::new(Some(pump))),
         })
+    }
+
+    /// Whether requests in [`Format::Chat`](super::Format::Chat) can be answered. The first call
+    /// renders a sample in a child process; it says so before any request does, and also for a
+    /// worker that is not started yet.
+    ///
+    /// # Errors
+    /// As [`check_chat`].
+    pub fn check_chat(&self) -> Result<(), EngineError> {
+        // A stub renders nothing.
+        if self.spec.stub_answer.is_some() {
+            return Ok(());
+        }
+        self.chat.get_or_init(|| check_chat(&self.spec)).clone()
     }
 
     /// Queues a request and returns at once. `reply` is called exactly once, on the engine's pump

@@ -29,6 +29,8 @@ struct Lexicon {
     bytes: Option<Box<[Option<Token>; 256]>>,
     /// The token that ends a text where a grammar permits nothing else.
     end: Option<Token>,
+    /// The tokens whose text begins with a newline.
+    newlines: Vec<u32>,
 }
 
 impl Lexicon {
@@ -59,10 +61,13 @@ impl Lexicon {
             tokens
         });
 
+        let newlines = (0..).zip(&pieces).filter(|(_, piece)| piece.first() == Some(&b'\n'));
+        let newlines = newlines.map(|(token, _)| token).collect();
+
         let usual = vocabulary.eos().0;
         let is_end = |token: &Token| ends.contains(&token.cast_unsigned());
         let end = Some(usual).filter(is_end).or_else(|| ends.first().map(|end| end.cast_signed()));
-        Self { vocabulary: Arc::new(Vocabulary::new(pieces, ends.to_vec())), bytes, end }
+        Self { vocabulary: Arc::new(Vocabulary::new(pieces, ends.to_vec())), bytes, end, newlines }
     }
 
     /// Tokens whose concatenated texts are `text` or a prefix of it. More text may follow unless it
@@ -130,7 +135,14 @@ impl<'m> GrammarCache<'m> {
         );
 
         let at = exclusions.start(&automaton.borrow());
-        Ok(Grammar { lexicon, automaton, exclusions, at })
+        Ok(Grammar {
+            lexicon,
+            automaton,
+            exclusions,
+            at,
+            newline_ends: turn.newline_ends,
+            merged: Vec::new(),
+        })
     }
 }
 
@@ -141,6 +153,10 @@ pub(super) struct Grammar {
     /// The exclusions of this generation alone; the automaton is shared.
     exclusions: Exclusions,
     at: ExclusionState,
+    /// Whether a newline ends the text where the grammar permits the end.
+    newline_ends: bool,
+    /// A buffer for logits.
+    merged: Vec<f32>,
 }
 
 impl Grammar {
@@ -168,6 +184,24 @@ impl Grammar {
         if permitted.is_empty() {
             return Ok(None);
         }
+
+        // A newline that the grammar does not permit says that the model wants to end.
+        let end = self.lexicon.end.filter(|_| self.newline_ends);
+        let logits = match end.and_then(|end| usize::try_from(end).ok()) {
+            Some(end) if !permitted.iter().any(|token| self.lexicon.newlines.contains(&token)) => {
+                let newlines = self.lexicon.newlines.iter();
+                let likeliest = newlines
+                    .filter_map(|token| logits.get(*token as usize).copied())
+                    .fold(f32::NEG_INFINITY, f32::max);
+                self.merged.clear();
+                self.merged.extend_from_slice(logits);
+                if let Some(place) = self.merged.get_mut(end) {
+                    *place = place.max(likeliest);
+                }
+                &self.merged[..]
+            }
+            _ => logits,
+        };
 
         let chosen = match permitted.few() {
             Some(few) => sampler.sample_among(few, logits, scratch),

@@ -6,6 +6,8 @@
 //! tests compare the engine with.
 
 pub mod automaton;
+mod chat;
+mod chat_check;
 mod counts;
 mod devices;
 mod engine;
@@ -17,6 +19,8 @@ pub mod gguf;
 mod in_flight;
 #[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "only the decode loop caches"))]
 mod kv_cache;
+#[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "only workers render"))]
+mod memory_limit;
 mod request;
 mod request_span;
 mod restart_policy;
@@ -39,8 +43,6 @@ mod batch_budget;
 #[cfg(feature = "llama")]
 mod batching;
 #[cfg(feature = "llama")]
-mod chat;
-#[cfg(feature = "llama")]
 mod decode_latency;
 #[cfg(feature = "llama")]
 mod ffi;
@@ -48,6 +50,8 @@ mod ffi;
 mod grammar;
 #[cfg(feature = "llama")]
 mod model;
+#[cfg(feature = "llama")]
+mod prompts;
 #[cfg(feature = "llama")]
 mod sampler;
 #[cfg(feature = "llama")]
@@ -59,6 +63,8 @@ mod sequence;
 #[cfg(feature = "llama")]
 mod turn_timer;
 
+pub use chat::{Chat, TemplateVariables, check_template_variables};
+pub use chat_check::check_chat;
 pub use counts::EngineCounts;
 pub use devices::{
     Device, DeviceError, DeviceInfo, DeviceKind, Devices, DevicesError, PciId, devices, devices_of,

@@ -12,6 +12,7 @@ use llama_cpp_2::llama_backend::LlamaBackend;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::{LlamaModelParams, LlamaSplitMode};
 use llama_cpp_2::token::LlamaToken;
+use llama_cpp_2::token_type::LlamaTokenAttr;
 use llama_cpp_2::{LlamaBackendDevice, LlamaBackendDeviceType, list_llama_ggml_backend_devices};
 use llama_cpp_sys_2 as sys;
 
@@ -141,6 +142,19 @@ pub(super) fn describe(model: &LlamaModel) -> String {
     let name = model.meta_val_str("general.name").unwrap_or_else(|_| "unnamed".to_owned());
     let millions = model.n_params() as f64 / 1e6;
     format!("{name}, {millions:.1} M parameters, {} MiB", model.size().div_ceil(1 << 20))
+}
+
+/// The texts of tokens that are read as such only where special tokens are parsed. llama.cpp knows
+/// more of them than the file says.
+pub(super) fn control_tokens(model: &LlamaModel) -> Vec<String> {
+    let vocabulary = model.vocab();
+    let text = |token: LlamaToken| {
+        let attributes = vocabulary.attr(token);
+        let is_special = attributes.contains(LlamaTokenAttr::Control)
+            || attributes.contains(LlamaTokenAttr::Unknown);
+        is_special.then(|| vocabulary.text(token))?.map(|text| text.to_string_lossy().into_owned())
+    };
+    (0..vocabulary.n_tokens()).filter_map(|token| text(LlamaToken(token))).collect()
 }
 
 /// Bytes of the longest token, at least 1.

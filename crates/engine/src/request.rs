@@ -56,6 +56,9 @@ pub struct Request {
     /// Ends the text with the first token that contains this character, even if the grammar
     /// requires more. ASCII; requires a grammar.
     pub stop: Option<char>,
+    /// Whether a newline ends the text where the grammar permits the end and no newline: models
+    /// that write lines end them with newlines. Without a grammar it has no effect.
+    pub newline_ends: bool,
     /// How tokens are sampled.
     pub sampling: Sampling,
     /// Most tokens to generate, at least 1; an end-of-text token counts.
@@ -216,6 +219,7 @@ mod tests {
             excluded: Vec::new(),
             excluded_prefixes: Vec::new(),
             stop: None,
+            newline_ends: false,
             sampling: Sampling::GREEDY,
             max_tokens: 1,
             logprobs: false,

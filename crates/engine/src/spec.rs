@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Device, Devices, EngineError};
+use super::{Device, Devices, EngineError, TemplateVariables};
 
 /// One engine: one model on one device, with its sizes and limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +51,9 @@ pub struct EngineSpec {
     pub restarts_max: u32,
     /// The window in which restarts count, in milliseconds.
     pub restart_window_ms: u64,
+    /// Variables of the chat template, by name.
+    #[serde(with = "as_json")]
+    pub template_variables: TemplateVariables,
     /// If above 0, the worker starts with the first request and ends once there has been none for
     /// this long, in milliseconds.
     pub idle_stop_ms: u64,
@@ -88,6 +91,7 @@ impl Default for EngineSpec {
             start_timeout_ms: 120_000,
             restarts_max: 5,
             restart_window_ms: 60_000,
+            template_variables: TemplateVariables::new(),
             idle_stop_ms: 0,
             worker: None,
             logs: false,
@@ -164,6 +168,28 @@ impl EngineSpec {
         }
 
         Ok(())
+    }
+}
+
+/// Variables travel as a JSON text: the format of the worker's frames does not describe itself.
+mod as_json {
+    use serde::de::Error as _;
+    use serde::ser::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    use super::TemplateVariables;
+
+    pub(super) fn serialize<S: Serializer>(
+        variables: &TemplateVariables,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&serde_json::to_string(variables).map_err(S::Error::custom)?)
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(
+        deserializer: D,
+    ) -> Result<TemplateVariables, D::Error> {
+        serde_json::from_str(&String::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 

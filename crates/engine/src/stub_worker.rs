@@ -90,6 +90,7 @@ mod tests {
             excluded: Vec::new(),
             excluded_prefixes: Vec::new(),
             stop: None,
+            newline_ends: false,
             sampling: Sampling::GREEDY,
             max_tokens: 1,
             logprobs: false,

@@ -3,31 +3,37 @@
 //! Standard input is the socket to the parent. The process ends when the socket closes or the
 //! parent dies, and opens no file but the model.
 
+use std::ffi::{OsStr, OsString};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
-use super::EngineSpec;
+use super::{EngineSpec, chat_check};
 use super::spec::Fault;
 use super::transport::{Received, SocketTransport, Transport as _};
 use super::wire::ToWorker;
 
 /// First argument of the hidden subcommand.
 pub(super) const SUBCOMMAND: &str = "engine-worker";
-/// Second argument that requests the list of devices; any other is the parent's process id.
+/// Second argument that requests the list of devices.
 pub(super) const DEVICES: &str = "devices";
+/// Second argument that requests a check of a chat template; any other is the parent's process id.
+pub(super) const CHAT: &str = "chat";
 
 /// Exit code of a worker that was not started by an engine.
 const MISUSED: u8 = 64;
-/// Exit code of a worker whose context failed.
-#[cfg(feature = "llama")]
+/// Exit code of a worker whose context failed, and of a child that could not answer.
 const FAILED: u8 = 87;
 
 /// Runs the hidden subcommand `engine-worker`. A binary whose first argument is this name must call
 /// it before anything else.
 pub fn worker_main() -> ExitCode {
-    match std::env::args().nth(2).as_deref() {
+    match std::env::args_os().nth(2).as_deref().and_then(OsStr::to_str) {
         Some(DEVICES) => list_devices(),
+        Some(CHAT) => {
+            let arguments: Vec<OsString> = std::env::args_os().skip(3).collect();
+            chat_check::answer(&chat_check::child(&arguments), FAILED)
+        }
         Some(parent) => match parent.parse() {
             Ok(parent) => serve(parent),
             Err(_) => misused(),
@@ -48,20 +54,9 @@ fn list_devices() -> ExitCode {
 
 #[cfg(feature = "llama")]
 fn list_devices() -> ExitCode {
-    use std::io::Write as _;
-
     super::ffi::keep_logs(super::ffi::Stderr::Errors);
     super::ffi::exit_on_abort();
-
-    let mut out = Vec::new();
-    let written = super::wire::encode(&super::model::devices(), &mut out).is_ok();
-    #[expect(clippy::disallowed_methods, reason = "frames for the parent process, not text")]
-    let mut stdout = std::io::stdout();
-    if written && stdout.write_all(&out).is_ok() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(FAILED)
-    }
+    chat_check::answer(&super::model::devices(), FAILED)
 }
 
 fn serve(parent: i32) -> ExitCode {

@@ -91,6 +91,7 @@ fn request(max_tokens: u32) -> Request {
         excluded: Vec::new(),
         excluded_prefixes: Vec::new(),
         stop: None,
+        newline_ends: false,
         sampling: Sampling::GREEDY,
         max_tokens,
         logprobs: false,

@@ -16,6 +16,7 @@ mod reply;
 mod roles;
 mod rules;
 mod scripted;
+mod uniform;
 pub mod setback;
 mod threshold;
 
@@ -38,6 +39,7 @@ pub use reply::AgentReply;
 pub use roles::{AsyncCoordinator, AsyncExecutor, AsyncVerifier, Coordinator, Executor, Verifier};
 pub use rules::RulesVerifier;
 pub use scripted::ScriptedExecutor;
+pub use uniform::UniformExecutor;
 pub use threshold::ThresholdCoordinator;
 
 /// Sampling parameters of a proposal.

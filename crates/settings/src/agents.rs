@@ -46,7 +46,8 @@ pub struct ExecutorAgent {
     /// definition. `llama` (a model in a local llama.cpp engine), `openai` (a model behind
     /// OpenAI-compatible servers), `process` (your own program), `escalation` (a small executor,
     /// and a large one on disagreement), `reference` (the algorithm itself; labelled as such in
-    /// every output), `scripted` (the algorithm with seeded errors at `error_rate`; for tests) or
+    /// every output), `scripted` (the algorithm with seeded errors at `error_rate`; for tests),
+    /// `uniform` (a draw among the state's valid choices, where these can be listed) or
     /// `replay` (the given `lines` or a `recording`; for tests and for trying out checks).
     #[schemars(extend("format" = "executor"))]
     pub implementation: String,
@@ -83,12 +84,19 @@ pub struct ExecutorAgent {
     /// supports it.
     pub grammar: bool,
     /// With `grammar`: whether lines that were rejected at a state are taken out of its grammar.
-    /// Where the state's choices are finite and two rejected lines were not valid choices, the
-    /// grammar lists the choices that are left. Turn it off only to measure what it is worth.
+    /// Turn it off only to measure what it is worth.
     pub exclude_rejected: bool,
-    /// With `grammar`: whether a proposal at a state where a line was rejected may begin with a
-    /// derivation again; otherwise it is the action alone.
-    pub derive_after_rejection: bool,
+    /// With `grammar`: when a free line may come before the action: `always`, `once` (only at a
+    /// state where no line was rejected yet) or `never`.
+    pub derive: DeriveName,
+    /// Longest free line in characters; 0 = as long as `max_tokens` allows.
+    #[schemars(range(max = 4_096))]
+    pub derive_characters: u32,
+    /// With `grammar`: when the grammar is the list of the state's valid choices, where they are
+    /// finite: `always`, `after_rejections` (with `exclude_rejected`, after two rejected lines that
+    /// were no valid choices) or `never`. A model that chooses from such a list can propose nothing
+    /// invalid: compare it with a uniform draw.
+    pub choices: ChoicesName,
     /// Overrides `run.temperature`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f64", range(min = 0.0, max = 2.0))]
@@ -314,6 +322,24 @@ pub enum HistoryName {
     None,
     Window,
     Full,
+}
+
+/// A value of `agents.executor.derive`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DeriveName {
+    Never,
+    Once,
+    Always,
+}
+
+/// A value of `agents.executor.choices`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChoicesName {
+    Never,
+    AfterRejections,
+    Always,
 }
 
 /// A value of `agents.verifier.verdict`.

@@ -44,9 +44,10 @@ const DEFINITIONS: [(&str, &str, &str); 6] = built_in![
 ];
 
 /// Built-in templates: role, file, text.
-const TEMPLATES: [(&str, &str, &str); 8] = {
-    let [compact, step, token, likelihood, rating, reward, decide] = built_in![
+const TEMPLATES: [(&str, &str, &str); 9] = {
+    let [compact, complete, step, token, likelihood, rating, reward, decide] = built_in![
         "executor" / "compact.j2",
+        "executor" / "complete.j2",
         "executor" / "step.j2",
         "verifier" / "token.j2",
         "verifier" / "likelihood.j2",
@@ -54,7 +55,8 @@ const TEMPLATES: [(&str, &str, &str); 8] = {
         "verifier" / "reward.j2",
         "coordinator" / "decide.j2",
     ];
-    [compact, step, ("verifier", "check.j2", VERIFIER), token, likelihood, rating, reward, decide]
+    let check = ("verifier", "check.j2", VERIFIER);
+    [compact, complete, step, check, token, likelihood, rating, reward, decide]
 };
 
 /// A named agent.

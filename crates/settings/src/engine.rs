@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::error::suggestion;
 use prime_bench::spelling::nearest;
 use prime_bench::tasks;
-use prime_engine::{Devices, FlashAttention, Isolation, KvPool};
+use prime_engine::{Devices, FlashAttention, Isolation, KvPool, TemplateVariables};
 use prime_models::{BUILT_IN_MODELS, BuiltInModel};
 
 /// How many ancestors of the executable are searched: `target/<triple>/release/` is three levels
@@ -89,6 +89,12 @@ pub struct Engine {
     /// Sliding window in milliseconds over which restarts are counted.
     #[schemars(range(min = 1, max = 86_400_000))]
     pub restart_window_ms: u64,
+    /// Variables of the model's chat template as a JSON object, such as
+    /// `'{"enable_thinking": false}'` or `'{"reasoning_effort": "low"}'`: whatever the template
+    /// reads (`prime-agents model show FILE` lists them). `date`, such as `"2026-11-29"`, replaces
+    /// today's date in templates that state it.
+    #[schemars(extend("format" = "json-object"))]
+    pub template_variables: String,
     /// If above 0, the worker starts with the first turn that needs it and stops after this many
     /// idle milliseconds; 0 = it runs as long as the process.
     #[schemars(range(min = 0, max = 2_592_000_000_u64))]
@@ -193,6 +199,11 @@ impl Engine {
         let named = self.model.file_name()?.to_str()?;
         let is_name = named.starts_with("prime-") && self.model.extension().is_none();
         (is_name && BuiltInModel::find(&self.model).is_none()).then_some(named)
+    }
+
+    /// The variables of the chat template; none if they are not valid, which loading refuses.
+    pub fn template_variables(&self) -> TemplateVariables {
+        serde_json::from_str(&self.template_variables).unwrap_or_default()
     }
 
     /// The first entry of `tasks` that is neither a task nor a category.

@@ -104,7 +104,9 @@ const MODEL_EXECUTOR: &[&str] = &[
     "chat_template",
     "grammar",
     "exclude_rejected",
-    "derive_after_rejection",
+    "derive",
+    "derive_characters",
+    "choices",
     "temperature",
     "top_p",
 ];
@@ -153,6 +155,9 @@ implementations! {
             "the task's own algorithm; not a model, labelled as such in every output", &[];
         Scripted = "scripted", Code, "the algorithm with seeded errors; for tests",
             &["error_rate", "latency_ms"];
+        Uniform = "uniform", Code,
+            "draws uniformly among the state's valid choices: the baseline of a model that searches",
+            &[];
         Replay = "replay", Code, "replays given or recorded proposals; for tests and debugging",
             &["lines", "recording"];
         Escalation = "escalation", Members,

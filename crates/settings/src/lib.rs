@@ -32,7 +32,8 @@ mod sections;
 mod upstreams;
 
 pub use agents::{
-    AdaptiveOptions, Agents, CoordinatorAgent, Ensemble, Escalation, ExecutorAgent, HistoryName,
+    AdaptiveOptions, Agents, ChoicesName, CoordinatorAgent, DeriveName, Ensemble, Escalation,
+    ExecutorAgent, HistoryName,
     Split, VerdictName, VerifierAgent,
 };
 pub use api_key::{ApiKey, KeyHash, KeyHashError, is_name};

@@ -19,6 +19,7 @@ use super::resolve::RoleOptions as _;
 use super::sections::Settings;
 use prime_bench::spelling::nearest;
 use prime_bench::tasks;
+use prime_engine::check_template_variables;
 use prime_engine::gguf::{self, TASKS_KEY};
 use prime_models::BUILT_IN_MODELS;
 use prime_protocol::Role;
@@ -229,6 +230,11 @@ impl Settings {
                     named,
                     known.collect(),
                 ));
+            }
+
+            if let Err(wrong) = check_template_variables(&engine.template_variables()) {
+                let message = format!("`engines.{name}.template_variables`: {wrong}");
+                return Err(conflict(&["engines", name, "template_variables"], message));
             }
 
             if let Some(unknown) = engine.unknown_task() {

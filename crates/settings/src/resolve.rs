@@ -31,6 +31,8 @@ pub trait RoleOptions: Clone + Serialize {
     fn implementation_name(&self) -> &str;
     fn set_implementation(&mut self, name: &str);
     fn engine_names(&self) -> &[String];
+    /// Whether an engine applies the chat template of its model's file.
+    fn has_chat_template(&self) -> bool;
     fn pool_name(&self) -> &str;
     fn program_options(&self) -> &Program;
     /// Names of the agents of the same role that an agent with members is composed of.
@@ -67,6 +69,10 @@ macro_rules! role_options {
 
             fn engine_names(&self) -> &[String] {
                 self.engine.all()
+            }
+
+            fn has_chat_template(&self) -> bool {
+                self.chat_template
             }
 
             fn pool_name(&self) -> &str {
@@ -304,6 +310,21 @@ impl Settings {
             engines.extend(agent.engines().iter().cloned());
         });
         engines.into_iter().collect()
+    }
+
+    /// Those of [`Settings::engines_needed`] whose model's chat template some agent applies.
+    #[must_use]
+    pub fn chat_engines(&self) -> BTreeSet<String> {
+        fn add<A: RoleOptions>(engines: &mut BTreeSet<String>, agent: &Agent<A>) {
+            if agent.options.has_chat_template() {
+                engines.extend(agent.engines().iter().cloned());
+            }
+        }
+        let mut engines = BTreeSet::new();
+        self.visit_preconfigured::<ExecutorAgent>(&mut |_, agent| add(&mut engines, agent));
+        self.visit_preconfigured::<VerifierAgent>(&mut |_, agent| add(&mut engines, agent));
+        self.visit_preconfigured::<CoordinatorAgent>(&mut |_, agent| add(&mut engines, agent));
+        engines
     }
 
     /// The pools of the configured agents, of those of presets, and of the alternative of

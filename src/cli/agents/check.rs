@@ -15,7 +15,7 @@ use prime_agent_set::process::ProcessPool;
 use prime_bench::tasks::Problem;
 use prime_problems::Custom;
 use prime_protocol::Role;
-use prime_service::app::model_source;
+use prime_service::app::{check_chat_templates, model_source};
 use prime_settings::{BUILT_IN, Program, RoleOptions, Settings};
 
 /// The templates of a role's agents, each with the first agent that uses it.
@@ -103,6 +103,13 @@ pub fn check(settings: &Settings, output: Output) -> anyhow::Result<ExitCode> {
             .expect("invariant: validated settings name existing engines");
         match model_source(&name, engine) {
             Ok(source) => models.push(format!("engine {name}: {source}")),
+            Err(error) => findings.push(error.to_string()),
+        }
+    }
+
+    for (engine, checked) in check_chat_templates(settings) {
+        match checked {
+            Ok(()) => models.push(format!("engine {engine}: its chat template can be rendered")),
             Err(error) => findings.push(error.to_string()),
         }
     }

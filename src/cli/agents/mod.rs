@@ -13,6 +13,7 @@ use clap::{Args, Subcommand, ValueEnum};
 pub use check::handshakes;
 
 use super::Configuration;
+use super::own_model::OwnModel;
 use crate::cli::output::{Output, print};
 use prime_protocol::Role;
 use prime_settings::{CoordinatorAgent, ExecutorAgent, RoleOptions, Settings, VerifierAgent};
@@ -62,7 +63,7 @@ struct Named {
     /// Name of an implementation or a definition
     name: String,
     #[command(flatten)]
-    configuration: Configuration,
+    configuration: OwnModel,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

@@ -6,7 +6,7 @@ use clap::builder::RangedU64ValueParser;
 use serde::Serialize;
 
 use super::find_all;
-use crate::cli::Configuration;
+use crate::cli::own_model::OwnModel;
 use crate::cli::output::{Output, OutputError, print};
 use crate::cli::table::Table;
 use crate::cli::values::{TaskParser, difficulty};
@@ -52,7 +52,7 @@ pub struct Measurement {
     #[arg(long, value_name = "SEED", default_value_t = 7)]
     pub base_seed: u64,
     #[command(flatten)]
-    pub configuration: Configuration,
+    pub configuration: OwnModel,
     /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub output: Output,

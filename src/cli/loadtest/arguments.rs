@@ -7,7 +7,7 @@ use anyhow::bail;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 
-use super::super::Configuration;
+use crate::cli::own_model::OwnModel;
 use super::output::OutputArguments;
 use super::values::{delay, rate, share, time, time_or_none};
 use crate::loads::plan::{Faults, PAYLOAD_BYTES_MAX, Plan, SWEEP, TRAJECTORIES_MAX};
@@ -144,7 +144,7 @@ pub struct LoadtestArguments {
     #[arg(long)]
     difficulty: Option<Difficulty>,
     #[command(flatten)]
-    pub configuration: Configuration,
+    pub configuration: OwnModel,
     #[command(flatten)]
     pub outputs: OutputArguments,
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use clap::{Args, ValueHint};
 
-use super::Configuration;
+use super::own_model::OwnModel;
 use super::interrupt::{Stop, Stops};
 use super::log::start_log_of_one_run;
 pub use super::output::Output;
@@ -64,7 +64,7 @@ pub struct RunArguments {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
-    configuration: Configuration,
+    configuration: OwnModel,
     /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,

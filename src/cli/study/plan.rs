@@ -14,7 +14,8 @@ use super::{RecordsFile, read_records};
 use crate::cli::bench::{CONCURRENT, turns_of, with_engines};
 use crate::cli::output::{Output, print};
 use crate::cli::table::Table;
-use crate::cli::{Configuration, start_log};
+use crate::cli::own_model::OwnModel;
+use crate::cli::start_log;
 use crate::evaluation::study::run_study;
 use prime_settings::Settings;
 use prime_study::definition::{AskedRun, Source, Study, load};
@@ -54,7 +55,7 @@ pub struct PlanArguments {
     #[arg(long, value_name = "PRICE", default_value_t = 0.0)]
     completion_price: f64,
     #[command(flatten)]
-    configuration: Configuration,
+    configuration: OwnModel,
     /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
@@ -120,10 +121,11 @@ fn trial(
     study: &Study,
     runs: &[AskedRun],
 ) -> anyhow::Result<Vec<Record>> {
+    let configuration = arguments.configuration.resolved()?;
     let all: Vec<Settings> = study
         .systems
         .iter()
-        .map(|system| settings(study, system, &arguments.configuration))
+        .map(|system| settings(study, system, &configuration))
         .collect::<anyhow::Result<_>>()?;
 
     check_shared(study, &all)?;

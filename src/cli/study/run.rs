@@ -18,7 +18,8 @@ use super::systems::{PoolPlaces, check_shared, provenance_of_answers, settings, 
 use crate::cli::bench::{CONCURRENT, turns_of, with_engines};
 use crate::cli::output::{Output, count, note, print_json};
 use crate::cli::progress::Session;
-use crate::cli::{Configuration, start_log};
+use crate::cli::own_model::OwnModel;
+use crate::cli::start_log;
 use crate::evaluation::study::{records_of_answers, run_study};
 use prime_service::app::check_agents;
 use prime_settings::Settings;
@@ -45,7 +46,7 @@ pub struct RunArguments {
     )]
     concurrent: usize,
     #[command(flatten)]
-    configuration: Configuration,
+    configuration: OwnModel,
     /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
@@ -85,6 +86,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let mut study = load(&arguments.file)?;
     arguments.narrowing.apply(&mut study)?;
 
+    let configuration = arguments.configuration.resolved()?;
     let daemons = arguments.daemons.is_given().then(|| arguments.daemons.daemons()).transpose()?;
     let is_remote =
         |system: &System| daemons.is_some() && matches!(system.source, Source::Run { .. });
@@ -92,9 +94,9 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         if is_remote(system) {
             // Checked before anything runs. The daemons' own configuration holds for the rest.
             fields(&study, system)?;
-            return Ok(arguments.configuration.load()?);
+            return Ok(configuration.load()?);
         }
-        settings(&study, system, &arguments.configuration)
+        settings(&study, system, &configuration)
     };
 
     let all: Vec<Settings> = study.systems.iter().map(of).collect::<anyhow::Result<_>>()?;

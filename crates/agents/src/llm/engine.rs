@@ -47,6 +47,7 @@ fn engine_request(request: CompletionRequest, is_chat: bool) -> Request {
         },
         // A chat model could not continue after a value: it answers the whole prompt.
         stop: request.stop.filter(|_| request.grammar.is_some() && !is_chat),
+        newline_ends: request.newline_ends && request.grammar.is_some(),
         grammar: request.grammar,
         sampling: Sampling { temperature, top_p, seed },
         max_tokens: request.max_tokens,

@@ -11,21 +11,23 @@ use super::executor_options::{COMPACT, ExecutorOptions};
 use super::executor_prompts::{Asked, ExecutorPrompts};
 use super::read_completion::ReadCompletion;
 use crate::model::{Completion, CompletionRequest, Model};
-use crate::prompt::{self, TemplateError, Templates};
+use crate::prompt::{self, FreeLine, TemplateError, Templates};
 use crate::{AgentError, AsyncExecutor, Proposal, Sampling};
 use prime_bench::output::line::action_line;
-use prime_bench::tasks::pattern;
+use prime_bench::tasks::Machine;
+use prime_bench::tasks::pattern::{self, Bounds};
 use prime_bench::tasks::spec::Spec;
 use prime_protocol::Trajectory;
+use prime_settings::{ChoicesName, DeriveName};
 
 /// Proposes steps with a model.
 pub struct LlmExecutor {
     model: Arc<dyn Model>,
     prompts: ExecutorPrompts,
     options: ExecutorOptions,
-    /// Grammars by task and by whether a free line may come first. Engines cache them by their
-    /// text.
-    grammars: DashMap<(&'static str, bool), TaskGrammar>,
+    /// Grammars by task, by the free line that may come first, and by bounds. Engines cache them by
+    /// their text.
+    grammars: DashMap<(&'static str, FreeLine, Option<Bounds>), TaskGrammar>,
 }
 
 #[derive(Clone)]
@@ -36,9 +38,10 @@ struct TaskGrammar {
 }
 
 impl TaskGrammar {
-    fn new(spec: &Spec, may_derive: bool) -> Self {
+    fn new(spec: &Spec, free: FreeLine, bounds: Option<Bounds>) -> Self {
+        let may_derive = free != FreeLine::Forbidden;
         let reads_max = if may_derive { prime_lessons::reads_max(spec.slug) } else { 0 };
-        Self { text: prompt::grammar(spec, may_derive).into(), reads_max }
+        Self { text: prompt::grammar(spec, free, bounds).into(), reads_max }
     }
 }
 
@@ -64,6 +67,32 @@ impl LlmExecutor {
             .map_err(|error| AgentError { agent: self.prompts.agent().to_owned(), ..error })
     }
 
+    /// Whether a proposal may begin with a free line, and how long it may be.
+    fn free_line(&self, trajectory: &Trajectory) -> FreeLine {
+        let is_allowed = match self.options.derive {
+            DeriveName::Always => true,
+            DeriveName::Once => trajectory.stack.top().avoided().next().is_none(),
+            DeriveName::Never => false,
+        };
+        match (is_allowed, self.options.derive_characters) {
+            (false, _) => FreeLine::Forbidden,
+            (true, 0) => FreeLine::Allowed,
+            (true, characters) => FreeLine::AtMost(characters),
+        }
+    }
+
+    /// A completion that is one of these choices.
+    async fn complete_choosing(
+        &self,
+        request: CompletionRequest,
+        choices: &[String],
+        free: FreeLine,
+    ) -> Result<ReadCompletion, AgentError> {
+        let grammar = prompt::grammar_of_lines(choices.iter().map(String::as_str), free);
+        let request = CompletionRequest { grammar: Some(grammar.into()), ..request };
+        self.complete(request).await.map(Into::into)
+    }
+
     /// A completion that avoids the lines rejected at this state and, as far as possible, what
     /// resembles them.
     async fn complete_under_grammar(
@@ -75,14 +104,23 @@ impl LlmExecutor {
         let (machine, top) = (trajectory.machine.as_ref(), trajectory.stack.top());
         let spec = machine.spec();
 
-        let may_derive = self.options.derive_after_rejection || top.avoided().next().is_none();
-        let grammar = self.grammars.entry((spec.slug, may_derive));
+        // Our own models end their lines themselves, and were trained without bounds.
+        let is_own = template == COMPACT;
+        let free = self.free_line(trajectory);
+        let bounds = if is_own { None } else { Some(bounds(machine)) };
+        let grammar = self.grammars.entry((spec.slug, free, bounds));
         let TaskGrammar { text, reads_max } =
-            grammar.or_insert_with(|| TaskGrammar::new(spec, may_derive)).clone();
+            grammar.or_insert_with(|| TaskGrammar::new(spec, free, bounds)).clone();
 
-        let reads_max = if template == COMPACT { reads_max } else { 0 };
-        let request = CompletionRequest { grammar: Some(text), ..request };
+        let reads_max = if is_own { reads_max } else { 0 };
+        let request =
+            CompletionRequest { grammar: Some(text), newline_ends: !is_own, ..request };
 
+        if self.options.choices == ChoicesName::Always
+            && let Some(left) = choices_left(trajectory)
+        {
+            return self.complete_choosing(request, &left, free).await;
+        }
         if !self.options.exclude_rejected {
             return self.complete_reading(request, machine, reads_max).await;
         }
@@ -90,10 +128,10 @@ impl LlmExecutor {
         let request =
             CompletionRequest { excluded: top.avoided().map(Into::into).collect(), ..request };
 
-        if let Some(left) = listed_choices(trajectory) {
-            let grammar = prompt::grammar_of_lines(left.iter().map(String::as_str), may_derive);
-            let request = CompletionRequest { grammar: Some(grammar.into()), ..request };
-            return self.complete(request).await.map(Into::into);
+        if self.options.choices != ChoicesName::Never
+            && let Some(left) = listed_choices(trajectory)
+        {
+            return self.complete_choosing(request, &left, free).await;
         }
 
         let excluded_prefixes = avoided_prefixes(spec.actions, top.avoided());
@@ -124,6 +162,27 @@ impl LlmExecutor {
 /// that are left.
 const NO_CHOICES_MAX: usize = 2;
 
+/// Most bytes of the choices that a grammar lists.
+const CHOICES_BYTES_MAX: usize = 64 << 10;
+
+/// The state's choices without the lines that were rejected there, where there are some and they
+/// are short enough to be listed.
+fn choices_left(trajectory: &Trajectory) -> Option<Vec<String>> {
+    let top = trajectory.stack.top();
+    let is_left = |choice: &String| top.avoided().all(|line| line != choice);
+    let left: Vec<_> = trajectory.machine.choices()?.into_iter().filter(is_left).collect();
+    let bytes: usize = left.iter().map(String::len).sum();
+    (!left.is_empty() && bytes <= CHOICES_BYTES_MAX).then_some(left)
+}
+
+/// The bounds of the numbers that a step from the machine's state can name.
+fn bounds(machine: &dyn Machine) -> Bounds {
+    let input = machine.problem().input().to_string();
+    let mut state = Vec::new();
+    machine.write_state(&mut state);
+    Bounds::of([input.as_bytes(), &state])
+}
+
 /// The choices left at a state where they are finite and the model has missed them repeatedly. A
 /// task's grammar also permits endlessly many lines that cannot be applied, and a model that knows
 /// no others would propose such lines until it is stuck.
@@ -138,6 +197,18 @@ fn listed_choices(trajectory: &Trajectory) -> Option<Vec<String>> {
     let is_left = |choice: &String| top.avoided().all(|line| line != choice);
     let left: Vec<_> = choices.into_iter().filter(is_left).collect();
     (missed >= NO_CHOICES_MAX && !left.is_empty()).then_some(left)
+}
+
+/// Lines of a free answer that are tried from its end.
+const LINES_TRIED_MAX: usize = 200;
+
+/// The last line of a free answer that is an action, whatever is around or after it; the last line
+/// if none is.
+fn last_action_or_line<'a>(answer: &'a str, forms: &[&str]) -> &'a str {
+    let is_action = |line: &&str| action_line(line, |line| pattern::parse(forms, line).is_some()).1;
+    let mut tried = answer.lines().rev().filter(|line| !line.trim().is_empty());
+    let found = tried.by_ref().take(LINES_TRIED_MAX).find(is_action);
+    found.map_or_else(|| prompt::last_line(answer), str::trim)
 }
 
 /// How much each repetition of a rejected line raises the temperature, and up to what.
@@ -210,7 +281,7 @@ impl AsyncExecutor for LlmExecutor {
         } else if options.grammar {
             prime_lessons::action_line(&completion.text)
         } else {
-            prompt::last_line(&completion.text)
+            last_action_or_line(&completion.text, trajectory.machine.spec().actions)
         };
 
         // The line of a free answer may be in backquotes.
@@ -241,5 +312,7 @@ impl AsyncExecutor for LlmExecutor {
     }
 }
 
+#[cfg(test)]
+mod foreign_tests;
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::prompt::History;
+use prime_settings::{ChoicesName, DeriveName};
 
 /// The template of models that have learnt the lessons: they alone know queries.
 pub(super) const COMPACT: &str = "executor/compact.j2";
@@ -24,9 +25,12 @@ pub struct ExecutorOptions {
     pub grammar: bool,
     /// Whether the grammar leaves out the lines that were rejected at this state.
     pub exclude_rejected: bool,
-    /// Whether a proposal at a state where a line was rejected may begin with a free line again;
-    /// otherwise it is the action alone.
-    pub derive_after_rejection: bool,
+    /// When a free line may come before the action, under a grammar.
+    pub derive: DeriveName,
+    /// Longest free line in characters; 0 = no limit.
+    pub derive_characters: u32,
+    /// When the grammar is the list of the state's choices.
+    pub choices: ChoicesName,
     /// Maximum tokens of a completion, at least 1. The last line of a truncated completion is
     /// judged as it is.
     pub max_tokens: u32,
@@ -49,7 +53,9 @@ impl ExecutorOptions {
             history: History::None,
             grammar: true,
             exclude_rejected: true,
-            derive_after_rejection: true,
+            derive: DeriveName::Always,
+            derive_characters: 0,
+            choices: ChoicesName::AfterRejections,
             max_tokens,
             temperature: None,
             top_p: None,

@@ -124,8 +124,9 @@ mod tests {
         templates.check("mine.j2", role, &variables, &clients())
     }
 
-    const BUILT_IN: [(&str, Role); 5] = [
+    const BUILT_IN: [(&str, Role); 6] = [
         ("executor/compact.j2", Role::Executor),
+        ("executor/complete.j2", Role::Executor),
         ("executor/step.j2", Role::Executor),
         ("verifier/check.j2", Role::Verifier),
         ("verifier/token.j2", Role::Verifier),

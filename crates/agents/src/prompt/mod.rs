@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use minijinja::{Environment, UndefinedBehavior};
 
 use prime_bench::prompts::TEMPLATES as TEMPLATES_OF_BENCHMARK;
-use prime_bench::tasks::pattern;
+use prime_bench::tasks::pattern::{self, Bounds};
 use prime_bench::tasks::spec::Spec;
 
 mod check;
@@ -23,8 +23,9 @@ macro_rules! built_in {
 }
 
 /// The built-in templates besides the benchmark's own, which are in `prime_bench::prompts`.
-const BUILT_IN: [(&str, &str); 5] = built_in![
+const BUILT_IN: [(&str, &str); 6] = built_in![
     "executor/compact.j2",
+    "executor/complete.j2",
     "executor/step.j2",
     "verifier/token.j2",
     "verifier/likelihood.j2",
@@ -64,19 +65,34 @@ pub fn last_line(answer: &str) -> &str {
         .map_or("", |line| line.trim_matches(is_blank).trim_matches('`').trim())
 }
 
-/// The grammar of an executor's completion: an optional free line where it may derive, then one
-/// action line of the task.
-pub fn grammar(spec: &Spec, may_derive: bool) -> String {
-    completed(may_derive, &pattern::gbnf(spec.actions))
+/// When and how long a free line may come before an action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FreeLine {
+    /// The completion is the action alone.
+    Forbidden,
+    /// Of any length.
+    Allowed,
+    /// Of at most this many characters.
+    AtMost(u32),
+}
+
+/// The grammar of an executor's completion: a free line where one is allowed, then one action line
+/// of the task.
+pub fn grammar(spec: &Spec, free: FreeLine, bounds: Option<Bounds>) -> String {
+    completed(free, &pattern::gbnf_within(spec.actions, bounds))
 }
 
 /// Like [`grammar`], but the action line is one of these.
-pub fn grammar_of_lines<'l>(lines: impl IntoIterator<Item = &'l str>, may_derive: bool) -> String {
-    completed(may_derive, &pattern::gbnf_of_lines(lines))
+pub fn grammar_of_lines<'l>(lines: impl IntoIterator<Item = &'l str>, free: FreeLine) -> String {
+    completed(free, &pattern::gbnf_of_lines(lines))
 }
 
-fn completed(may_derive: bool, action: &str) -> String {
-    let derivation = if may_derive { "([^\\n]* \"\\n\")? " } else { "" };
+fn completed(free: FreeLine, action: &str) -> String {
+    let derivation = match free {
+        FreeLine::Forbidden => String::new(),
+        FreeLine::Allowed => "([^\\n]* \"\\n\")? ".to_owned(),
+        FreeLine::AtMost(characters) => format!("([^\\n]{{0,{characters}}} \"\\n\")? "),
+    };
     format!("root ::= {derivation}action\n{action}")
 }
 

@@ -14,7 +14,8 @@ use crate::prompt::TemplateError;
 use crate::recording::{Recording, RecordingExecutor};
 use crate::{
     AdaptiveCoordinator, Coordinator, Executor, ReferenceExecutor, ReferenceVerifier,
-    ReplayExecutor, RulesVerifier, ScriptedExecutor, ThresholdCoordinator, Verifier,
+    ReplayExecutor, RulesVerifier, ScriptedExecutor, ThresholdCoordinator,
+    UniformExecutor, Verifier,
 };
 use prime_bench::tasks::Kinds;
 use prime_engine::Engine;
@@ -68,7 +69,12 @@ impl FactoryBuilder<'_> {
         // The agent chooses among its engines by the task of each request.
         let mut models: Vec<(Learnt, Arc<dyn Model>)> = Vec::new();
         for name in agent.engines() {
-            let model = Arc::new(EngineModel::new(self.engine(name)?, is_chat));
+            let engine = self.engine(name)?;
+            if is_chat {
+                let checked = engine.check_chat();
+                checked.map_err(|reason| self.unusable(format!("engine `{name}`: {reason}")))?;
+            }
+            let model = Arc::new(EngineModel::new(engine, is_chat));
             let entry = self.settings.engines.get(name).cloned();
             models.push((Box::new(move |task| entry.as_ref()?.has_learnt(task)), model));
         }
@@ -152,6 +158,7 @@ impl Constructed for ExecutorAgent {
                     Arc::new(ScriptedExecutor::new(error_rate).with_latency(latency))
                 }))
             }
+            ExecutorImplementation::Uniform => Ok(Arc::new(|| Arc::new(UniformExecutor))),
             ExecutorImplementation::Replay => replay(builder, options),
             ExecutorImplementation::Escalation => escalation(builder, &options.escalation),
         }

@@ -1,10 +1,11 @@
 //! The parser of a task against its GBNF grammar and its regular expression, on reference actions
 //! and near misses.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use regex::Regex;
 
+use super::pattern::Bounds;
 use super::suite::suite;
 use super::*;
 
@@ -102,13 +103,23 @@ fn parser_and_grammar_accept_the_same_lines(task: &'static dyn AnyTask) {
         })
         .collect();
 
+    let mut within: HashMap<Bounds, Regex> = HashMap::new();
     for difficulty in Difficulty::ALL {
         let mut machine = task.generate(difficulty, 11).start();
-        let mut line = String::new();
+        let input = machine.problem().input().to_string();
+        let (mut line, mut state) = (String::new(), Vec::new());
         for place in 0..LINES_MAX {
+            state.clear();
+            machine.write_state(&mut state);
+            let bounds = Bounds::of([input.as_bytes(), &state]);
             if !machine.advance(&mut line) {
                 break;
             }
+
+            let bounded = within.entry(bounds).or_insert_with(|| {
+                regex_of(&pattern::gbnf_within(spec.actions, Some(bounds)))
+            });
+            assert!(bounded.is_match(&line), "{}: {line:?} is within {bounds:?}", spec.slug);
 
             assert!(
                 pattern::parse(spec.actions, &line).is_some(),

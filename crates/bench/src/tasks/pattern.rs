@@ -14,7 +14,7 @@ use super::rational::Rational;
 
 mod grammar;
 
-pub use grammar::{form_regex, gbnf, gbnf_of_lines, regex};
+pub use grammar::{Bounds, form_regex, gbnf, gbnf_of_lines, gbnf_within, regex};
 
 /// Integers in JSON stay exact below this bound.
 pub const NUMBER_LIMIT: u64 = 1 << 53;

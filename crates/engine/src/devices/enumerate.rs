@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crossbeam_channel::bounded;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::wire::Frames;
@@ -62,7 +63,9 @@ pub fn devices() -> Result<Vec<DeviceInfo>, EngineError> {
 /// # Errors
 /// As [`devices`].
 pub fn devices_of(worker: Option<&PathBuf>) -> Result<Vec<DeviceInfo>, EngineError> {
-    list(worker_command(worker).map_err(|error| failed(&error))?)
+    let mut command = worker_command(worker).map_err(|error| failed(&error))?;
+    command.arg(DEVICES);
+    list(command)
 }
 
 /// Lists the devices that the worker of `spec` sees: the CPU and the requested GPUs.
@@ -71,23 +74,29 @@ pub fn devices_of(worker: Option<&PathBuf>) -> Result<Vec<DeviceInfo>, EngineErr
 /// As [`devices`], and [`EngineError::DeviceMissing`] and [`EngineError::BadSpec`] for GPUs that
 /// cannot be used.
 pub(crate) fn devices_seen_by(spec: &EngineSpec) -> Result<Vec<DeviceInfo>, EngineError> {
-    list(worker_command_for(spec)?)
+    let mut command = worker_command_for(spec)?;
+    command.arg(DEVICES);
+    list(command)
 }
 
 fn failed(error: &io::Error) -> EngineError {
     EngineError::WorkerDied { detail: error.to_string() }
 }
 
-fn list(mut command: Command) -> Result<Vec<DeviceInfo>, EngineError> {
-    if cfg!(not(feature = "llama")) {
-        return Err(EngineError::NotBuilt);
-    }
+fn list(command: Command) -> Result<Vec<DeviceInfo>, EngineError> {
+    if cfg!(not(feature = "llama")) { Err(EngineError::NotBuilt) } else { ask_child(command) }
+}
 
-    command.arg(DEVICES).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+/// Starts a child that writes one frame to its standard output, and reads the frame.
+///
+/// # Errors
+/// [`EngineError::WorkerDied`] or [`EngineError::WorkerHung`] if the child writes none.
+pub(crate) fn ask_child<T: DeserializeOwned>(mut command: Command) -> Result<T, EngineError> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(|error| failed(&error))?;
 
     let bytes = read_all(&mut child);
-    // A child that sent its list is done, and one that did not must end: whatever became of the
+    // A child that sent its answer is done, and one that did not must end: whatever became of the
     // reading, it is waited for.
     let _ = child.kill();
     let status = child.wait().map_err(|error| failed(&error))?;
@@ -95,10 +104,8 @@ fn list(mut command: Command) -> Result<Vec<DeviceInfo>, EngineError> {
     let mut frames = Frames::default();
     frames.push(&bytes?);
     match frames.next() {
-        Ok(Some(devices)) => Ok(devices),
-        Ok(None) => {
-            Err(EngineError::WorkerDied { detail: format!("it listed no devices: {status}") })
-        }
+        Ok(Some(answer)) => Ok(answer),
+        Ok(None) => Err(EngineError::WorkerDied { detail: format!("it wrote nothing: {status}") }),
         Err(error) => Err(EngineError::WorkerDied { detail: format!("{error}: {status}") }),
     }
 }
@@ -109,7 +116,7 @@ fn read_all(child: &mut Child) -> Result<Vec<u8>, EngineError> {
     let (listed, listing) = bounded(1);
     if let Some(mut stdout) = child.stdout.take() {
         std::thread::Builder::new()
-            .name("engine-devices".to_owned())
+            .name("engine-child".to_owned())
             .spawn(move || {
                 let mut bytes = Vec::new();
                 let read = stdout.read_to_end(&mut bytes).map(|_| bytes);

@@ -8,6 +8,7 @@ mod reader;
 mod tensor_type;
 #[cfg(test)]
 mod tests;
+mod tokenizer;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,6 +19,8 @@ use std::path::Path;
 use reader::Reader;
 
 use super::EngineError;
+
+pub use tokenizer::{ChatTokenizer, read_chat_tokenizer};
 
 /// Metadata key of a list of strings: the slugs of the tasks that a model was trained on.
 /// `prime-agents train` writes it.

@@ -15,6 +15,8 @@ const ARRAY_DEPTH_MAX: u8 = 4;
 const LIST_MAX: u64 = 1 << 12;
 /// Longest list of strings that is kept.
 const STRINGS_MAX: u64 = 1 << 10;
+/// Longest text of the tokenizer that is read, in bytes.
+const TEXT_BYTES_MAX: u64 = 4 << 20;
 /// Most metadata values that are kept; real models have a hundred.
 const VALUES_MAX: usize = 1 << 12;
 
@@ -267,6 +269,59 @@ impl<R: Read> Reader<R> {
             // file.
             None => (0..length).try_for_each(|_| self.skip_value(kind, depth + 1)),
         }
+    }
+
+    /// A value that is a text; `None` if it is of another type.
+    pub(super) fn text_value(&mut self) -> Result<Option<String>, GgufError> {
+        if self.u32()? != STRING {
+            return Ok(None);
+        }
+        let mut text = Vec::new();
+        self.text(&mut text)?;
+        Ok(Some(String::from_utf8_lossy(&text).into_owned()))
+    }
+
+    /// A value that is a non-negative integer; `None` if it is of another type.
+    pub(super) fn number_value(&mut self) -> Result<Option<u64>, GgufError> {
+        let kind = self.u32()?;
+        if scalar_bytes(kind).is_some() { self.integer(kind) } else { Ok(None) }
+    }
+
+    /// A value that is a list of integers, with 0 for those that are negative; empty if it is of
+    /// another type.
+    pub(super) fn number_list(&mut self) -> Result<Vec<u64>, GgufError> {
+        if self.u32()? != ARRAY {
+            return Ok(Vec::new());
+        }
+        let (kind, length) = (self.u32()?, self.u64()?);
+        if scalar_bytes(kind).is_none() {
+            return Ok(Vec::new());
+        }
+        // Not reserved in advance: the length is only a claim.
+        (0..length).map(|_| Ok(self.integer(kind)?.unwrap_or(0))).collect()
+    }
+
+    /// Calls `each` with the place and the bytes of each text of a list.
+    pub(super) fn each_text(&mut self, mut each: impl FnMut(u64, &[u8])) -> Result<(), GgufError> {
+        if self.u32()? != ARRAY || self.u32()? != STRING {
+            return Ok(());
+        }
+        let length = self.u64()?;
+        let mut text = Vec::new();
+        for at in 0..length {
+            self.text(&mut text)?;
+            each(at, &text);
+        }
+        Ok(())
+    }
+
+    /// Reads a text of at most [`TEXT_BYTES_MAX`].
+    fn text(&mut self, text: &mut Vec<u8>) -> Result<(), GgufError> {
+        let length = self.count("bytes of a text", TEXT_BYTES_MAX)?;
+        // At most the size of the file, so that a claim alone allocates nothing.
+        let length = usize::try_from(length.min(self.size)).unwrap_or(usize::MAX);
+        text.resize(length, 0);
+        self.fill(text)
     }
 
     fn name(&mut self) -> Result<Vec<u8>, GgufError> {

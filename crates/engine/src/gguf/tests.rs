@@ -151,3 +151,54 @@ fn absurd_claims_cost_no_memory() {
     bytes.extend(u64::MAX.to_le_bytes());
     assert!(parse(&bytes).is_err());
 }
+
+/// A text as a metadata value has it.
+fn text_value(text: &str) -> Vec<u8> {
+    [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat()
+}
+
+#[test]
+fn the_parts_of_a_tokenizer_that_a_chat_needs_are_read() {
+    const TEXT: u32 = 8;
+    const NUMBER: u32 = 4;
+    const LIST: u32 = 9;
+    let list = |kind: u32, items: &[Vec<u8>]| {
+        let head = [&kind.to_le_bytes()[..], &(items.len() as u64).to_le_bytes()].concat();
+        [head, items.concat()].concat()
+    };
+    let texts = ["<unk>", "<s>", "</s>", "move", "<tool>"].map(text_value);
+    // Unknown, control, control, normal, defined by the user.
+    let kinds = [2_i32, 3, 3, 1, 4].map(|kind| kind.to_le_bytes().to_vec());
+    let template = "{{ bos_token }}{{ messages[0].content }}";
+    let bytes = file(
+        &[
+            ("general.architecture", TEXT, &text_value("llama")),
+            ("tokenizer.ggml.tokens", LIST, &list(TEXT, &texts)),
+            ("tokenizer.ggml.token_type", LIST, &list(5, &kinds)),
+            ("tokenizer.ggml.bos_token_id", NUMBER, &1_u32.to_le_bytes()),
+            ("tokenizer.ggml.eos_token_id", NUMBER, &2_u32.to_le_bytes()),
+            ("tokenizer.chat_template", TEXT, &text_value(template)),
+        ],
+        &[],
+        0,
+    );
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("chat.gguf");
+    std::fs::write(&path, bytes).expect("file written");
+
+    assert_eq!(
+        read_chat_tokenizer(&path),
+        Ok(ChatTokenizer {
+            template: Some(template.to_owned()),
+            bos: "<s>".to_owned(),
+            eos: "</s>".to_owned(),
+            control: ["<unk>", "<s>", "</s>"].map(str::to_owned).to_vec(),
+        })
+    );
+
+    // A base model has no template, which is said before anything is rendered.
+    TinyModel::default().write(&path).expect("model written");
+    let refused = crate::Chat::of_file(&path, &crate::TemplateVariables::new());
+    let said = refused.expect_err("no template").to_string();
+    assert!(said.contains("its file has none"), "{said}");
+}

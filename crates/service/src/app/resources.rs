@@ -86,9 +86,21 @@ pub fn engine_spec(
         start_timeout_ms: engine.start_timeout_ms,
         restarts_max: engine.restarts_max,
         restart_window_ms: engine.restart_window_ms,
+        template_variables: engine.template_variables(),
         idle_stop_ms: engine.idle_stop_ms,
         ..EngineSpec::default()
     })
+}
+
+/// Whether the chat template of each engine that an agent applies one of can be rendered, by the
+/// engine's name. No model is loaded.
+pub fn check_chat_templates(settings: &Settings) -> Vec<(String, Result<(), AppError>)> {
+    let check = |name: &String| {
+        let spec = engine_spec(name, &settings.engines[name], None)?;
+        prime_engine::check_chat(&spec)
+            .map_err(|reason| AppError::Engine { engine: name.clone(), reason })
+    };
+    settings.chat_engines().into_iter().map(|name| (name.clone(), check(&name))).collect()
 }
 
 /// Checks that a server of each open pool answers, and that a process of each program has started.

@@ -162,6 +162,7 @@ impl Sampler for Drawing<'_> {
                     excluded: Vec::new(),
                     excluded_prefixes: Vec::new(),
                     stop: None,
+                    newline_ends: false,
                     sampling: prime_engine::Sampling {
                         temperature: sampling.temperature as f32,
                         top_p: 1.0,

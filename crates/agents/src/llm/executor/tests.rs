@@ -11,6 +11,7 @@ use crate::prompt::History;
 use prime_bench::tasks::{self, Difficulty};
 use prime_problems::Custom;
 use prime_protocol::{Decision, Score, Verdict};
+use prime_settings::DeriveName;
 
 const SAMPLING: Sampling = Sampling { temperature: 0.7, top_p: 0.9, seed: 11 };
 
@@ -323,7 +324,7 @@ fn exclusion_and_derivations_after_a_rejection_can_be_turned_off() {
     };
 
     let bare = || ExecutorOptions {
-        derive_after_rejection: false,
+        derive: DeriveName::Once,
         ..ExecutorOptions::compact("llama", 8)
     };
 

@@ -15,19 +15,21 @@ fn quoted(text: &str, out: &mut String) {
     out.push('"');
 }
 
-fn field_gbnf(field: &str, out: &mut String) {
+fn field_gbnf(field: &str, bounds: Option<Bounds>, out: &mut String) {
     match field {
         "nat" => out.push_str("nat"),
         "nat?" => out.push_str("(nat | \"-\")"),
         "int" => out.push_str("int"),
         "digit" => out.push_str("[0-9]"),
-        "rat" => out.push_str("(big | \"-\" [1-9] [0-9]*) (\"/\" big)?"),
+        "rat" => {
+            *out += &format!("(big | \"-\" [1-9] {}) (\"/\" big)?", digits(bounds));
+        }
         "ratio" => out.push_str("big (\"/\" big)?"),
         "big" => out.push_str("big"),
-        "bigint" => out.push_str("(big | \"-\" [1-9] [0-9]*)"),
-        "nats" => out.push_str("nat (\" \" nat)*"),
-        "nats?" => out.push_str("(nat (\" \" nat)* | \"-\")"),
-        "ints" => out.push_str("int (\" \" int)*"),
+        "bigint" => *out += &format!("(big | \"-\" [1-9] {})", digits(bounds)),
+        "nats" => *out += &list("nat", bounds),
+        "nats?" => *out += &format!("({} | \"-\")", list("nat", bounds)),
+        "ints" => *out += &list("int", bounds),
         class if class.starts_with('[') => {
             let (ranges, min, max) = class_of(class);
             let count = if max == usize::MAX { "+".to_owned() } else { format!("{{{min},{max}}}") };
@@ -107,9 +109,45 @@ pub fn regex(forms: &[&str]) -> String {
     format!("(?:{})", forms.iter().map(|form| form_regex(form)).collect::<Vec<_>>().join("|"))
 }
 
+/// How long numbers and lists may be in a grammar. Without bounds a model whose digits run on fills
+/// its answer with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Bounds {
+    /// Most digits of a number, at least 1.
+    pub digits: usize,
+    /// Most numbers of a list, at least 1.
+    pub items: usize,
+}
+
+/// Longest list that is bounded: a grammar that counts further is large.
+const ITEMS_MAX: usize = 64;
+/// Digits are rounded up to a multiple of this, so that few grammars serve many states.
+const DIGITS_STEP: usize = 4;
+
+impl Bounds {
+    /// The bounds for a step from a state, of the texts of the instance and of the state. A step
+    /// sums or multiplies two numbers that are there at most, which doubles their digits; one digit
+    /// more covers a carry. A list names each number once, and one more.
+    pub fn of<'t>(texts: impl IntoIterator<Item = &'t [u8]>) -> Self {
+        let (mut longest, mut numbers) = (1, 0);
+        for text in texts {
+            for run in text.split(|byte| !byte.is_ascii_digit()).filter(|run| !run.is_empty()) {
+                longest = longest.max(run.len());
+                numbers += 1;
+            }
+        }
+        Self { digits: (2 * longest + 1).next_multiple_of(DIGITS_STEP), items: numbers + 1 }
+    }
+}
+
 /// GBNF rules for the forms: the rule `action` matches one action line; `nat`, `int` and `big` are
 /// its numbers.
 pub fn gbnf(forms: &[&str]) -> String {
+    gbnf_within(forms, None)
+}
+
+/// As [`gbnf`], with bounds for numbers and lists.
+pub fn gbnf_within(forms: &[&str], bounds: Option<Bounds>) -> String {
     let mut out = String::from("action ::= ");
     for (index, form) in forms.iter().enumerate() {
         if index > 0 {
@@ -121,14 +159,32 @@ pub fn gbnf(forms: &[&str]) -> String {
             }
             match part {
                 Part::Literal(literal) => quoted(literal, &mut out),
-                Part::Field(field) => field_gbnf(field, &mut out),
+                Part::Field(field) => field_gbnf(field, bounds, &mut out),
             }
         }
     }
 
-    out.push_str("\nnat ::= \"0\" | [1-9] [0-9]{0,15}\nint ::= nat | \"-\" [1-9] [0-9]{0,15}\n");
-    out.push_str("big ::= \"0\" | [1-9] [0-9]*\n");
+    let more = bounds.map_or(15, |bounds| bounds.digits.clamp(1, 16) - 1);
+    let big = digits(bounds);
+    out.push_str(&format!(
+        "\nnat ::= \"0\" | [1-9] [0-9]{{0,{more}}}\nint ::= nat | \"-\" [1-9] [0-9]{{0,{more}}}\n\
+         big ::= \"0\" | [1-9] {big}\n"
+    ));
     out
+}
+
+/// Further digits of a number without a limit of its own.
+fn digits(bounds: Option<Bounds>) -> String {
+    bounds.map_or("[0-9]*".to_owned(), |bounds| format!("[0-9]{{0,{}}}", bounds.digits.max(1) - 1))
+}
+
+/// A list of numbers of a rule.
+fn list(rule: &str, bounds: Option<Bounds>) -> String {
+    match bounds.map(|bounds| bounds.items.max(1) - 1).filter(|more| *more < ITEMS_MAX) {
+        Some(0) => rule.to_owned(),
+        Some(more) => format!("{rule} (\" \" {rule}){{0,{more}}}"),
+        None => format!("{rule} (\" \" {rule})*"),
+    }
 }
 
 /// A GBNF rule `action` that permits these lines and no others. There is at least one.

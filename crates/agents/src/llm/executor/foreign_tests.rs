@@ -1,0 +1,99 @@
+//! What models that nobody trained for us are given, and how their answers are read.
+
+use std::sync::Arc;
+
+use futures::executor::block_on;
+
+use super::*;
+use crate::llm::fake_model::{FakeModel, LIMITS, advanced};
+use prime_protocol::{Decision, Verdict};
+
+const SAMPLING: Sampling = Sampling { temperature: 0.0, top_p: 1.0, seed: 1 };
+
+fn propose(model: &Arc<FakeModel>, options: ExecutorOptions, trajectory: &Trajectory) -> Proposal {
+    let asked: Arc<dyn Model> = model.clone();
+    let executor = LlmExecutor::new(asked, &Templates::default(), options).unwrap();
+    block_on(executor.propose(trajectory, SAMPLING)).unwrap()
+}
+
+/// The line of a free answer.
+fn line(answer: &str) -> Box<str> {
+    let model = FakeModel::saying(answer);
+    let trajectory = advanced("tower-of-hanoi", 0);
+    propose(&model, ExecutorOptions::step("big", 64), &trajectory).line.into()
+}
+
+#[test]
+fn the_last_line_that_is_an_action_counts_whatever_is_around_or_after_it() {
+    for answer in [
+        "move 1 0 2",
+        "I would move the smallest disk.\n**move 1 0 2**",
+        "1. move 1 0 2.",
+        "Action: move 1 0 2\n\nThis moves the smallest disk, which is always possible.",
+        "</think>\n\nmove 1 0 2",
+        "move 1 0 1\nNo, better:\n```\nmove 1 0 2\n```\nIt is done.",
+        "\\boxed{move 1 0 2}",
+    ] {
+        assert_eq!(&*line(answer), "move 1 0 2", "{answer:?}");
+    }
+    // Where nothing is an action, the last line is judged.
+    assert_eq!(&*line("First this.\nThen I am lost"), "Then I am lost");
+}
+
+fn asked(options: ExecutorOptions, trajectory: &Trajectory) -> (String, bool) {
+    let model = FakeModel::saying("x");
+    propose(&model, options, trajectory);
+    let request = model.last();
+    (request.grammar.expect("a grammar").to_string(), request.newline_ends)
+}
+
+fn held() -> ExecutorOptions {
+    ExecutorOptions { grammar: true, ..ExecutorOptions::step("big", 64) }
+}
+
+#[test]
+fn a_foreign_models_lines_end_and_its_numbers_are_bounded() {
+    let trajectory = advanced("tower-of-hanoi", 0);
+    let (grammar, newline_ends) = asked(held(), &trajectory);
+    assert!(newline_ends);
+    // Easy instances have numbers of one digit: 2 * 1 + 1 is rounded up to 4.
+    assert!(grammar.contains("nat ::= \"0\" | [1-9] [0-9]{0,3}\n"), "{grammar}");
+
+    let (own, newline_ends) = asked(ExecutorOptions::compact("llama", 8), &trajectory);
+    assert!(!newline_ends && own.contains("[0-9]{0,15}"), "{own}");
+}
+
+#[test]
+fn the_free_line_can_be_forbidden_and_bounded() {
+    let mut trajectory = advanced("bubble-sort", 3);
+    let with = |derive, derive_characters| ExecutorOptions { derive, derive_characters, ..held() };
+    let never = asked(with(DeriveName::Never, 0), &trajectory).0;
+    assert!(never.starts_with("root ::= action\n"), "{never}");
+    let short = asked(with(DeriveName::Always, 80), &trajectory).0;
+    assert!(short.starts_with("root ::= ([^\\n]{0,80} \"\\n\")? action\n"), "{short}");
+
+    trajectory.settle("swap 0 5", false, &Verdict::default(), Decision::Backtrack, &LIMITS);
+    let once = asked(with(DeriveName::Once, 80), &trajectory).0;
+    assert!(once.starts_with("root ::= action\n"), "{once}");
+}
+
+#[test]
+fn choices_are_listed_always_or_never_as_configured() {
+    let mut trajectory = advanced("24-game", 0);
+    let with = |choices| ExecutorOptions { choices, ..held() };
+    let choices = trajectory.machine.choices().expect("finite choices");
+    let all = asked(with(ChoicesName::Always), &trajectory).0;
+    for choice in &choices {
+        assert!(all.contains(&format!("\"{choice}\"")), "{choice}: {all}");
+    }
+
+    trajectory.settle(&choices[0], false, &Verdict::default(), Decision::Backtrack, &LIMITS);
+    let left = asked(with(ChoicesName::Always), &trajectory).0;
+    assert!(!left.contains(&format!("\"{}\"", choices[0])), "{left}");
+
+    for line in ["nonsense", "more nonsense"] {
+        trajectory.settle(line, false, &Verdict::default(), Decision::Backtrack, &LIMITS);
+    }
+    let never = asked(with(ChoicesName::Never), &trajectory).0;
+    assert!(!never.contains(&format!("\"{}\"", choices[1])), "{never}");
+}

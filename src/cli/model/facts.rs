@@ -1,0 +1,173 @@
+//! What a GGUF file says about itself, and what of it fits here.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use prime_engine::gguf::{ChatTokenizer, Header, read, read_chat_tokenizer};
+use prime_engine::{
+    Chat, EngineError, EngineSpec, Fit, TemplateVariables, check_chat, check_fit,
+};
+use serde_json::json;
+
+/// Longest context in tokens that is chosen: longer ones take memory that few runs use.
+const CONTEXT_MAX: u32 = 32_768;
+/// The context of a file that does not say what it was trained for, in tokens.
+const CONTEXT_UNKNOWN: u32 = 4096;
+/// Shortest context that an engine takes, in tokens.
+const CONTEXT_MIN: u32 = 64;
+
+/// The chat template of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ChatTemplateFacts {
+    #[default]
+    Absent,
+    /// It cannot be rendered, for this reason.
+    Unusable(String),
+    Usable {
+        /// The variables that it reads.
+        variables: BTreeSet<String>,
+        /// Whether its text ends inside the model's thinking.
+        opens_thinking: bool,
+    },
+}
+
+/// What is known of a model without loading it.
+#[derive(Clone, Debug, Default)]
+pub struct ModelFacts {
+    pub architecture: String,
+    pub header: Header,
+    pub tokenizer: ChatTokenizer,
+    pub chat_template: ChatTemplateFacts,
+    /// In tokens.
+    pub trained_context: Option<u64>,
+    /// The context that is chosen, in tokens.
+    pub context_tokens: u32,
+    /// Why it is not the trained one.
+    pub context_reason: String,
+    /// The memory of an engine with this context, where it fits.
+    pub fit: Option<Fit>,
+}
+
+impl ModelFacts {
+    /// Reads a file, renders its template once in a child process, and looks for the largest
+    /// context that fits.
+    ///
+    /// # Errors
+    /// When it is no model, or fits with no context.
+    pub fn of(path: &Path) -> Result<Self, EngineError> {
+        let mut facts = Self::without_fit(path)?;
+        let fit = facts.find_fit(path)?;
+        facts.fit = Some(fit);
+        Ok(facts)
+    }
+
+    /// As [`ModelFacts::of`], without the memory.
+    pub fn without_fit(path: &Path) -> Result<Self, EngineError> {
+        let header = read(path)?;
+        let tokenizer = read_chat_tokenizer(path)?;
+        let chat_template = match &tokenizer.template {
+            None => ChatTemplateFacts::Absent,
+            Some(_) => template_facts(path),
+        };
+        let (trained_context, architecture) =
+            (header.context_length(), header.architecture.clone());
+        Ok(Self {
+            architecture,
+            header,
+            tokenizer,
+            chat_template,
+            trained_context,
+            ..Self::default()
+        })
+    }
+
+    /// Chooses the context.
+    fn find_fit(&mut self, path: &Path) -> Result<Fit, EngineError> {
+        let trained = self.trained_context.and_then(|trained| u32::try_from(trained).ok());
+        let wanted = match trained {
+            Some(trained) => trained.clamp(CONTEXT_MIN, CONTEXT_MAX),
+            None if self.trained_context.is_some() => CONTEXT_MAX,
+            None => CONTEXT_UNKNOWN,
+        };
+        self.context_reason = "the most that is chosen by itself".to_owned();
+        let spec = |context_tokens: u32| EngineSpec {
+            model: path.to_owned(),
+            context_tokens,
+            batch_tokens: context_tokens.min(512),
+            sequences_max: u16::try_from(context_tokens.min(64)).unwrap_or(64),
+            ..EngineSpec::default()
+        };
+
+        self.context_tokens = wanted;
+        match check_fit(&spec(wanted)) {
+            Err(EngineError::WontFit(shortage)) if shortage.context_tokens_max >= CONTEXT_MIN => {
+                self.context_tokens = shortage.context_tokens_max;
+                self.context_reason = "as much as fits into memory".to_owned();
+                check_fit(&spec(self.context_tokens))
+            }
+            answer => answer,
+        }
+    }
+
+    /// What a user should know and would not look for.
+    pub fn odd(&self) -> Vec<String> {
+        let mut odd = Vec::new();
+        match &self.chat_template {
+            ChatTemplateFacts::Absent => odd.push(
+                "it has no chat template: it is a base model, which continues texts and follows \
+                 few instructions"
+                    .to_owned(),
+            ),
+            ChatTemplateFacts::Unusable(reason) => odd.push(reason.clone()),
+            ChatTemplateFacts::Usable { opens_thinking: true, .. } => {
+                odd.push("its template begins the model's thinking: give it room".to_owned());
+            }
+            ChatTemplateFacts::Usable { .. } => {}
+        }
+        let others = self.header.values.keys();
+        let others: Vec<_> =
+            others.filter_map(|key| key.strip_prefix("tokenizer.chat_template.")).collect();
+        if !others.is_empty() {
+            odd.push(format!("it has further templates, which are not used: {}", others.join(", ")));
+        }
+        if self.tokenizer.eos.is_empty() {
+            odd.push("it has no end-of-text token: answers end with max_tokens only".to_owned());
+        }
+        if self.trained_context.is_none() {
+            odd.push("it does not say for which context it was trained".to_owned());
+        }
+        let parts = self.header.numbers("split.count").and_then(|count| count.first().copied());
+        if let Some(parts) = parts.filter(|parts| *parts > 1) {
+            odd.push(format!(
+                "it is one of {parts} files: the memory is that of this file alone"
+            ));
+        }
+        if self.header.numbers.keys().any(|key| key.contains(".ssm.")) {
+            odd.push("it is recurrent or hybrid, which engines do not run".to_owned());
+        }
+        odd
+    }
+}
+
+fn template_facts(path: &Path) -> ChatTemplateFacts {
+    let unusable = |error: EngineError| ChatTemplateFacts::Unusable(error.to_string());
+    let spec = EngineSpec { model: path.to_owned(), ..EngineSpec::default() };
+    // In a child process first: afterwards rendering is known to be harmless.
+    if let Err(error) = check_chat(&spec) {
+        return unusable(error);
+    }
+    let chat = match Chat::of_file(path, &TemplateVariables::new()) {
+        Ok(chat) => chat,
+        Err(error) => return unusable(error),
+    };
+    let sample = json!([{"role": "user", "content": "What is 2 + 3?"}]);
+    match chat.text(&sample, None) {
+        Ok(text) => {
+            let end = text.trim_end();
+            let opens_thinking =
+                ["<think>", "[THINK]", "<thinking>"].iter().any(|open| end.ends_with(open));
+            ChatTemplateFacts::Usable { variables: chat.template().variables_read(), opens_thinking }
+        }
+        Err(error) => unusable(error),
+    }
+}

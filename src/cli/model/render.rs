@@ -1,0 +1,85 @@
+//! `model render`: the text that a model would see.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, ensure};
+use clap::{Args, ValueHint};
+use prime_engine::{Chat, TemplateVariables};
+use serde_json::{Value, json};
+
+use crate::cli::output::{Output, print, print_json};
+use crate::cli::values::json_or_file;
+
+/// Longest template file, in bytes.
+const TEMPLATE_BYTES_MAX: u64 = 1 << 20;
+
+#[derive(Args)]
+pub struct RenderArguments {
+    /// A GGUF file, or a file with a chat template
+    #[arg(value_name = "FILE|TEMPLATE", value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+    /// The messages: a list of objects with role and content (JSON, or a file with it)
+    #[arg(long, value_name = "FILE|JSON", value_hint = ValueHint::FilePath)]
+    messages: PathBuf,
+    /// Descriptions of tools: a list (JSON, or a file with it)
+    #[arg(long, value_name = "FILE|JSON", value_hint = ValueHint::FilePath)]
+    tools: Option<PathBuf>,
+    /// A variable of the template, such as enable_thinking=false; what is no JSON is a text.
+    /// Repeatable
+    #[arg(long = "variable", value_name = "NAME=VALUE")]
+    variables: Vec<String>,
+    /// Text of the begin-of-text token, for a template without a model
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    bos: String,
+    /// Text of the end-of-text token, for a template without a model
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    eos: String,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+}
+
+fn variables(given: &[String]) -> anyhow::Result<TemplateVariables> {
+    let variable = |text: &String| {
+        let (name, value) = text
+            .split_once('=')
+            .with_context(|| format!("--variable {text}: write NAME=VALUE"))?;
+        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
+        Ok((name.to_owned(), value))
+    };
+    given.iter().map(variable).collect()
+}
+
+fn is_gguf(path: &Path) -> anyhow::Result<bool> {
+    use std::io::Read as _;
+
+    let mut magic = Vec::new();
+    let file = fs::File::open(path).with_context(|| format!("{}", path.display()))?;
+    file.take(4).read_to_end(&mut magic).with_context(|| format!("{}", path.display()))?;
+    Ok(magic == b"GGUF")
+}
+
+pub fn render(arguments: &RenderArguments) -> anyhow::Result<ExitCode> {
+    let (path, variables) = (&arguments.file, variables(&arguments.variables)?);
+    let messages: Value = json_or_file("--messages", &arguments.messages)?;
+    let tools: Option<Value> =
+        arguments.tools.as_ref().map(|tools| json_or_file("--tools", tools)).transpose()?;
+
+    let chat = if is_gguf(path)? {
+        Chat::of_file(path, &variables)?
+    } else {
+        let bytes = fs::metadata(path).with_context(|| format!("{}", path.display()))?.len();
+        ensure!(bytes <= TEMPLATE_BYTES_MAX, "{}: too long for a template", path.display());
+        let source = fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
+        Chat::of_template(&source, &variables, (&arguments.bos, &arguments.eos))?
+    };
+    let text = chat.text(&messages, tools.as_ref())?;
+
+    match arguments.output {
+        Output::Json => print_json(&json!({"text": text}))?,
+        Output::Text => print(text + "\n")?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

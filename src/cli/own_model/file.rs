@@ -1,0 +1,154 @@
+//! What is chosen for a GGUF file.
+
+use std::path::{Path, absolute};
+
+use anyhow::Context as _;
+
+use super::{Chosen, NAME, set};
+use crate::cli::model::facts::{ChatTemplateFacts, ModelFacts};
+
+/// Tokens of a proposal under a grammar, which ends by itself.
+const TOKENS_OF_ACTION: u32 = 256;
+/// Tokens of a proposal that thinks first.
+const TOKENS_OF_THINKING: u32 = 4096;
+/// Milliseconds without progress: a large model on a CPU needs minutes for a long prompt.
+const DEADLINE_MS: u32 = 600_000;
+
+/// The options for a file.
+///
+/// # Errors
+/// When the file is no model, its template cannot be rendered, or it does not fit into memory.
+pub(super) fn chosen(path: &Path) -> anyhow::Result<Chosen> {
+    let path = absolute(path).with_context(|| format!("--model {}", path.display()))?;
+    let facts = ModelFacts::of(&path).context("--model")?;
+    of_facts(&path.to_string_lossy(), &facts)
+}
+
+fn of_facts(path: &str, facts: &ModelFacts) -> anyhow::Result<Chosen> {
+    let engine = |key: &str| format!("engines.{NAME}.{key}");
+    let executor = |key: &str| format!("agents.executor.{key}");
+    let context = facts.context_tokens;
+    let mut sets = vec![
+        set(&engine("model"), path),
+        set(&engine("context_tokens"), context),
+        set(&engine("batch_tokens"), context.min(512)),
+        set(&engine("sequences_max"), context.min(64)),
+        set(&engine("deadline_ms"), DEADLINE_MS),
+        set(&engine("start_timeout_ms"), DEADLINE_MS),
+        set(&executor("implementation"), "llama"),
+        set(&executor("engine"), NAME),
+        set(&executor("history"), "window"),
+    ];
+
+    let (how, prompt, thinks) = match &facts.chat_template {
+        ChatTemplateFacts::Absent => {
+            ("no chat template in the file, so it completes a text", "complete", false)
+        }
+        ChatTemplateFacts::Unusable(reason) => {
+            anyhow::bail!(
+                "--model {path}: {reason}; or set chat_template = false of the executor in a file \
+                 given by --config, which makes the model complete a text"
+            )
+        }
+        ChatTemplateFacts::Usable { variables, opens_thinking } => {
+            sets.push(set(&executor("chat_template"), true));
+            // The grammar begins with the answer: a model that can be told not to think is told.
+            if variables.contains("enable_thinking") {
+                sets.push(set(&engine("template_variables"), r#"{"enable_thinking": false}"#));
+                ("its own chat template with enable_thinking = false", "step", false)
+            } else {
+                ("its own chat template", "step", *opens_thinking)
+            }
+        }
+    };
+    let max_tokens = if thinks { TOKENS_OF_THINKING } else { TOKENS_OF_ACTION };
+    let max_tokens = max_tokens.min((context / 2).max(1));
+    let held = if thinks {
+        "a free answer after its thinking"
+    } else {
+        "lines held to the task's grammar"
+    };
+    sets.extend([
+        set(&executor("prompt"), prompt),
+        set(&executor("grammar"), !thinks),
+        set(&executor("derive"), "never"),
+        set(&executor("max_tokens"), max_tokens),
+    ]);
+
+    let trained = match facts.trained_context {
+        Some(trained) if trained == u64::from(context) => "as trained".to_owned(),
+        Some(trained) => format!("of {trained} trained, {}", facts.context_reason),
+        None => "the file does not say what it was trained for".to_owned(),
+    };
+    let line = format!(
+        "model {path}: {}, {how}, prompt `{prompt}`, {held}, at most {max_tokens} tokens a line, \
+         context of {context} tokens ({trained}); --set overrides each (engines.{NAME}, \
+         agents.executor)",
+        facts.architecture
+    );
+    Ok(Chosen { sets, line })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(chat_template: ChatTemplateFacts, trained: Option<u64>, context: u32) -> ModelFacts {
+        ModelFacts {
+            architecture: "llama".to_owned(),
+            chat_template,
+            trained_context: trained,
+            context_tokens: context,
+            context_reason: "as much as fits into memory".to_owned(),
+            ..ModelFacts::default()
+        }
+    }
+
+    fn usable(variables: &[&str], opens_thinking: bool) -> ChatTemplateFacts {
+        let variables = variables.iter().map(|name| (*name).to_owned()).collect();
+        ChatTemplateFacts::Usable { variables, opens_thinking }
+    }
+
+    #[test]
+    fn a_chat_model_gets_its_template_and_a_base_model_a_text_to_complete() {
+        let chat = of_facts("/m.gguf", &facts(usable(&[], false), Some(8192), 8192)).unwrap();
+        for expected in [
+            "engines.model.model=\"/m.gguf\"",
+            "engines.model.context_tokens=8192",
+            "agents.executor.chat_template=true",
+            "agents.executor.prompt=\"step\"",
+            "agents.executor.grammar=true",
+            "agents.executor.max_tokens=256",
+        ] {
+            assert!(chat.sets.iter().any(|set| set == expected), "{expected}: {:?}", chat.sets);
+        }
+        assert!(chat.line.contains("context of 8192 tokens (as trained)"), "{}", chat.line);
+        assert!(!chat.line.contains('\n'));
+
+        let base = of_facts("/m.gguf", &facts(ChatTemplateFacts::Absent, None, 2048)).unwrap();
+        assert!(base.sets.iter().any(|set| set == "agents.executor.prompt=\"complete\""));
+        assert!(!base.sets.iter().any(|set| set.contains("chat_template")), "{:?}", base.sets);
+    }
+
+    #[test]
+    fn a_thinking_model_is_told_not_to_or_is_left_free() {
+        let told = of_facts("/m", &facts(usable(&["enable_thinking"], false), Some(40960), 8192));
+        let told = told.unwrap();
+        let variables = "engines.model.template_variables=\"{\\\"enable_thinking\\\": false}\"";
+        assert!(told.sets.iter().any(|set| set == variables), "{:?}", told.sets);
+        assert!(told.line.contains("of 40960 trained, as much as fits"), "{}", told.line);
+
+        let free = of_facts("/m", &facts(usable(&[], true), Some(8192), 8192)).unwrap();
+        for expected in ["agents.executor.grammar=false", "agents.executor.max_tokens=4096"] {
+            assert!(free.sets.iter().any(|set| set == expected), "{expected}: {:?}", free.sets);
+        }
+    }
+
+    #[test]
+    fn a_template_that_cannot_be_rendered_is_refused_with_its_reason() {
+        let reason = "it uses `render_tools`".to_owned();
+        let refused = of_facts("/m", &facts(ChatTemplateFacts::Unusable(reason), None, 2048));
+        let said = refused.unwrap_err().to_string();
+        assert!(said.contains("render_tools") && said.contains("chat_template = false"), "{said}");
+    }
+}

@@ -1,0 +1,84 @@
+//! `--model`: a model of the user's own as the executor, a GGUF file or an OpenAI-compatible
+//! server.
+//!
+//! It becomes options of the configuration, so that everything else is as if the user had written
+//! them; `--set` overrides each. What was chosen is said in one line.
+
+mod file;
+mod server;
+
+use clap::Args;
+
+use super::Configuration;
+use super::output::note;
+use prime_models::BuiltInModel;
+use prime_settings::Settings;
+
+/// The name of the engine or pool.
+const NAME: &str = "model";
+
+/// The configuration, and a model of the user's own.
+#[derive(Args, Clone, Debug)]
+pub struct OwnModel {
+    /// Your own model as the executor: a GGUF file, or the base URL of an OpenAI-compatible server
+    /// such as http://127.0.0.1:8080/v1 (then #NAME chooses one of its models)
+    #[arg(long, value_name = "FILE|URL")]
+    model: Option<String>,
+    #[command(flatten)]
+    configuration: Configuration,
+}
+
+/// The options that stand for a model, and the line that says what was chosen.
+#[derive(Debug, PartialEq, Eq)]
+struct Chosen {
+    sets: Vec<String>,
+    line: String,
+}
+
+/// An option as `--set` takes it. JSON's texts and lists are TOML's, too.
+fn set(key: &str, value: impl Into<serde_json::Value>) -> String {
+    format!("{key}={}", value.into())
+}
+
+impl OwnModel {
+    /// The configuration in which the model is the executor.
+    ///
+    /// # Errors
+    /// When the file or the server cannot be used, with what to do.
+    pub fn resolved(&self) -> anyhow::Result<Configuration> {
+        let mut configuration = self.configuration.clone();
+        let Some(model) = &self.model else { return Ok(configuration) };
+
+        let chosen = match model {
+            url if url.starts_with("http://") || url.starts_with("https://") => {
+                server::chosen(url, &server::models(url)?)?
+            }
+            name if BuiltInModel::find(name.as_ref()).is_some() => built_in(name),
+            path => file::chosen(path.as_ref())?,
+        };
+        note!("{}", chosen.line);
+        // Before the user's own options, which win.
+        configuration.sets.splice(0..0, chosen.sets);
+        Ok(configuration)
+    }
+
+    /// The settings of that configuration.
+    ///
+    /// # Errors
+    /// As [`OwnModel::resolved`], and when the configuration is not valid.
+    pub fn load(&self) -> anyhow::Result<Settings> {
+        Ok(self.resolved()?.load()?)
+    }
+}
+
+/// A model that is built in: its prompt and its grammar are the defaults.
+fn built_in(name: &str) -> Chosen {
+    Chosen {
+        sets: vec![
+            set(&format!("engines.{NAME}.model"), name),
+            set("agents.executor.implementation", "llama"),
+            set("agents.executor.engine", NAME),
+        ],
+        line: format!("model {name}: built in, with the prompt that it was trained on"),
+    }
+}

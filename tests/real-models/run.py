@@ -1,0 +1,128 @@
+"""Pretrained models as a user brings them: the executable with two GGUF files that nobody here trained.
+
+Usage: run.py EXECUTABLE MODELS
+No verdict depends on time; an absent answer ends with the limit of the whole command.
+"""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import gguf
+from transformers import AutoTokenizer
+
+EXECUTABLE, MODELS = sys.argv[1], pathlib.Path(sys.argv[2])
+SMOLLM, GEMMA = MODELS / "smollm2-135m-instruct-q4_1.gguf", MODELS / "gemma-3-270m-q4_k_m.gguf"
+SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
+
+
+def run(*arguments, code=0):
+    done = subprocess.run([EXECUTABLE, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=500)
+    assert done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout, done.stderr
+
+
+def with_template(source, template, path):
+    """A copy of a model's metadata and tensors with another chat template."""
+    reader = gguf.GGUFReader(source)
+    writer = gguf.GGUFWriter(path, reader.get_field("general.architecture").contents())
+    for key, field in reader.fields.items():
+        if key.startswith("GGUF.") or key in ("general.architecture", "tokenizer.chat_template"):
+            continue
+        kind, element = field.types[0], field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
+        writer.add_key_value(key, field.contents(), kind, sub_type=element)
+    writer.add_chat_template(template)
+    for tensor in reader.tensors:
+        writer.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+class RealModels(unittest.TestCase):
+    def test_a_chat_model_is_shown_with_template_context_and_memory(self):
+        shown = json.loads(run("model", "show", SMOLLM, "--output", "json")[0])
+        self.assertEqual(shown["architecture"], "llama")
+        self.assertEqual((shown["trained_context"], shown["context_tokens"]), (8192, 8192))
+        self.assertTrue(shown["chat_template"]["usable"])
+        self.assertEqual((shown["layers"], shown["width"], shown["vocabulary"]), (30, 576, 49152))
+        self.assertEqual(shown["odd"], [])
+        base = json.loads(run("model", "show", GEMMA, "--output", "json")[0])
+        self.assertFalse(base["chat_template"]["present"])
+        self.assertIn("no chat template", base["odd"][0])
+
+    def test_the_models_own_system_message_is_rendered(self):
+        messages = json.dumps([{"role": "user", "content": "Hi"}])
+        text = json.loads(run("model", "render", SMOLLM, "--messages", messages, "--output", "json")[0])["text"]
+        self.assertEqual(
+            text, f"<|im_start|>system\n{SYSTEM}<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+        )
+
+    def test_a_turn_has_the_tokens_that_transformers_counts(self):
+        out, said = run("agents", "try", "executor", "llama", "--task", "bubble-sort", "--model", SMOLLM)
+        self.assertEqual(len([line for line in said.splitlines() if line.startswith("model ")]), 1, said)
+        counted = int(re.search(r"\((\d+) prompt and", out).group(1))
+        prompt = re.search(r"prompt:\n(.*?)\n\S", out, re.DOTALL)
+        tokenizer = AutoTokenizer.from_pretrained(MODELS, gguf_file=SMOLLM.name)
+        # The turn is shown with four blanks before each line.
+        lines = [line.removeprefix("    ") for line in prompt.group(1).split("\n")]
+        user = {"role": "user", "content": "\n".join(lines) + "\n"}
+        expected = tokenizer.apply_chat_template([user], add_generation_prompt=True)
+        self.assertEqual(counted, len(expected), out)
+
+    def test_a_run_by_one_flag_proposes_lines_that_end(self):
+        trace = pathlib.Path(tempfile.mkdtemp()) / "trace.jsonl"
+        options = ("--set", "run.budget.proposals=6", "--set", "run.fanout=1", "--set", "run.max_rounds=1")
+        done = subprocess.run(
+            [EXECUTABLE, "run", "n-queens-last-queen", "--model", SMOLLM, "--trace", trace, *options],
+            capture_output=True, text=True, check=False, timeout=500,
+        )
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        lines = [json.loads(line) for line in trace.read_text().splitlines()]
+        self.assertTrue(lines, done.stderr)
+        self.assertNotIn("cut off after", trace.read_text())
+
+    def test_a_base_model_completes_a_text(self):
+        _, said = run("agents", "try", "executor", "llama", "--task", "n-queens", "--model", GEMMA)
+        self.assertIn("no chat template in the file", said)
+
+    def test_what_cannot_be_rendered_is_refused_before_the_first_turn(self):
+        options = ("--set", f"engines.own.model={GEMMA}", "--set", "agents.executor.engine=own",
+                   "--set", "agents.executor.chat_template=true")
+        for command in (("run", "bubble-sort"), ("agents", "check"), ("doctor", "--no-load")):
+            done = subprocess.run([EXECUTABLE, *command, *options], capture_output=True, text=True, check=False, timeout=500)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("no usable chat template", done.stdout + done.stderr, command)
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "unknown.gguf"
+            for template, reason in (
+                ("{{ render_tools(messages) }}", "render_tools"),
+                ("{{ raise_exception('users only') }}", "users only"),
+                ("{% set x = 'aaaaaaaaaaaaaaaa' %}{% for i in range(60) %}{% set x = x ~ x %}{{ x[:1] }}{% endfor %}", ""),
+                ("{% set n = namespace(x='aaaaaaaa') %}{% for i in range(60) %}{% set n.x = n.x ~ n.x %}{% endfor %}", "memory"),
+            ):
+                with_template(SMOLLM, template, path)
+                done = subprocess.run(
+                    [EXECUTABLE, "run", "bubble-sort", "--model", path], capture_output=True, text=True, check=False, timeout=500
+                )
+                self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+                self.assertIn(reason, done.stderr)
+
+    def test_variables_that_the_template_does_not_read_are_refused(self):
+        variables = 'engines.model.template_variables=\'{"enable_thinknig": false}\''
+        done = subprocess.run(
+            [EXECUTABLE, "run", "bubble-sort", "--model", SMOLLM, "--set", variables],
+            capture_output=True, text=True, check=False, timeout=500,
+        )
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertIn("enable_thinknig", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
