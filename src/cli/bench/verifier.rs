@@ -105,7 +105,7 @@ fn judges<'s>(
         let agents = AgentSet::from_settings(settings, resources)?;
         add_notes(notes, agents.notes());
         let name = &settings.agents.verifier.implementation;
-        Ok(Judge {
+        anyhow::Ok(Judge {
             name,
             identity: agents
                 .verifier_identity(settings)
