@@ -225,5 +225,5 @@ fn the_published_card_is_what_its_command_makes() {
     };
     let made = parsed(shown(&path));
     assert_eq!(made["verifier"], published["verifier"]);
-    assert_eq!(rows(made), rows(published));
+    assert_eq!(rows(made), rows(published.clone()));
 }
