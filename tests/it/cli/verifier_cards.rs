@@ -10,7 +10,7 @@ use crate::binary::{REFERENCE, done, file, run, shown};
 use prime_stub_server::StubServer;
 
 /// A few steps and traces.
-const FEW: [&str; 6] = ["--task", "n-queens", "--instances", "4", "--traces", "2"];
+const FEW: [&str; 6] = ["--task", "n-queens", "--instances", "4", "--traces", "5"];
 
 fn measured(arguments: &[&str]) -> Value {
     done(&[&["bench", "verifier", "--output", "json"], &FEW[..], arguments].concat()).json(0)
@@ -36,7 +36,7 @@ fn verifiers_are_measured_on_the_same_steps_and_runs() {
     assert_eq!(counts(&reference["steps"]["false_rejects"]), (0, 4));
     assert_eq!(counts(&reference["steps"]["false_accepts_garbage"]), (0, 4));
     assert_eq!(counts(&reference["steps"]["false_accepts"]).0, 0);
-    assert_eq!(counts(&reference["runs"]["false_rejects"]), (0, 2));
+    assert_eq!(counts(&reference["runs"]["false_rejects"]), (0, 5));
     assert_eq!(counts(&reference["runs"]["false_accepts"]).0, 0);
     assert_eq!(reference["first_error"]["f1"], 1.0, "it finds each first error");
 
