@@ -132,6 +132,20 @@ fn a_result_quotes_the_card_of_its_verifier() {
     done(&[&["run"], &asked[..], &REFERENCE, &["--set", kinds]].concat())
         .refused(&["(rules, kinds sound)", "(rules, kinds format)"]);
 
+    // A definition has a card of its own, whatever its name, and does not inherit the section's.
+    let verifiers = folder.path().join("verifier");
+    fs::create_dir(&verifiers).expect("a folder");
+    let rules = "implementation = \"rules\"\n";
+    fs::write(verifiers.join("bare.toml"), rules).expect("a definition");
+    fs::write(verifiers.join("mine.toml"), format!("{rules}card = \"{path}\"\n")).expect("one");
+    let agents = format!("agents.folder={}", shown(folder.path()));
+    let quoted_by = |name: &str| {
+        let chosen = format!("agents.verifier.implementation={name}");
+        let sets = ["--set", &agents, "--set", &chosen];
+        run(&[&asked[..3], &REFERENCE, &sets]).json(0)["verification"]["card"]["file"].clone()
+    };
+    assert_eq!((quoted_by("mine"), quoted_by("bare")), (json!(path), Value::Null));
+
     // Measuring does not need the card that it is about to write.
     let missing = ["--set", "agents.verifier.card=missing.json"];
     assert_eq!(parsed(&card(&folder, "rules", &missing))["name"], "rules");
