@@ -85,7 +85,8 @@ async fn judge_step(
 ) -> (JudgedStep, Usage) {
     let mut trajectory = Trajectory::new(step.machine.fork(), &LIMITS);
     // Refused lines are judged, too: a verifier must not accept them.
-    drop(trajectory.machine.propose(&step.line));
+    let applies = trajectory.machine.propose(&step.line).is_ok();
+    debug_assert_eq!(applies, step.applies, "{}", step.line);
     let said = verifier.judge(&trajectory, &step.line).await;
 
     let usage = said.as_ref().map(|verdict| verdict.usage).unwrap_or_default();

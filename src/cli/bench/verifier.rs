@@ -105,7 +105,7 @@ fn judges<'s>(
         let agents = AgentSet::from_settings(settings, resources)?;
         add_notes(notes, agents.notes());
         let name = &settings.agents.verifier.implementation;
-        Ok(Judge {
+        anyhow::Ok(Judge {
             name,
             identity: agents
                 .verifier_identity(settings)
@@ -192,7 +192,7 @@ struct Figures<'f> {
 }
 
 /// Writes a file whose name the user gave.
-fn write(option: &str, path: &Path, text: String) -> anyhow::Result<()> {
+fn write(option: &str, path: &Path, text: &str) -> anyhow::Result<()> {
     fs::write(path, text).with_context(|| format!("{option} {}", path.display()))
 }
 
@@ -204,11 +204,8 @@ fn put_out(
 ) -> anyhow::Result<()> {
     if let Some(path) = &arguments.report {
         let is_markdown = path.extension().is_some_and(|extension| extension == "md");
-        write(
-            "--report",
-            path,
-            if is_markdown { markdown(cards, notes) } else { page(cards, notes) },
-        )?;
+        let page = if is_markdown { markdown(cards, notes) } else { page(cards, notes) };
+        write("--report", path, &page)?;
     }
     match arguments.measurement.output {
         Output::Text => print(text(cards, notes, arguments.details))?,
@@ -272,7 +269,7 @@ pub fn verifier(arguments: &VerifierArguments) -> anyhow::Result<ExitCode> {
             path.display()
         );
         for card in &cards {
-            write("--card", path, card.to_json())?;
+            write("--card", path, &card.to_json())?;
         }
     }
     put_out(arguments, &cards, &notes)?;

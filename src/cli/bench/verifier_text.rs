@@ -27,7 +27,7 @@ impl<const N: usize> Cells<N> {
         let mut text = line(self.header.iter().map(|name| (*name).to_owned()).collect());
         text += &line(vec!["---".to_owned(); N]);
         for row in &self.rows {
-            text += &line(row.iter().map(|text| cell(text)).collect());
+            text += &line(row.iter().map(|text| cell(text).into_owned()).collect());
         }
         format!("## {}\n\n{text}", self.title)
     }

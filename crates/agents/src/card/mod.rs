@@ -167,8 +167,7 @@ struct Head {
 }
 
 impl VerifierCard {
-    /// A card of this version.
-    #[expect(clippy::too_many_arguments, reason = "the parts of the card")]
+    /// A card of this version. The pair is [`Self::instances`] and [`Self::traces`].
     pub fn new(
         name: &str,
         verifier: VerifierIdentity,

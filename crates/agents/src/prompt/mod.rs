@@ -23,12 +23,14 @@ macro_rules! built_in {
 }
 
 /// The built-in templates besides the benchmark's own, which are in `prime_bench::prompts`.
-const BUILT_IN: [(&str, &str); 6] = built_in![
+const BUILT_IN: [(&str, &str); 8] = built_in![
     "executor/compact.j2",
     "executor/complete.j2",
     "executor/step.j2",
     "verifier/token.j2",
     "verifier/likelihood.j2",
+    "verifier/rating.j2",
+    "verifier/reward.j2",
     "coordinator/decide.j2",
 ];
 

@@ -42,7 +42,6 @@ fn the_same_seed_gives_the_same_material() {
 
 #[test]
 fn traces_say_where_they_are_wrong_first_and_how_they_end() {
-    // A trace of n-queens has a line for each row.
     let task = find("n-queens").expect("a task");
     let all = labelled_traces(task, Difficulty::Easy, 4, 7);
     assert_eq!(all.too_long, 0);
