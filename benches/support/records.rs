@@ -21,6 +21,7 @@ pub fn encode(steps: usize) -> Vec<u8> {
             is_applicable: true,
             verdict: &verdict,
             decision: Decision::Proceed,
+            located: None,
             usage: Usage::default(),
             speculations: Speculations::default(),
             waited: RoleTimes::default(),

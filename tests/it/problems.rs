@@ -106,6 +106,9 @@ fn nothing_is_verified_without_a_check() {
     let problem = json!({"statement": "What is it?", "steps": "single"});
     let record = daemon.finished(&daemon.submitted(&json!({"problem": problem})));
     assert_eq!((&record["status"], &record["answer"]), (&json!("unverified"), &json!("42")));
+    let why = "the problem has no constraint with a `check`, so that no answer to it can be \
+               verified: add `constraints`";
+    assert_eq!(record["labels"][1], why);
 }
 
 #[test]

@@ -102,6 +102,7 @@ fn outcomes(executor: &Program, runs: u64) -> Vec<(Outcome, u64)> {
                         format: 0.1,
                     },
                     basis: prime_protocol::Basis::program(Kinds::WITHOUT_TRANSITION),
+                    locates: false,
                     speculate: false,
                 },
                 sampling: RunSampling {

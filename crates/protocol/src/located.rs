@@ -102,6 +102,7 @@ impl Trajectory {
             return Some(Next::Ended(End::PopsSpent));
         }
 
+        self.retreat.explained();
         self.counts.pops += 1;
         let line = self.leave(depth - at).unwrap_or_default();
         let reason = fault.reason.as_deref().unwrap_or("a stronger verifier found it wrong");

@@ -33,6 +33,11 @@ impl Retreat {
         self.clean = clean.min(depth);
     }
 
+    /// Forgets the refuted end: the fault that led to it is known.
+    pub fn explained(&mut self) {
+        self.refuted_at = None;
+    }
+
     /// Forgets the steps above `depth`.
     #[inline]
     pub fn truncate(&mut self, depth: usize) {
@@ -67,6 +72,25 @@ mod tests {
         }
         let expected = [Some(0), Some(1), Some(3), Some(7), Some(15), Some(19), None];
         assert_eq!(left, expected);
+    }
+
+    #[test]
+    fn an_end_that_is_explained_sends_nothing_back() {
+        let mut retreat = Retreat::default();
+        retreat.refuted(7);
+        retreat.explained();
+        assert_eq!(retreat.further(7), None);
+    }
+
+    #[test]
+    fn what_a_locator_has_judged_goes_with_its_steps() {
+        let mut retreat = Retreat::default();
+        retreat.located(9, 7);
+        assert_eq!(retreat.clean(), 7, "there are no more steps");
+        retreat.truncate(8);
+        assert_eq!(retreat.clean(), 7);
+        retreat.truncate(3);
+        assert_eq!(retreat.clean(), 3);
     }
 
     #[test]

@@ -89,6 +89,7 @@ fn plan(fanout: u32) -> RunPlan {
         budget: Budget { steps: 1 << 22, tokens: 0, completion_tokens: 0, wall_ms: u64::MAX },
         weights: RewardWeights { task: 10.0, verify: 1.0, efficiency: 0.5, format: 0.1 },
         basis: Basis::rules(Kinds::ALL),
+        locates: false,
         speculate: false,
     }
 }

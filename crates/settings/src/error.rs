@@ -152,6 +152,7 @@ pub(super) fn suggestion(nearest: Option<&str>, known: &[String]) -> String {
     match nearest {
         Some(nearest) if known.is_empty() => format!("; did you mean `{nearest}`?"),
         Some(nearest) => format!("; did you mean `{nearest}`? Known: {}", known.join(", ")),
+        None if known.is_empty() => "; it has none".to_owned(),
         None => format!("; known: {}", known.join(", ")),
     }
 }

@@ -20,7 +20,7 @@ pub fn record(system: &str, task: &str, index: u32) -> Record {
         model_digest: Some("sha256:1".to_owned()),
         machine: "2 cores".to_owned(),
         verifier: "rules".to_owned(),
-        kinds: vec![Kind::Format, Kind::Invariant],
+        kinds: vec![Kind::Format, Kind::Invariant, Kind::Terminal],
         ..Provenance::default()
     };
 

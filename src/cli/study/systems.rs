@@ -164,6 +164,7 @@ fn pools_asked(settings: &Settings) -> BTreeSet<String> {
     settings.walk_configured::<CoordinatorAgent>(&mut |_, agent| {
         pools.extend(agent.pool().map(str::to_owned));
     });
+    settings.walk_locator(&mut |_, agent| pools.extend(agent.pool().map(str::to_owned)));
     pools
 }
 

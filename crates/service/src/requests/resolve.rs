@@ -59,6 +59,7 @@ impl CheckedRequest {
 
         let mut notes = agents.notes().to_vec();
         notes.extend(beyond.map(|beyond| beyond.to_string()));
+        notes.extend(never_verified(problem.as_ref()).map(str::to_owned));
 
         let spec = RunSpec {
             task: problem.spec().slug.to_owned(),
@@ -130,6 +131,25 @@ pub fn spec_with_agents(
         split: None,
         ..parent
     })
+}
+
+/// Why no answer to a client's problem can be verified, if none can.
+fn never_verified(problem: &dyn Problem) -> Option<&'static str> {
+    if problem.has_reference() {
+        None
+    } else if problem.needs_reader() {
+        Some(
+            "the problem has constraints in words, on which a model has an opinion: no answer to it \
+             is verified",
+        )
+    } else if !problem.has_checks() {
+        Some(
+            "the problem has no constraint with a `check`, so that no answer to it can be verified: \
+             add `constraints`",
+        )
+    } else {
+        None
+    }
 }
 
 /// Checks that agents can work on a problem.

@@ -230,7 +230,7 @@ mod tests {
             ("{\"schema\":9,\"other\":true}\n".to_owned(), "schema 9"),
             (line.replace("\"easy\"", "\"eassy\"") + "\n", "difficulty: \"eassy\""),
             (
-                line.replace("\"format,invariant\"", "\"format,transitoin\"") + "\n",
+                line.replace("\"format,invariant,terminal\"", "\"format,transitoin\"") + "\n",
                 "checked_kinds: \"transitoin\"",
             ),
             (

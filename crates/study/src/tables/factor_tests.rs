@@ -87,7 +87,7 @@ fn an_interaction_is_among_systems_that_saw_the_same_kinds() {
             .collect()
     };
 
-    let mut records = of("format,invariant", [20, 18, 16, 4]);
+    let mut records = of("format,invariant,terminal", [20, 18, 16, 4]);
     let seeing = of("format,transition", [20, 10, 10, 10]);
     // Other instances: a run counts once.
     records.extend(seeing.into_iter().map(|run| Record { index: run.index + 20, ..run }));
