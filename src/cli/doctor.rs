@@ -8,8 +8,8 @@ use clap::Args;
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
 
-use super::own_model::OwnModel;
 use super::agents::handshakes;
+use super::own_model::OwnModel;
 use crate::cli::output::{Output, print, print_json};
 use prime_agent_set::pools::Pools;
 use prime_agent_set::upstream::Probed;

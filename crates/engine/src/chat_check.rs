@@ -43,7 +43,8 @@ pub(super) fn child(arguments: &[OsString]) -> Result<(), EngineError> {
     let [model, variables] = arguments else {
         return Err(error("the child needs a model and variables"));
     };
-    let variables: TemplateVariables = serde_json::from_str(&variables.to_string_lossy()).map_err(error)?;
+    let variables: TemplateVariables =
+        serde_json::from_str(&variables.to_string_lossy()).map_err(error)?;
     let chat = Chat::read(Path::new(model), &variables, None, today())?;
     memory_limit::within(|| chat.check())
 }

@@ -11,9 +11,7 @@ use super::in_flight::{PendingRequest, Reply, Ticket};
 use super::status::StatusCell;
 use super::worker_handle::worker_command_for;
 use super::worker_supervisor::{Command, WorkerSupervisor};
-use super::{
-    EngineError, EngineSpec, EngineStatus, Generation, Isolation, Request, check_chat,
-};
+use super::{EngineError, EngineSpec, EngineStatus, Generation, Isolation, Request, check_chat};
 
 /// One model on one device. Clones share it; it ends with [`Engine::shutdown`] or with the last
 /// clone.

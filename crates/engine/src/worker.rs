@@ -8,10 +8,10 @@ use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
-use super::{EngineSpec, chat_check};
 use super::spec::Fault;
 use super::transport::{Received, SocketTransport, Transport as _};
 use super::wire::ToWorker;
+use super::{EngineSpec, chat_check};
 
 /// First argument of the hidden subcommand.
 pub(super) const SUBCOMMAND: &str = "engine-worker";

@@ -14,9 +14,9 @@ mod reply;
 mod roles;
 mod rules;
 mod scripted;
-mod uniform;
 pub mod setback;
 mod threshold;
+mod uniform;
 
 use std::sync::Arc;
 
@@ -35,8 +35,8 @@ pub use reply::AgentReply;
 pub use roles::{AsyncCoordinator, AsyncExecutor, AsyncVerifier, Coordinator, Executor, Verifier};
 pub use rules::RulesVerifier;
 pub use scripted::ScriptedExecutor;
-pub use uniform::UniformExecutor;
 pub use threshold::ThresholdCoordinator;
+pub use uniform::UniformExecutor;
 
 /// Sampling parameters of a proposal.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -34,7 +34,8 @@ pub use overrides::Overrides;
 pub use plan::{planner, run_plan, run_sampling, runtime_plan};
 use resources::running_of;
 pub use resources::{
-    check_agents, check_chat_templates, engine_spec, environment_of_the_process, model_source, resources, resources_of,
+    check_agents, check_chat_templates, engine_spec, environment_of_the_process, model_source,
+    resources, resources_of,
 };
 
 /// The runtime ended before a run.

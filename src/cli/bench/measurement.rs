@@ -6,8 +6,8 @@ use clap::builder::RangedU64ValueParser;
 use serde::Serialize;
 
 use super::find_all;
-use crate::cli::own_model::OwnModel;
 use crate::cli::output::{Output, OutputError, print};
+use crate::cli::own_model::OwnModel;
 use crate::cli::table::Table;
 use crate::cli::values::{TaskParser, difficulty};
 use crate::evaluation::comparison::{Instances, System};

@@ -7,9 +7,9 @@ use anyhow::bail;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 
-use crate::cli::own_model::OwnModel;
 use super::output::OutputArguments;
 use super::values::{delay, rate, share, time, time_or_none};
+use crate::cli::own_model::OwnModel;
 use crate::loads::plan::{Faults, PAYLOAD_BYTES_MAX, Plan, SWEEP, TRAJECTORIES_MAX};
 use prime_bench::tasks::{self, AnyTask, Difficulty};
 use prime_loadtest::report::{Length, Mode};

@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use prime_engine::gguf::{ChatTokenizer, Header, read, read_chat_tokenizer};
-use prime_engine::{
-    Chat, EngineError, EngineSpec, Fit, TemplateVariables, check_chat, check_fit,
-};
+use prime_engine::{Chat, EngineError, EngineSpec, Fit, TemplateVariables, check_chat, check_fit};
 use serde_json::json;
 
 /// Longest context in tokens that is chosen: longer ones take memory that few runs use.
@@ -128,7 +126,10 @@ impl ModelFacts {
         let others: Vec<_> =
             others.filter_map(|key| key.strip_prefix("tokenizer.chat_template.")).collect();
         if !others.is_empty() {
-            odd.push(format!("it has further templates, which are not used: {}", others.join(", ")));
+            odd.push(format!(
+                "it has further templates, which are not used: {}",
+                others.join(", ")
+            ));
         }
         if self.tokenizer.eos.is_empty() {
             odd.push("it has no end-of-text token: answers end with max_tokens only".to_owned());
@@ -138,9 +139,7 @@ impl ModelFacts {
         }
         let parts = self.header.numbers("split.count").and_then(|count| count.first().copied());
         if let Some(parts) = parts.filter(|parts| *parts > 1) {
-            odd.push(format!(
-                "it is one of {parts} files: the memory is that of this file alone"
-            ));
+            odd.push(format!("it is one of {parts} files: the memory is that of this file alone"));
         }
         if self.header.numbers.keys().any(|key| key.contains(".ssm.")) {
             odd.push("it is recurrent or hybrid, which engines do not run".to_owned());
@@ -166,7 +165,10 @@ fn template_facts(path: &Path) -> ChatTemplateFacts {
             let end = text.trim_end();
             let opens_thinking =
                 ["<think>", "[THINK]", "<thinking>"].iter().any(|open| end.ends_with(open));
-            ChatTemplateFacts::Usable { variables: chat.template().variables_read(), opens_thinking }
+            ChatTemplateFacts::Usable {
+                variables: chat.template().variables_read(),
+                opens_thinking,
+            }
         }
         Err(error) => unusable(error),
     }

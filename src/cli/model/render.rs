@@ -43,9 +43,8 @@ pub struct RenderArguments {
 
 fn variables(given: &[String]) -> anyhow::Result<TemplateVariables> {
     let variable = |text: &String| {
-        let (name, value) = text
-            .split_once('=')
-            .with_context(|| format!("--variable {text}: write NAME=VALUE"))?;
+        let (name, value) =
+            text.split_once('=').with_context(|| format!("--variable {text}: write NAME=VALUE"))?;
         let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
         Ok((name.to_owned(), value))
     };

@@ -88,8 +88,7 @@ fn as_json(facts: &ModelFacts, odd: &[String]) -> Value {
 }
 
 fn as_text(facts: &ModelFacts, odd: &[String]) -> String {
-    let known =
-        |value: Option<u64>| value.map_or_else(|| "unknown".to_owned(), |n| n.to_string());
+    let known = |value: Option<u64>| value.map_or_else(|| "unknown".to_owned(), |n| n.to_string());
     let token = |text: &str| match text {
         "" => "none".to_owned(),
         text => printable_line(text).into_owned(),
@@ -144,10 +143,10 @@ fn as_text(facts: &ModelFacts, odd: &[String]) -> String {
                 Bytes(needs.reserve_bytes)
             ),
         ));
-        let free = fit.free.first().map_or_else(
-            || "unknown".to_owned(),
-            |free| Bytes(free.free_bytes).to_string(),
-        );
+        let free = fit
+            .free
+            .first()
+            .map_or_else(|| "unknown".to_owned(), |free| Bytes(free.free_bytes).to_string());
         lines.push(("free memory", free));
     }
     for what in odd {

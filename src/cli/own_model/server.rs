@@ -182,13 +182,19 @@ mod tests {
         let hosted = json!({"data": [{"id": "a\u{1b}[2J"}, {"id": "b"}]});
         let own = chosen("https://host/v1", &hosted).unwrap();
         assert!(has(&own, "agents.executor.grammar=false"), "{:?}", own.sets);
-        assert!(own.line.contains("the first of 2") && !own.line.contains('\u{1b}'), "{}", own.line);
+        assert!(
+            own.line.contains("the first of 2") && !own.line.contains('\u{1b}'),
+            "{}",
+            own.line
+        );
     }
 
     #[test]
     fn a_named_model_must_be_there() {
         let listed = json!({"data": [{"id": "a"}, {"id": "b"}]});
-        assert!(chosen("http://h/v1#b", &listed).unwrap().line.starts_with("model b at http://h/v1"));
+        assert!(
+            chosen("http://h/v1#b", &listed).unwrap().line.starts_with("model b at http://h/v1")
+        );
         let said = chosen("http://h/v1#c", &listed).unwrap_err().to_string();
         assert!(said.contains("no model `c`") && said.contains("a, b"), "{said}");
         // A server without a list is taken at the user's word.

@@ -12,11 +12,11 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use clap::{Args, ValueHint};
 
-use super::own_model::OwnModel;
 use super::interrupt::{Stop, Stops};
 use super::log::start_log_of_one_run;
 pub use super::output::Output;
 use super::output::{columns, note, print, wrapped};
+use super::own_model::OwnModel;
 use super::values::{TaskParser, difficulty, index, json_or_file};
 use live::{Expected, Live, create_trace};
 use prime_bench::tasks::{self, BASE_SEED, Difficulty, Problem};

@@ -113,8 +113,7 @@ impl LlmExecutor {
             grammar.or_insert_with(|| TaskGrammar::new(spec, free, bounds)).clone();
 
         let reads_max = if is_own { reads_max } else { 0 };
-        let request =
-            CompletionRequest { grammar: Some(text), newline_ends: !is_own, ..request };
+        let request = CompletionRequest { grammar: Some(text), newline_ends: !is_own, ..request };
 
         if self.options.choices == ChoicesName::Always
             && let Some(left) = choices_left(trajectory)

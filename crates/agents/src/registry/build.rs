@@ -14,8 +14,8 @@ use crate::prompt::TemplateError;
 use crate::recording::{Recording, RecordingExecutor};
 use crate::{
     AdaptiveCoordinator, Coordinator, Executor, ReferenceExecutor, ReferenceVerifier,
-    ReplayExecutor, RulesVerifier, ScriptedExecutor, ThresholdCoordinator,
-    UniformExecutor, Verifier,
+    ReplayExecutor, RulesVerifier, ScriptedExecutor, ThresholdCoordinator, UniformExecutor,
+    Verifier,
 };
 use prime_bench::tasks::Kinds;
 use prime_engine::Engine;

@@ -116,9 +116,9 @@ fn parser_and_grammar_accept_the_same_lines(task: &'static dyn AnyTask) {
                 break;
             }
 
-            let bounded = within.entry(bounds).or_insert_with(|| {
-                regex_of(&pattern::gbnf_within(spec.actions, Some(bounds)))
-            });
+            let bounded = within
+                .entry(bounds)
+                .or_insert_with(|| regex_of(&pattern::gbnf_within(spec.actions, Some(bounds))));
             assert!(bounded.is_match(&line), "{}: {line:?} is within {bounds:?}", spec.slug);
 
             assert!(

@@ -10,8 +10,8 @@ mod select;
 
 pub use device::{Device, DeviceError};
 pub use device_list::{Devices, DevicesError};
-pub(super) use enumerate::{ask_child, devices_seen_by};
 pub use enumerate::{DeviceInfo, DeviceKind, devices, devices_of};
+pub(super) use enumerate::{ask_child, devices_seen_by};
 pub(super) use host_gpus::HostGpus;
 pub use pci::PciId;
 #[cfg(feature = "llama")]

@@ -323,10 +323,8 @@ fn exclusion_and_derivations_after_a_rejection_can_be_turned_off() {
         model.last().grammar.expect("a grammar")
     };
 
-    let bare = || ExecutorOptions {
-        derive: DeriveName::Once,
-        ..ExecutorOptions::compact("llama", 8)
-    };
+    let bare =
+        || ExecutorOptions { derive: DeriveName::Once, ..ExecutorOptions::compact("llama", 8) };
 
     assert!(
         !grammar(bare(), &trajectory).starts_with("root ::= action"),
