@@ -4,12 +4,14 @@ Usage: run.py EXECUTABLE MODELS
 No verdict depends on time; an absent answer ends with the limit of the whole command.
 """
 
+import http.server
 import json
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 import gguf
@@ -56,6 +58,52 @@ def tokenizer_of(path):
     )
     tokenizer.add_special_tokens([token for token, kind in zip(tokens, kinds) if kind == gguf.TokenType.CONTROL])
     return tokenizer, fields["tokenizer.chat_template"].contents()
+
+
+class Server(http.server.BaseHTTPRequestHandler):
+    """A server with two models that answers every turn with the same decorated action."""
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, value):
+        body = json.dumps(value).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        self.answer({"data": [{"id": "first"}, {"id": "second"}]})
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.asked.append(asked["model"])
+        text = "Action: **place 4 2**.\n\nThis is the only free column."
+        self.answer({"choices": [{"message": {"content": text}, "finish_reason": "stop"}], "usage": {}})
+
+
+class Servers(unittest.TestCase):
+    def setUp(self):
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
+        self.server.asked = []
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.addCleanup(self.server.server_close)
+        self.addCleanup(self.server.shutdown)
+
+    def test_a_run_by_one_url_asks_the_first_model_or_the_named_one(self):
+        for suffix, model in (("", "first"), ("#second", "second")):
+            out, said = run("run", "n-queens-last-queen", "--model", self.url + suffix, "--set", "run.fanout=1")
+            self.assertIn("verified", out)
+            self.assertEqual(set(self.server.asked), {model})
+            self.assertEqual(len(said.strip().splitlines()), 1, said)
+            self.server.asked.clear()
+
+    def test_a_model_that_is_not_there_is_refused_with_those_that_are(self):
+        _, said = run("run", "n-queens", "--model", self.url + "#third", code=2)
+        self.assertIn("no model `third`, but: first, second", said)
 
 
 class RealModels(unittest.TestCase):
@@ -140,4 +188,4 @@ class RealModels(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)
