@@ -4,16 +4,19 @@ Usage: run.py EXECUTABLE MODELS
 No verdict depends on time; an absent answer ends with the limit of the whole command.
 """
 
+import http.server
 import json
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 import gguf
-from transformers import AutoTokenizer
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers.utils.chat_template_utils import render_jinja_template
 
 EXECUTABLE, MODELS = sys.argv[1], pathlib.Path(sys.argv[2])
 SMOLLM, GEMMA = MODELS / "smollm2-135m-instruct-q4_1.gguf", MODELS / "gemma-3-270m-q4_k_m.gguf"
@@ -44,6 +47,65 @@ def with_template(source, template, path):
     writer.close()
 
 
+def tokenizer_of(path):
+    """The tokenizer of a GGUF file as Hugging Face's library computes it, and the file's chat template."""
+    fields = gguf.GGUFReader(path).fields
+    tokens, merges, kinds = (fields[f"tokenizer.ggml.{key}"].contents() for key in ("tokens", "merges", "token_type"))
+    pairs = [tuple(merge.split(" ")) for merge in merges]
+    tokenizer = Tokenizer(models.BPE({token: place for place, token in enumerate(tokens)}, pairs))
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    )
+    tokenizer.add_special_tokens([token for token, kind in zip(tokens, kinds) if kind == gguf.TokenType.CONTROL])
+    return tokenizer, fields["tokenizer.chat_template"].contents()
+
+
+class Server(http.server.BaseHTTPRequestHandler):
+    """A server with two models that answers every turn with the same decorated action."""
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, value):
+        body = json.dumps(value).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        self.answer({"data": [{"id": "first"}, {"id": "second"}]})
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.asked.append(asked["model"])
+        text = "Action: **place 4 2**.\n\nThis is the only free column."
+        self.answer({"choices": [{"message": {"content": text}, "finish_reason": "stop"}], "usage": {}})
+
+
+class Servers(unittest.TestCase):
+    def setUp(self):
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
+        self.server.asked = []
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.addCleanup(self.server.server_close)
+        self.addCleanup(self.server.shutdown)
+
+    def test_a_run_by_one_url_asks_the_first_model_or_the_named_one(self):
+        for suffix, model in (("", "first"), ("#second", "second")):
+            out, said = run("run", "n-queens-last-queen", "--model", self.url + suffix, "--set", "run.fanout=1")
+            self.assertIn("verified", out)
+            self.assertEqual(set(self.server.asked), {model})
+            self.assertEqual(len(said.strip().splitlines()), 1, said)
+            self.server.asked.clear()
+
+    def test_a_model_that_is_not_there_is_refused_with_those_that_are(self):
+        _, said = run("run", "n-queens", "--model", self.url + "#third", code=2)
+        self.assertIn("no model `third`, but: first, second", said)
+
+
 class RealModels(unittest.TestCase):
     def test_a_chat_model_is_shown_with_template_context_and_memory(self):
         shown = json.loads(run("model", "show", SMOLLM, "--output", "json")[0])
@@ -68,16 +130,17 @@ class RealModels(unittest.TestCase):
         self.assertEqual(len([line for line in said.splitlines() if line.startswith("model ")]), 1, said)
         counted = int(re.search(r"\((\d+) prompt and", out).group(1))
         prompt = re.search(r"prompt:\n(.*?)\n\S", out, re.DOTALL)
-        tokenizer = AutoTokenizer.from_pretrained(MODELS, gguf_file=SMOLLM.name)
-        # The turn is shown with four blanks before each line.
+        # The turn is shown with four blanks before each line, and its template ends the last one.
         lines = [line.removeprefix("    ") for line in prompt.group(1).split("\n")]
-        user = {"role": "user", "content": "\n".join(lines) + "\n"}
-        expected = tokenizer.apply_chat_template([user], add_generation_prompt=True)
+        messages = [{"role": "user", "content": "\n".join(lines) + "\n"}]
+        tokenizer, template = tokenizer_of(SMOLLM)
+        rendered, _ = render_jinja_template([messages], chat_template=template, add_generation_prompt=True)
+        expected = tokenizer.encode(rendered[0], add_special_tokens=False).ids
         self.assertEqual(counted, len(expected), out)
 
     def test_a_run_by_one_flag_proposes_lines_that_end(self):
         trace = pathlib.Path(tempfile.mkdtemp()) / "trace.jsonl"
-        options = ("--set", "run.budget.proposals=6", "--set", "run.fanout=1", "--set", "run.max_rounds=1")
+        options = ("--set", "run.budget.completion_tokens=60", "--set", "run.fanout=1", "--set", "run.max_rounds=1")
         done = subprocess.run(
             [EXECUTABLE, "run", "n-queens-last-queen", "--model", SMOLLM, "--trace", trace, *options],
             capture_output=True, text=True, check=False, timeout=500,
@@ -125,4 +188,4 @@ class RealModels(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)

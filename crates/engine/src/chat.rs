@@ -101,7 +101,8 @@ impl Chat {
     /// A template that takes more than a gibibyte of memory ends the process.
     ///
     /// # Errors
-    /// [`EngineError::Chat`] when the messages are no such list, or the template cannot be rendered.
+    /// [`EngineError::Chat`] when the messages are no such list, or the template cannot be
+    /// rendered.
     pub fn text(
         &self,
         messages: &serde_json::Value,

@@ -27,8 +27,8 @@ impl<'m> Prompts<'m> {
         }
     }
 
-    /// The tokens of a prompt. Those of a chat are the template's own, begin-of-text token included:
-    /// none is added, and special tokens that a message names stay text.
+    /// The tokens of a prompt. Those of a chat are the template's own, begin-of-text token
+    /// included: none is added, and special tokens that a message names stay text.
     pub(super) fn tokens(
         &mut self,
         format: &Format,

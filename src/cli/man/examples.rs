@@ -256,6 +256,18 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         "prime-agents-doctor",
         &[("Check memory and devices without loading a model:", "prime-agents doctor --no-load")],
     ),
+    ("prime-agents-model", &[("What a file holds:", "prime-agents model show model.gguf")]),
+    (
+        "prime-agents-model-show",
+        &[("Show what a file holds and needs:", "prime-agents model show model.gguf")],
+    ),
+    (
+        "prime-agents-model-render",
+        &[(
+            "Show what a model would see:",
+            "prime-agents model render model.gguf --messages messages.json",
+        )],
+    ),
     (
         "prime-agents-agents-try",
         &[(

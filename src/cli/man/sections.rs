@@ -23,6 +23,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
          PRIME__RUN__FANOUT=4 sets run.fanout.",
     ),
     ("PRIME_API_KEY", "The key that runs sends to the daemon."),
+    ("OPENAI_API_KEY", "The key of the server that --model names, if it needs one."),
     (
         "NOTIFY_SOCKET",
         "Set by systemd: serve reports to it when it is ready, reloading and stopping.",

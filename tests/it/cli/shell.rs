@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::binary::{done, file, shown};
 
 /// Every command.
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "run",
     "runs",
     "serve",
@@ -14,6 +14,7 @@ const COMMANDS: [&str; 14] = [
     "study",
     "doctor",
     "agents",
+    "model",
     "config",
     "key",
     "health",

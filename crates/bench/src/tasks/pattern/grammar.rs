@@ -121,13 +121,15 @@ pub struct Bounds {
 
 /// Longest list that is bounded: a grammar that counts further is large.
 const ITEMS_MAX: usize = 64;
-/// Digits are rounded up to a multiple of this, so that few grammars serve many states.
-const DIGITS_STEP: usize = 4;
+/// Fewest and most digits to which numbers are bounded: a grammar that counts further is large.
+const DIGITS_MIN: usize = 4;
+const DIGITS_MAX: usize = 256;
 
 impl Bounds {
     /// The bounds for a step from a state, of the texts of the instance and of the state. A step
     /// sums or multiplies two numbers that are there at most, which doubles their digits; one digit
-    /// more covers a carry. A list names each number once, and one more.
+    /// more covers a carry. A list names each number once, and one more. Both are rounded, so that
+    /// few grammars serve many states.
     pub fn of<'t>(texts: impl IntoIterator<Item = &'t [u8]>) -> Self {
         let (mut longest, mut numbers) = (1, 0);
         for text in texts {
@@ -136,7 +138,8 @@ impl Bounds {
                 numbers += 1;
             }
         }
-        Self { digits: (2 * longest + 1).next_multiple_of(DIGITS_STEP), items: numbers + 1 }
+        let digits = (2 * longest + 1).max(DIGITS_MIN).min(DIGITS_MAX + 1).next_power_of_two();
+        Self { digits, items: (numbers + 1).min(ITEMS_MAX + 1) }
     }
 }
 
@@ -175,7 +178,10 @@ pub fn gbnf_within(forms: &[&str], bounds: Option<Bounds>) -> String {
 
 /// Further digits of a number without a limit of its own.
 fn digits(bounds: Option<Bounds>) -> String {
-    bounds.map_or("[0-9]*".to_owned(), |bounds| format!("[0-9]{{0,{}}}", bounds.digits.max(1) - 1))
+    match bounds.map(|bounds| bounds.digits.max(1)).filter(|digits| *digits <= DIGITS_MAX) {
+        Some(digits) => format!("[0-9]{{0,{}}}", digits - 1),
+        None => "[0-9]*".to_owned(),
+    }
 }
 
 /// A list of numbers of a rule.
@@ -198,4 +204,31 @@ pub fn gbnf_of_lines<'l>(lines: impl IntoIterator<Item = &'l str>) -> String {
     }
     out.push('\n');
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_lists_are_bounded_by_what_is_there() {
+        // The longest number has three digits: 2 * 3 + 1 is rounded up to 8. There are four.
+        let bounds = Bounds::of([&b"{\"n\":12}"[..], b"[3,4,567]"]);
+        assert_eq!(bounds, Bounds { digits: 8, items: 5 });
+        assert_eq!(
+            gbnf_within(&["take <nats>", "sum <big>"], Some(bounds)),
+            "action ::= \"take \" nat (\" \" nat){0,4} | \"sum \" big\n\
+             nat ::= \"0\" | [1-9] [0-9]{0,7}\n\
+             int ::= nat | \"-\" [1-9] [0-9]{0,7}\n\
+             big ::= \"0\" | [1-9] [0-9]{0,7}\n"
+        );
+
+        // What is too long to be counted has no bound.
+        let (long, many) = ("9".repeat(200), "1 ".repeat(100));
+        let bounds = Bounds::of([long.as_bytes(), many.as_bytes()]);
+        let grammar = gbnf_within(&["take <nats>", "sum <big>"], Some(bounds));
+        assert!(
+            grammar.contains("(\" \" nat)*") && grammar.contains("big ::= \"0\" | [1-9] [0-9]*")
+        );
+    }
 }
