@@ -45,10 +45,10 @@ pub struct LabelledRow {
 const STEPS: CardWords<'static> = CardWords {
     name: "PRIME-Bench labelled steps",
     categories: "text-classification",
-    columns: "For each instance a state of its reference trace is drawn, and there: the reference's \
-              own step, a mutation of it that is wrong but can be carried out, a line that cannot, \
-              and a wrong step that breaks as few kinds of constraints as a search finds. A kind of \
-              step that does not exist at a state has no row.\n\n\
+    columns: "For each instance a state of its reference trace is drawn, and there: the \
+              reference's own step, a mutation of it that is wrong but can be carried out, a line \
+              that cannot, and a wrong step that breaks as few kinds of constraints as a search \
+              finds. A kind of step that does not exist at a state has no row.\n\n\
               | column | |\n| --- | --- |\n\
               | `instance`, `task`, `difficulty`, `index`, `seed` | the instance |\n\
               | `step` | steps of the trace before the state |\n\
