@@ -338,6 +338,7 @@ fn plain_request(tokens: usize) -> Request {
         excluded: Vec::new(),
         excluded_prefixes: Vec::new(),
         stop: None,
+        newline_ends: false,
         sampling: Sampling::GREEDY,
         max_tokens: u32::try_from(tokens).expect("small"),
         logprobs: false,

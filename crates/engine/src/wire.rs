@@ -184,6 +184,7 @@ mod tests {
             excluded: vec!["é".into(), "".into()],
             excluded_prefixes: vec!["move 8".into()],
             stop: Some('?'),
+            newline_ends: true,
             ignore_end: false,
             group: 9,
             sampling: Sampling { temperature: 0.5, top_p: 0.9, seed: u64::MAX },

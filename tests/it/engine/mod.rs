@@ -80,6 +80,7 @@ pub fn request(prompt: &str, seed: u64) -> Request {
         excluded: Vec::new(),
         excluded_prefixes: Vec::new(),
         stop: None,
+        newline_ends: false,
         sampling: Sampling { temperature: 1.0, top_p: 1.0, seed },
         max_tokens: 24,
         logprobs: true,

@@ -17,7 +17,8 @@ struct Less {
 impl Less {
     fn new(spec: &Spec, words: &Arc<Vocabulary>, excluded: &[&str]) -> Self {
         let automaton =
-            Automaton::new(&prompt::grammar(spec, true), words).expect("a task's grammar");
+            Automaton::new(&prompt::grammar(spec, prompt::FreeLine::Allowed, None), words)
+                .expect("a task's grammar");
         Self { automaton, exclusions: Exclusions::new(excluded.iter().copied(), []) }
     }
 

@@ -17,7 +17,7 @@ fn propose(model: &Arc<FakeModel>, options: ExecutorOptions, trajectory: &Trajec
 }
 
 /// The line of a free answer.
-fn line(answer: &str) -> Box<str> {
+fn line(answer: &'static str) -> Box<str> {
     let model = FakeModel::saying(answer);
     let trajectory = advanced("tower-of-hanoi", 0);
     propose(&model, ExecutorOptions::step("big", 64), &trajectory).line.into()

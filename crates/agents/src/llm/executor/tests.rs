@@ -66,7 +66,7 @@ fn the_compact_executor_prompts_as_in_training() {
     );
     assert_eq!(
         request.grammar.as_deref(),
-        Some(prompt::grammar(trajectory.machine.spec(), true).as_str())
+        Some(prompt::grammar(trajectory.machine.spec(), FreeLine::Allowed, None).as_str())
     );
 }
 

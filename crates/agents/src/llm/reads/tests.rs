@@ -77,7 +77,10 @@ fn values_are_appended_where_they_are_asked_for() {
     assert_eq!(limits, [100, 93, 89]);
 
     let spec = trajectory.machine.spec();
-    assert_eq!(requests[0].grammar.as_deref(), Some(prompt::grammar(spec, true).as_str()));
+    assert_eq!(
+        requests[0].grammar.as_deref(),
+        Some(prompt::grammar(spec, prompt::FreeLine::Allowed, None).as_str())
+    );
     assert_eq!(
         requests[1].grammar.as_deref(),
         Some(prompt::continued_grammar(spec, true).as_str())
