@@ -48,7 +48,8 @@ fn automata_accept_the_lines_that_parsers_accept() {
         let mut lines =
             Automaton::new(&grammar, &words).unwrap_or_else(|error| panic!("{slug}: {error}"));
         let mut completions =
-            Automaton::new(&prompt::grammar(task.spec(), true), &words).expect("a grammar");
+            Automaton::new(&prompt::grammar(task.spec(), prompt::FreeLine::Allowed, None), &words)
+                .expect("a grammar");
 
         for difficulty in [Difficulty::Easy, Difficulty::Hard] {
             let mut machine = task.generate(difficulty, 11).start();
