@@ -139,7 +139,7 @@ fn quoted_card(
     let identity = VerifierIdentity::of(settings, recorded)
         .expect("invariant: the record contains the configured verifier and its members");
     let quote = VerifierCard::quoted(Path::new(path), name, &identity);
-    quote.map(Some).map_err(RegistryError::Card)
+    quote.map(Some).map_err(|error| RegistryError::Card(Box::new(error)))
 }
 
 /// The agents of a run, as factories.
@@ -166,7 +166,7 @@ pub enum RegistryError {
     #[error("{role} `{name}`: {reason}")]
     Unusable { role: Role, name: String, reason: String },
     #[error("agents.verifier.card: {0}")]
-    Card(CardError),
+    Card(Box<CardError>),
 }
 
 impl AgentSet {

@@ -24,7 +24,7 @@ pub(super) fn within<T>(render: impl FnOnce() -> T) -> T {
         (most, now) => most.or(now),
     };
 
-    let is_set = setrlimit(Resource::As, Rlimit { current, ..before.clone() }).is_ok();
+    let is_set = setrlimit(Resource::As, Rlimit { current, ..before }).is_ok();
     let rendered = render();
     if is_set {
         // Raising the limit to what it was is always allowed.

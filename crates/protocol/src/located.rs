@@ -87,7 +87,7 @@ impl Trajectory {
     /// Notes what a locator found. A fault takes effect with the decision of the same turn.
     pub(super) fn locate(&mut self, located: &Located) {
         self.retreat.located(located.clean, self.stack.depth() + 1);
-        self.fault = located.fault.clone();
+        self.fault.clone_from(&located.fault);
     }
 
     /// Goes back to the state before the fault that a locator found, if it found one.

@@ -101,6 +101,7 @@ fn is_no_wait(waited: &RoleTimes) -> bool {
 }
 
 /// One event, to be written.
+#[expect(clippy::large_enum_variant, reason = "it is written at once, and nearly all are steps")]
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum TraceLine<'a> {

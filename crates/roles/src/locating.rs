@@ -76,7 +76,7 @@ impl LocatingCoordinator {
                 usage.add(verdict.usage);
                 located.judged += 1;
                 if verdict.score > Score::ZERO {
-                    located.fault = Some(fault(line, verdict));
+                    located.fault = Some(fault(line, &verdict));
                     break;
                 }
                 located.clean = depth + 1;
@@ -134,7 +134,7 @@ fn is_spent(left: Left, usage: Usage) -> bool {
         || left.completion_tokens.is_some_and(|most| usage.completion >= most)
 }
 
-fn fault(line: &str, verdict: Verdict) -> Fault {
+fn fault(line: &str, verdict: &Verdict) -> Fault {
     let violations = || (!verdict.violations.is_empty()).then(|| verdict.violations.join(", "));
     let reason = verdict.feedback.clone().or_else(violations);
     Fault { action: line.to_owned(), reason }

@@ -87,7 +87,7 @@ impl ModelFacts {
             None if self.trained_context.is_some() => CONTEXT_MAX,
             None => CONTEXT_UNKNOWN,
         };
-        self.context_reason = "the most that is chosen by itself".to_owned();
+        "the most that is chosen by itself".clone_into(&mut self.context_reason);
         let spec = |context_tokens: u32| EngineSpec {
             model: path.to_owned(),
             context_tokens,
@@ -100,7 +100,7 @@ impl ModelFacts {
         match check_fit(&spec(wanted)) {
             Err(EngineError::WontFit(shortage)) if shortage.context_tokens_max >= CONTEXT_MIN => {
                 self.context_tokens = shortage.context_tokens_max;
-                self.context_reason = "as much as fits into memory".to_owned();
+                "as much as fits into memory".clone_into(&mut self.context_reason);
                 check_fit(&spec(self.context_tokens))
             }
             answer => answer,

@@ -152,5 +152,7 @@ fn as_text(facts: &ModelFacts, odd: &[String]) -> String {
     for what in odd {
         lines.push(("note", what.clone()));
     }
-    lines.into_iter().map(|(what, text)| format!("{what:<18} {text}\n")).collect()
+    lines
+        .into_iter()
+        .fold(String::new(), |text, (what, line)| text + &format!("{what:<18} {line}\n"))
 }

@@ -42,7 +42,7 @@ fn step_rates(steps: &[JudgedStep]) -> StepRates {
         steps
             .iter()
             .filter(move |step| of(step))
-            .flat_map(|step| step.accepts.as_ref().ok().copied())
+            .filter_map(|step| step.accepts.as_ref().ok().copied())
     };
     let mean = |is_right: bool| {
         let of = steps.iter().filter(|step| step.error.is_none() == is_right);

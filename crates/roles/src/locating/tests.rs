@@ -343,7 +343,7 @@ fn a_locator_that_finds_nothing_is_asked_once_and_leaves_the_growing_distances()
     assert!(located.iter().all(|located| located.fault.is_none()), "{located:?}");
     // Only steps that are new since the last time are judged.
     let first = &located[0];
-    assert_eq!(first.judged as usize, first.clean);
+    assert_eq!(usize::try_from(first.judged), Ok(first.clean));
     let shown = "found no fault";
     assert!(first.to_string().ends_with(shown), "{first}");
 }

@@ -138,7 +138,7 @@ impl Bounds {
                 numbers += 1;
             }
         }
-        let digits = (2 * longest + 1).max(DIGITS_MIN).min(DIGITS_MAX + 1).next_power_of_two();
+        let digits = (2 * longest + 1).clamp(DIGITS_MIN, DIGITS_MAX + 1).next_power_of_two();
         Self { digits, items: (numbers + 1).min(ITEMS_MAX + 1) }
     }
 }
