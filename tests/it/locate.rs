@@ -34,7 +34,7 @@ fn steps_of<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<Value> {
 fn a_run_goes_back_to_the_fault_and_says_where_it_was() {
     let (_folder, trace) = file("trace.jsonl", "");
     let sets = BLIND.iter().flat_map(|set| ["--set", set]);
-    let mut arguments = vec!["run", "bubble-sort", "--index", "3", "--trace", shown(&trace)];
+    let mut arguments = vec!["run", "union-find", "--index", "5", "--trace", shown(&trace)];
     arguments.extend(sets);
     let run = done(&arguments);
 
@@ -55,7 +55,7 @@ fn a_run_goes_back_to_the_fault_and_says_where_it_was() {
 #[test]
 fn a_daemon_explains_where_the_fault_was() {
     let daemon = Daemon::start(&BLIND);
-    let run = daemon.submitted(&json!({"task": "bubble-sort", "index": 3}));
+    let run = daemon.submitted(&json!({"task": "union-find", "index": 5}));
     let record = daemon.finished(&run);
     assert_eq!(record["agents"]["locator"], "strict", "{record}");
 

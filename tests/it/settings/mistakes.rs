@@ -191,7 +191,7 @@ fn unknown_names_list_the_known_ones() {
         ("agents.executor.engine", &["tiny"]),
     ] {
         // Agents with a pool or a program need further options.
-        for name in known.iter().filter(|name| !["openai", "process"].contains(name)) {
+        for name in known.iter().filter(|name| !["openai", "process", "reward"].contains(name)) {
             with_sets(&[&format!("{key}={name}")]).unwrap();
         }
         let message = with_sets(&[&format!("{key}=xyzzy")]).unwrap_err();

@@ -205,9 +205,8 @@ const LINES_TRIED_MAX: usize = 200;
 /// if none is.
 fn last_action_or_line<'a>(answer: &'a str, forms: &[&str]) -> &'a str {
     let is_action = |line: &&str| action_line(line, |line| pattern::parse(forms, line).is_some()).1;
-    let mut tried = answer.lines().rev().filter(|line| !line.trim().is_empty());
-    let found = tried.by_ref().take(LINES_TRIED_MAX).find(is_action);
-    found.map_or_else(|| prompt::last_line(answer), str::trim)
+    let mut tried = prompt::lines_from_the_end(answer).take(LINES_TRIED_MAX);
+    tried.find(is_action).unwrap_or_else(|| prompt::last_line(answer))
 }
 
 /// How much each repetition of a rejected line raises the temperature, and up to what.

@@ -51,20 +51,20 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     templates
 });
 
-/// The action line of a free answer: its last non-blank line, without surrounding whitespace and
-/// backquotes. A line that only closes a code block is skipped.
+/// The action line of a free answer: the last of [its lines](lines_from_the_end).
 pub fn last_line(answer: &str) -> &str {
+    lines_from_the_end(answer).next().unwrap_or_default()
+}
+
+/// The lines of a free answer, the last first, without surrounding whitespace and backquotes. Blank
+/// lines and lines that only open or close a code block are left out.
+pub fn lines_from_the_end(answer: &str) -> impl Iterator<Item = &str> {
     // Marks that show nothing, such as one of the byte order, hide no backquote.
     let is_blank = |c: char| {
         c.is_whitespace() || matches!(c, '\0' | '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}')
     };
-    let has_text =
-        |line: &'_ str| -> bool { !line.trim_matches(is_blank).trim_matches('`').is_empty() };
-    answer
-        .lines()
-        .rev()
-        .find(|line| has_text(line))
-        .map_or("", |line| line.trim_matches(is_blank).trim_matches('`').trim())
+    let texts = answer.lines().rev().map(move |line| line.trim_matches(is_blank));
+    texts.map(|text| text.trim_matches('`').trim()).filter(|text| !text.is_empty())
 }
 
 /// When and how long a free line may come before an action.
