@@ -8,6 +8,7 @@
 pub mod automaton;
 mod chat;
 mod chat_check;
+mod chat_child;
 mod counts;
 mod devices;
 mod engine;

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use super::spec::Fault;
 use super::transport::{Received, SocketTransport, Transport as _};
 use super::wire::ToWorker;
-use super::{EngineSpec, chat_check};
+use super::{EngineSpec, chat_child};
 
 /// First argument of the hidden subcommand.
 pub(super) const SUBCOMMAND: &str = "engine-worker";
@@ -32,7 +32,7 @@ pub fn worker_main() -> ExitCode {
         Some(DEVICES) => list_devices(),
         Some(CHAT) => {
             let arguments: Vec<OsString> = std::env::args_os().skip(3).collect();
-            chat_check::answer(&chat_check::child(&arguments), FAILED)
+            chat_child::answer(&chat_child::child(&arguments), FAILED)
         }
         Some(parent) => match parent.parse() {
             Ok(parent) => serve(parent),
@@ -56,7 +56,7 @@ fn list_devices() -> ExitCode {
 fn list_devices() -> ExitCode {
     super::ffi::keep_logs(super::ffi::Stderr::Errors);
     super::ffi::exit_on_abort();
-    chat_check::answer(&super::model::devices(), FAILED)
+    chat_child::answer(&super::model::devices(), FAILED)
 }
 
 fn serve(parent: i32) -> ExitCode {

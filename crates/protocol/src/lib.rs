@@ -28,6 +28,7 @@ mod speculations;
 pub mod stack;
 pub mod strategy;
 mod stuck_states;
+mod suspects;
 mod synchronous_search;
 pub mod trajectory;
 mod turn;
