@@ -2,6 +2,7 @@
 //! `sections.rs`.
 
 mod examples;
+mod help_examples;
 mod plain;
 mod sections;
 
@@ -15,7 +16,7 @@ use clap_mangen::Man;
 
 use super::output::{is_stdout_terminal, print};
 
-pub use examples::with_examples;
+pub use help_examples::with_examples;
 
 #[derive(Args)]
 pub struct ManArguments {

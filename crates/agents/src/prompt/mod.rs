@@ -72,9 +72,9 @@ pub fn lines_from_the_end(answer: &str) -> impl Iterator<Item = &str> {
 pub enum FreeLine {
     /// The completion is the action alone.
     Forbidden,
-    /// Of any length.
+    /// It may have any length.
     Allowed,
-    /// Of at most this many characters.
+    /// It may have up to this many characters.
     AtMost(u32),
 }
 

@@ -68,7 +68,7 @@ impl Record {
             return Evidence::Transition;
         }
 
-        // The machine refuses lines that do not apply, whoever judges.
+        // No verifier can accept a line that the machine refuses.
         let kinds = kinds.union(Kinds::from_iter([Kind::Format]));
         let is_sound = find(&self.task)
             .is_ok_and(|task| kinds.intersection(task.spec().sound) == task.spec().sound);
