@@ -44,6 +44,7 @@ CLUSTER_RUNS ?= 30
 # Sizes of `make soak`.
 RUNS ?= 10
 LOAD ?= 2
+AT_ONCE ?= 1
 
 .PHONY: help setup cuda-arch gpu-check demo trainer test test-rust end-to-end test-trainer test-postgres cluster cluster-peers studio studio-check studio-test chaos soak openai api mcp python interop recompute golden test-models lint deny ci bench bench-check \
 	instructions peers coordination clean
@@ -132,9 +133,9 @@ chaos: setup ## faults and load, for long, with promised times: KILLS=1000 FAULT
 		$(CARGO) test --release --test it -- --nocapture --test-threads=1 \
 		chaos disk:: durable:: overload:: slow_clients:: malformed::
 
-soak: setup ## all Rust tests RUNS=10 times beside LOAD=2 busy loops: a test that depends on wall time shows
+soak: setup ## all Rust tests RUNS=10 times, AT_ONCE=1 at a time, beside LOAD=2 busy loops: shows tests that depend on wall time
 	$(CARGO) test --release --no-run
-	scripts/soak $(RUNS) $(LOAD) $(CARGO) test --release
+	scripts/soak $(RUNS) $(LOAD) $(AT_ONCE) $(CARGO) test --release
 
 openai: $(CLIENT)/installed ## a daemon as seen by OpenAI's Python client and libraries built on it
 	$(BUILD)
