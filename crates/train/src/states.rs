@@ -5,9 +5,12 @@ use super::{Data, TrainError};
 use std::sync::Arc;
 
 use prime_bench::augmentation::augmented;
-use prime_bench::tasks::inputs::{ensure_fresh, is_in_benchmark};
-use prime_bench::tasks::sampling::{fresh_instance, instance, state_on_trace_of};
-use prime_bench::tasks::{self, AnyTask, Difficulty, Machine, Problem, TaskRng};
+use prime_bench::tasks::inputs::{ensure_fresh, is_held_out, is_in_benchmark};
+use prime_bench::tasks::sampling::{instance_that, state_on_trace_of};
+use prime_bench::tasks::{self, AnyTask, Difficulty, InstanceId, Machine, Problem, TaskRng};
+
+/// Instances among which each part must have one.
+const INSTANCES_MAX: u32 = 1_000;
 
 /// Draws states from the reference traces of some tasks.
 #[derive(Clone)]
@@ -48,14 +51,14 @@ impl States {
         source.training(difficulty, self.data.training_base_seed, self.data.augmentation, rng)
     }
 
-    /// Draws a state of this task that has a next step; `held_out` draws from instances under other
-    /// seeds than those that are trained on.
+    /// Draws a state of this task that has a next step; `held_out` draws from instances whose
+    /// inputs are never trained on.
     pub fn draw(&self, task: usize, held_out: bool, rng: &mut TaskRng) -> Box<dyn Machine> {
         let base_seed =
             if held_out { self.data.held_out_base_seed } else { self.data.training_base_seed };
         let difficulty = difficulty_of(self.data.difficulty_mix, rng);
 
-        let problem = self.tasks[task].instance(difficulty, base_seed, rng);
+        let problem = self.tasks[task].instance(difficulty, base_seed, held_out, rng);
         state_on_trace_of(problem.as_ref(), rng)
     }
 }
@@ -70,18 +73,50 @@ pub struct Source {
 
 impl Source {
     /// Whether the recipe allows this instance.
-    pub fn allows(&self, problem: &dyn Problem) -> bool {
+    fn allows(&self, problem: &dyn Problem) -> bool {
         self.meets_benchmark || !is_in_benchmark(problem)
     }
 
+    /// Draws an instance of one part of the allowed inputs: those that are trained on, or those
+    /// that are held out.
     fn instance(
         &self,
         difficulty: Difficulty,
         base_seed: u64,
+        held_out: bool,
         rng: &mut TaskRng,
     ) -> Arc<dyn Problem> {
-        let draw = if self.meets_benchmark { instance } else { fresh_instance };
-        draw(self.task, difficulty, base_seed, rng)
+        let fits = |problem: &dyn Problem| self.allows_in(held_out, problem);
+        instance_that(self.task, difficulty, base_seed, rng, fits)
+    }
+
+    /// Whether the instance is allowed, and in this part.
+    pub fn allows_in(&self, held_out: bool, problem: &dyn Problem) -> bool {
+        self.allows(problem) && is_held_out(problem) == held_out
+    }
+
+    /// Makes sure that both parts have instances at a level.
+    fn ensure_parts(
+        &self,
+        difficulty: Difficulty,
+        [training, held_out]: [u64; 2],
+    ) -> Result<(), TrainError> {
+        for (base_seed, is_held_out) in [(training, false), (held_out, true)] {
+            let is_in_part = |index| {
+                let id = InstanceId { task: self.task, difficulty, index, base_seed };
+                self.allows_in(is_held_out, id.problem().as_ref())
+            };
+            if !(0..INSTANCES_MAX).any(is_in_part) {
+                let purpose = if is_held_out { "hold out" } else { "train on" };
+                return Err(TrainError::Recipe(format!(
+                    "data.tasks: {}, {difficulty}: none of the first {INSTANCES_MAX} instances of \
+                     base seed {base_seed} has an input to {purpose}; there are too few different \
+                     inputs. Leave the task or the level out",
+                    self.task.spec().slug
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Draws an instance to train on.
@@ -92,14 +127,14 @@ impl Source {
         augments: bool,
         rng: &mut TaskRng,
     ) -> Arc<dyn Problem> {
-        let problem = self.instance(difficulty, base_seed, rng);
+        let problem = self.instance(difficulty, base_seed, false, rng);
         if !augments {
             return problem;
         }
 
-        // What was made from an instance that the benchmark has not may be one that it has.
+        // What was made from an instance that may be trained on need not be one itself.
         let other = augmented(self.task, Arc::clone(&problem), rng);
-        if self.allows(other.as_ref()) { other } else { problem }
+        if self.allows_in(false, other.as_ref()) { other } else { problem }
     }
 }
 
@@ -136,7 +171,9 @@ pub fn sources(
                 })?;
             }
         }
-        Ok(Source { task, meets_benchmark })
+        let source = Source { task, meets_benchmark };
+        levels.iter().try_for_each(|level| source.ensure_parts(*level, base_seeds))?;
+        Ok(source)
     };
     names.iter().map(source).collect()
 }
@@ -154,6 +191,8 @@ fn difficulty_of(mix: [u64; 3], rng: &mut TaskRng) -> Difficulty {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn data(task: &str, benchmark_inputs: &[&str]) -> Data {
@@ -177,6 +216,35 @@ mod tests {
                 assert!(!is_in_benchmark(machine.problem().as_ref()));
             }
         }
+    }
+
+    /// Other seeds draw equal inputs, so that seeds alone do not keep the two apart.
+    #[test]
+    fn no_input_that_is_held_out_is_trained_on() {
+        for (task, named) in [("n-queens", &[][..]), ("tower-of-hanoi", &["tower-of-hanoi"])] {
+            for augmentation in [false, true] {
+                let states = States::new(&Data { augmentation, ..data(task, named) });
+                let states = states.expect("enough inputs");
+                let mut rng = TaskRng::new(5);
+
+                let mut inputs = |held_out: bool| -> BTreeSet<String> {
+                    let mut input = || match held_out {
+                        true => states.draw(0, true, &mut rng).problem().input().to_string(),
+                        false => states.instance(0, &mut rng).input().to_string(),
+                    };
+                    (0..300).map(|_| input()).collect()
+                };
+                let (held_out, training) = (inputs(true), inputs(false));
+                assert!(!held_out.is_empty() && training.len() > held_out.len(), "{task}");
+                assert!(held_out.is_disjoint(&training), "{task}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_level_of_every_task_has_inputs_for_both_parts() {
+        let names: Vec<String> = tasks::all().map(|task| task.spec().slug.to_owned()).collect();
+        sources(&names, &names, &Difficulty::ALL, [1_000_000, 2_000_000]).expect("both parts");
     }
 
     #[test]

@@ -12,6 +12,9 @@ const PROBED: u32 = 200;
 /// How many of them must have inputs that the benchmark has not.
 const FRESH_MIN: u32 = 20;
 
+/// The share of inputs that a trainer holds out.
+const HELD_OUT_ONE_IN: u64 = 10;
+
 /// The digests of the inputs that the benchmark has, by task or variant. Those of a task are
 /// computed when they are first asked for: 24 ms a task on average, and at most 0.4 s (sat-dpll).
 static BENCHMARK: LazyLock<BTreeMap<&'static str, OnceLock<BTreeSet<u64>>>> = LazyLock::new(|| {
@@ -37,6 +40,12 @@ pub struct TooFewFresh {
 pub fn digest(problem: &dyn Problem) -> u64 {
     let text = format!("{} {}", problem.spec().slug, problem.input());
     fnv1a(text.bytes())
+}
+
+/// Whether a trainer keeps this input for its held-out set: one in ten, chosen by the input itself,
+/// so that two seeds that draw the same input agree.
+pub fn is_held_out(problem: &dyn Problem) -> bool {
+    digest(problem).is_multiple_of(HELD_OUT_ONE_IN)
 }
 
 /// The inputs that the benchmark has of a task, at all levels.

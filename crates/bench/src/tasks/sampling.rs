@@ -9,7 +9,7 @@ use super::{AnyTask, Difficulty, Machine, PathDraw, Problem, TaskRng};
 /// Consecutive base seeds that one source of steps uses, a thousand instances each.
 const BASE_SEEDS: u64 = 1_000;
 const INDICES: u64 = 1_000;
-/// Draws after which an input of the benchmark is taken.
+/// Draws after which an instance that does not fit is taken.
 const DRAWS_MAX: u32 = 1_000;
 
 /// A random instance under a base seed in `base_seed..base_seed + 1000`. The benchmark may have its
@@ -36,9 +36,21 @@ pub fn fresh_instance(
     base_seed: u64,
     rng: &mut TaskRng,
 ) -> Arc<dyn Problem> {
+    let is_fresh = |problem: &dyn Problem| !is_in_benchmark(problem);
+    instance_that(task, difficulty, base_seed, rng, is_fresh)
+}
+
+/// A random [`instance`] that fits; where none of 1,000 fits, the last of them.
+pub fn instance_that(
+    task: &dyn AnyTask,
+    difficulty: Difficulty,
+    base_seed: u64,
+    rng: &mut TaskRng,
+    fits: impl Fn(&dyn Problem) -> bool,
+) -> Arc<dyn Problem> {
     let mut problem = instance(task, difficulty, base_seed, rng);
     for _ in 1..DRAWS_MAX {
-        if !is_in_benchmark(problem.as_ref()) {
+        if fits(problem.as_ref()) {
             break;
         }
         problem = instance(task, difficulty, base_seed, rng);

@@ -103,7 +103,7 @@ impl Practice {
         // `sources` has found that enough of them are allowed.
         (0..)
             .map(problem)
-            .filter(|problem| source.allows(problem.as_ref()))
+            .filter(|problem| source.allows_in(true, problem.as_ref()))
             .take(count as usize)
             .map(|problem| problem.start())
             .collect()
