@@ -1,6 +1,6 @@
 //! What a record's verdict is worth: results of different worth are never in one table.
 
-use prime_bench::tasks::{Kind, Kinds, find};
+use prime_bench::tasks::{Kind, Kinds};
 
 use super::record::Record;
 
@@ -13,13 +13,16 @@ pub enum Evidence {
     Sound,
     /// Kinds that also let wrong answers through.
     Incomplete,
+    /// Kinds without `transition` in a version that did not record whether they were sound.
+    Unknown,
     /// `transition` among them: the verifier ran the algorithm beside the trace.
     Transition,
 }
 
 impl Evidence {
     /// Those of runs that a verifier looked at.
-    pub const CLAIMS: [Self; 3] = [Self::Sound, Self::Incomplete, Self::Transition];
+    pub const CLAIMS: [Self; 4] =
+        [Self::Sound, Self::Incomplete, Self::Unknown, Self::Transition];
 
     /// Whether results of both may stand in one table.
     pub fn is_comparable(self, other: Self) -> bool {
@@ -29,7 +32,7 @@ impl Evidence {
     /// What labels and headings add; empty where there is nothing to warn of.
     pub fn warning(self) -> &'static str {
         match self {
-            Self::Nothing | Self::Sound => "",
+            Self::Nothing | Self::Sound | Self::Unknown => "",
             Self::Incomplete => "kinds not sound",
             Self::Transition => "verifier saw transition",
         }
@@ -41,6 +44,7 @@ impl Evidence {
             Self::Nothing => "unchecked",
             Self::Sound => "sound",
             Self::Incomplete => "not-sound",
+            Self::Unknown => "unknown",
             Self::Transition => "transition",
         }
     }
@@ -51,13 +55,14 @@ impl Evidence {
             Self::Nothing => "nothing was checked",
             Self::Sound => "kinds that are sound for the task",
             Self::Incomplete => "kinds that are not sound for the task",
+            Self::Unknown => "kinds of an earlier version",
             Self::Transition => "every transition",
         }
     }
 }
 
 impl Record {
-    /// What its verifier looked at. A task that this version does not know has no sound set.
+    /// What its verifier looked at.
     pub fn evidence(&self) -> Evidence {
         let kinds: Kinds =
             self.checked_kinds.split(',').filter_map(|kind| kind.parse::<Kind>().ok()).collect();
@@ -68,18 +73,18 @@ impl Record {
             return Evidence::Transition;
         }
 
-        // No verifier can accept a line that the machine refuses.
-        let kinds = kinds.union(Kinds::from_iter([Kind::Format]));
-        let is_sound = find(&self.task)
-            .is_ok_and(|task| kinds.intersection(task.spec().sound) == task.spec().sound);
-        if is_sound { Evidence::Sound } else { Evidence::Incomplete }
+        match self.sound {
+            Some(true) => Evidence::Sound,
+            Some(false) => Evidence::Incomplete,
+            None => Evidence::Unknown,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::record;
+    use crate::testing::{checked_by, record};
 
     #[test]
     fn kinds_are_worth_what_they_are_for_the_task() {
@@ -93,17 +98,28 @@ mod tests {
             ("lambda-reduction", "format,invariant,terminal", Evidence::Incomplete),
             ("lambda-reduction", "format,invariant,transition,terminal", Evidence::Transition),
         ] {
-            let of = Record { checked_kinds: kinds.to_owned(), ..record("a", task, 0) };
+            let of = checked_by(kinds, record("a", task, 0));
             assert_eq!(of.evidence(), expected, "{task}, {kinds:?}");
         }
     }
 
+    /// Constraints have become stricter, so that today's sound set says nothing of an old record.
+    #[test]
+    fn an_old_record_promises_nothing() {
+        let of = |kinds| Record { sound: None, ..checked_by(kinds, record("a", "n-queens", 0)) };
+        assert_eq!(of("").evidence(), Evidence::Nothing);
+        assert_eq!(of("format,invariant,terminal").evidence(), Evidence::Unknown);
+        let all = "format,invariant,transition,terminal";
+        assert_eq!(of(all).evidence(), Evidence::Transition);
+    }
+
     #[test]
     fn what_a_verifier_did_not_look_at_is_a_baseline_for_all() {
-        let [sound, incomplete, transition] = Evidence::CLAIMS;
+        let [sound, incomplete, unknown, transition] = Evidence::CLAIMS;
         for claim in Evidence::CLAIMS {
             assert!(claim.is_comparable(claim) && claim.is_comparable(Evidence::Nothing));
         }
         assert!(!sound.is_comparable(incomplete) && !incomplete.is_comparable(transition));
+        assert!(!sound.is_comparable(unknown));
     }
 }

@@ -2,7 +2,9 @@
 
 use prime_bench::judge::{ErrorType, Judgement, StageResult};
 use prime_bench::tasks::inputs::digest;
-use prime_bench::tasks::{Category, Difficulty, Kind as ConstraintKind, Problem, Severity};
+use prime_bench::tasks::{
+    AnyTask, Category, Difficulty, Kind as ConstraintKind, Kinds, Problem, Severity, find,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -133,6 +135,9 @@ record! {
     /// Results whose kinds are sound for the task, those whose
     /// kinds are not, and those that saw `transition` are never in one table.
     checked_kinds: String,
+    /// Those kinds are sound for the task, in the version that made the run: an accepted answer is
+    /// right. Null in records of earlier versions, which promised nothing.
+    sound: Option<bool>,
     /// Stage 1: actions or an answer could be extracted; `passed`, `failed` or `not_judged`.
     format: StageOutcome,
     /// Stage 2: the answer has the task's fields, and every line is an action.
@@ -255,8 +260,9 @@ impl Record {
     pub fn not_measured(key: Key, category: Category, provenance: &Provenance) -> Self {
         let Key { system, task, difficulty, index, base_seed, repeat } = key;
         let provenance = provenance.clone();
+        let kinds: Kinds = provenance.kinds.iter().copied().collect();
 
-        Self {
+        let mut record = Self {
             schema: SCHEMA,
             study: String::new(),
             system,
@@ -274,12 +280,8 @@ impl Record {
             right: false,
             accepted: false,
             verifier: provenance.verifier,
-            checked_kinds: provenance
-                .kinds
-                .iter()
-                .map(|kind| kind.name())
-                .collect::<Vec<_>>()
-                .join(","),
+            checked_kinds: String::new(),
+            sound: None,
             format: StageOutcome::NotJudged,
             syntax: StageOutcome::NotJudged,
             semantic: StageOutcome::NotJudged,
@@ -318,7 +320,9 @@ impl Record {
             parameters: None,
             machine: provenance.machine,
             started_at: String::new(),
-        }
+        };
+        record.set_kinds(kinds);
+        record
     }
 
     pub fn key(&self) -> Key {
@@ -336,9 +340,15 @@ impl Record {
         self.status == Status::Measured
     }
 
-    /// Records the kinds of constraints that the verifier saw.
-    pub fn set_kinds(&mut self, kinds: prime_bench::tasks::Kinds) {
+    /// Records the kinds of constraints that the verifier saw, and whether they are sound for the
+    /// task. A task that this version does not know has no sound set.
+    pub fn set_kinds(&mut self, kinds: Kinds) {
         self.checked_kinds = kinds.iter().map(ConstraintKind::name).collect::<Vec<_>>().join(",");
+        // No verifier can accept a line that the machine refuses.
+        let kinds = kinds.union(Kinds::from_iter([ConstraintKind::Format]));
+        let is_sound =
+            |task: &dyn AnyTask| kinds.intersection(task.spec().sound) == task.spec().sound;
+        self.sound = Some(find(&self.task).is_ok_and(is_sound));
     }
 
     /// Copies what the report needs of the instance, which is never generated again.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::records::Record;
+use crate::records::{Evidence, Record};
 use crate::results::{BOOTSTRAP_SEED, Results};
 use crate::statistics::RESAMPLES;
 
@@ -57,6 +57,15 @@ pub(super) fn method(records: &[Record], results: &Results<'_>) -> Vec<String> {
         format!("{}: configuration {}, model {}", system.label, join(hashes), join(models))
     });
 
+    let unknown = records.iter().filter(|run| run.evidence() == Evidence::Unknown).count();
+    let of_old = match unknown {
+        0 => String::new(),
+        count => format!(
+            " {count} runs are of a version that did not record whether its kinds were sound: an \
+             accepted answer of theirs may be wrong."
+        ),
+    };
+
     vec![
         format!(
             "{} runs of {} systems on {} tasks of PRIME-Bench; base seeds {}; sampling seeds {}; {} of each instance. \
@@ -92,7 +101,7 @@ pub(super) fn method(records: &[Record], results: &Results<'_>) -> Vec<String> {
         format!(
             "Verifiers looked at these kinds of constraints: {}. Results whose kinds are sound for the task, those \
              whose kinds are not, and those whose verifier checked `transition` (it runs the algorithm beside the \
-             trace and knows every next step) stand under names of their own and are never in one table.",
+             trace and knows every next step) stand under names of their own and are never in one table.{of_old}",
             kinds_seen(records)
         ),
     ]

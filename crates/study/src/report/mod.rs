@@ -95,7 +95,12 @@ impl Report {
                 *id = format!("{id}-{}", evidence.slug());
             }
         };
-        let headed = |title: &mut String| *title = format!("{title} ({})", evidence.heading());
+        let headed = |title: &mut String| {
+            // A system's label in it may say the same.
+            let warning = format!(" ({})", evidence.warning());
+            let bare = title.strip_suffix(&warning).unwrap_or(title);
+            *title = format!("{bare} ({})", evidence.heading());
+        };
         for figure in &mut figures {
             named(&mut figure.id);
             named(&mut figure.table);

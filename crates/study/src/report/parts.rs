@@ -39,15 +39,11 @@ pub(super) fn parts(records: &[Record]) -> Vec<Part> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::record;
-
-    fn with(kinds: &str, run: Record) -> Record {
-        Record { checked_kinds: kinds.to_owned(), ..run }
-    }
+    use crate::testing::{checked_by, record};
 
     #[test]
     fn one_kind_of_evidence_is_one_part() {
-        let records = [with("", record("base", "n-queens", 0)), record("prime", "n-queens", 0)];
+        let records = [checked_by("", record("base", "n-queens", 0)), record("prime", "n-queens", 0)];
         let parts = parts(&records);
         let [Part { evidence: None, records }] = &parts[..] else { panic!("one part") };
         assert_eq!(records.len(), 2);
@@ -57,12 +53,12 @@ mod tests {
     fn each_part_has_its_claim_and_the_baseline_of_its_tasks() {
         let (sound, all) = ("format,invariant,terminal", "format,invariant,transition,terminal");
         let records = [
-            with("", record("base", "n-queens", 0)),
-            with("", record("base", "bubble-sort", 0)),
-            with(sound, record("prime", "n-queens", 0)),
-            with(sound, record("prime", "bubble-sort", 0)),
-            with(all, record("told", "n-queens", 0)),
-            with("format", record("form", "bubble-sort", 0)),
+            checked_by("", record("base", "n-queens", 0)),
+            checked_by("", record("base", "bubble-sort", 0)),
+            checked_by(sound, record("prime", "n-queens", 0)),
+            checked_by(sound, record("prime", "bubble-sort", 0)),
+            checked_by(all, record("told", "n-queens", 0)),
+            checked_by("format", record("form", "bubble-sort", 0)),
         ];
         let found: Vec<_> = parts(&records)
             .into_iter()

@@ -1,6 +1,6 @@
 use super::*;
 use crate::records::{Records, Status};
-use crate::testing::{record, wrong};
+use crate::testing::{checked_by, record, wrong};
 
 /// Three tasks in three categories, two systems, ten instances each; the second system is better.
 fn records() -> Vec<Record> {
@@ -171,9 +171,8 @@ fn files_are_written() {
 
 #[test]
 fn results_of_different_worth_are_never_in_one_table() {
-    let kinds = |system: &str, index: u32, kinds: &str| Record {
-        checked_kinds: kinds.to_owned(),
-        ..record(system, "n-queens", index)
+    let kinds = |system: &str, index: u32, kinds: &str| {
+        checked_by(kinds, record(system, "n-queens", index))
     };
     let mut records = Vec::new();
     for index in 0..3 {

@@ -46,7 +46,8 @@ impl<'r> Results<'r> {
 mod tests {
     use super::*;
     use crate::records::Status;
-    use crate::testing::{record, wrong};
+    use crate::testing::{checked_by, record, wrong};
+    use prime_bench::tasks::{Kind, Kinds};
 
     #[test]
     fn repeats_are_averaged_and_unmeasured_runs_count_nowhere() {
@@ -71,7 +72,7 @@ mod tests {
     #[test]
     fn a_verifier_that_saw_transition_makes_another_system() {
         let mut records = vec![record("a", "n-queens", 0), record("a", "n-queens", 1)];
-        records[1].checked_kinds = "format,transition".to_owned();
+        records[1].set_kinds(Kinds::from_iter([Kind::Format, Kind::Transition]));
 
         let results = Results::new(&records, &[]).unwrap();
         let labels: Vec<&str> =
@@ -83,10 +84,7 @@ mod tests {
 
     #[test]
     fn systems_whose_verdicts_differ_in_worth_are_not_paired() {
-        let kinds = |system: &str, kinds: &str| crate::records::Record {
-            checked_kinds: kinds.to_owned(),
-            ..record(system, "n-queens", 0)
-        };
+        let kinds = |system: &str, kinds: &str| checked_by(kinds, record(system, "n-queens", 0));
         let records = [
             kinds("none", ""),
             kinds("sound", "format,invariant,terminal"),

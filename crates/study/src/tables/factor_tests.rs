@@ -3,7 +3,7 @@
 use super::*;
 use crate::records::Record;
 use crate::results::Results;
-use crate::testing::{record, wrong};
+use crate::testing::{checked_by, record, wrong};
 
 fn table_of(records: &[Record], id: &str) -> Table {
     let results = Results::new(records, &[]).unwrap();
@@ -83,7 +83,7 @@ fn an_interaction_is_among_systems_that_saw_the_same_kinds() {
         let systems = names.into_iter().zip(factors).zip(rights);
         systems
             .flat_map(|((name, factors), right)| system(name, factors, right))
-            .map(|run| Record { checked_kinds: kinds.to_owned(), ..run })
+            .map(|run| checked_by(kinds, run))
             .collect()
     };
 
