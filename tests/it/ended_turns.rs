@@ -140,6 +140,59 @@ serve("executor", propose)
     assert_eq!(daemon.finished(&run)["verified"], true);
 }
 
+/// The program that locates a fault is asked within a turn of the verifier; it ends with it.
+#[test]
+fn a_locator_that_hangs_is_killed_with_its_run() {
+    let events = Events::of(|stream, tell| {
+        BufReader::new(stream).lines().map_while(Result::ok).for_each(|line| tell(&line));
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("hangs.py");
+    let code = format!(
+        r#"
+import socket, sys, time
+sys.path.insert(0, {examples:?})
+from prime_agent import serve
+
+teller = socket.create_connection(("127.0.0.1", {port}))
+
+def check(request):
+    teller.sendall(b"hangs\n")
+    time.sleep(3600)
+
+teller.sendall(b"starts\n")
+serve("verifier", check)
+"#,
+        examples = shown(&Path::new(env!("CARGO_MANIFEST_DIR")).join("agents/examples")),
+        port = events.port,
+    );
+    std::fs::write(&program, code).unwrap();
+    std::fs::create_dir(folder.path().join("verifier")).unwrap();
+    let definition = format!(
+        "implementation = \"process\"\n[program]\ncommand = [\"python3\", \"-B\", {:?}]\n\
+         processes = 1\nrestarts_max = 0\ntimeout_ms = {TIMEOUT_MS}\n",
+        shown(&program)
+    );
+    std::fs::write(folder.path().join("verifier/slow.toml"), definition).unwrap();
+
+    let daemon = Daemon::start(&[
+        &format!("agents.folder={}", shown(folder.path())),
+        "agents.executor.implementation=scripted",
+        "agents.executor.error_rate=0.05",
+        "agents.verifier.kinds=[\"format\", \"terminal\"]",
+        "run.locate=slow",
+    ]);
+
+    let run = daemon.submitted(
+        &json!({"task": "union-find", "index": 5, "fanout": 1, "max_rounds": 1}),
+    );
+    events.expect(&["0 starts"]);
+    events.expect(&["0 hangs"]);
+    assert_eq!(daemon.post(&format!("{run}/cancel")).status, 200);
+    assert_eq!(events.told.recv_timeout(PROMPT).expect("an event, promptly"), "0 gone");
+    assert_eq!(daemon.finished(&run)["outcome"], "cancelled");
+}
+
 /// Reads a request; false once the client has gone.
 fn read_request(reader: &mut BufReader<TcpStream>) -> bool {
     let mut length = 0;

@@ -260,7 +260,7 @@ impl Run {
         let limits =
             if self.plan.strategy.is_single_pass() { &single_pass } else { &self.plan.limits };
 
-        let before = trajectory.counts;
+        let pops_before = trajectory.counts.pops;
         trajectory.judged_by = self.judged_by;
         if let Some(located) = located {
             trajectory.locate(located);
@@ -276,7 +276,7 @@ impl Run {
             trajectory.fault = None;
         }
         trajectory.usage.add(usage);
-        self.counters.pops += trajectory.counts.pops - before.pops;
+        self.counters.pops += trajectory.counts.pops - pops_before;
 
         match next {
             Next::Propose => match self.reached(elapsed_ms) {

@@ -146,6 +146,7 @@ impl StateStack {
         &self.top
     }
 
+    #[inline]
     pub fn top_mut(&mut self) -> &mut Frame {
         &mut self.top
     }
@@ -187,11 +188,13 @@ impl StateStack {
     }
 
     /// The lines since the last snapshot; copied first if another stack shares them.
+    #[inline]
     fn open_chunk(&mut self) -> &mut Chunk {
         Arc::make_mut(self.chunks.last_mut().expect("invariant: the bottom has a snapshot"))
     }
 
     /// Pushes the machine's current state, which `line` led to.
+    #[inline]
     pub fn push(&mut self, line: &str, machine: &dyn Machine) {
         if self.top.is_blank() {
             // A blank frame needs no note; its lists are empty, so it becomes the successor's.

@@ -364,6 +364,7 @@ impl Trajectory {
         verdict.basis.map_or(self.judged_by, own)
     }
 
+    #[inline]
     fn commit(&mut self, line: &str, verdict: &Verdict, limits: &Limits) -> Next {
         let basis = self.basis_of(verdict);
         self.machine.commit();
@@ -374,6 +375,7 @@ impl Trajectory {
     }
 
     /// Goes back from T_max: no valid trace is that long, so that a step before was wrong.
+    #[cold]
     fn overlong(&mut self, limits: &Limits) -> Next {
         if let Some(next) = self.go_back_to_fault(limits) {
             return next;
@@ -393,6 +395,7 @@ impl Trajectory {
 
     /// Records the line that led to the machine's current state as a committed step, with its V and
     /// the basis of its verdict.
+    #[inline]
     pub fn push(&mut self, line: &str, score: Score, basis: Basis) -> Next {
         self.judges.push(self.stack.depth(), basis);
         self.stack.push(line, self.machine.as_ref());

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::basis::Basis;
 use super::score::Score;
-use prime_bench::tasks::{Kinds, Machine};
+use prime_bench::tasks::{Kinds, Machine, Violations};
 
 /// A verifier's verdict on a proposed step.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,24 +32,25 @@ pub struct Verdict {
 impl Verdict {
     /// The verdict on the machine's candidate if it breaks constraints of these kinds: V is the sum
     /// of their severities (the paper's lightweight verifier).
+    #[inline]
     pub fn by_rules(machine: &dyn Machine, kinds: Kinds) -> Option<Self> {
         let violations = machine.violations(kinds);
+        (!violations.is_empty()).then(|| Self::on(machine, violations))
+    }
 
-        if violations.is_empty() {
-            return None;
-        }
-
+    #[cold]
+    fn on(machine: &dyn Machine, violations: Violations) -> Self {
         let broken = machine.broken(violations);
 
         let feedback: Vec<_> =
             broken.iter().map(|c| format!("{}: {}", c.name, c.meaning)).collect();
 
-        Some(Self {
+        Self {
             score: Score::from_tenths(broken.iter().map(|c| c.severity.tenths()).sum()),
             violations: broken.into_iter().map(|c| c.name).collect(),
             feedback: Some(feedback.join("; ")),
             ..Self::default()
-        })
+        }
     }
 }
 

@@ -175,6 +175,7 @@ impl TurnBody {
     }
 
     /// Usage of the three agents, discarded proposals included.
+    #[inline]
     pub fn usage(&self) -> Usage {
         let mut usage = self.proposal.usage;
         usage.add(self.verdict.usage);
