@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use clap::{Args, ValueHint};
 use serde::Serialize;
 use tokio::time::Instant;
@@ -242,6 +242,13 @@ pub fn check(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     if let Some(details) = details {
         details.finish().with_context(details_failed)?;
     }
+
+    // An accuracy of nothing would be a figure that nobody measured.
+    ensure!(
+        report.overall.submissions > 0 || !findings.is_empty() || interrupt.stop().is_some(),
+        "{}: there are no outputs in it; each line is an object with id and output",
+        arguments.file.display()
+    );
 
     if findings.len() > FINDINGS_SHOWN {
         note!(

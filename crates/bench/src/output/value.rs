@@ -8,11 +8,11 @@ use serde_json::{Number, Value};
 const INEXACT_FROM: f64 = 9_007_199_254_740_992.0;
 
 /// The integer that a float without a fraction is, below 2^53.
-fn integer(number: &Number) -> Option<Number> {
+pub(crate) fn integer(number: &Number) -> Option<i64> {
     let float = number.as_f64().filter(|_| number.is_f64())?;
     let is_exact = float.fract() == 0.0 && float.abs() < INEXACT_FROM;
     #[expect(clippy::cast_possible_truncation, reason = "it is exact")]
-    is_exact.then_some(float as i64).map(Number::from)
+    is_exact.then_some(float as i64)
 }
 
 fn has_float_integer(value: &Value) -> bool {
@@ -28,7 +28,7 @@ fn make_exact(value: &mut Value) {
     match value {
         Value::Number(number) => {
             if let Some(integer) = integer(number) {
-                *number = integer;
+                *number = integer.into();
             }
         }
         Value::Array(entries) => entries.iter_mut().for_each(make_exact),

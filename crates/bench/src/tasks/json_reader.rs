@@ -15,6 +15,8 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 use serde_json::{Error, Map, Value};
 
+use crate::output::value::integer;
+
 /// Reads a value. An error names the field, from `what` on.
 ///
 /// # Errors
@@ -22,6 +24,24 @@ use serde_json::{Error, Map, Value};
 pub fn read<T: DeserializeOwned>(what: &str, value: &Value) -> Result<T, String> {
     let path = Path::default();
     T::deserialize(Reader { value, path: &path }).map_err(|error| path.describe(what, &error))
+}
+
+/// serde's reason without the names of Rust's types.
+fn in_words(reason: &str) -> String {
+    let Some((start, expected)) = reason.rsplit_once("expected ") else { return reason.to_owned() };
+    let bits = |prefix: char| {
+        let bits = expected.strip_prefix(prefix)?;
+        ["8", "16", "32", "64", "128", "size"].contains(&bits).then_some(bits)
+    };
+    let expected = match (bits('u'), bits('i'), bits('f')) {
+        (Some("8"), ..) => "an integer from 0 to 255",
+        (Some("16"), ..) => "an integer from 0 to 65535",
+        (Some(_), ..) => "an integer of 0 or more",
+        (_, Some(_), _) => "an integer",
+        (.., Some(_)) => "a number",
+        _ => expected,
+    };
+    format!("{start}expected {expected}")
 }
 
 enum Segment<'de> {
@@ -53,10 +73,11 @@ impl<'de> Path<'de> {
             };
             written.expect("invariant: writing to memory succeeds");
         }
+        let reason = in_words(&error.to_string());
         if path.is_empty() {
-            format!("{what}: {error}")
+            format!("{what}: {reason}")
         } else {
-            format!("{what} field `{path}`: {error}")
+            format!("{what} field `{path}`: {reason}")
         }
     }
 }
@@ -126,7 +147,11 @@ impl<'de> Deserializer<'de> for Reader<'_, 'de> {
         match self.value {
             Value::Null => visitor.visit_unit(),
             Value::Bool(value) => visitor.visit_bool(*value),
-            Value::Number(number) => number.deserialize_any(visitor),
+            // `2.0` is 2, as in answers.
+            Value::Number(number) => match integer(number) {
+                Some(integer) => visitor.visit_i64(integer),
+                None => number.deserialize_any(visitor),
+            },
             Value::String(text) => visitor.visit_borrowed_str(text),
             Value::Array(elements) => self.read_array(elements, visitor),
             Value::Object(fields) => self.read_object(fields, visitor),
@@ -285,7 +310,7 @@ mod tests {
     #[test]
     fn a_value_that_fits_is_read() {
         let value = json!({
-            "pairs": [[1, -2], [255, 9_007_199_254_740_993_i64]],
+            "pairs": [[1, -2.0], [255.0, 9_007_199_254_740_993_i64]],
             "inner": { "x": { "name": "a", "side": "left" }, "y": { "side": "right", "name": "" } },
             "optional": null,
         });
@@ -311,11 +336,11 @@ mod tests {
 
         assert_eq!(
             with("/pairs/1/0", json!(256)),
-            "input field `pairs[1][0]`: invalid value: integer `256`, expected u8"
+            "input field `pairs[1][0]`: invalid value: integer `256`, expected an integer from 0 to 255"
         );
         assert_eq!(
             with("/pairs/1/1", json!(0.5)),
-            "input field `pairs[1][1]`: invalid type: floating point `0.5`, expected i64"
+            "input field `pairs[1][1]`: invalid type: floating point `0.5`, expected an integer"
         );
         assert_eq!(
             with("/pairs/0", json!([1])),

@@ -3,6 +3,8 @@
 
 use serde_json::Value;
 
+use crate::output::value::equal;
+
 /// Bound on the absolute value of numbers in a state, so that a step can add to them without
 /// overflow.
 const NUMBER_MAX: u64 = 1 << 62;
@@ -50,7 +52,9 @@ pub fn first_difference<'s>(state: &'s Value, other: &'s Value) -> Option<&'s st
     let fields = state.as_object()?;
     let others = other.as_object()?;
     // Looked up by name: clients may give the fields in another order.
-    let changed = fields.iter().find(|(field, value)| others.get(*field) != Some(*value));
+    let is_changed =
+        |field: &String, value: &Value| !others.get(field).is_some_and(|other| equal(value, other));
+    let changed = fields.iter().find(|(field, value)| is_changed(field, value));
     let missing = || others.keys().find(|field| !fields.contains_key(*field));
     changed.map(|(field, _)| field.as_str()).or_else(|| missing().map(String::as_str))
 }
@@ -82,6 +86,7 @@ mod tests {
     #[test]
     fn differences_are_found_whatever_the_order_of_fields() {
         assert_eq!(first_difference(&json!({ "a": 1, "b": 2 }), &json!({ "b": 2, "a": 1 })), None);
+        assert_eq!(first_difference(&json!({ "a": [1, 2.0] }), &json!({ "a": [1, 2] })), None);
         assert_eq!(
             first_difference(&json!({ "a": 1, "b": 2 }), &json!({ "a": 1, "b": 3 })),
             Some("b")

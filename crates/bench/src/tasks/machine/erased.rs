@@ -80,6 +80,10 @@ impl<T: Task> AnyTask for Erased<T> {
     fn read_input(&self, input: &Value) -> Result<Arc<dyn Problem>, BadInput> {
         let instance: T::Instance = read(&T::SPEC, "input", input)?;
         T::validate(&instance).map_err(|error| bad_input(&T::SPEC, error.to_string()))?;
+        if T::ended(&instance, &T::start(&instance)) {
+            let nothing = "there is nothing to do: the trace ends before its first step";
+            return Err(bad_input(&T::SPEC, nothing.to_owned()));
+        }
         Ok(Arc::new(Arc::new(Instance::<T>(instance))))
     }
 }

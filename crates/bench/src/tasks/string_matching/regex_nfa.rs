@@ -33,9 +33,26 @@ impl Instance {
     /// Whether the expression matches the text, by an engine that shares nothing with this task;
     /// `None` if the expression is too large for it.
     fn is_match(&self) -> Option<bool> {
-        let whole = ::regex::Regex::new(&format!("^(?:{})$", self.regex)).ok()?;
+        let regex = single_quantifiers(&self.regex);
+        let whole = ::regex::Regex::new(&format!("^(?:{regex})$")).ok()?;
         Some(whole.is_match(&self.text))
     }
+}
+
+/// The expression with one quantifier in place of several in a row: to other engines `a+?` is a
+/// lazy `a+`, here it is `(a+)?`. Equal ones are idempotent, and any two that differ mean `*`.
+fn single_quantifiers(regex: &str) -> String {
+    let is_quantifier = |symbol: char| matches!(symbol, '*' | '+' | '?');
+    let mut written = String::with_capacity(regex.len());
+    for symbol in regex.chars() {
+        match written.pop() {
+            Some(last) if is_quantifier(last) && is_quantifier(symbol) => {
+                written.push(if last == symbol { last } else { '*' });
+            }
+            last => written.extend(last.into_iter().chain([symbol])),
+        }
+    }
+    written
 }
 
 #[derive(Clone, Serialize, Deserialize)]

@@ -1,7 +1,10 @@
 //! Lines and traces that the constraints of this category find wrong.
 
+use serde_json::json;
+
 use crate::tasks::fooled::{Fooling, assert_found};
 use crate::tasks::wrong_lines::assert_broken;
+use crate::tasks::{Kinds, find};
 
 #[test]
 fn wrong_lines_break_the_constraint_that_names_the_error() {
@@ -15,6 +18,29 @@ fn wrong_lines_break_the_constraint_that_names_the_error() {
         ("regex-nfa", 6, "set 9", "active-set"),
         ("regex-nfa", 8, "set 3", "active-set"),
     ]);
+}
+
+/// To other engines `a+?` is a lazy `a+`; here, as the grammar says, it is `(a+)?`.
+#[test]
+fn several_quantifiers_in_a_row_apply_one_after_the_other() {
+    for (regex, text, matched) in [
+        ("a+?b", "b", true),
+        ("a+?", "", true),
+        ("(ab+?)c", "ac", true),
+        ("a+?+b", "b", true),
+        ("a++b", "b", false),
+        ("a?*?c", "aaac", true),
+        ("a??b", "aab", false),
+    ] {
+        let input = json!({ "regex": regex, "text": text });
+        let mut machine = find("regex-nfa").unwrap().read_input(&input).unwrap().start();
+        while let Some(line) = machine.reference() {
+            machine.propose(&line).unwrap();
+            assert!(machine.violations(Kinds::ALL).is_empty(), "{regex} on {text:?}: {line}");
+            machine.commit();
+        }
+        assert_eq!(machine.answer().unwrap()["matched"], json!(matched), "{regex} on {text:?}");
+    }
 }
 
 #[test]
