@@ -155,7 +155,12 @@ fn decodes(source: &ModelSource, spec: EngineSpec) -> Result<String, String> {
     let engine = prime_engine::Engine::start(spec).map_err(|error| error.to_string())?;
     let status = engine.status();
     engine.shutdown();
-    Ok(format!("{source} on {}: {}, decodes", status.device, status.model))
+    // A built-in model is known by its engine, not by the name that its training had.
+    let model = match (source, status.model.split_once(", ")) {
+        (ModelSource::BuiltIn(_), Some((_, size))) => size,
+        _ => &status.model,
+    };
+    Ok(format!("{source} on {}: {model}, decodes", status.device))
 }
 
 /// Whether the chat templates that agents apply can be rendered.

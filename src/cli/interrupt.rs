@@ -12,7 +12,7 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::SignalKind;
 
 use super::output::write_note;
-use prime_daemon::stop_signals::StopSignal;
+use prime_daemon::stop_signals::{StopSignal, handle_file_size_signal};
 
 /// Which signal asked the command to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,11 +42,13 @@ pub struct Stops {
 }
 
 impl Stops {
-    /// A signal that was ignored at the start stays ignored. Must be called within a Tokio runtime.
+    /// A signal that was ignored at the start stays ignored. A file that reaches a limit on sizes
+    /// is an error of its write from now on. Must be called within a Tokio runtime.
     ///
     /// # Errors
     /// When the signals cannot be handled.
     pub fn listen() -> anyhow::Result<Self> {
+        handle_file_size_signal();
         let signals = |kind, name: &str| {
             StopSignal::listen(kind).with_context(|| format!("{name} cannot be handled"))
         };

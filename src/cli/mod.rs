@@ -125,6 +125,7 @@ pub fn main() -> ExitCode {
     }
 
     let command = man::with_examples(Arguments::command(), "prime-agents");
+    let command = with_negative_numbers(command);
     let parsed = command.try_get_matches_from(arguments);
     let arguments = match parsed.and_then(|found| Arguments::from_arg_matches(&found)) {
         Ok(arguments) => arguments,
@@ -173,8 +174,28 @@ fn failed(error: &anyhow::Error) -> ExitCode {
     })
 }
 
+/// Takes `-1` for a value, which is then refused as such, and not for an unknown option.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    let is_value = |argument: &clap::Arg| argument.get_action().takes_values();
+    let names: Vec<String> = command.get_subcommands().map(|c| c.get_name().to_owned()).collect();
+    let command = command.mut_args(|argument| {
+        let may_be_negative = is_value(&argument) && !argument.is_positional();
+        if may_be_negative { argument.allow_negative_numbers(true) } else { argument }
+    });
+    names
+        .into_iter()
+        .fold(command, |command, name| command.mut_subcommand(name, with_negative_numbers))
+}
+
 /// Prints an error of clap's, which may also be help or the version.
 fn refused(error: &clap::Error) -> ExitCode {
+    let text = error.to_string();
+    let in_words = prime_daemon::numbers_in_words(&text);
+    if in_words != text {
+        note!("{}", in_words.trim_end());
+        return ExitCode::from(USAGE);
+    }
+
     let printed = error.print().and_then(|()| output::stdout().flush());
     match (error.use_stderr(), written(printed)) {
         (true, _) => ExitCode::from(USAGE),

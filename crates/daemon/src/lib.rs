@@ -61,8 +61,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use actix_web::{HttpResponse, web};
-use rustix::process::Signal;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::SignalKind;
 
 use error::ApiError;
 use guard::ResponseHead;
@@ -71,11 +70,12 @@ use prime_service::app::App;
 use prime_service::metrics::Metrics;
 use prime_service::telemetry::Telemetry;
 use state::State;
-use stop_signals::StopSignal;
+use stop_signals::{StopSignal, handle_file_size_signal};
 
 pub use clock::check_clock;
 pub use daemon_error::{DaemonError, bind_remedy};
 pub use fuzz_entry::read_as_each_route;
+pub use parameters::numbers_in_words;
 pub use reload::{Reload, ReloadRequest, Reloaded, Reloads};
 
 fn configure(config: &mut web::ServiceConfig) {
@@ -110,7 +110,7 @@ pub async fn serve(
     // As it was at the start: the server keeps these until it ends, whatever a reload changes.
     let settings = Arc::new(app.settings().clone());
     let Reloads { settings: mut new_settings, requests: reloads } = reloads;
-    ignore_file_size_signal();
+    handle_file_size_signal();
 
     // The journal makes files, which a daemon that cannot serve must not leave.
     guard::check_bind(&settings.server)?;
@@ -168,15 +168,6 @@ pub async fn serve(
     journal.close();
     runs.app().shutdown();
     result.unwrap_or_else(|panic| Err(std::io::Error::other(panic))).map_err(DaemonError::Serve)
-}
-
-/// Handles SIGXFSZ, which would end the process at a write beyond the limit on file sizes
-/// (`ulimit -f`). The write then fails as on a full disk.
-fn ignore_file_size_signal() {
-    // The handler stays installed when the listener is dropped.
-    if let Err(error) = signal(SignalKind::from_raw(Signal::XFSZ.as_raw())) {
-        tracing::warn!(%error, "cannot handle SIGXFSZ: a limit on file sizes would end the process");
-    }
 }
 
 /// Waits for SIGTERM or SIGINT, except for one that was ignored at the start.

@@ -22,10 +22,27 @@ pub(super) fn read_query<T: DeserializeOwned>(query: &str) -> Result<T, ApiError
         let path = error.path().to_string();
         let error = error.into_inner();
         match field_of(&path, &error.to_string()) {
-            Some(name) => ApiError::bad_field(&name, format!("(in the query) {error}")),
+            Some(name) => {
+                let reason = numbers_in_words(&error.to_string());
+                ApiError::bad_field(&name, format!("(in the query) {reason}"))
+            }
             None => ApiError::bad_request(format!("the query: {error}")),
         }
     })
+}
+
+/// The text with what the standard library says of numbers in a user's words.
+pub fn numbers_in_words(text: &str) -> String {
+    [
+        ("invalid digit found in string", "give a whole number of 0 or more, in digits"),
+        ("number too large to fit in target type", "the number is too large"),
+        ("number too small to fit in target type", "the number is too small"),
+        ("cannot parse integer from empty string", "a number is missing"),
+        ("invalid float literal", "give a number"),
+        ("cannot parse float from empty string", "a number is missing"),
+    ]
+    .iter()
+    .fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
 /// The number of entries of a page, from the parameter `limit`.
@@ -63,9 +80,10 @@ mod tests {
     #[test]
     fn errors_name_the_parameter() {
         for (query, field, part) in [
-            ("seq=x", "seq", "invalid digit"),
-            ("seq=1&limit=-1", "limit", "invalid digit"),
-            ("seq=1&limit=", "limit", "empty string"),
+            ("seq=x", "seq", "give a whole number of 0 or more, in digits"),
+            ("seq=1&limit=-1", "limit", "give a whole number of 0 or more, in digits"),
+            ("seq=99999999999999999999", "seq", "the number is too large"),
+            ("seq=1&limit=", "limit", "a number is missing"),
             ("seq=1&flag=maybe", "flag", "`true` or `false`"),
             ("limit=1", "seq", "missing field `seq`"),
             ("seq=1&seq=2", "seq", "duplicate field `seq`"),

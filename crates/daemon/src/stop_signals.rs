@@ -27,6 +27,16 @@ fn has(mask: u64, kind: SignalKind) -> bool {
     bit.and_then(|bit| mask.checked_shr(bit)).is_some_and(|mask| mask & 1 == 1)
 }
 
+/// Handles SIGXFSZ, which would end the process at a write beyond the limit on file sizes
+/// (`ulimit -f`). The write then fails as on a full disk. Must be called within a Tokio runtime.
+pub fn handle_file_size_signal() {
+    let kind = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
+    // The handler stays installed when the listener is dropped.
+    if let Err(error) = signal(kind) {
+        tracing::warn!(%error, "cannot handle SIGXFSZ: a limit on file sizes would end the process");
+    }
+}
+
 /// Listens for one signal.
 pub struct StopSignal(Option<Signal>);
 

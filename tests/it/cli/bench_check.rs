@@ -25,6 +25,15 @@ fn right(task: &str, instances: &str) -> Vec<Value> {
     printed.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+#[test]
+fn an_accuracy_of_nothing_is_no_figure() {
+    for text in ["", "\n\n"] {
+        let (_folder, empty) = file("outputs.jsonl", text);
+        done(&["bench", "check", shown(&empty)])
+            .refused(&["outputs.jsonl", "there are no outputs"]);
+    }
+}
+
 fn lines(values: &[Value]) -> String {
     values.iter().fold(String::new(), |text, value| text + &value.to_string() + "\n")
 }

@@ -30,6 +30,37 @@ fn wrong_arguments() {
 }
 
 #[test]
+fn numbers_that_are_none_are_refused_in_words() {
+    let whole = "give a whole number of 0 or more, in digits";
+    for (arguments, parts) in [
+        (&["run", "n-queens", "--base-seed", "-1"][..], ["'-1' for '--base-seed", whole]),
+        (&["bench", "solve", "--instances", "-1"], ["'-1' for '--instances", whole]),
+        (&["runs", "gc", "--older-than-days", "-1"], ["'-1' for '--older-than-days", whole]),
+        (&["loadtest", "--trajectories", "1e3"], ["'1e3' for '--trajectories", whole]),
+        (
+            &["run", "n-queens", "--base-seed", "18446744073709551616"],
+            ["--base-seed", "the number is too large"],
+        ),
+    ] {
+        done(arguments).refused(&parts);
+    }
+}
+
+/// An input without a step, and numbers as JSON writes them.
+#[test]
+fn inputs_are_read_as_answers_are() {
+    let still = r#"{"marking":[0,0],"transitions":[{"in":[[0,1]],"out":[[1,1]]}],"firings":3}"#;
+    run(&[&["petri-net", "--input", still], &REFERENCE])
+        .refused(&["petri-net", "there is nothing to do"]);
+
+    let input = r#"{"a":[2.0,1]}"#;
+    let sorted = run(&[&["bubble-sort", "--input", input], &REFERENCE]).json(0);
+    assert_eq!(sorted["answer"]["sorted"], serde_json::json!([1, 2]));
+    run(&[&["bubble-sort", "--input", r#"{"a":[2.5,1]}"#], &REFERENCE])
+        .refused(&["`a[0]`", "expected an integer"]);
+}
+
+#[test]
 fn tasks_that_the_built_in_model_has_not_learnt() {
     run(&[&["sudoku", "--set", "agents.executor.engine=tiny"]]).refused(&[
         "have not learnt `sudoku`",

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -44,6 +44,23 @@ fn output_to_a_full_device_fails() {
             failed.stderr
         );
     }
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_a_failed_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace.jsonl");
+    let arguments = [&["run", "n-queens", "--trace", shown(&trace)], &REFERENCE[..]].concat();
+    let plain = prime(&arguments);
+    let mut limited = Command::new("sh");
+    limited
+        .args(["-c", "ulimit -S -f 1; exec \"$0\" \"$@\""])
+        .arg(plain.get_program())
+        .args(plain.get_args());
+
+    let failed: Done = limited.output().unwrap().into();
+    assert!([2, 74].contains(&failed.code), "{}: {}", failed.code, failed.stderr);
+    assert!(failed.stderr.contains("trace.jsonl"), "{}", failed.stderr);
 }
 
 #[test]
