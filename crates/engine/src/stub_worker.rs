@@ -23,6 +23,9 @@ pub(super) fn serve(text: &str, transport: &mut impl Transport) {
                     tokens: Vec::new(),
                     logprobs: Vec::new(),
                     prompt_tokens: 0,
+                    cached_tokens: 0,
+                    thought: String::new(),
+                    thought_tokens: 0,
                     finish: Finish::EndOfText,
                 };
                 let timing = turn.timed.then(Timing::default);

@@ -26,7 +26,7 @@ impl AsyncExecutor for Lines {
         seeds.push(sampling.seed);
         Ok(Proposal {
             line: line.to_owned(),
-            usage: Usage { prompt: 10, completion: 1 },
+            usage: Usage::new(10, 1),
             ..Proposal::default()
         })
     }

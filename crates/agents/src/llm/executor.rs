@@ -12,6 +12,7 @@ use super::executor_prompts::{Asked, ExecutorPrompts};
 use super::read_completion::ReadCompletion;
 use crate::model::{Completion, CompletionRequest, Model};
 use crate::prompt::{self, FreeLine, TemplateError, Templates};
+use crate::thought::kept;
 use crate::{AgentError, AsyncExecutor, Proposal, Sampling};
 use prime_bench::output::line::action_line;
 use prime_bench::tasks::Machine;
@@ -28,6 +29,8 @@ pub struct LlmExecutor {
     /// Grammars by task, by the free line that may come first, and by bounds. Engines cache them by
     /// their text.
     grammars: DashMap<(&'static str, FreeLine, Option<Bounds>), TaskGrammar>,
+    /// Forms of action lines by task.
+    line_forms: DashMap<&'static str, Arc<str>>,
 }
 
 #[derive(Clone)]
@@ -54,7 +57,13 @@ impl LlmExecutor {
         options: ExecutorOptions,
     ) -> Result<Self, TemplateError> {
         let prompts = ExecutorPrompts::new(templates, &options)?;
-        Ok(Self { model, prompts, options, grammars: DashMap::new() })
+        Ok(Self {
+            model,
+            prompts,
+            options,
+            grammars: DashMap::new(),
+            line_forms: DashMap::new(),
+        })
     }
 
     pub(super) async fn complete(
@@ -65,6 +74,20 @@ impl LlmExecutor {
             .complete(request)
             .await
             .map_err(|error| AgentError { agent: self.prompts.agent().to_owned(), ..error })
+    }
+
+    /// The form of a task's lines, as a pattern of JSON Schema; none for a client's problem, whose
+    /// line may be JSON itself.
+    fn line_form(&self, trajectory: &Trajectory) -> Option<Arc<str>> {
+        let spec = trajectory.machine.spec();
+        if !trajectory.machine.problem().has_reference() || spec.actions.is_empty() {
+            return None;
+        }
+        let form = self.line_forms.entry(spec.slug).or_insert_with(|| {
+            // Servers know no groups that capture nothing.
+            format!("^{}$", pattern::regex(spec.actions).replace("(?:", "(")).into()
+        });
+        Some(Arc::clone(&form))
     }
 
     /// Whether a proposal may begin with a free line, and how long it may be.
@@ -147,7 +170,8 @@ impl LlmExecutor {
         // Nothing is left beside what resembles the rejected lines: ask again without the prefixes,
         // for the tokens that are left. Both answers are paid for.
         let Completion { usage: spent, .. } = read.completion;
-        let used = u32::try_from(spent.completion).unwrap_or(u32::MAX);
+        let answered = spent.completion.saturating_sub(spent.reasoning);
+        let used = u32::try_from(answered).unwrap_or(u32::MAX);
         let max_tokens = request.max_tokens.saturating_sub(used).max(1);
         let request = CompletionRequest { max_tokens, ..request };
 
@@ -245,6 +269,8 @@ impl AsyncExecutor for LlmExecutor {
                 top_p: options.top_p.unwrap_or(sampling.top_p),
                 seed: sampling.seed,
             },
+            thinking: options.thinking,
+            line_form: if options.grammar { None } else { self.line_form(trajectory) },
             max_tokens: trajectory
                 .completion_max
                 .map_or(options.max_tokens, |max| max.min(options.max_tokens)),
@@ -261,8 +287,15 @@ impl AsyncExecutor for LlmExecutor {
         };
 
         if completion.is_exhausted {
-            let Completion { usage, source, .. } = completion;
-            return Ok(Proposal { usage, source, is_exhausted: true, ..Proposal::default() });
+            let Completion { usage, source, reasoning, .. } = completion;
+            let reasoning = kept(reasoning);
+            return Ok(Proposal {
+                usage,
+                source,
+                reasoning,
+                is_exhausted: true,
+                ..Proposal::default()
+            });
         }
 
         let cut_off = completion.is_truncated.then(|| {
@@ -282,6 +315,7 @@ impl AsyncExecutor for LlmExecutor {
             last_action_or_line(&completion.text, trajectory.machine.spec().actions)
         };
 
+        let reasoning = kept(completion.reasoning);
         // The line of a free answer may be in backquotes.
         let before = completion.text.rfind(line).map_or("", |at| &completion.text[..at]);
         // A free line has the form that the judge gives it. Under a grammar it is taken verbatim.
@@ -300,6 +334,7 @@ impl AsyncExecutor for LlmExecutor {
             } else {
                 derivation
             },
+            reasoning,
             usage: completion.usage,
             tokens: completion.tokens,
             logprobs: completion.logprobs,
