@@ -76,8 +76,7 @@ pub use engine::Engine;
 pub use error::EngineError;
 pub use fit::{Bytes, Fit, FreeMemory, MemoryEstimate, Shortage, check_fit};
 pub use request::{
-    EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Finish, Format, Generation, Request, Sampling,
-    Thinking,
+    EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Finish, Format, Generation, Request, Sampling, Thinking,
 };
 #[doc(hidden)]
 pub use spec::Fault;

@@ -94,6 +94,7 @@ mod tests {
             excluded_prefixes: Vec::new(),
             stop: None,
             newline_ends: false,
+            thinking: crate::Thinking::AsModel,
             sampling: Sampling::GREEDY,
             max_tokens: 1,
             logprobs: false,

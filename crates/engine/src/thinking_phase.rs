@@ -134,7 +134,10 @@ mod tests {
     }
 
     /// The first meaning that ends the phase, and after which of the texts.
-    fn ended(mut phase: ThinkingPhase, texts: &[&str]) -> (Option<(usize, Thought)>, ThinkingPhase) {
+    fn ended(
+        mut phase: ThinkingPhase,
+        texts: &[&str],
+    ) -> (Option<(usize, Thought)>, ThinkingPhase) {
         let end = texts.iter().enumerate().find_map(|(at, text)| {
             let meaning = phase.write(text.as_bytes());
             (meaning != Thought::Continues).then_some((at, meaning))

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::request::{EXCLUDED_BYTES_MAX, GRAMMAR_BYTES_MAX, PROMPT_BYTES_MAX};
 use super::spec::Fault;
-use super::{EngineCounts, EngineError, EngineSpec, Format, Generation, Request, Sampling, Thinking};
+use super::{
+    EngineCounts, EngineError, EngineSpec, Format, Generation, Request, Sampling, Thinking,
+};
 
 /// Longest body of a frame, in bytes: the longest prompt, grammar and excluded lines, and room for
 /// the rest.

@@ -225,7 +225,13 @@ fn a_stop_from_outside_is_replayed() {
     let mut failed = Replay::new(problem, plan(1, 3));
     for round in 1..=3 {
         let id = TurnId { round, trajectory: 0 };
-        if failed.apply(RunInput::Failed { id, reason: "no model".to_owned(), usage: Usage::default() }, 0).is_err() {
+        if failed
+            .apply(
+                RunInput::Failed { id, reason: "no model".to_owned(), usage: Usage::default() },
+                0,
+            )
+            .is_err()
+        {
             break;
         }
     }

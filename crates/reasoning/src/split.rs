@@ -221,11 +221,7 @@ mod tests {
             // It was cut off.
             ("<think>\nhm, wh", "hm, wh", ""),
             ("[THINK]a[/THINK]move 1 0 2", "a", "move 1 0 2"),
-            (
-                "<think>a</think>move 1\n<think>b</think>move 2",
-                "a\n\nb",
-                "move 1\n\nmove 2",
-            ),
+            ("<think>a</think>move 1\n<think>b</think>move 2", "a\n\nb", "move 1\n\nmove 2"),
             (
                 "<|channel|>analysis<|message|>We need it.<|end|><|start|>assistant\
                  <|channel|>final<|message|>move 1 0 2<|return|>",
@@ -236,7 +232,11 @@ mod tests {
             ("analysisWe need it.assistantfinalmove 1 0 2", "We need it.", "move 1 0 2"),
             ("analysisWe ne", "We ne", ""),
             ("<think></think>move 1 0 2", "", "move 1 0 2"),
-            ("a tag such as `<think>` is no thinking", "", "a tag such as `<think>` is no thinking"),
+            (
+                "a tag such as `<think>` is no thinking",
+                "",
+                "a tag such as `<think>` is no thinking",
+            ),
         ] {
             let found = split(text);
             assert_eq!((found.thought.as_str(), found.said.trim()), (thought, said), "{text:?}");

@@ -249,15 +249,17 @@ impl<'a> TraceLine<'a> {
                 mishaps: *mishaps,
                 elapsed_ms: *elapsed_ms,
             },
-            Event::TurnFailed { id, elapsed_ms, role, failure, reason, usage } => Self::TurnFailed {
-                round: id.round,
-                trajectory: id.trajectory,
-                role: *role,
-                failure: *failure,
-                reason,
-                usage: *usage,
-                elapsed_ms: *elapsed_ms,
-            },
+            Event::TurnFailed { id, elapsed_ms, role, failure, reason, usage } => {
+                Self::TurnFailed {
+                    round: id.round,
+                    trajectory: id.trajectory,
+                    role: *role,
+                    failure: *failure,
+                    reason,
+                    usage: *usage,
+                    elapsed_ms: *elapsed_ms,
+                }
+            }
             Event::Stopped { ending, elapsed_ms } => {
                 Self::Stopped { ending, elapsed_ms: *elapsed_ms }
             }

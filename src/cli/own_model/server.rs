@@ -201,7 +201,10 @@ mod tests {
     fn a_named_model_must_be_there() {
         let listed = json!({"data": [{"id": "a"}, {"id": "b"}]});
         assert!(
-            chosen("http://h/v1#b", &listed, Dialect::Plain).unwrap().line.starts_with("model b at")
+            chosen("http://h/v1#b", &listed, Dialect::Plain)
+                .unwrap()
+                .line
+                .starts_with("model b at")
         );
         let said = chosen("http://h/v1#c", &listed, Dialect::Plain).unwrap_err().to_string();
         assert!(said.contains("no model `c`") && said.contains("a, b"), "{said}");

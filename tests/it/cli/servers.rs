@@ -93,8 +93,7 @@ fn each_ready_made_configuration_solves_a_task_with_a_server_as_documented() {
         // A key of the environment is not there in tests.
         let result = asking(name, &stub.url, &[]).json(0);
         assert_eq!((&result["verified"], &result["steps"]), (&json!(true), &json!(1)), "{name}");
-        let tokens =
-            json!({"prompt": 90, "completion": 12, "cached": 64, "reasoning": 7});
+        let tokens = json!({"prompt": 90, "completion": 12, "cached": 64, "reasoning": 7});
         assert_eq!(result["tokens"], tokens, "{name}");
 
         let bodies = bodies.lock().expect("no panic");
@@ -109,7 +108,9 @@ fn a_servers_kind_is_asked_for_and_a_refused_field_left_out() {
     let bodies = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&bodies);
     let stub = StubServer::scripted(move |asked| match asked.path.as_str() {
-        "/props" => Reply::Json(200, json!({"build_info": "b1", "default_generation_settings": {}})),
+        "/props" => {
+            Reply::Json(200, json!({"build_info": "b1", "default_generation_settings": {}}))
+        }
         _ if is_turn(asked) => {
             seen.lock().expect("no panic").push(asked.body.clone());
             if asked.body.get("temperature").is_some() {

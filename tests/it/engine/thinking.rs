@@ -29,9 +29,8 @@ fn chat(thinking: Thinking, seed: u64) -> Request {
 }
 
 fn is_action(text: &str) -> bool {
-    text.strip_prefix("move ").is_some_and(|digit| {
-        digit.len() == 1 && digit.bytes().all(|byte| byte.is_ascii_digit())
-    })
+    text.strip_prefix("move ")
+        .is_some_and(|digit| digit.len() == 1 && digit.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 #[test]
@@ -85,10 +84,8 @@ fn thinking_without_a_budget_is_a_part_of_the_generation() {
 #[test]
 fn a_cached_prefix_changes_nothing() {
     let fixture = thinker();
-    let asked = || Request {
-        sampling: prime_engine::Sampling::GREEDY,
-        ..chat(Thinking::AtMost(20), 0)
-    };
+    let asked =
+        || Request { sampling: prime_engine::Sampling::GREEDY, ..chat(Thinking::AtMost(20), 0) };
     let engine = Engine::start(spec(&fixture.model, Isolation::Thread)).expect("started");
     let first = one(&engine, asked()).expect("a generation");
     let second = one(&engine, asked()).expect("a generation");
@@ -113,7 +110,8 @@ fn a_context_too_small_for_an_answer_after_thinking_is_refused() {
     assert!(matches!(found, Err(EngineError::PromptTooLong { .. })), "{found:?}");
 
     // Room for a short answer alone: nothing is thought.
-    let brief = Request { prompt: "Go".to_owned(), max_tokens: 300, ..chat(Thinking::AtMost(12), 0) };
+    let brief =
+        Request { prompt: "Go".to_owned(), max_tokens: 300, ..chat(Thinking::AtMost(12), 0) };
     let found = one(&engine, brief).expect("a generation");
     assert_eq!((found.thought_tokens, is_action(&found.text)), (CLOSING, true), "{found:?}");
 }

@@ -130,10 +130,7 @@ fn half_of_the_members_are_enough() {
     let verdict = judge([says(2, &["a"]), fails(Failure::Timeout)]).expect("one of two");
     assert_eq!((verdict.score, verdict.opinions[1].score), (Score::from_tenths(2), None));
     assert_eq!(verdict.usage, Usage::new(3, 1));
-    assert_eq!(
-        judge([says(2, &[]), says(2, &[])]).expect("two").usage,
-        Usage::new(6, 2)
-    );
+    assert_eq!(judge([says(2, &[]), says(2, &[])]).expect("two").usage, Usage::new(6, 2));
 
     let error = judge([says(0, &[]), fails(Failure::Refused), fails(Failure::Timeout)])
         .expect_err("one of three");

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 
 use crate::model::{Completion, CompletionRequest, Model};
-use crate::{AgentError, Failure};
 use crate::thought::{estimated_tokens, only_thought};
+use crate::{AgentError, Failure};
 use prime_engine::{
     EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Engine, EngineError, Finish, Format, Request, Sampling,
     Thinking,

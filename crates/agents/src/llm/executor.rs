@@ -57,13 +57,7 @@ impl LlmExecutor {
         options: ExecutorOptions,
     ) -> Result<Self, TemplateError> {
         let prompts = ExecutorPrompts::new(templates, &options)?;
-        Ok(Self {
-            model,
-            prompts,
-            options,
-            grammars: DashMap::new(),
-            line_forms: DashMap::new(),
-        })
+        Ok(Self { model, prompts, options, grammars: DashMap::new(), line_forms: DashMap::new() })
     }
 
     pub(super) async fn complete(

@@ -81,12 +81,7 @@ impl AttemptError {
 
         // 429 says that the server works: it only asks for fewer requests.
         let is_fault = !matches!(failure, Failure::Refused | Failure::TooLong) && code != 429;
-        Self {
-            is_retryable,
-            is_fault,
-            retry_after,
-            ..Self::transient(failure, reason)
-        }
+        Self { is_retryable, is_fault, retry_after, ..Self::transient(failure, reason) }
     }
 
     /// Whether the turn may be tried again. A request that the server rejects as it is would be

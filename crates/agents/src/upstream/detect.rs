@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use reqwest::header::{HeaderValue, AUTHORIZATION};
+use reqwest::header::{AUTHORIZATION, HeaderValue};
 use reqwest::{Client, Response, Url};
 use serde_json::Value;
 use tokio::time::timeout;
@@ -80,11 +80,7 @@ async fn asked(client: &Client, url: Url, key: Option<&HeaderValue>) -> Option<(
 
 /// The dialect of the server with this base URL; `plain` if it answers and is of no known kind,
 /// `None` if it does not answer. Takes at most some seconds.
-pub async fn detected(
-    client: &Client,
-    base: &Url,
-    key: Option<&HeaderValue>,
-) -> Option<Dialect> {
+pub async fn detected(client: &Client, base: &Url, key: Option<&HeaderValue>) -> Option<Dialect> {
     if base.host_str() == Some(OPENAI_HOST) {
         return Some(Dialect::Openai);
     }

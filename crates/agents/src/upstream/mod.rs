@@ -88,8 +88,7 @@ impl OpenAiModel {
 
         let mut backends: Vec<Backend> = Vec::new();
         for upstream in &settings.upstreams {
-            let mut backend =
-                Backend::new(upstream, path, &settings.health_path, &lookup)?;
+            let mut backend = Backend::new(upstream, path, &settings.health_path, &lookup)?;
 
             let is_same = |other: &&Backend| {
                 other.completion_url == backend.completion_url && other.model == backend.model
@@ -182,7 +181,8 @@ fn ask_for_dialect(
     thread.spawn_detached(async move {
         let mut found = None;
         for backend in pool.backends() {
-            found = http.dialect_of(backend).await.map(|dialect| (dialect, Arc::clone(&backend.name)));
+            found =
+                http.dialect_of(backend).await.map(|dialect| (dialect, Arc::clone(&backend.name)));
             if found.is_some() {
                 break;
             }

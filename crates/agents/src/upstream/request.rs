@@ -68,7 +68,11 @@ impl Refused {
 
 /// The field of a request that an error of status 400 or 422 refuses, if the request can do
 /// without it: the one in the error's `param`, else one that the message names.
-pub(super) fn refused_field(error: &[u8], sent: &Value, extra: &Map<String, Value>) -> Option<&'static str> {
+pub(super) fn refused_field(
+    error: &[u8],
+    sent: &Value,
+    extra: &Map<String, Value>,
+) -> Option<&'static str> {
     let said = error_message(error);
     let lower = said.to_lowercase();
     if !REFUSALS.iter().any(|words| lower.contains(words)) {
@@ -157,7 +161,11 @@ impl RequestFormat {
 
         body.retain(|name, value| {
             let is_ours = !self.extra.contains_key(name);
-            if is_ours { !self.refused.has(name) || LIMITS.contains(&name.as_str()) } else { !value.is_null() }
+            if is_ours {
+                !self.refused.has(name) || LIMITS.contains(&name.as_str())
+            } else {
+                !value.is_null()
+            }
         });
         Value::Object(body)
     }
@@ -445,7 +453,11 @@ mod tests {
             (Dialect::Plain, json!({"max_tokens": 400}), json!({"max_tokens": 1000})),
         ] {
             assert_eq!(Value::Object(fields(dialect, Thinking::Off)), without, "{dialect:?}");
-            assert_eq!(Value::Object(fields(dialect, Thinking::AtMost(600))), within, "{dialect:?}");
+            assert_eq!(
+                Value::Object(fields(dialect, Thinking::AtMost(600))),
+                within,
+                "{dialect:?}"
+            );
             let own = fields(dialect, Thinking::AsModel);
             assert_eq!(own.len(), 1, "{dialect:?}: {own:?}");
         }

@@ -62,9 +62,8 @@ pub(super) fn answer(body: &[u8]) -> Result<Value, ResponseError> {
 /// The tokens that a response says it took.
 pub(super) fn usage(answer: &Value) -> Usage {
     let usage = &answer["usage"];
-    let count = |places: &[&str]| {
-        places.iter().find_map(|place| whole(usage.pointer(place)?)).unwrap_or(0)
-    };
+    let count =
+        |places: &[&str]| places.iter().find_map(|place| whole(usage.pointer(place)?)).unwrap_or(0);
     let (prompt, completion) = (count(&["/prompt_tokens"]), count(&["/completion_tokens"]));
 
     // A part of the tokens cannot be more than all of them.
@@ -125,7 +124,11 @@ pub(super) fn completion(
             action_in(&std::mem::take(&mut reasoning)).unwrap_or_default()
         }
         Some(said) if has_said || !has_thought => {
-            if has_schema { action_in(&said).unwrap_or(said) } else { said }
+            if has_schema {
+                action_in(&said).unwrap_or(said)
+            } else {
+                said
+            }
         }
         // All tokens went into thinking, whether it is shown or not.
         _ if has_thought || is_truncated => {
@@ -179,12 +182,13 @@ fn thinking_of(content: &Value) -> String {
 }
 
 /// The model that an answer names, if that is another than was asked for. Servers name dated
-/// versions and paths of a model, too, which are the same.
+/// versions and paths of a model, too, which are the same; `default` asks for whichever is loaded.
 pub(super) fn other_model<'a>(answer: &'a Value, asked: &str) -> Option<&'a str> {
     let named = answer["model"].as_str().filter(|name| !name.is_empty())?;
     let plain = |name: &str| name.rsplit('/').next().unwrap_or(name).to_lowercase();
     let (said, asked) = (plain(named), plain(asked));
-    (!said.contains(&asked) && !asked.contains(&said)).then_some(named)
+    let is_same = asked == "default" || said.contains(&asked) || asked.contains(&said);
+    (!is_same).then_some(named)
 }
 
 /// A count: some servers write the integer 12 as `12.0`, which JSON does not tell apart.
@@ -372,7 +376,6 @@ mod tests {
                 "{extra}"
             );
         }
-
     }
 
     #[test]
@@ -458,8 +461,8 @@ mod tests {
             ("{\"choices\":[{\"message\":{\"content\":null}}]}", ResponseError::NoText),
             ("{\"error\":{\"message\":\"no slot\"}}", ResponseError::Error("no slot".to_owned())),
         ] {
-            let found = answer(body.as_bytes())
-                .and_then(|answer| completion(&answer, false, &"s".into()));
+            let found =
+                answer(body.as_bytes()).and_then(|answer| completion(&answer, false, &"s".into()));
             assert_eq!(found, Err(expected), "{body}");
         }
     }
@@ -476,5 +479,21 @@ mod tests {
         ] {
             assert_eq!(error_message(body.as_bytes()), expected, "{body}");
         }
+    }
+
+    #[test]
+    fn another_model_is_noticed_and_another_name_of_the_same_is_not() {
+        for (said, asked, is_other) in [
+            ("gpt-5-mini-2026-08-07", "gpt-5-mini", false),
+            ("/models/Qwen3-8B.gguf", "qwen3-8b", false),
+            ("m", "org/m", false),
+            ("anything.gguf", "default", false),
+            ("", "m", false),
+            ("quite-another-9b", "qwen3-8b", true),
+        ] {
+            let found = other_model(&json!({ "model": said }), asked).is_some();
+            assert_eq!(found, is_other, "{said} for {asked}");
+        }
+        assert_eq!(other_model(&json!({}), "m"), None);
     }
 }

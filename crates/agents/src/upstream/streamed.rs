@@ -31,18 +31,14 @@ pub(super) struct Streamed {
 }
 
 /// The lists of a choice that the parts continue.
-const LISTS: [&str; 4] = [
-    "/logprobs/content",
-    "/logprobs/token_logprobs",
-    "/logprobs/top_logprobs",
-    "/token_ids",
-];
+const LISTS: [&str; 4] =
+    ["/logprobs/content", "/logprobs/token_logprobs", "/logprobs/top_logprobs", "/token_ids"];
 
 impl Streamed {
     /// An answer of at most this many tokens, if that is known.
     pub fn new(is_chat: bool, tokens_max: Option<u64>) -> Self {
-        let parts_max =
-            tokens_max.map(|most| most.saturating_mul(PARTS_PER_TOKEN).saturating_add(PARTS_BEYOND));
+        let parts_max = tokens_max
+            .map(|most| most.saturating_mul(PARTS_PER_TOKEN).saturating_add(PARTS_BEYOND));
         Self { is_chat, parts_max, ..Self::default() }
     }
 
@@ -185,7 +181,8 @@ mod tests {
         // However the bytes are cut, the answer is the same.
         let mut answers = [1, 7, events.len().max(1)].map(|size| {
             let mut streamed = Streamed::new(true, tokens_max);
-            let pushed = events.as_bytes().chunks(size).try_for_each(|part| streamed.push(part, None));
+            let pushed =
+                events.as_bytes().chunks(size).try_for_each(|part| streamed.push(part, None));
             pushed.and_then(|()| streamed.into_answer())
         });
         assert!(answers.windows(2).all(|two| two[0] == two[1]), "{answers:?}");

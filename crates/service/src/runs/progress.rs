@@ -36,8 +36,7 @@ impl Progress {
                 self.elapsed_ms = *elapsed_ms;
                 self.usage.add(*usage);
             }
-            TraceLine::Mishap { elapsed_ms, .. }
-            | TraceLine::Stopped { elapsed_ms, .. } => {
+            TraceLine::Mishap { elapsed_ms, .. } | TraceLine::Stopped { elapsed_ms, .. } => {
                 self.elapsed_ms = *elapsed_ms;
             }
             _ => {}

@@ -63,8 +63,7 @@ fn values_are_appended_where_they_are_asked_for() {
     assert_eq!(proposal.logprobs.len(), written.len());
 
     let appended = first.len() + second.len();
-    let expected =
-        Usage::new((prompt.len() + appended) as u64, written.len() as u64);
+    let expected = Usage::new((prompt.len() + appended) as u64, written.len() as u64);
     assert_eq!(proposal.usage, expected);
 
     let requests = model.requests.lock().expect("no panic with the lock");
