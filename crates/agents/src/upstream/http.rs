@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::attempt_error::{AttemptError, sanitized};
 use super::backend::Backend;
 use super::detect::detected;
-use super::request::refused_field;
+use super::refusals::refused_field;
 use super::response::{ResponseError, answer, completion, error_message, other_model};
 use super::retry_after::retry_after;
 use super::scoring;

@@ -8,8 +8,8 @@
 //!
 //! A request passes `retry.rs` (attempts) → `pool.rs` (routing and queueing) → `http.rs` (one
 //! exchange). The decisions are pure: `balancer.rs`, `breaker.rs`, `wait_queue.rs`, `request.rs`,
-//! `response.rs`, `streamed.rs`, `retry_after.rs`. What kind of server answers is found out when a
-//! pool is opened (`detect.rs`).
+//! `refusals.rs`, `response.rs`, `streamed.rs`, `retry_after.rs`. What kind of server answers is
+//! found out when a pool is opened (`detect.rs`).
 //!
 //! Invariant: an API key never reaches a message, a log or a record. `backend.rs` holds it;
 //! `attempt_error.rs` removes it from text that servers send.
@@ -25,6 +25,7 @@ mod health;
 mod http;
 mod permit;
 mod pool;
+mod refusals;
 
 mod request;
 mod response;
@@ -53,7 +54,8 @@ use http::HttpClient;
 use pool::Pool;
 use prime_roles::setback;
 use prime_settings::{Dialect, UpstreamPool};
-use request::{RESERVED_FIELDS, Refused, RequestFormat};
+use refusals::Refused;
+use request::{RESERVED_FIELDS, RequestFormat};
 use retry::{RetryPolicy, RetryingClient};
 use runtime_thread::RuntimeThread;
 

@@ -1,11 +1,8 @@
 //! The JSON body of a request. Pure.
 
-use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
-
 use serde_json::{Map, Value, json};
 
-use super::response::error_message;
+use super::refusals::{LIMITS, Refused};
 use crate::model::CompletionRequest;
 use prime_settings::{Api, Dialect, Thinking};
 
@@ -14,85 +11,8 @@ use prime_settings::{Api, Dialect, Thinking};
 pub(super) const RESERVED_FIELDS: [&str; 9] =
     ["model", "messages", "prompt", "stream", "n", "input", "text_1", "text_2", "encoding_format"];
 
-/// Fields that a request can do without: a server that refuses one is asked again without it.
-/// What constrains the answer is none of them, or it would be lost in silence.
-const DISPENSABLE: [&str; 12] = [
-    "temperature",
-    "top_p",
-    "seed",
-    "logprobs",
-    "top_logprobs",
-    "return_token_ids",
-    "stream_options",
-    "stream",
-    "reasoning_effort",
-    "chat_template_kwargs",
-    "reasoning_budget_tokens",
-    "thinking_token_budget",
-];
-
-/// The two names of the limit of tokens.
-const LIMITS: [&str; 2] = ["max_tokens", "max_completion_tokens"];
-
 /// The field with the action in an answer that has the form of a schema.
 pub(super) const ACTION: &str = "action";
-
-/// Words with which servers refuse a field.
-const REFUSALS: [&str; 9] = [
-    "unsupported",
-    "not supported",
-    "does not support",
-    "unrecognized",
-    "unknown",
-    "unexpected",
-    "not permitted",
-    "not allowed",
-    "extra_forbidden",
-];
-
-/// Fields that the servers of a pool have refused, remembered as long as it is open.
-#[derive(Debug, Default)]
-pub(super) struct Refused(Mutex<BTreeSet<&'static str>>);
-
-impl Refused {
-    /// Whether the field has been refused.
-    pub fn has(&self, name: &str) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
-    }
-
-    /// Remembers a field; whether it was new.
-    pub fn add(&self, name: &'static str) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name)
-    }
-}
-
-/// The field of a request that an error of status 400 or 422 refuses, if the request can do
-/// without it: the one in the error's `param`, else one that the message names.
-pub(super) fn refused_field(
-    error: &[u8],
-    sent: &Value,
-    extra: &Map<String, Value>,
-) -> Option<&'static str> {
-    let said = error_message(error);
-    let lower = said.to_lowercase();
-    if !REFUSALS.iter().any(|words| lower.contains(words)) {
-        return None;
-    }
-
-    let is_sent = |name: &&str| {
-        sent.get(*name).is_some_and(|value| !value.is_null()) && !extra.contains_key(*name)
-    };
-    let mut fields = LIMITS.into_iter().chain(DISPENSABLE).filter(is_sent);
-    let parameter = serde_json::from_slice::<Value>(error).ok();
-    let parameter = parameter.as_ref().and_then(|error| error.pointer("/error/param"));
-    if let Some(parameter) = parameter.and_then(Value::as_str) {
-        return fields.find(|name| *name == parameter);
-    }
-
-    // A name within a longer one is another name.
-    let is_inside = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    fields.find(|name| lower.split(|c| !is_inside(c)).any(|word| word == *name))
-}
 
 /// How a pool formats its requests.
 #[derive(Debug)]
@@ -487,28 +407,8 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_field_is_recognised_and_left_out() {
-        let hosted = r#"{"error": {"message": "Unsupported parameter: 'max_tokens' is not supported
-            with this model. Use 'max_completion_tokens' instead.", "param": "max_tokens"}}"#;
-        let value = r#"{"error": {"message": "Unsupported value: 'temperature' does not support 0.7
-            with this model.", "param": "temperature", "code": "unsupported_value"}}"#;
-        let fields = format(Api::Chat, Dialect::Plain, json!({"seed": 4}));
-        let sent = fields.body(&request(), "m");
-        for (error, expected) in [
-            (hosted, Some("max_tokens")),
-            (value, Some("temperature")),
-            (r#"{"error": "unknown field `top_p`"}"#, Some("top_p")),
-            (r#"{"detail": "Unrecognized: stream_options"}"#, Some("stream_options")),
-            // The user's own field, one that was not sent, one that the answer depends on.
-            (r#"{"error": "unknown field `seed`"}"#, None),
-            (r#"{"error": "unknown field `reasoning_effort`"}"#, None),
-            (r#"{"error": "unknown field `messages`"}"#, None),
-            (r#"{"error": "max_tokens is too large"}"#, None),
-            ("", None),
-        ] {
-            assert_eq!(refused_field(error.as_bytes(), &sent, &fields.extra), expected, "{error}");
-        }
-
+    fn a_refused_field_is_left_out() {
+        let fields = format(Api::Chat, Dialect::Plain, json!({}));
         for name in ["max_tokens", "temperature"] {
             assert!(fields.refused.add(name) && !fields.refused.add(name));
         }
