@@ -108,9 +108,11 @@ impl RetryingClient {
                 Err(mut error) => {
                     spent.add(error.usage);
                     error.usage = spent;
-                    // A greedy model would only think the same again.
+                    // A greedy model would only think the same again, and one that thinks too long four
+                    // times would do so at the turn's next attempt.
                     if error.failure == Failure::Malformed && error.usage.reasoning > 0 {
-                        error.is_retryable &= request.sampling.temperature > 0.0;
+                        let is_greedy = request.sampling.temperature <= 0.0;
+                        error.is_retryable &= !is_greedy && attempt < self.policy.retries_max;
                         request.sampling.seed = request.sampling.seed.wrapping_add(1);
                     }
                     if let Some(listener) = &request.listener {
