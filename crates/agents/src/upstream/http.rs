@@ -113,12 +113,14 @@ impl HttpClient {
             }
 
             let body = timeout(self.idle_timeout, head(response)).await.unwrap_or_default();
-            let message = sanitized(&error_message(&body));
+            let said = error_message(&body);
+            let message = sanitized(&said);
             let error = AttemptError::from_status(status, &message, retry_after);
             let is_about_request =
                 error.failure == Failure::Refused && matches!(status.as_u16(), 400 | 422);
-            let refused =
-                is_about_request.then(|| refused_field(&body, sent.body, sent.extra)).flatten();
+            let refused = is_about_request
+                .then(|| refused_field((&said, &body), sent.body, sent.extra))
+                .flatten();
             return Err(AttemptError { refused, ..error });
         }
 

@@ -5,8 +5,6 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Map, Value};
 
-use super::response::error_message;
-
 /// Fields that a request can do without: a server that refuses one is asked again without it.
 /// What constrains the answer is none of them, or it would be lost in silence.
 const DISPENSABLE: [&str; 12] = [
@@ -56,14 +54,13 @@ impl Refused {
     }
 }
 
-/// The field of a request that an error of status 400 or 422 refuses, if the request can do
+/// The field of a request that an error of status 400 or 422, its message and its body, refuses, if the request can do
 /// without it: the one in the error's `param`, else one that the message names.
 pub(super) fn refused_field(
-    error: &[u8],
+    (said, error): (&str, &[u8]),
     sent: &Value,
     extra: &Map<String, Value>,
 ) -> Option<&'static str> {
-    let said = error_message(error);
     let lower = said.to_lowercase();
     if !REFUSALS.iter().any(|words| lower.contains(words)) {
         return None;
@@ -119,7 +116,8 @@ mod tests {
             (r#"{"error": "max_tokens is too large"}"#, None),
             ("", None),
         ] {
-            assert_eq!(refused_field(error.as_bytes(), &sent, &extra), expected, "{error}");
+            let found = refused_field((error, error.as_bytes()), &sent, &extra);
+            assert_eq!(found, expected, "{error}");
         }
     }
 }

@@ -108,8 +108,8 @@ impl RetryingClient {
                 Err(mut error) => {
                     spent.add(error.usage);
                     error.usage = spent;
-                    // A greedy model would only think the same again, and one that thinks too long four
-                    // times would do so at the turn's next attempt.
+                    // A greedy model would only think the same again, and one that has thought too
+                    // long at each attempt would do so at the turn's next one.
                     if error.failure == Failure::Malformed && error.usage.reasoning > 0 {
                         let is_greedy = request.sampling.temperature <= 0.0;
                         error.is_retryable &= !is_greedy && attempt < self.policy.retries_max;
