@@ -54,8 +54,8 @@ impl Refused {
     }
 }
 
-/// The field of a request that an error of status 400 or 422, its message and its body, refuses, if the request can do
-/// without it: the one in the error's `param`, else one that the message names.
+/// The field of a request that an error of status 400 or 422 refuses, if the request can do without
+/// it: the one in the `param` of the error's body, else one that its message names.
 pub(super) fn refused_field(
     (said, error): (&str, &[u8]),
     sent: &Value,
