@@ -159,7 +159,7 @@ class RealModels(unittest.TestCase):
             self.assertNotEqual(opened, template)
             with_template(SMOLLM, opened, path)
             options = ("--set", "agents.executor.thinking=12", "--set", "run.fanout=1", "--set", "run.max_rounds=1",
-                       "--set", "run.budget.completion_tokens=90")
+                       "--set", "run.budget.completion_tokens=900", "--set", "run.budget.steps=4")
             done = subprocess.run(
                 [EXECUTABLE, "run", "n-queens-last-queen", "--model", path, "--trace", trace, *options],
                 capture_output=True, text=True, check=False, timeout=500,

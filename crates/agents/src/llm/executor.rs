@@ -19,7 +19,7 @@ use prime_bench::tasks::Machine;
 use prime_bench::tasks::pattern::{self, Bounds};
 use prime_bench::tasks::spec::Spec;
 use prime_protocol::Trajectory;
-use prime_settings::{ChoicesName, DeriveName};
+use prime_settings::{ChoicesName, DeriveName, Thinking};
 
 /// Proposes steps with a model.
 pub struct LlmExecutor {
@@ -243,6 +243,19 @@ fn raised(temperature: f32, trajectory: &Trajectory) -> f32 {
     temperature.max((temperature + TEMPERATURE_STEP * f32::from(steps)).min(TEMPERATURE_RAISED_MAX))
 }
 
+/// Most tokens of an answer, and how much may be thought before it, of those that the run has left
+/// for the turn: the answer comes first.
+fn shared(options: &ExecutorOptions, left: Option<u32>) -> (u32, Thinking) {
+    let Some(left) = left else { return (options.max_tokens, options.thinking) };
+    let answer = options.max_tokens.min(left);
+    let thinking = match (options.thinking, left - answer) {
+        (Thinking::AtMost(_), 0) => Thinking::Off,
+        (Thinking::AtMost(tokens), spare) => Thinking::AtMost(tokens.min(spare)),
+        (other, _) => other,
+    };
+    (answer, thinking)
+}
+
 #[async_trait]
 impl AsyncExecutor for LlmExecutor {
     async fn propose(
@@ -252,6 +265,7 @@ impl AsyncExecutor for LlmExecutor {
     ) -> Result<Proposal, AgentError> {
         let options = &self.options;
 
+        let (max_tokens, thinking) = shared(options, trajectory.completion_max);
         let Asked { system, prompt } = self.prompts.of(trajectory)?;
         let request = CompletionRequest {
             system,
@@ -263,11 +277,9 @@ impl AsyncExecutor for LlmExecutor {
                 top_p: options.top_p.unwrap_or(sampling.top_p),
                 seed: sampling.seed,
             },
-            thinking: options.thinking,
+            thinking,
             line_form: if options.grammar { None } else { self.line_form(trajectory) },
-            max_tokens: trajectory
-                .completion_max
-                .map_or(options.max_tokens, |max| max.min(options.max_tokens)),
+            max_tokens,
             logprobs: true,
             affinity: affinity(trajectory),
             ..CompletionRequest::raw(trajectory.machine.spec().slug, prompt)

@@ -125,3 +125,20 @@ fn thinking_is_no_part_of_a_step_and_is_asked_for_as_configured() {
     propose(&model, held(), &trajectory);
     assert_eq!(model.last().line_form, None, "the grammar says it");
 }
+
+#[test]
+fn a_budget_for_thinking_is_a_part_of_what_the_run_has_left() {
+    use prime_settings::Thinking::{AsModel, AtMost, Off};
+
+    for (thinking, left, expected) in [
+        (AtMost(600), None, (64, AtMost(600))),
+        (AtMost(600), Some(1_000), (64, AtMost(600))),
+        (AtMost(600), Some(100), (64, AtMost(36))),
+        (AtMost(600), Some(64), (64, Off)),
+        (AtMost(600), Some(9), (9, Off)),
+        (AsModel, Some(9), (9, AsModel)),
+    ] {
+        let options = ExecutorOptions { thinking, ..ExecutorOptions::step("big", 64) };
+        assert_eq!(shared(&options, left), expected, "{thinking:?}, {left:?}");
+    }
+}
