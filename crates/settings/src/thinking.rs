@@ -60,7 +60,7 @@ impl JsonSchema for Thinking {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "type": ["string", "integer"],
+            "type": ["integer", "string"],
             "format": "thinking",
             "minimum": 1,
             "maximum": TOKENS_MAX,

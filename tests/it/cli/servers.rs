@@ -14,7 +14,9 @@ const TASK: &str = "n-queens-last-queen";
 const STEP: &str = "place 4 2";
 
 /// One trajectory, and failures that are not waited for.
-const ONCE: [&str; 10] = [
+const ONCE: [&str; 12] = [
+    "--set",
+    "pools.server.breaker_failures=0",
     "--set",
     "run.fanout=1",
     "--set",
