@@ -131,6 +131,7 @@ impl Model for Rote {
                 failure: Failure::Unreachable,
                 reason: reason.to_owned(),
                 is_transient: false,
+                usage: Usage::default(),
             }),
         }
     }
