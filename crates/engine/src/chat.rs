@@ -272,7 +272,7 @@ mod tests {
     /// whose model opens it itself, as Magistral's; GPT-OSS's.
     const SWITCHED: &str = "{{ messages[-1].content }}|A|{% if enable_thinking is defined and \
                             enable_thinking is false %}<think>\n\n</think>\n\n{% endif %}";
-    const OPENED: &str = "{{ messages[-1].content }}|A|<think>\n";
+    const OPENED: &str = "{{ messages[-1].content }}|A|{{ '<think>\n' }}";
     const BY_MODEL: &str = "{# [THINK] #}{{ messages[-1].content }}[/INST]";
     const HARMONY: &str = "{# <|channel|> #}{{ messages[-1].content }}<|start|>assistant";
     const NONE: &str = "{{ messages[-1].content }}|A|";

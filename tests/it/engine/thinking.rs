@@ -104,7 +104,8 @@ fn a_context_too_small_for_an_answer_after_thinking_is_refused() {
         ..spec(&fixture.model, Isolation::Thread)
     };
     let engine = Engine::start(small).expect("started");
-    // 239 bytes, nine of the template and ten of the end are two too many.
+    // 239 bytes, eight of the template, whose last newline is not rendered, and ten of the end are
+    // one too many.
     let long = Request { prompt: "x".repeat(239), ..chat(Thinking::AtMost(12), 0) };
     let found = one(&engine, long);
     assert!(matches!(found, Err(EngineError::PromptTooLong { .. })), "{found:?}");

@@ -196,7 +196,8 @@ fn attempts_that_gave_nothing_are_paid_for() {
             agents(move |_| reference_after(Arc::clone(&costly)), |_| rules(), |_| threshold());
         let mut plan = plan(1);
         plan.max_rounds = 1;
-        let handle = shared(agents).submit(submission(&problem("bubble-sort"), plan));
+        let runtime = shared(agents);
+        let handle = runtime.submit(submission(&problem("bubble-sort"), plan));
 
         let outcome = outcome_of(handle).await;
         // Five attempts at the only turn.
