@@ -339,6 +339,7 @@ fn plain_request(tokens: usize) -> Request {
         excluded_prefixes: Vec::new(),
         stop: None,
         newline_ends: false,
+        thinking: prime_engine::Thinking::AsModel,
         sampling: Sampling::GREEDY,
         max_tokens: u32::try_from(tokens).expect("small"),
         logprobs: false,

@@ -46,6 +46,7 @@ impl EngineClient {
             excluded_prefixes: Vec::new(),
             stop: None,
             newline_ends: false,
+            thinking: prime_engine::Thinking::AsModel,
             sampling: prime_engine::Sampling::GREEDY,
             max_tokens: 1,
             logprobs: false,

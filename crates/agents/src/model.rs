@@ -7,6 +7,7 @@ use async_trait::async_trait;
 
 use super::{AgentError, Sampling};
 use prime_protocol::Usage;
+use prime_settings::Thinking;
 
 /// What a model is asked.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,8 +18,13 @@ pub struct CompletionRequest {
     pub system: Option<String>,
     /// The user message of a chat model; the text to continue for a completion model.
     pub prompt: String,
+    /// How much the model may think before it answers.
+    pub thinking: Thinking,
     /// A GBNF grammar that constrains the completion; ignored by a model that does not support one.
     pub grammar: Option<Arc<str>>,
+    /// A regular expression that the action line of a free answer matches as a whole: a server that
+    /// takes a JSON Schema is asked for an object that has such a line.
+    pub line_form: Option<Arc<str>>,
     /// Lines that the completion must not end with, oldest first. Only a model in a local engine
     /// obeys them, and only with a grammar; others learn of them from the prompt.
     pub excluded: Vec<Box<str>>,
@@ -43,6 +49,49 @@ pub struct CompletionRequest {
     /// Equal for requests that share a prefix: a server that has computed one has the prefix of the
     /// others cached.
     pub affinity: u64,
+    /// Is told what the model writes while it writes it.
+    pub listener: Option<Listener>,
+}
+
+/// A part of a completion, as it arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written<'a> {
+    /// Thinking.
+    Thought(&'a str),
+    /// A part of the answer.
+    Text(&'a str),
+    /// What was written so far does not count: the request is sent again.
+    Restarted,
+}
+
+/// Told what a model writes, part by part, in order. It is called on the thread of the connection,
+/// so it must return quickly and must not panic. What it hears is what a model or server wrote:
+/// hostile until cleaned.
+#[derive(Clone)]
+pub struct Listener(Arc<dyn Fn(Written<'_>) + Send + Sync>);
+
+impl Listener {
+    /// A listener that calls `hear`.
+    pub fn new(hear: impl Fn(Written<'_>) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(hear))
+    }
+
+    /// Tells it.
+    pub fn tell(&self, written: Written<'_>) {
+        (self.0)(written);
+    }
+}
+
+impl std::fmt::Debug for Listener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Listener")
+    }
+}
+
+impl PartialEq for Listener {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
 }
 
 impl CompletionRequest {
@@ -52,7 +101,9 @@ impl CompletionRequest {
             task,
             system: None,
             prompt: prompt.into(),
+            thinking: Thinking::AsModel,
             grammar: None,
+            line_form: None,
             excluded: Vec::new(),
             excluded_prefixes: Vec::new(),
             stop: None,
@@ -63,6 +114,7 @@ impl CompletionRequest {
             alternatives: 0,
             scored: None,
             affinity: 0,
+            listener: None,
         }
     }
 }
@@ -71,6 +123,8 @@ impl CompletionRequest {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Completion {
     pub text: String,
+    /// What the model thought before `text`; empty if nothing is known of it.
+    pub reasoning: String,
     pub usage: Usage,
     /// Token ids in the model's vocabulary, where known.
     pub tokens: Vec<u32>,
@@ -97,12 +151,21 @@ pub trait Model: Send + Sync {
     /// # Errors
     /// There is no completion.
     async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError>;
+
+    /// Whether it holds its completions to the grammar of a request.
+    fn applies_grammars(&self) -> bool {
+        true
+    }
 }
 
 #[async_trait]
 impl<M: Model + ?Sized> Model for Arc<M> {
     async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
         (**self).complete(request).await
+    }
+
+    fn applies_grammars(&self) -> bool {
+        (**self).applies_grammars()
     }
 }
 
@@ -129,5 +192,9 @@ impl<M: Model> Model for TappedModel<M> {
         let result = self.model.complete(request).await;
         (self.tap)(&seen, &result);
         result
+    }
+
+    fn applies_grammars(&self) -> bool {
+        self.model.applies_grammars()
     }
 }

@@ -36,7 +36,8 @@ pub struct Pools(Arc<Mutex<OpenPools>>);
 
 impl Pools {
     /// The pool of this name. If its options have changed, a new pool is opened; agents that use
-    /// the old one keep it.
+    /// the old one keep it. Under the dialect `auto`, a pool whose servers did not say what they are
+    /// is opened again, which waits for them.
     ///
     /// # Errors
     /// The pool cannot be opened, for example because an API key is not in the environment.
@@ -53,6 +54,7 @@ impl Pools {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, model)) = open.get(name)
             && known == options
+            && !model.is_unknown()
         {
             return Ok(Arc::clone(model));
         }

@@ -25,6 +25,8 @@ struct Step {
     action: String,
     #[serde(default)]
     derivation: String,
+    #[serde(default)]
+    reasoning: String,
     applicable: bool,
     decision: Decision,
     #[serde(default)]
@@ -137,6 +139,7 @@ impl Recording {
         proposals.push(Proposal {
             line: step.action,
             derivation: step.derivation,
+            reasoning: step.reasoning,
             usage: step.usage,
             tokens: step.tokens,
             logprobs: step.logprobs,

@@ -55,6 +55,7 @@ async fn decodes(engine: &Engine) -> bool {
         excluded_prefixes: Vec::new(),
         stop: None,
         newline_ends: false,
+        thinking: prime_engine::Thinking::AsModel,
         sampling: Sampling { temperature: 0.0, top_p: 1.0, seed: 0 },
         max_tokens: 1,
         logprobs: false,

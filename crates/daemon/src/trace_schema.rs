@@ -69,6 +69,9 @@ pub enum TraceEvent {
         role: Role,
         failure: String,
         reason: String,
+        /// Tokens that the attempts cost; left out where they are none.
+        #[schema(nullable = false)]
+        usage: Option<Usage>,
         elapsed_ms: u64,
     },
     TrajectoryEnded {
@@ -141,6 +144,9 @@ pub struct StepEvent {
     /// What the executor wrote before the action.
     #[schema(nullable = false)]
     derivation: Option<String>,
+    /// What the executor's model thought before its answer.
+    #[schema(nullable = false)]
+    reasoning: Option<String>,
     /// Whether the action can be applied in its state.
     applicable: bool,
     /// Σ of the violations' severities.

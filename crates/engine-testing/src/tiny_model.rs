@@ -89,6 +89,18 @@ impl TinyModel {
     /// # Errors
     /// Those of creating and writing the file.
     pub fn write(&self, path: &Path) -> io::Result<()> {
+        self.write_with(path, None)
+    }
+
+    /// Writes the model with a chat template.
+    ///
+    /// # Errors
+    /// Those of creating and writing the file.
+    pub fn write_with_template(&self, path: &Path, template: &str) -> io::Result<()> {
+        self.write_with(path, Some(template))
+    }
+
+    fn write_with(&self, path: &Path, template: Option<&str>) -> io::Result<()> {
         let tensors = self.tensors();
         let mut head = Vec::new();
         head.extend(b"GGUF");
@@ -96,7 +108,9 @@ impl TinyModel {
         head.extend(3_u32.to_le_bytes());
         head.extend((tensors.len() as u64).to_le_bytes());
 
-        let meta = self.metadata();
+        let mut meta = self.metadata();
+        let template = template.map(|text| Value::Text(text.to_owned()));
+        meta.extend(template.map(|text| ("tokenizer.chat_template".to_owned(), text)));
         head.extend((meta.len() as u64).to_le_bytes());
         for (key, value) in &meta {
             put_text(&mut head, key);

@@ -18,11 +18,11 @@ use llama_cpp_2::token::LlamaToken;
 
 use super::decode_latency::DecodeLatency;
 use super::fair_queue::{Decision, FairQueue};
-use super::grammar::{Grammar, GrammarCache};
+use super::grammar::GrammarCache;
 use super::kv_cache::{CacheOp, KvCache, SeqId, Token, common_prefix};
 use super::prompts::Prompts;
 use super::sampling_context::SamplingContext;
-use super::sequence::{Sequence, Step};
+use super::sequence::{Begun, Sequence, Step};
 use super::spec::Fault;
 use super::transport::{Received, Transport};
 use super::turn_timer::TurnTimer;
@@ -87,8 +87,9 @@ pub(super) fn serve(
 /// A turn that waits for a sequence.
 struct Queued {
     turn: Turn<'static>,
-    prompt: Vec<Token>,
-    grammar: Option<Grammar>,
+    begun: Begun,
+    /// Most tokens to generate, thinking included.
+    generated_max: u32,
     timer: Option<TurnTimer>,
 }
 
@@ -255,8 +256,9 @@ impl<'m> Batcher<'m> {
 
         let timer = turn.timed.then(TurnTimer::start);
         match self.prepare(&mut turn) {
-            Ok((prompt, grammar)) => {
-                self.queued.push(turn.group, turn.id, Queued { turn, prompt, grammar, timer });
+            Ok((begun, generated_max)) => {
+                let (group, id) = (turn.group, turn.id);
+                self.queued.push(group, id, Queued { turn, begun, generated_max, timer });
             }
             Err(error) => self.answer(turn.id, Err(error), timer.as_ref().map(TurnTimer::timing)),
         }
@@ -271,28 +273,38 @@ impl<'m> Batcher<'m> {
         self.answers.push(FromWorker::Done { id, result, timing });
     }
 
-    /// Tokenizes a turn's prompt and compiles its grammar.
-    fn prepare(
-        &mut self,
-        turn: &mut Turn<'static>,
-    ) -> Result<(Vec<Token>, Option<Grammar>), EngineError> {
+    /// Tokenizes a turn's prompt and compiles its grammar. Also returns the most tokens that may be
+    /// generated.
+    fn prepare(&mut self, turn: &mut Turn<'static>) -> Result<(Begun, u32), EngineError> {
         let limit = self.turn_tokens_max;
-        let prompt = self.prompts.tokens(&turn.format, &turn.prompt)?;
+        let (prompt, mut thinking) = self.prompts.tokens(turn)?;
         if prompt.is_empty() {
             let detail = "the prompt is empty and the model adds no token to it".to_owned();
             return Err(EngineError::BadRequest { detail });
         }
 
         let tokens = u32::try_from(prompt.len()).unwrap_or(u32::MAX);
+        // The end of the thinking is written, too.
+        let closing = thinking.as_ref().map_or(0, |thinking| thinking.close().len());
+        let closing = u32::try_from(closing).unwrap_or(u32::MAX);
         // No more can be generated than the prompt leaves room for.
-        turn.max_tokens = turn.max_tokens.min(limit.saturating_sub(tokens));
+        let room = limit.saturating_sub(tokens).saturating_sub(closing);
+        turn.max_tokens = turn.max_tokens.min(room);
         if turn.max_tokens == 0 {
             return Err(EngineError::PromptTooLong { tokens, limit });
         }
 
+        // The answer comes first: thinking gets what it leaves.
+        let left = room - turn.max_tokens;
+        if let Some(thinking) = &mut thinking {
+            thinking.limit(left);
+        }
+        let budget = thinking.as_ref().and_then(|thinking| thinking.budget()).unwrap_or(0);
+        let generated_max = turn.max_tokens + closing + budget;
+
         let start = |text: &str| self.grammars.start(text, turn, &self.sampling.ends);
         let grammar = turn.grammar.as_deref().map(start).transpose()?;
-        Ok((prompt, grammar))
+        Ok((Begun { prompt, thinking, grammar }, generated_max))
     }
 
     /// Drops a turn without an answer.
@@ -320,26 +332,25 @@ impl<'m> Batcher<'m> {
                 (&mut self.kv_cache, &self.active, &mut self.cache_ops);
             let mut slot = None;
             let queued = self.queued.take(|queued| {
-                if is_prefix_awaited(active, kv_cache, &queued.prompt) {
+                if is_prefix_awaited(active, kv_cache, &queued.begun.prompt) {
                     return Decision::Skip;
                 }
                 // One token more than needed: the last one is chosen but never decoded.
-                slot =
-                    kv_cache.allocate(&queued.prompt, queued.turn.max_tokens as usize, cache_ops);
+                let most = queued.generated_max as usize;
+                slot = kv_cache.allocate(&queued.begun.prompt, most, cache_ops);
                 // No turn overtakes one that waits for room, or that one might starve.
                 if slot.is_some() { Decision::Take } else { Decision::Stop }
             });
 
             self.apply_cache_ops()?;
-            let (Some(Queued { turn, prompt, grammar, mut timer }), Some(slot)) = (queued, slot)
-            else {
+            let (Some(Queued { turn, begun, mut timer, .. }), Some(slot)) = (queued, slot) else {
                 break;
             };
             if let Some(timer) = &mut timer {
                 timer.admitted();
             }
-            self.counts.prompt_tokens += prompt.len() as u64;
-            let sequence = Sequence::new(&turn, slot, prompt, grammar, timer, &self.sampling);
+            self.counts.prompt_tokens += begun.prompt.len() as u64;
+            let sequence = Sequence::new(&turn, slot, begun, timer, &self.sampling);
 
             // A grammar that forces the whole text, or permits none, needs no decode.
             if let Some(finish) = sequence.finished() {
@@ -447,7 +458,8 @@ impl<'m> Batcher<'m> {
 
         let result = sequence.into_generation(result, self.model);
         if let Ok(generation) = &result {
-            self.counts.generated_tokens += generation.tokens.len() as u64;
+            let thought = u64::from(generation.thought_tokens);
+            self.counts.generated_tokens += generation.tokens.len() as u64 + thought;
             self.counts.forced_tokens += forced as u64;
         }
 

@@ -7,9 +7,10 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use prime_chat_template::{ChatTemplate, Message, Piece, SpecialTokens};
+use prime_reasoning::Form;
 
 use super::gguf::{ChatTokenizer, read_chat_tokenizer};
-use super::{EngineError, memory_limit};
+use super::{EngineError, Thinking, memory_limit};
 
 /// Values that a configuration gives to a chat template, by name.
 pub type TemplateVariables = BTreeMap<String, serde_json::Value>;
@@ -31,6 +32,29 @@ pub(super) fn today() -> Date {
     Timestamp::now().to_zoned(TimeZone::UTC).date()
 }
 
+/// Variables by which templates turn thinking on and off.
+const SWITCHES: [&str; 2] = ["enable_thinking", "thinking"];
+
+/// What a model is to do before its answer, and how it does so.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Begins {
+    /// The answer, at once.
+    Answer,
+    /// The answer, unless the model opens its thinking itself.
+    Either(Form),
+    /// The thinking, which the prompt has opened.
+    Thinking(Form),
+}
+
+/// A rendered prompt.
+#[derive(Debug)]
+pub struct Rendered {
+    /// The prompt in pieces.
+    pub pieces: Vec<Piece>,
+    /// What the model continues with.
+    pub begins: Begins,
+}
+
 /// The chat template of a file with its variables, and the file's special tokens.
 #[derive(Debug)]
 pub struct Chat {
@@ -38,6 +62,9 @@ pub struct Chat {
     variables: TemplateVariables,
     date: Date,
     template: ChatTemplate,
+    /// The same with thinking turned off and on, where the template has a switch for it.
+    switched: [Option<ChatTemplate>; 2],
+    form: Option<Form>,
     tokens: SpecialTokens,
 }
 
@@ -94,11 +121,45 @@ impl Chat {
     ) -> Result<Self, EngineError> {
         let tokens = SpecialTokens::new(tokenizer.control.iter().cloned()).map_err(error)?;
         let template = compiled(&tokenizer, variables, date)?;
-        Ok(Self { tokenizer, variables: variables.clone(), date, template, tokens })
+        let form = tokenizer.template.as_deref().and_then(Form::of_template);
+        let mut chat = Self {
+            tokenizer,
+            variables: variables.clone(),
+            date,
+            template,
+            switched: [None, None],
+            form,
+            tokens,
+        };
+        chat.compile_switched()?;
+        Ok(chat)
     }
 
-    /// The text of messages, a list of objects, as they are: special tokens in them are not marked.
-    /// A template that takes more than a gibibyte of memory ends the process.
+    /// Compiles the template with thinking turned off and on.
+    fn compile_switched(&mut self) -> Result<(), EngineError> {
+        let read = self.template.variables_read();
+        let switches = SWITCHES.iter().filter(|name| read.contains(**name));
+        let switches: Vec<_> = switches.map(|name| (*name).to_owned()).collect();
+        if switches.is_empty() {
+            return Ok(());
+        }
+
+        for (place, is_on) in [(0, false), (1, true)] {
+            let mut variables = self.variables.clone();
+            variables.extend(switches.iter().map(|name| (name.clone(), is_on.into())));
+            self.switched[place] = Some(compiled(&self.tokenizer, &variables, self.date)?);
+        }
+        Ok(())
+    }
+
+    /// How the model thinks, if its template says so.
+    pub fn form(&self) -> Option<&Form> {
+        self.form.as_ref()
+    }
+
+    /// The text of messages, a list of objects, as they are, with as much thinking as is wanted:
+    /// special tokens in them are not marked. A template that takes more than a gibibyte of memory
+    /// ends the process.
     ///
     /// # Errors
     /// [`EngineError::Chat`] when the messages are no such list, or the template cannot be
@@ -107,10 +168,15 @@ impl Chat {
         &self,
         messages: &serde_json::Value,
         tools: Option<&serde_json::Value>,
+        thinking: Thinking,
     ) -> Result<String, EngineError> {
         let messages: Vec<Message> = serde_json::from_value(messages.clone())
             .map_err(|reason| error(format_args!("messages: {reason}")))?;
-        memory_limit::within(|| self.template.text(&messages, tools)).map_err(error)
+        let template = self.switched(thinking);
+        let mut text = memory_limit::within(|| template.text(&messages, tools)).map_err(error)?;
+        let (added, _) = self.beginning(&text, thinking);
+        text.push_str(&added);
+        Ok(text)
     }
 
     /// Renders a sample.
@@ -126,22 +192,64 @@ impl Chat {
         &self.template
     }
 
-    /// The prompt in pieces, on a day.
+    /// The prompt on a day, with as much thinking as is wanted.
     ///
     /// # Errors
     /// [`EngineError::Chat`] when the template cannot be rendered.
-    pub fn pieces(
+    pub fn rendered(
         &mut self,
         system: Option<&str>,
         user: &str,
+        thinking: Thinking,
         date: Date,
-    ) -> Result<Vec<Piece>, EngineError> {
+    ) -> Result<Rendered, EngineError> {
         // A worker may run for weeks.
         if date != self.date {
             self.template = compiled(&self.tokenizer, &self.variables, date)?;
             self.date = date;
+            self.compile_switched()?;
         }
-        memory_limit::within(|| self.template.prompt(system, user, &self.tokens)).map_err(error)
+
+        let template = self.switched(thinking);
+        let pieces = memory_limit::within(|| template.prompt(system, user, &self.tokens));
+        let mut pieces = pieces.map_err(error)?;
+
+        // What follows the user's message is one piece, because it has no marks.
+        let end = pieces.last().map(|last| last.text.as_str()).unwrap_or_default();
+        let (added, begins) = self.beginning(end, thinking);
+        if !added.is_empty() {
+            pieces.push(Piece { text: added, has_special_tokens: true });
+        }
+        Ok(Rendered { pieces, begins })
+    }
+
+    /// The template with as much thinking as is wanted, where it has a switch for it.
+    fn switched(&self, thinking: Thinking) -> &ChatTemplate {
+        let switched = match thinking {
+            Thinking::AsModel => None,
+            Thinking::Off => self.switched[0].as_ref(),
+            Thinking::AtMost(_) => self.switched[1].as_ref(),
+        };
+        switched.unwrap_or(&self.template)
+    }
+
+    /// What is added to a rendered prompt that ends with this text, and what the model then begins
+    /// with.
+    fn beginning(&self, end: &str, thinking: Thinking) -> (String, Begins) {
+        let Some(form) = &self.form else { return (String::new(), Begins::Answer) };
+        let is_open = form.is_opened_by(end);
+        match thinking {
+            Thinking::AsModel if is_open => (String::new(), Begins::Thinking(form.clone())),
+            Thinking::AsModel => (String::new(), Begins::Either(form.clone())),
+            Thinking::AtMost(_) => {
+                let open = if is_open { String::new() } else { form.open.clone() };
+                (open, Begins::Thinking(form.clone()))
+            }
+            Thinking::Off if is_open => (format!("{}{}", form.end, form.then), Begins::Answer),
+            // A template with a switch has done what is needed.
+            Thinking::Off if self.switched[0].is_some() => (String::new(), Begins::Answer),
+            Thinking::Off => (form.skip.clone(), Begins::Answer),
+        }
     }
 }
 
@@ -154,4 +262,62 @@ fn compiled(
         return Err(error("its file has none, as is usual for base models"));
     };
     ChatTemplate::new(source, variables, (&tokenizer.bos, &tokenizer.eos), date).map_err(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A template with a switch, as Qwen3's; one that opens the thinking, as DeepSeek-R1's; one
+    /// whose model opens it itself, as Magistral's; GPT-OSS's.
+    const SWITCHED: &str = "{{ messages[-1].content }}|A|{% if enable_thinking is defined and \
+                            enable_thinking is false %}<think>\n\n</think>\n\n{% endif %}";
+    const OPENED: &str = "{{ messages[-1].content }}|A|{{ '<think>\n' }}";
+    const BY_MODEL: &str = "{# [THINK] #}{{ messages[-1].content }}[/INST]";
+    const HARMONY: &str = "{# <|channel|> #}{{ messages[-1].content }}<|start|>assistant";
+    const NONE: &str = "{{ messages[-1].content }}|A|";
+
+    #[test]
+    fn a_prompt_ends_where_the_model_is_to_continue() {
+        for (source, as_model, off, at_most) in [
+            (SWITCHED, "Hi|A|", "Hi|A|<think>\n\n</think>\n\n", "Hi|A|<think>\n"),
+            (OPENED, "Hi|A|<think>\n", "Hi|A|<think>\n</think>\n\n", "Hi|A|<think>\n"),
+            (BY_MODEL, "Hi[/INST]", "Hi[/INST][THINK][/THINK]", "Hi[/INST][THINK]"),
+            (
+                HARMONY,
+                "Hi<|start|>assistant",
+                "Hi<|start|>assistant<|channel|>final<|message|>",
+                "Hi<|start|>assistant<|channel|>analysis<|message|>",
+            ),
+            (NONE, "Hi|A|", "Hi|A|", "Hi|A|"),
+        ] {
+            let none = TemplateVariables::new();
+            let mut chat = Chat::of_template(source, &none, ("", "")).expect("a template");
+            for (thinking, expected) in [
+                (Thinking::AsModel, as_model),
+                (Thinking::Off, off),
+                (Thinking::AtMost(9), at_most),
+            ] {
+                let rendered = chat.rendered(None, "Hi", thinking, today()).expect("rendered");
+                let text: String = rendered.pieces.into_iter().map(|piece| piece.text).collect();
+                assert_eq!(text, expected, "{source}, {thinking:?}");
+                let is_thinking = matches!(rendered.begins, Begins::Thinking(_));
+                let expected = match thinking {
+                    Thinking::AsModel => source == OPENED,
+                    Thinking::Off => false,
+                    Thinking::AtMost(_) => source != NONE,
+                };
+                assert_eq!(is_thinking, expected, "{source}, {thinking:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_message_does_not_open_the_thinking() {
+        let none = TemplateVariables::new();
+        let mut chat = Chat::of_template("<think>{{ messages[-1].content }}", &none, ("", ""))
+            .expect("a template");
+        let rendered = chat.rendered(None, "a</think>b", Thinking::AsModel, today());
+        assert!(matches!(rendered.expect("rendered").begins, Begins::Either(_)));
+    }
 }

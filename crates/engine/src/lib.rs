@@ -62,9 +62,11 @@ mod segmented_cache;
 #[cfg(feature = "llama")]
 mod sequence;
 #[cfg(feature = "llama")]
+mod thinking_phase;
+#[cfg(feature = "llama")]
 mod turn_timer;
 
-pub use chat::{Chat, TemplateVariables, check_template_variables};
+pub use chat::{Begins, Chat, Rendered, TemplateVariables, check_template_variables};
 pub use chat_check::check_chat;
 pub use counts::EngineCounts;
 pub use devices::{
@@ -74,7 +76,7 @@ pub use engine::Engine;
 pub use error::EngineError;
 pub use fit::{Bytes, Fit, FreeMemory, MemoryEstimate, Shortage, check_fit};
 pub use request::{
-    EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Finish, Format, Generation, Request, Sampling,
+    EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Finish, Format, Generation, Request, Sampling, Thinking,
 };
 #[doc(hidden)]
 pub use spec::Fault;

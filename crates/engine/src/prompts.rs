@@ -2,8 +2,10 @@
 
 use llama_cpp_2::model::LlamaModel;
 
-use super::chat::today;
+use super::chat::{Begins, Rendered, today};
 use super::kv_cache::Token;
+use super::thinking_phase::ThinkingPhase;
+use super::wire::Turn;
 use super::{Chat, EngineError, EngineSpec, Format, model};
 
 pub(super) struct Prompts<'m> {
@@ -27,31 +29,45 @@ impl<'m> Prompts<'m> {
         }
     }
 
-    /// The tokens of a prompt. Those of a chat are the template's own, begin-of-text token
-    /// included: none is added, and special tokens that a message names stay text.
+    /// The tokens of a prompt, and what the model begins with. Those of a chat are the template's
+    /// own, begin-of-text token included: none is added, and special tokens that a message names
+    /// stay text.
     pub(super) fn tokens(
         &mut self,
-        format: &Format,
-        prompt: &str,
-    ) -> Result<Vec<Token>, EngineError> {
+        turn: &Turn<'_>,
+    ) -> Result<(Vec<Token>, Option<ThinkingPhase>), EngineError> {
         let vocabulary = self.model.vocab();
-        let pieces = match (format, &mut self.chat) {
+        let rendered = match (&*turn.format, &mut self.chat) {
             (Format::Raw, _) => {
-                self.check_length(prompt.len())?;
-                let tokens = vocabulary.tokenize(prompt.as_bytes(), true, true);
-                return Ok(tokens.iter().map(|token| token.0).collect());
+                self.check_length(turn.prompt.len())?;
+                let tokens = vocabulary.tokenize(turn.prompt.as_bytes(), true, true);
+                return Ok((tokens.iter().map(|token| token.0).collect(), None));
             }
             (Format::Chat { system }, Ok(chat)) => {
-                chat.pieces(system.as_deref(), prompt, today())?
+                chat.rendered(system.as_deref(), &turn.prompt, turn.thinking, today())?
             }
             (Format::Chat { .. }, Err(error)) => return Err(error.clone()),
         };
 
+        let Rendered { pieces, begins } = rendered;
         self.check_length(pieces.iter().map(|piece| piece.text.len()).sum())?;
         let tokens = pieces.iter().flat_map(|piece| {
             vocabulary.tokenize(piece.text.as_bytes(), false, piece.has_special_tokens)
         });
-        Ok(tokens.map(|token| token.0).collect())
+        let tokens = tokens.map(|token| token.0).collect();
+
+        let tokenized = |text: &str| -> Vec<Token> {
+            let tokens = vocabulary.tokenize(text.as_bytes(), false, true);
+            tokens.iter().map(|token| token.0).collect()
+        };
+        let phase = match begins {
+            Begins::Answer => None,
+            // Under a grammar the answer begins at once.
+            Begins::Either(_) if turn.grammar.is_some() => None,
+            Begins::Either(form) => Some(ThinkingPhase::unless_answered(&form, tokenized)),
+            Begins::Thinking(form) => Some(ThinkingPhase::opened(&form, turn.thinking, tokenized)),
+        };
+        Ok((tokens, phase))
     }
 
     /// Refuses a text that cannot fit: tokenizing takes time that grows with the text.

@@ -36,6 +36,21 @@ pub enum Format {
     },
 }
 
+/// How much the model of a chat may think before its answer. How it thinks is recognised by its
+/// template; a model whose template has no thinking is asked as it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Thinking {
+    /// As the model and its template do. Where the template opens the thinking, a grammar begins
+    /// after it. Thinking counts towards `max_tokens`.
+    #[default]
+    AsModel,
+    /// Not at all: by the template's own variable, else by a block that is closed at once.
+    Off,
+    /// For at most this many tokens, which do not count towards `max_tokens`. Then its end is
+    /// written for the model, and the answer begins.
+    AtMost(u32),
+}
+
 /// One text to continue or to answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
@@ -44,6 +59,8 @@ pub struct Request {
     pub prompt: String,
     /// Whether the model continues the prompt or answers it as a message.
     pub format: Format,
+    /// How much the model may think; of a chat only.
+    pub thinking: Thinking,
     /// A GBNF grammar with a rule `root` that constrains the generated text. The most recently used
     /// grammars stay compiled, by their text. Never use one that a client sent.
     pub grammar: Option<Arc<str>>,
@@ -203,6 +220,12 @@ pub struct Generation {
     pub logprobs: Vec<f32>,
     /// Tokens of the prompt, including a begin-of-text token.
     pub prompt_tokens: u32,
+    /// Those of them that were in the KV cache.
+    pub cached_tokens: u32,
+    /// What the model thought before `text`, without its marks.
+    pub thought: String,
+    /// Tokens of the thinking, its end included; none of them is in `tokens`.
+    pub thought_tokens: u32,
     /// Why it ended.
     pub finish: Finish,
 }
@@ -215,6 +238,7 @@ mod tests {
         Request {
             prompt: String::new(),
             format: Format::Raw,
+            thinking: Thinking::AsModel,
             grammar: None,
             excluded: Vec::new(),
             excluded_prefixes: Vec::new(),

@@ -9,6 +9,7 @@ use super::grammar::Grammar;
 use super::kv_cache::{SeqId, Slot, Token};
 use super::sampler::{self, Sampler};
 use super::sampling_context::SamplingContext;
+use super::thinking_phase::{ThinkingPhase, Thought};
 use super::turn_timer::TurnTimer;
 use super::wire::{Timing, Turn, TurnId};
 use super::{EngineError, Finish, Generation};
@@ -20,6 +21,14 @@ pub(super) struct Sequence {
     tokens: Vec<Token>,
     /// Length of the prompt.
     prompt: usize,
+    /// Where the answer begins: after the prompt and the thinking.
+    answer: usize,
+    /// The thinking, until the answer begins.
+    thinking: Option<ThinkingPhase>,
+    /// Where the thinking's own text ends.
+    thought: usize,
+    /// Tokens of the prompt that were in the KV cache.
+    cached: usize,
     /// Tokens in the KV cache.
     computed: usize,
     /// Tokens in the current batch, and the row of the first one.
@@ -28,6 +37,7 @@ pub(super) struct Sequence {
     sampler: Sampler,
     grammar: Option<Grammar>,
     stop: Option<char>,
+    /// Most tokens of the answer.
     max_tokens: usize,
     with_logprobs: bool,
     ignore_end: bool,
@@ -36,6 +46,15 @@ pub(super) struct Sequence {
     /// Set once the last token is chosen; log-probabilities may still have to be computed.
     finish: Option<Finish>,
     timer: Option<TurnTimer>,
+}
+
+/// What a turn begins with.
+pub(super) struct Begun {
+    pub(super) prompt: Vec<Token>,
+    /// What comes before the answer.
+    pub(super) thinking: Option<ThinkingPhase>,
+    /// Constrains the answer.
+    pub(super) grammar: Option<Grammar>,
 }
 
 /// What follows a decode.
@@ -48,8 +67,7 @@ impl Sequence {
     pub(super) fn new(
         turn: &Turn<'_>,
         slot: Slot,
-        prompt: Vec<Token>,
-        grammar: Option<Grammar>,
+        Begun { prompt, thinking, grammar }: Begun,
         timer: Option<TurnTimer>,
         sampling: &SamplingContext<'_>,
     ) -> Self {
@@ -57,6 +75,10 @@ impl Sequence {
             id: turn.id,
             seq: slot.seq,
             prompt: prompt.len(),
+            answer: prompt.len(),
+            thought: prompt.len(),
+            cached: slot.cached,
+            thinking,
             tokens: prompt,
             computed: slot.cached,
             batched: 0,
@@ -75,12 +97,33 @@ impl Sequence {
 
         if sequence.grammar.as_mut().is_some_and(Grammar::is_exhausted) {
             sequence.finish = Some(Finish::Exhausted);
-        } else {
+        } else if sequence.thinking.as_ref().is_none_or(ThinkingPhase::is_spent) {
             // A grammar may begin with forced tokens.
-            sequence.force(sampling.model);
+            sequence.begin_answer(true, sampling.model);
         }
 
         sequence
+    }
+
+    /// Ends the thinking, whose end is yet to be written if it `is_open`, and begins the answer.
+    fn begin_answer(&mut self, is_open: bool, model: &LlamaModel) {
+        if let Some(thinking) = self.thinking.take() {
+            self.thought = self.tokens.len();
+            let rest = if is_open { thinking.close() } else { thinking.then() };
+            self.tokens.extend_from_slice(rest);
+            self.forced += rest.len();
+            // Without a budget of its own, the thinking is a part of the generation.
+            if thinking.budget().is_none() {
+                let spent = self.tokens.len() - self.prompt;
+                self.max_tokens = self.max_tokens.saturating_sub(spent);
+            }
+            self.answer = self.tokens.len();
+            if self.max_tokens == 0 {
+                self.finish = Some(Finish::Length);
+                return;
+            }
+        }
+        self.force(model);
     }
 
     pub(super) fn id(&self) -> TurnId {
@@ -138,7 +181,8 @@ impl Sequence {
     }
 
     fn wants_logits(&self, at: usize) -> bool {
-        at + 1 == self.tokens.len() || (self.with_logprobs && at + 1 >= self.prompt)
+        let is_of_answer = self.thinking.is_none() && at + 1 >= self.answer;
+        at + 1 == self.tokens.len() || (self.with_logprobs && is_of_answer)
     }
 
     /// This turn's tokens in the current batch.
@@ -164,6 +208,7 @@ impl Sequence {
             // A token that already follows was forced: only its log-probability is wanted.
             let step = match self.tokens.get(at + 1).copied() {
                 Some(forced) => self.record_logprob(logits, forced, sampling),
+                None if self.thinking.is_some() => self.think(logits, sampling),
                 None => self.sample(logits, sampling),
             };
             if let Err(error) = step {
@@ -188,6 +233,68 @@ impl Sequence {
         Ok(())
     }
 
+    /// Samples the next token of the thinking, which may be its last one.
+    fn think(
+        &mut self,
+        logits: &[f32],
+        sampling: &mut SamplingContext<'_>,
+    ) -> Result<(), EngineError> {
+        let Some(thinking) = &mut self.thinking else { return Ok(()) };
+        let chosen = self.sampler.sample(logits, &mut sampling.scratch);
+        let chosen = chosen.ok_or(EngineError::NotFinite)?;
+        let token = Token::try_from(chosen).expect("invariant: a vocabulary is counted by an i32");
+        let ends_text = sampling.ends.contains(&token.cast_unsigned());
+        if let Some(timer) = &mut self.timer {
+            timer.token();
+        }
+
+        // A text that ends without an answer: only its thinking has ended.
+        if ends_text && thinking.has_begun() {
+            self.begin_answer(true, sampling.model);
+            return Ok(());
+        }
+
+        let mut text = Vec::new();
+        sampling.model.vocab().token_to_piece_into(LlamaToken(token), &mut text, true, None);
+        let may_be_answer = !thinking.has_begun();
+        let meaning = if ends_text { Thought::Absent } else { thinking.write(&text) };
+        let is_thought = thinking.has_begun();
+        self.tokens.push(token);
+
+        // A token that may become a part of the answer needs its log-probability.
+        if is_thought {
+            self.logprobs.clear();
+        } else if may_be_answer {
+            self.record_logprob(logits, token, sampling)?;
+        }
+
+        match meaning {
+            Thought::Continues if self.is_used_up() => {
+                let thinking = self.thinking.take();
+                // What may have become a mark is an answer.
+                if thinking.is_some_and(|thinking| thinking.has_begun()) {
+                    self.answer = self.tokens.len();
+                    self.thought = self.answer;
+                }
+                self.finish = Some(Finish::Length);
+            }
+            Thought::Continues => {}
+            Thought::Ended => self.begin_answer(false, sampling.model),
+            Thought::Spent => self.begin_answer(true, sampling.model),
+            Thought::Absent => {
+                self.thinking = None;
+                self.accept(token, sampling)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether as much is generated as may be.
+    fn is_used_up(&self) -> bool {
+        self.tokens.len() - self.answer >= self.max_tokens
+            && self.thinking.as_ref().is_none_or(|thinking| thinking.budget().is_none())
+    }
+
     /// Samples the next token, and appends those that the grammar then forces.
     fn sample(
         &mut self,
@@ -208,7 +315,7 @@ impl Sequence {
                     return Ok(());
                 }
                 None => {
-                    let generated = self.tokens.len() - self.prompt;
+                    let generated = self.tokens.len() - self.answer;
                     return Err(EngineError::Grammar {
                         detail: format!(
                             "it permits none of the model's tokens after {generated} generated ones"
@@ -225,13 +332,22 @@ impl Sequence {
         if let Some(timer) = &mut self.timer {
             timer.token();
         }
+        self.accept(token, sampling)
+    }
+
+    /// Advances by a token of the answer, which is the last one of `tokens`.
+    fn accept(
+        &mut self,
+        token: Token,
+        sampling: &mut SamplingContext<'_>,
+    ) -> Result<(), EngineError> {
         // The first reason that holds ends the turn; only a text that continues advances its
         // grammar.
         if sampling.ends.contains(&token.cast_unsigned()) {
             self.finish = Some(Finish::EndOfText);
         } else if self.stops_at(token) {
             self.finish = Some(Finish::Stopped);
-        } else if self.tokens.len() - self.prompt == self.max_tokens {
+        } else if self.is_used_up() {
             self.finish = Some(Finish::Length);
         } else if let Some(grammar) = &mut self.grammar {
             grammar.accept(token)?;
@@ -247,7 +363,7 @@ impl Sequence {
     /// Appends the tokens that the grammar forces, up to `max_tokens` and the character to stop at.
     fn force(&mut self, model: &LlamaModel) {
         let Some(grammar) = &mut self.grammar else { return };
-        let room = self.max_tokens - (self.tokens.len() - self.prompt);
+        let room = self.max_tokens - (self.tokens.len() - self.answer);
         let before = self.tokens.len();
         let ends = grammar.force(model, room, &mut self.tokens);
 
@@ -265,7 +381,7 @@ impl Sequence {
             self.finish = Some(Finish::Stopped);
         } else if ends {
             self.finish = Some(Finish::EndOfText);
-        } else if self.tokens.len() - self.prompt == self.max_tokens {
+        } else if self.is_used_up() {
             self.finish = Some(Finish::Length);
         }
     }
@@ -275,7 +391,7 @@ impl Sequence {
     /// first decode.
     pub(super) fn finished(&self) -> Option<Finish> {
         let has_logprobs =
-            !self.with_logprobs || self.tokens.len() == self.prompt || self.pending() == 0;
+            !self.with_logprobs || self.tokens.len() == self.answer || self.pending() == 0;
         self.finish.filter(|_| has_logprobs)
     }
 
@@ -287,20 +403,31 @@ impl Sequence {
     ) -> Result<Generation, EngineError> {
         let finish = result?;
         let vocabulary = model.vocab();
-        let chosen = &self.tokens[self.prompt..];
+        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let chosen = &self.tokens[self.answer..];
 
-        let mut bytes = Vec::with_capacity(chosen.len() * 2);
-        for token in chosen {
-            vocabulary.token_to_piece_into(LlamaToken(*token), &mut bytes, false, None);
-        }
+        let text_of = |tokens: &[Token]| {
+            let mut bytes = Vec::with_capacity(tokens.len() * 2);
+            for token in tokens {
+                vocabulary.token_to_piece_into(LlamaToken(*token), &mut bytes, false, None);
+            }
+            // Valid UTF-8, the usual case, is taken without a copy.
+            String::from_utf8(bytes)
+                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+        };
+        let thought = match self.answer - self.prompt {
+            0 => String::new(),
+            _ => prime_reasoning::thought(&text_of(&self.tokens[self.prompt..self.thought])),
+        };
 
         Ok(Generation {
-            // Valid UTF-8, the usual case, is taken without a copy.
-            text: String::from_utf8(bytes)
-                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+            text: text_of(chosen),
+            thought,
+            thought_tokens: count(self.answer - self.prompt),
+            cached_tokens: count(self.cached),
             tokens: chosen.iter().map(|token| token.cast_unsigned()).collect(),
             logprobs: self.logprobs,
-            prompt_tokens: u32::try_from(self.prompt).unwrap_or(u32::MAX),
+            prompt_tokens: count(self.prompt),
             finish,
         })
     }

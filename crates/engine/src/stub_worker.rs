@@ -23,6 +23,9 @@ pub(super) fn serve(text: &str, transport: &mut impl Transport) {
                     tokens: Vec::new(),
                     logprobs: Vec::new(),
                     prompt_tokens: 0,
+                    cached_tokens: 0,
+                    thought: String::new(),
+                    thought_tokens: 0,
                     finish: Finish::EndOfText,
                 };
                 let timing = turn.timed.then(Timing::default);
@@ -91,6 +94,7 @@ mod tests {
             excluded_prefixes: Vec::new(),
             stop: None,
             newline_ends: false,
+            thinking: crate::Thinking::AsModel,
             sampling: Sampling::GREEDY,
             max_tokens: 1,
             logprobs: false,

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::request::{EXCLUDED_BYTES_MAX, GRAMMAR_BYTES_MAX, PROMPT_BYTES_MAX};
 use super::spec::Fault;
-use super::{EngineCounts, EngineError, EngineSpec, Format, Generation, Request, Sampling};
+use super::{
+    EngineCounts, EngineError, EngineSpec, Format, Generation, Request, Sampling, Thinking,
+};
 
 /// Longest body of a frame, in bytes: the longest prompt, grammar and excluded lines, and room for
 /// the rest.
@@ -39,6 +41,7 @@ pub(super) struct Turn<'a> {
     pub(super) group: u64,
     pub(super) prompt: Cow<'a, str>,
     pub(super) format: Cow<'a, Format>,
+    pub(super) thinking: Thinking,
     pub(super) grammar: Option<Cow<'a, str>>,
     pub(super) excluded: Cow<'a, [Box<str>]>,
     pub(super) excluded_prefixes: Cow<'a, [Box<str>]>,
@@ -59,6 +62,7 @@ impl<'a> Turn<'a> {
             group: request.group,
             prompt: Cow::Borrowed(&request.prompt),
             format: Cow::Borrowed(&request.format),
+            thinking: request.thinking,
             grammar: request.grammar.as_deref().map(Cow::Borrowed),
             excluded: Cow::Borrowed(&request.excluded),
             excluded_prefixes: Cow::Borrowed(&request.excluded_prefixes),
@@ -180,6 +184,7 @@ mod tests {
         let request = Request {
             prompt: "née".to_owned(),
             format: Format::Chat { system: Some("be brief".to_owned()) },
+            thinking: Thinking::AtMost(9),
             grammar: Some("root ::= \"a\"".into()),
             excluded: vec!["é".into(), "".into()],
             excluded_prefixes: vec!["move 8".into()],
@@ -224,7 +229,7 @@ mod tests {
 
             assert_eq!(**spec, EngineSpec::default());
             assert_eq!((turn.id, turn.group, &*turn.prompt), (TurnId(3), 9, "née"));
-            assert_eq!(turn.sampling, request.sampling);
+            assert_eq!((turn.sampling, turn.thinking), (request.sampling, Thinking::AtMost(9)));
             assert_eq!((&*turn.format, &*turn.excluded), (&request.format, &*request.excluded));
             assert_eq!(
                 (&*turn.excluded_prefixes, turn.stop),

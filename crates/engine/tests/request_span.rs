@@ -92,6 +92,7 @@ fn request(max_tokens: u32) -> Request {
         excluded_prefixes: Vec::new(),
         stop: None,
         newline_ends: false,
+        thinking: prime_engine::Thinking::AsModel,
         sampling: Sampling::GREEDY,
         max_tokens,
         logprobs: false,

@@ -80,7 +80,7 @@ mod tests {
         let verdict = Verdict { score, feedback: Some("hm".to_owned()), ..Verdict::default() };
         trajectory.settle(&line, true, &verdict, decision, &LIMITS);
 
-        trajectory.usage.add(Usage { prompt: 7, completion: 1 });
+        trajectory.usage.add(Usage::new(7, 1));
     }
 
     #[test]

@@ -113,7 +113,7 @@ pub(super) fn simulate_judged(
             });
 
         let completion = trajectory.completion_max.map_or(2, |max| u64::from(max.min(7)));
-        let usage = Usage { prompt: 10, completion };
+        let usage = Usage::new(10, completion);
 
         let outcome = TurnOutcome {
             line: &line,

@@ -11,7 +11,7 @@ use super::plan::RunPlan;
 use super::reward::{Merits, Reward};
 use super::run::{Effect, Run};
 use super::score::Score;
-use super::trajectory::{Counts, Trajectory};
+use super::trajectory::{Counts, Trajectory, Usage};
 use super::turn::{TurnId, TurnOutcome};
 use prime_bench::tasks::Problem;
 
@@ -20,7 +20,7 @@ pub enum RunInput<'a> {
     /// A turn was decided.
     Decided { id: TurnId, outcome: TurnOutcome<'a> },
     /// An agent failed at a turn for good.
-    Failed { id: TurnId, reason: String },
+    Failed { id: TurnId, reason: String, usage: Usage },
     /// From here on, verdicts rest on this, unless they say otherwise.
     JudgedBy(Basis),
     /// The run was ended from outside: by the clock, by its owner, or because an agent keeps
@@ -172,9 +172,9 @@ impl Replay {
                 }
                 self.run.settle(id, trajectory, outcome, elapsed_ms, &mut self.effects);
             }
-            RunInput::Failed { id, reason } => {
+            RunInput::Failed { id, reason, usage } => {
                 let trajectory = self.take(id)?;
-                self.run.fail(id, trajectory, reason, elapsed_ms, &mut self.effects);
+                self.run.fail(id, trajectory, (reason, usage), elapsed_ms, &mut self.effects);
             }
             RunInput::JudgedBy(basis) => self.run.set_judged_by(basis),
             RunInput::Stopped { ending } => self.run.stop(ending, &mut self.effects),

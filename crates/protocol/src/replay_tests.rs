@@ -81,7 +81,7 @@ fn recorded(problem: &Arc<dyn Problem>, plan: &RunPlan, seed: u64) -> (Vec<Recor
         let feedback = (!is_clean).then(|| format!("not {line}"));
         let verdict = Verdict { score, feedback, ..Verdict::default() };
 
-        let usage = Usage { prompt: rng.below(9), completion: 1 };
+        let usage = Usage::new(rng.below(9), 1);
         #[expect(clippy::cast_precision_loss, reason = "a small number")]
         let logprob = [-(rng.below(50) as f32) / 10.0];
 
@@ -225,7 +225,13 @@ fn a_stop_from_outside_is_replayed() {
     let mut failed = Replay::new(problem, plan(1, 3));
     for round in 1..=3 {
         let id = TurnId { round, trajectory: 0 };
-        if failed.apply(RunInput::Failed { id, reason: "no model".to_owned() }, 0).is_err() {
+        if failed
+            .apply(
+                RunInput::Failed { id, reason: "no model".to_owned(), usage: Usage::default() },
+                0,
+            )
+            .is_err()
+        {
             break;
         }
     }

@@ -21,7 +21,7 @@ use super::score::Score;
 use super::strategy::Strategy;
 use super::stuck_states::StuckStates;
 use super::synchronous_search::{Chosen, Sample, Step, SynchronousSearch};
-use super::trajectory::{End, Limits, Next, Summary, Trajectory};
+use super::trajectory::{End, Limits, Next, Summary, Trajectory, Usage};
 use super::turn::{TurnId, TurnOutcome};
 use super::vote::Votes;
 use prime_bench::tasks::Problem;
@@ -366,12 +366,13 @@ impl Run {
         }
     }
 
-    /// Ends the trajectory of a turn at which an agent failed for good.
+    /// Ends the trajectory of a turn at which an agent failed for good, with the reason and what its
+    /// attempts cost.
     pub fn fail(
         &mut self,
         id: TurnId,
         mut trajectory: Box<Trajectory>,
-        reason: String,
+        (reason, usage): (String, Usage),
         elapsed_ms: u64,
         effects: &mut Vec<Effect>,
     ) {
@@ -379,6 +380,8 @@ impl Run {
             return;
         }
 
+        self.counters.usage.add(usage);
+        trajectory.usage.add(usage);
         self.completion_shares.release(&mut trajectory);
 
         if self.search.is_none() {

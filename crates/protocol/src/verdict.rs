@@ -70,13 +70,31 @@ pub struct Opinion {
 pub struct Usage {
     pub prompt: u64,
     pub completion: u64,
+    /// Those of `prompt` that a model had computed before, where that is known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cached: u64,
+    /// Those of `completion` that a model spent on thinking, where that is known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reasoning: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Usage {
+    /// Tokens of which nothing more is known.
+    pub const fn new(prompt: u64, completion: u64) -> Self {
+        Self { prompt, completion, cached: 0, reasoning: 0 }
+    }
+
     #[inline]
     pub fn add(&mut self, other: Self) {
         self.prompt += other.prompt;
         self.completion += other.completion;
+        self.cached += other.cached;
+        self.reasoning += other.reasoning;
     }
 
     pub fn total(self) -> u64 {

@@ -40,6 +40,9 @@ pub struct StepLine<'a> {
     pub action: Cow<'a, str>,
     #[serde(borrow, default, skip_serializing_if = "str::is_empty")]
     pub derivation: Cow<'a, str>,
+    /// What the model thought before its answer.
+    #[serde(borrow, default, skip_serializing_if = "str::is_empty")]
+    pub reasoning: Cow<'a, str>,
     pub applicable: bool,
     pub score: Score,
     pub violations: Cow<'a, [Cow<'static, str>]>,
@@ -131,6 +134,9 @@ pub enum TraceLine<'a> {
         role: Role,
         failure: Failure,
         reason: &'a str,
+        /// Tokens that the attempts cost.
+        #[serde(skip_serializing_if = "is_none")]
+        usage: Usage,
         elapsed_ms: u64,
     },
     Stopped {
@@ -214,6 +220,7 @@ impl<'a> TraceLine<'a> {
                 depth: *depth,
                 action: proposal.line.as_str().into(),
                 derivation: proposal.derivation.as_str().into(),
+                reasoning: proposal.reasoning.as_str().into(),
                 applicable: *is_applicable,
                 score: verdict.score,
                 violations: verdict.violations.as_slice().into(),
@@ -242,14 +249,17 @@ impl<'a> TraceLine<'a> {
                 mishaps: *mishaps,
                 elapsed_ms: *elapsed_ms,
             },
-            Event::TurnFailed { id, elapsed_ms, role, failure, reason } => Self::TurnFailed {
-                round: id.round,
-                trajectory: id.trajectory,
-                role: *role,
-                failure: *failure,
-                reason,
-                elapsed_ms: *elapsed_ms,
-            },
+            Event::TurnFailed { id, elapsed_ms, role, failure, reason, usage } => {
+                Self::TurnFailed {
+                    round: id.round,
+                    trajectory: id.trajectory,
+                    role: *role,
+                    failure: *failure,
+                    reason,
+                    usage: *usage,
+                    elapsed_ms: *elapsed_ms,
+                }
+            }
             Event::Stopped { ending, elapsed_ms } => {
                 Self::Stopped { ending, elapsed_ms: *elapsed_ms }
             }
@@ -289,6 +299,8 @@ pub enum RecordedEvent<'a> {
         round: u32,
         trajectory: u32,
         reason: String,
+        #[serde(default)]
+        usage: Usage,
         elapsed_ms: u64,
     },
     Stopped {

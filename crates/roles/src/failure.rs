@@ -1,5 +1,6 @@
 //! Why an agent failed a turn.
 
+use prime_protocol::Usage;
 use serde::{Deserialize, Serialize};
 
 /// The kind of a failure: a label in metrics and events.
@@ -79,6 +80,8 @@ pub struct AgentError {
     pub reason: String,
     /// Whether a retry may help.
     pub is_transient: bool,
+    /// Tokens that were spent all the same, as far as they are known.
+    pub usage: Usage,
 }
 
 impl AgentError {
@@ -89,6 +92,14 @@ impl AgentError {
             failure,
             reason: reason.into(),
             is_transient: failure.is_transient(),
+            usage: Usage::default(),
         }
+    }
+
+    /// The error with tokens that it cost.
+    #[must_use]
+    pub fn costing(mut self, usage: Usage) -> Self {
+        self.usage.add(usage);
+        self
     }
 }

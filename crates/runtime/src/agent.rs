@@ -248,6 +248,7 @@ impl<W: Work> Agent<W> {
                 // Dropped, the turn returns to its Supervisor, which retries it or gives it up.
                 let body = turn.body();
                 body.mishaps += 1;
+                body.wasted.add(error.usage);
                 body.last_error = Some(error);
             }
             Err(panic) => {

@@ -57,6 +57,8 @@ pub enum Event<'a> {
         /// The kind of the last failure.
         failure: Failure,
         reason: &'a str,
+        /// What its attempts cost.
+        usage: Usage,
     },
     /// The run was ended from outside: by the clock, by its owner, or because an agent keeps
     /// failing.

@@ -69,7 +69,7 @@ pub struct TurnBody {
     /// next turn's.
     pub speculation: Option<Box<Speculation>>,
     pub speculations: Speculations,
-    /// Usage of discarded proposals.
+    /// Usage of discarded proposals, and of answers that were none.
     pub wasted: Usage,
 
     /// How long it waited for each agent.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::engine_names::EngineNames;
 use super::program::Program;
+use super::thinking::Thinking;
 use prime_bench::tasks::CheckedKinds;
 use prime_protocol::Role;
 
@@ -79,6 +80,13 @@ pub struct ExecutorAgent {
     /// `llama`: whether to apply the chat template of the model's file; otherwise the model
     /// continues the prompt.
     pub chat_template: bool,
+    /// How much a model may think before its answer: `"model"` (as the model and its server do by
+    /// themselves), `"off"` (not at all, as far as it can be told) or a number of tokens, which come
+    /// on top of those of the answer. A model in a local engine keeps to the number; a server is
+    /// told as its `dialect` permits. Thinking is recognised by the model's template and marks, and a
+    /// grammar begins after it.
+    #[serde(default)]
+    pub thinking: Thinking,
     /// Whether the task's grammar constrains the output: at most one free line, then an action.
     /// Otherwise the last line of a free answer is used. A server is constrained if its `dialect`
     /// supports it.
@@ -211,6 +219,13 @@ pub struct VerifierAgent {
     /// `llama`: whether to apply the chat template of the model's file; otherwise the model
     /// continues the prompt.
     pub chat_template: bool,
+    /// How much a model may think before its answer: `"model"` (as the model and its server do by
+    /// themselves), `"off"` (not at all, as far as it can be told) or a number of tokens, which come
+    /// on top of those of the answer. A model in a local engine keeps to the number; a server is
+    /// told as its `dialect` permits. Thinking is recognised by the model's template and marks, and a
+    /// grammar begins after it.
+    #[serde(default)]
+    pub thinking: Thinking,
     /// Whether a grammar constrains reports. A server is constrained if its `dialect` supports it.
     pub grammar: bool,
     /// The verifier's card, a file that `prime-agents bench verifier --card` writes: results quote
@@ -282,6 +297,13 @@ pub struct CoordinatorAgent {
     /// `llama`: whether to apply the chat template of the model's file; otherwise the model
     /// continues the prompt.
     pub chat_template: bool,
+    /// How much a model may think before its answer: `"model"` (as the model and its server do by
+    /// themselves), `"off"` (not at all, as far as it can be told) or a number of tokens, which come
+    /// on top of those of the answer. A model in a local engine keeps to the number; a server is
+    /// told as its `dialect` permits. Thinking is recognised by the model's template and marks, and a
+    /// grammar begins after it.
+    #[serde(default)]
+    pub thinking: Thinking,
     /// Whether to ask a model about clean steps (V = 0) too; otherwise they proceed.
     pub ask_on_clean_steps: bool,
     /// Options of `adaptive`.

@@ -50,6 +50,10 @@ impl Checker<'_> {
             return choice(value, key, schema, known);
         }
 
+        if schema["format"] == "thinking" {
+            return thinking(value, key, schema);
+        }
+
         // Where one value or a list of them may stand, `kind_of` names only the first of the types.
         let kind = match &value.kind {
             ValueKind::Array(_) if is_one_or_more(schema) => Some("array"),
@@ -191,6 +195,20 @@ fn choice(
     }
 }
 
+/// One of two words, or a number of tokens.
+fn thinking(value: &Value, key: &str, schema: &Json) -> Result<(), SettingsError> {
+    let fits = match (&value.kind, integer(&value.kind)) {
+        (ValueKind::String(text), _) => matches!(text.as_str(), "model" | "off"),
+        (_, Some(number)) => {
+            let bound = |name: &str| schema[name].as_number().and_then(Number::as_i128);
+            bound("minimum").is_none_or(|least| number >= least)
+                && bound("maximum").is_none_or(|most| number <= most)
+        }
+        _ => return Err(wrong_type(value, key, schema)),
+    };
+    if fits { Ok(()) } else { Err(out_of_range(value, key, schema)) }
+}
+
 /// Where a value was set, for messages.
 pub(super) fn origin(value: &Value) -> String {
     value.origin().unwrap_or("the settings").to_owned()
@@ -280,6 +298,10 @@ pub(super) fn expected(schema: &Json) -> String {
         return format!("one of {}", quoted(&known));
     }
     match kind_of(schema) {
+        _ if schema["format"] == "thinking" => format!(
+            "\"model\", \"off\", or a number of tokens from {} to {}",
+            schema["minimum"], schema["maximum"]
+        ),
         Some("integer") => {
             format!("an integer from {} to {}", schema["minimum"], schema["maximum"])
         }

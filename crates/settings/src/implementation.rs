@@ -102,6 +102,7 @@ const MODEL_EXECUTOR: &[&str] = &[
     "history",
     "history_steps",
     "chat_template",
+    "thinking",
     "grammar",
     "exclude_rejected",
     "derive",
@@ -126,6 +127,7 @@ const MODEL_VERIFIER: &[&str] = &[
     "history",
     "history_steps",
     "chat_template",
+    "thinking",
     "grammar",
     "card",
 ];
@@ -139,6 +141,7 @@ const MODEL_COORDINATOR: &[&str] = &[
     "history",
     "history_steps",
     "chat_template",
+    "thinking",
     "ask_on_clean_steps",
 ];
 
@@ -147,7 +150,7 @@ implementations! {
     ExecutorImplementation in EXECUTORS {
         Llama = "llama", Engine, "a model in a local llama.cpp engine", MODEL_EXECUTOR;
         Openai = "openai", Pool,
-            "a model behind OpenAI-compatible servers: llama-server, vLLM, SGLang or a hosted API",
+            "a model behind servers: llama-server, vLLM, SGLang, Ollama, LM Studio or a hosted API",
             MODEL_EXECUTOR;
         Process = "process", Program, "your own program in any language, over JSON Lines",
             &["program"];

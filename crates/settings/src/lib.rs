@@ -29,6 +29,7 @@ mod schema;
 mod schema_value;
 mod search;
 mod sections;
+mod thinking;
 mod upstreams;
 
 pub use agents::{
@@ -58,4 +59,5 @@ pub use search::{
 pub use sections::{
     Budget, Log, LogFormat, LogLevel, Placement, Reward, Run, Runtime, Server, Settings,
 };
+pub use thinking::Thinking;
 pub use upstreams::{Api, Dialect, Upstream, UpstreamPool};

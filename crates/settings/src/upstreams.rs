@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A pool of servers for one model: llama-server, vLLM, SGLang or a hosted service. Requests go to
+/// A pool of servers for one model: llama-server, vLLM, SGLang, Ollama, LM Studio or a hosted
+/// service. Requests go to
 /// the least loaded server; requests with a common prefix prefer the same one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -13,11 +14,20 @@ pub struct UpstreamPool {
     /// `completions` (`/completions` with the bare prompt, for base models) or, for the verifier
     /// `reward`, vLLM's `score` (`/score` with two texts) or `pooling` (`/pooling` beside `/v1`).
     pub api: Api,
-    /// How the grammar that constrains the output to valid actions is passed: `plain` (not at all;
-    /// the model answers freely), `llama_server`, `vllm` (0.12 or later) or `sglang`.
+    /// What the servers understand beyond the common protocol. `llama_server`, `vllm` (0.12 or
+    /// later) and `sglang` hold the output to the grammar of valid actions. `openai` (the hosted
+    /// API), `ollama` and `lm_studio` take a JSON Schema instead: the answer is an object with the
+    /// action in it, and reading it is as free as under `plain`, which knows nothing of either.
+    /// `auto` asks the first server that answers what it is, and falls back to `plain`. The dialect
+    /// also says how `thinking` is passed.
     pub dialect: Dialect,
-    /// Timeout in milliseconds of one request, from connecting to the last byte of the response.
+    /// Longest time in milliseconds for which a server may be silent: until its answer begins, and
+    /// between two parts of it. Answers are streamed, so a long one takes no longer silence than a
+    /// short one.
     #[schemars(range(min = 1, max = 3_600_000))]
+    pub idle_timeout_ms: u64,
+    /// Timeout in milliseconds of one request, from connecting to the last byte of the response.
+    #[schemars(range(min = 1, max = 86_400_000))]
     pub timeout_ms: u64,
     /// Timeout in milliseconds for connecting.
     #[schemars(range(min = 1, max = 600_000))]
@@ -117,28 +127,55 @@ impl Api {
     }
 }
 
-/// How a server accepts a grammar.
+/// What a server understands beyond the common protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Dialect {
-    /// Not at all.
+    /// Nothing.
     Plain,
-    /// Field `grammar`.
+    /// What the server says that it is.
+    Auto,
+    /// llama.cpp's server: field `grammar`.
     LlamaServer,
-    /// Field `structured_outputs`.
+    /// vLLM: field `structured_outputs`.
     Vllm,
-    /// Field `ebnf`.
+    /// SGLang: field `ebnf`.
     Sglang,
+    /// The API of OpenAI: a JSON Schema, `max_completion_tokens`, `reasoning_effort`.
+    Openai,
+    /// Ollama: a JSON Schema, `reasoning_effort`.
+    Ollama,
+    /// LM Studio: a JSON Schema.
+    LmStudio,
 }
 
 impl Dialect {
     /// The field of a request that holds the grammar, if there is one.
     pub fn grammar_field(self) -> Option<&'static str> {
         match self {
-            Self::Plain => None,
+            Self::Plain | Self::Auto | Self::Openai | Self::Ollama | Self::LmStudio => None,
             Self::LlamaServer => Some("grammar"),
             Self::Vllm => Some("structured_outputs"),
             Self::Sglang => Some("ebnf"),
+        }
+    }
+
+    /// Whether a request may ask for an answer of the form of a JSON Schema.
+    pub fn takes_schemas(self) -> bool {
+        matches!(self, Self::Openai | Self::Ollama | Self::LmStudio)
+    }
+
+    /// Its name in a configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Auto => "auto",
+            Self::LlamaServer => "llama_server",
+            Self::Vllm => "vllm",
+            Self::Sglang => "sglang",
+            Self::Openai => "openai",
+            Self::Ollama => "ollama",
+            Self::LmStudio => "lm_studio",
         }
     }
 }
@@ -147,11 +184,16 @@ impl UpstreamPool {
     /// Whether its servers constrain a completion to the grammar of a request: its dialect has a
     /// field for it, which `extra` leaves alone.
     pub fn applies_grammars(&self) -> bool {
+        self.applies_grammars_as(self.dialect)
+    }
+
+    /// The same where its servers speak this dialect.
+    pub fn applies_grammars_as(&self, dialect: Dialect) -> bool {
         let is_left = |field: &str| {
             let extra = serde_json::from_str::<Map<String, Value>>(&self.extra);
             extra.is_ok_and(|extra| !extra.contains_key(field))
         };
-        self.dialect.grammar_field().is_some_and(is_left)
+        dialect.grammar_field().is_some_and(is_left)
     }
 }
 
@@ -161,7 +203,8 @@ impl Default for UpstreamPool {
         Self {
             api: Api::Chat,
             dialect: Dialect::Plain,
-            timeout_ms: 120_000,
+            idle_timeout_ms: 120_000,
+            timeout_ms: 3_600_000,
             connect_timeout_ms: 5_000,
             response_bytes_max: 4_194_304,
             retries_max: 3,
@@ -238,7 +281,7 @@ mod tests {
             ),
             (
                 "timeout_ms = 0",
-                "f.toml:1: `timeout_ms` is 0, but must be an integer from 1 to 3600000",
+                "f.toml:1: `timeout_ms` is 0, but must be an integer from 1 to 86400000",
             ),
             (
                 "extra = \"[1]\"",

@@ -23,7 +23,31 @@ pub struct StubServer {
     _stop: oneshot::Sender<()>,
 }
 
-type Answer = Arc<dyn Fn(&Value) -> String + Send + Sync>;
+/// A request, as a script sees it.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Such as `/v1/chat/completions`.
+    pub path: String,
+    /// Null if there is none.
+    pub body: Value,
+}
+
+/// What a script answers.
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// A status and JSON.
+    Json(u16, Value),
+    /// A status, a content type and a text.
+    Text(u16, &'static str, String),
+    /// Server-sent events with this data; then the connection is closed.
+    Events(Vec<String>),
+    /// The same event, for ever.
+    Endless(String),
+    /// Nothing, until the client goes.
+    Silence,
+}
+
+type Script = Arc<dyn Fn(&Asked) -> io::Result<Reply> + Send + Sync>;
 
 impl StubServer {
     /// Starts a thread that answers chats and completions with `answer` of the request's body,
@@ -34,6 +58,20 @@ impl StubServer {
     /// # Errors
     /// No port or thread is available.
     pub fn start(answer: impl Fn(&Value) -> String + Send + Sync + 'static) -> io::Result<Self> {
+        Self::scripted_fallibly(move |asked| response(&asked.path, &asked.body, &answer))
+    }
+
+    /// Starts a thread that answers each request as the script says.
+    ///
+    /// # Errors
+    /// No port or thread is available.
+    pub fn scripted(script: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> io::Result<Self> {
+        Self::scripted_fallibly(move |asked| Ok(script(asked)))
+    }
+
+    fn scripted_fallibly(
+        script: impl Fn(&Asked) -> io::Result<Reply> + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let listener = StdListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
         let url = format!("http://{}/v1", listener.local_addr()?);
@@ -43,7 +81,7 @@ impl StubServer {
         let (stop, stopped) = oneshot::channel::<()>();
         std::thread::Builder::new().name("stub".to_owned()).spawn(move || {
             runtime.block_on(async move {
-                let serving = serve(listener, Arc::new(answer));
+                let serving = serve(listener, Arc::new(script));
                 tokio::select! {
                     _ = stopped => {}
                     result = serving => if let Err(error) = result {
@@ -57,41 +95,73 @@ impl StubServer {
     }
 }
 
-async fn serve(listener: StdListener, answer: Answer) -> io::Result<()> {
+async fn serve(listener: StdListener, script: Script) -> io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
     loop {
         let (stream, _) = listener.accept().await?;
-        let answer = Arc::clone(&answer);
+        let script = Arc::clone(&script);
         // A client that disconnects or sends nonsense loses its connection only.
-        tokio::spawn(async move { drop(converse(stream, &answer).await) });
+        tokio::spawn(async move { drop(converse(stream, &script).await) });
     }
 }
 
-async fn converse(mut stream: TcpStream, answer: &Answer) -> io::Result<()> {
+async fn converse(mut stream: TcpStream, script: &Script) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut bytes = Vec::with_capacity(4_096);
     while let Some((head, body)) = request(&mut stream, &mut bytes).await? {
-        let body = response(&head, &body, answer)?.to_string();
-        let length = body.len();
-        let reply = format!(
-            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\
-             Content-Length: {length}\r\n\r\n{body}"
-        );
-        stream.write_all(reply.as_bytes()).await?;
+        let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+        let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
+        match script(&Asked { path, body })? {
+            Reply::Json(status, body) => {
+                write(&mut stream, status, "application/json", &body.to_string()).await?;
+            }
+            Reply::Text(status, kind, body) => write(&mut stream, status, kind, &body).await?,
+            Reply::Events(events) => {
+                stream.write_all(EVENTS.as_bytes()).await?;
+                for event in events {
+                    stream.write_all(format!("data: {event}\n\n").as_bytes()).await?;
+                }
+                return stream.shutdown().await;
+            }
+            Reply::Endless(event) => {
+                stream.write_all(EVENTS.as_bytes()).await?;
+                loop {
+                    stream.write_all(format!("data: {event}\n\n").as_bytes()).await?;
+                }
+            }
+            Reply::Silence => {
+                // The client sends nothing more: this returns when it goes.
+                while stream.read_buf(&mut bytes).await? > 0 {}
+                return Ok(());
+            }
+        }
     }
     Ok(())
 }
 
-fn response(head: &str, body: &[u8], answer: &Answer) -> io::Result<Value> {
-    let path = head.split(' ').nth(1).unwrap_or_default();
+/// The head of a streamed response, which ends with its connection.
+const EVENTS: &str =
+    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
+
+async fn write(stream: &mut TcpStream, status: u16, kind: &str, body: &str) -> io::Result<()> {
+    let length = body.len();
+    let reply = format!(
+        "HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n{body}"
+    );
+    stream.write_all(reply.as_bytes()).await
+}
+
+fn response(path: &str, body: &Value, answer: &dyn Fn(&Value) -> String) -> io::Result<Reply> {
     let is_chat = path.ends_with("/chat/completions");
     let is_scoring = path.ends_with("/score") || path.ends_with("/pooling");
     if !path.ends_with("/completions") && !is_scoring {
-        return Ok(json!({ "object": "list", "data": [] }));
+        return Ok(Reply::Json(200, json!({ "object": "list", "data": [] })));
+    }
+    if body.is_null() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "a body that is no JSON"));
     }
 
-    let body: Value = serde_json::from_slice(body)?;
-    let text = answer(&body);
+    let text = answer(body);
 
     // A word counts as a token.
     let words = |text: &str| text.split_whitespace().count();
@@ -105,9 +175,10 @@ fn response(head: &str, body: &[u8], answer: &Answer) -> io::Result<Value> {
         } else {
             json!({ "index": 0, "object": "pooling", "data": [score] })
         };
-        return Ok(
+        return Ok(Reply::Json(
+            200,
             json!({ "object": "list", "data": [entry], "model": body["model"], "usage": usage }),
-        );
+        ));
     }
 
     let choice = if is_chat {
@@ -117,7 +188,8 @@ fn response(head: &str, body: &[u8], answer: &Answer) -> io::Result<Value> {
         json!({ "index": 0, "finish_reason": "stop", "text": text })
     };
 
-    Ok(json!({ "model": body["model"], "choices": [choice], "usage": usage }))
+    // Whole, also where a stream is asked for: what is measured is what is in front of a model.
+    Ok(Reply::Json(200, json!({ "model": body["model"], "choices": [choice], "usage": usage })))
 }
 
 /// The next request of a connection, head and body; `None` once the client has closed it. `bytes`

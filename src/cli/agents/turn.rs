@@ -165,6 +165,9 @@ async fn describe_turn(
     }
 
     if let Some(proposal) = &turn.proposal {
+        if !proposal.reasoning.is_empty() {
+            writeln!(text, "{:>10}  {}", "thought", proposal.reasoning)?;
+        }
         if !proposal.derivation.is_empty() {
             writeln!(text, "{:>10}  {}", "derivation", proposal.derivation)?;
         }

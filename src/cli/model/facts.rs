@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use prime_engine::gguf::{ChatTokenizer, Header, read, read_chat_tokenizer};
-use prime_engine::{Chat, EngineError, EngineSpec, Fit, TemplateVariables, check_chat, check_fit};
+use prime_engine::{
+    Chat, EngineError, EngineSpec, Fit, TemplateVariables, Thinking, check_chat, check_fit,
+};
 use serde_json::json;
 
 /// Longest context in tokens that is chosen: longer ones take memory that few runs use.
@@ -160,11 +162,9 @@ fn template_facts(path: &Path) -> ChatTemplateFacts {
         Err(error) => return unusable(error),
     };
     let sample = json!([{"role": "user", "content": "What is 2 + 3?"}]);
-    match chat.text(&sample, None) {
+    match chat.text(&sample, None, Thinking::AsModel) {
         Ok(text) => {
-            let end = text.trim_end();
-            let opens_thinking =
-                ["<think>", "[THINK]", "<thinking>"].iter().any(|open| end.ends_with(open));
+            let opens_thinking = chat.form().is_some_and(|form| form.is_opened_by(&text));
             ChatTemplateFacts::Usable {
                 variables: chat.template().variables_read(),
                 opens_thinking,

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, ensure};
 use clap::{Args, ValueHint};
-use prime_engine::{Chat, TemplateVariables};
+use prime_engine::{Chat, TemplateVariables, Thinking};
 use serde_json::{Value, json};
 
 use crate::cli::output::{Output, print, print_json};
@@ -30,6 +30,10 @@ pub struct RenderArguments {
     /// Repeatable
     #[arg(long = "variable", value_name = "NAME=VALUE")]
     variables: Vec<String>,
+    /// How much the model is to think: model, off, or a number of tokens; the text shows how that is
+    /// begun or left out
+    #[arg(long, value_name = "model|off|TOKENS", default_value = "model", value_parser = thinking)]
+    thinking: Thinking,
     /// Text of the begin-of-text token, for a template without a model
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     bos: String,
@@ -39,6 +43,17 @@ pub struct RenderArguments {
     /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
+}
+
+fn thinking(text: &str) -> Result<Thinking, String> {
+    match text {
+        "model" => Ok(Thinking::AsModel),
+        "off" => Ok(Thinking::Off),
+        tokens => tokens
+            .parse()
+            .map(Thinking::AtMost)
+            .map_err(|_| "write model, off, or a number of tokens".to_owned()),
+    }
 }
 
 fn variables(given: &[String]) -> anyhow::Result<TemplateVariables> {
@@ -74,7 +89,7 @@ pub fn render(arguments: &RenderArguments) -> anyhow::Result<ExitCode> {
         let source = fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
         Chat::of_template(&source, &variables, (&arguments.bos, &arguments.eos))?
     };
-    let text = chat.text(&messages, tools.as_ref())?;
+    let text = chat.text(&messages, tools.as_ref(), arguments.thinking)?;
 
     match arguments.output {
         Output::Json => print_json(&json!({"text": text}))?,

@@ -9,8 +9,8 @@ use crate::cli::model::facts::{ChatTemplateFacts, ModelFacts};
 
 /// Tokens of a proposal under a grammar, which ends by itself.
 const TOKENS_OF_ACTION: u32 = 256;
-/// Tokens of a proposal that thinks first.
-const TOKENS_OF_THINKING: u32 = 4096;
+/// Tokens of the thinking before an action, where a model always thinks.
+const TOKENS_OF_THINKING: u32 = 2048;
 /// Milliseconds without progress: a large model on a CPU needs minutes for a long prompt.
 const DEADLINE_MS: u32 = 600_000;
 
@@ -52,25 +52,26 @@ fn of_facts(path: &str, facts: &ModelFacts) -> anyhow::Result<Chosen> {
         }
         ChatTemplateFacts::Usable { variables, opens_thinking } => {
             sets.push(set(&executor("chat_template"), true));
-            // The grammar begins with the answer: a model that can be told not to think is told.
+            // Thinking takes most of the time: a model that can be told not to think is told.
             if variables.contains("enable_thinking") {
-                sets.push(set(&engine("template_variables"), r#"{"enable_thinking": false}"#));
-                ("its own chat template with enable_thinking = false", "step", false)
+                sets.push(set(&executor("thinking"), "off"));
+                ("its own chat template, thinking off", "step", false)
             } else {
                 ("its own chat template", "step", *opens_thinking)
             }
         }
     };
-    let max_tokens = if thinks { TOKENS_OF_THINKING } else { TOKENS_OF_ACTION };
-    let max_tokens = max_tokens.min((context / 2).max(1));
+    let max_tokens = TOKENS_OF_ACTION.min((context / 4).max(1));
+    let budget = TOKENS_OF_THINKING.min((context / 4).max(1));
     let held = if thinks {
-        "a free answer after its thinking"
+        sets.push(set(&executor("thinking"), budget));
+        format!("lines held to the task's grammar after at most {budget} tokens of thinking")
     } else {
-        "lines held to the task's grammar"
+        "lines held to the task's grammar".to_owned()
     };
     sets.extend([
         set(&executor("prompt"), prompt),
-        set(&executor("grammar"), !thinks),
+        set(&executor("grammar"), true),
         set(&executor("derive"), "never"),
         set(&executor("max_tokens"), max_tokens),
     ]);
@@ -131,15 +132,19 @@ mod tests {
     }
 
     #[test]
-    fn a_thinking_model_is_told_not_to_or_is_left_free() {
+    fn a_thinking_model_is_told_not_to_or_gets_a_budget() {
         let told = of_facts("/m", &facts(usable(&["enable_thinking"], false), Some(40960), 8192));
         let told = told.unwrap();
-        let variables = "engines.model.template_variables=\"{\\\"enable_thinking\\\": false}\"";
-        assert!(told.sets.iter().any(|set| set == variables), "{:?}", told.sets);
+        let off = "agents.executor.thinking=\"off\"";
+        assert!(told.sets.iter().any(|set| set == off), "{:?}", told.sets);
         assert!(told.line.contains("of 40960 trained, as much as fits"), "{}", told.line);
 
         let free = of_facts("/m", &facts(usable(&[], true), Some(8192), 8192)).unwrap();
-        for expected in ["agents.executor.grammar=false", "agents.executor.max_tokens=4096"] {
+        for expected in [
+            "agents.executor.grammar=true",
+            "agents.executor.max_tokens=256",
+            "agents.executor.thinking=2048",
+        ] {
             assert!(free.sets.iter().any(|set| set == expected), "{expected}: {:?}", free.sets);
         }
     }

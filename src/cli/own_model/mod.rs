@@ -51,7 +51,8 @@ impl OwnModel {
 
         let chosen = match model {
             url if url.starts_with("http://") || url.starts_with("https://") => {
-                server::chosen(url, &server::models(url)?)?
+                let (listed, dialect) = server::asked(url)?;
+                server::chosen(url, &listed, dialect)?
             }
             name if BuiltInModel::find(name.as_ref()).is_some() => built_in(name),
             path => file::chosen(path.as_ref())?,

@@ -5,9 +5,12 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use prime_http_client::{builder, root_cause};
 use prime_printable::printable_line;
+use reqwest::header::HeaderValue;
 use serde_json::{Value, json};
 
 use super::{Chosen, NAME, set};
+use prime_agent_set::upstream::{described, detected};
+use prime_settings::Dialect;
 
 /// How long the server may take to list its models.
 const LISTING_TIMEOUT: Duration = Duration::from_secs(20);
@@ -31,11 +34,11 @@ fn key() -> Option<String> {
     found.and_then(|(_, key)| key.into_string().ok()).filter(|key| !key.is_empty())
 }
 
-/// What the server answers when asked for its models.
+/// The models that a server lists, and what it is.
 ///
 /// # Errors
 /// When it cannot be asked, or does not answer with JSON.
-pub(super) fn models(url: &str) -> anyhow::Result<Value> {
+pub(super) fn asked(url: &str) -> anyhow::Result<(Value, Dialect)> {
     let (base, _) = parts(url);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(listed(base)).with_context(|| {
@@ -45,7 +48,7 @@ pub(super) fn models(url: &str) -> anyhow::Result<Value> {
     })
 }
 
-async fn listed(base: &str) -> anyhow::Result<Value> {
+async fn listed(base: &str) -> anyhow::Result<(Value, Dialect)> {
     let client = builder(base.starts_with("https:")).timeout(LISTING_TIMEOUT).build()?;
     let mut request = client.get(format!("{base}/models"));
     if let Some(key) = key() {
@@ -68,17 +71,23 @@ async fn listed(base: &str) -> anyhow::Result<Value> {
         bail!("the server wants a key: set {KEY_VARIABLE} (status {status})");
     }
     ensure!(status.is_success(), "{base}/models answers with status {status}");
-    serde_json::from_slice(&body).map_err(|_| {
+    let listed = serde_json::from_slice(&body).map_err(|_| {
         let start = printable_line(&start).into_owned();
         anyhow::anyhow!("{base}/models answers with something that is no JSON: {start:?}")
-    })
+    })?;
+
+    let authorization = key().map(|key| HeaderValue::from_str(&format!("Bearer {key}")));
+    let authorization = authorization.transpose().context("the key has odd characters")?;
+    let url = base.parse().context("it is no URL")?;
+    let dialect = detected(&client, &url, authorization.as_ref()).await;
+    Ok((listed, dialect.unwrap_or(Dialect::Plain)))
 }
 
 /// The options for a server that lists these models.
 ///
 /// # Errors
 /// When it lists none, or not the one that is named.
-pub(super) fn chosen(url: &str, listed: &Value) -> anyhow::Result<Chosen> {
+pub(super) fn chosen(url: &str, listed: &Value, dialect: Dialect) -> anyhow::Result<Chosen> {
     let (base, wanted) = parts(url);
     let entries = listed["data"].as_array().map(Vec::as_slice).unwrap_or_default();
     let names: Vec<&str> = entries.iter().filter_map(|entry| entry["id"].as_str()).collect();
@@ -97,18 +106,9 @@ pub(super) fn chosen(url: &str, listed: &Value) -> anyhow::Result<Chosen> {
         })?,
     };
 
-    let owner = entries
-        .iter()
-        .find(|entry| entry["id"] == name)
-        .and_then(|entry| entry["owned_by"].as_str())
-        .unwrap_or_default();
-    let dialect = match owner {
-        "llamacpp" => "llama_server",
-        "vllm" => "vllm",
-        "sglang" => "sglang",
-        _ => "plain",
-    };
-    let is_held = dialect != "plain";
+    let is_held = dialect.grammar_field().is_some();
+    // A grammar begins with the answer: a model that can be told not to think is told.
+    let thinking = if is_held { "off" } else { "model" };
 
     let mut server = json!({"url": base, "model": name});
     if key().is_some() {
@@ -118,14 +118,16 @@ pub(super) fn chosen(url: &str, listed: &Value) -> anyhow::Result<Chosen> {
     let sets = vec![
         // A table of TOML has `=` where an object of JSON has `:`.
         format!("pools.{NAME}.upstreams=[{}]", inline_table(&server)),
-        set(&format!("pools.{NAME}.dialect"), dialect),
-        set(&format!("pools.{NAME}.timeout_ms"), 600_000),
+        set(&format!("pools.{NAME}.dialect"), dialect.name()),
+        // A large model on a CPU needs minutes for a long prompt.
+        set(&format!("pools.{NAME}.idle_timeout_ms"), 600_000),
         set("agents.executor.implementation", "openai"),
         set("agents.executor.pool", NAME),
         set("agents.executor.prompt", "step"),
         set("agents.executor.history", "window"),
         set("agents.executor.grammar", is_held),
         set("agents.executor.derive", "never"),
+        set("agents.executor.thinking", thinking),
         set("agents.executor.max_tokens", max_tokens),
     ];
 
@@ -137,14 +139,18 @@ pub(super) fn chosen(url: &str, listed: &Value) -> anyhow::Result<Chosen> {
         _ => String::new(),
     };
     let held = if is_held {
-        format!("lines held to the task's grammar (dialect `{dialect}`)")
+        "lines held to the task's grammar, thinking off"
+    } else if dialect.takes_schemas() {
+        "answers in the form of a JSON Schema"
     } else {
-        "free answers whose last action counts (no grammar is known for this server)".to_owned()
+        "free answers whose last action counts (no grammar is known for it)"
     };
     let line = format!(
-        "model {} at {base}{others}: prompt `step`, {held}, at most {max_tokens} tokens an answer; \
+        "model {} at {base}{others}: {} (dialect `{}`), prompt `step`, {held}, at most {max_tokens} tokens an answer; \
          --set overrides each (pools.{NAME}, agents.executor)",
-        printable_line(name)
+        printable_line(name),
+        described(dialect),
+        dialect.name()
     );
     Ok(Chosen { sets, line })
 }
@@ -167,7 +173,7 @@ mod tests {
     #[test]
     fn the_only_model_is_taken_and_a_known_server_gets_its_dialect() {
         let listed = json!({"data": [{"id": "qwen", "owned_by": "llamacpp"}]});
-        let own = chosen("http://127.0.0.1:8080/v1/", &listed).unwrap();
+        let own = chosen("http://127.0.0.1:8080/v1/", &listed, Dialect::LlamaServer).unwrap();
         assert!(
             has(
                 &own,
@@ -178,9 +184,11 @@ mod tests {
         );
         assert!(has(&own, "pools.model.dialect=\"llama_server\""));
         assert!(has(&own, "agents.executor.grammar=true"));
+        assert!(has(&own, "agents.executor.thinking=\"off\""));
 
         let hosted = json!({"data": [{"id": "a\u{1b}[2J"}, {"id": "b"}]});
-        let own = chosen("https://host/v1", &hosted).unwrap();
+        let own = chosen("https://host/v1", &hosted, Dialect::Openai).unwrap();
+        assert!(has(&own, "pools.model.dialect=\"openai\""), "{:?}", own.sets);
         assert!(has(&own, "agents.executor.grammar=false"), "{:?}", own.sets);
         assert!(
             own.line.contains("the first of 2") && !own.line.contains('\u{1b}'),
@@ -193,12 +201,15 @@ mod tests {
     fn a_named_model_must_be_there() {
         let listed = json!({"data": [{"id": "a"}, {"id": "b"}]});
         assert!(
-            chosen("http://h/v1#b", &listed).unwrap().line.starts_with("model b at http://h/v1")
+            chosen("http://h/v1#b", &listed, Dialect::Plain)
+                .unwrap()
+                .line
+                .starts_with("model b at")
         );
-        let said = chosen("http://h/v1#c", &listed).unwrap_err().to_string();
+        let said = chosen("http://h/v1#c", &listed, Dialect::Plain).unwrap_err().to_string();
         assert!(said.contains("no model `c`") && said.contains("a, b"), "{said}");
         // A server without a list is taken at the user's word.
-        assert!(chosen("http://h/v1#c", &json!({})).is_ok());
-        assert!(chosen("http://h/v1", &json!({"data": []})).is_err());
+        assert!(chosen("http://h/v1#c", &json!({}), Dialect::Plain).is_ok());
+        assert!(chosen("http://h/v1", &json!({"data": []}), Dialect::Plain).is_err());
     }
 }

@@ -133,7 +133,8 @@ impl Lines {
 }
 
 /// Fields that are too long for people; JSON has them.
-const HIDDEN: [&str; 6] = ["event", "tokens", "logprobs", "derivation", "usage", "applicable"];
+const HIDDEN: [&str; 7] =
+    ["event", "tokens", "logprobs", "derivation", "reasoning", "usage", "applicable"];
 
 /// An event for a person: number, name, and `field=value` for each other field.
 fn described(event: &Numbered<'_>) -> String {

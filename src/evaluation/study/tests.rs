@@ -123,7 +123,7 @@ impl Model for Rote {
         assert!(request.prompt.contains("Hanoi") && request.max_tokens == 77);
         match self.0 {
             Ok(text) => {
-                let usage = Usage { prompt: 100, completion: 5 };
+                let usage = Usage::new(100, 5);
                 Ok(Completion { text: text.to_owned(), usage, ..Completion::default() })
             }
             Err(reason) => Err(AgentError {
@@ -131,6 +131,7 @@ impl Model for Rote {
                 failure: Failure::Unreachable,
                 reason: reason.to_owned(),
                 is_transient: false,
+                usage: Usage::default(),
             }),
         }
     }

@@ -95,7 +95,7 @@ impl AsyncVerifier for RejectsAt {
     async fn judge(&self, trajectory: &Trajectory, _: &str) -> Result<Verdict, AgentError> {
         let is_there = trajectory.stack.lines().len() == self.0;
         let score = if is_there { Score::from_tenths(10) } else { Score::ZERO };
-        let usage = Usage { prompt: 4, completion: 1 };
+        let usage = Usage::new(4, 1);
         Ok(Verdict { score, usage, ..Verdict::default() })
     }
 }
@@ -132,7 +132,7 @@ impl AsyncVerifier for Says {
             .ok_or_else(|| AgentError::new("verifier `says`", Failure::Timeout, "no answer"))?;
         #[expect(clippy::cast_possible_truncation, reason = "a probability")]
         let logprob = Some(probability.ln() as f32);
-        let usage = Usage { prompt: 30, completion: 1 };
+        let usage = Usage::new(30, 1);
         Ok(Verdict { score: Score::from_tenths(tenths), logprob, usage, ..Verdict::default() })
     }
 }

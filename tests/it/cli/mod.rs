@@ -17,6 +17,7 @@ mod own_problems;
 mod readme;
 mod runs;
 mod runs_client;
+mod servers;
 mod shell;
 mod study;
 mod study_served;

@@ -9,6 +9,7 @@ mod idle;
 mod prefixes;
 mod reads;
 mod survival;
+mod thinking;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -27,7 +28,7 @@ pub const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A folder with one tiny model.
 pub struct Fixture {
-    _folder: TempDir,
+    pub _folder: TempDir,
     pub model: PathBuf,
 }
 
@@ -81,6 +82,7 @@ pub fn request(prompt: &str, seed: u64) -> Request {
         excluded_prefixes: Vec::new(),
         stop: None,
         newline_ends: false,
+        thinking: prime_engine::Thinking::AsModel,
         sampling: Sampling { temperature: 1.0, top_p: 1.0, seed },
         max_tokens: 24,
         logprobs: true,

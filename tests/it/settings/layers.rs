@@ -136,6 +136,31 @@ fn shown_settings_can_be_loaded() {
 }
 
 #[test]
+fn thinking_is_a_word_or_a_number_in_every_layer() {
+    use prime_settings::Thinking::{AsModel, AtMost, Off};
+
+    for (text, expected) in [
+        ("model", AsModel),
+        ("off", Off),
+        ("\"off\"", Off),
+        ("8", AtMost(8)),
+        ("1000000", AtMost(1_000_000)),
+    ] {
+        let settings = with_sets(&[&format!("agents.executor.thinking={text}")]).unwrap();
+        assert_eq!(settings.agents.executor.thinking, expected, "{text}");
+
+        let variables = [("PRIME__AGENTS__EXECUTOR__THINKING", text)];
+        let settings = Settings::load(NO_FILES, environment(&variables), &[]).unwrap();
+        assert_eq!(settings.agents.executor.thinking, expected, "{text}");
+    }
+    for text in ["0", "1000001", "on", "1.5", "true"] {
+        let error = with_sets(&[&format!("agents.executor.thinking={text}")]).unwrap_err();
+        let message = error.to_string();
+        assert!(message.contains("\"model\", \"off\", or a number of tokens from 1"), "{message}");
+    }
+}
+
+#[test]
 fn a_string_may_look_like_another_type_outside_of_files() {
     for text in ["2024", "1.5", "true", "1979-05-27"] {
         let settings = with_sets(&[&format!("agents.executor.description={text}")]).unwrap();

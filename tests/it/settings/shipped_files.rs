@@ -5,7 +5,7 @@ use std::path::Path;
 
 use prime_bench::tasks::CheckedKinds;
 use prime_protocol::Limits;
-use prime_settings::{DEFAULT_TOML, Settings, reference_markdown};
+use prime_settings::{DEFAULT_TOML, Dialect, Settings, reference_markdown};
 
 use super::environment;
 
@@ -90,6 +90,25 @@ fn the_file_for_three_gpus_loads() {
             .iter()
             .all(|name| settings.engines.contains_key(name))
     );
+}
+
+#[test]
+fn the_files_for_servers_load_and_name_their_dialects() {
+    for (name, dialect, holds) in [
+        ("llama-server", Dialect::LlamaServer, true),
+        ("vllm", Dialect::Vllm, true),
+        ("sglang", Dialect::Sglang, true),
+        ("ollama", Dialect::Ollama, false),
+        ("lm-studio", Dialect::LmStudio, false),
+        ("hosted", Dialect::Openai, false),
+    ] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/servers");
+        let path = path.join(format!("{name}.toml"));
+        let settings = Settings::load(&[path], environment(&[]), &[]).unwrap();
+        let pool = &settings.pools["server"];
+        assert_eq!((pool.dialect, pool.applies_grammars()), (dialect, holds), "{name}");
+        assert_eq!(settings.agents.executor.grammar, holds, "{name}");
+    }
 }
 
 #[test]

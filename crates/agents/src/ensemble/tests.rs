@@ -40,7 +40,7 @@ impl AsyncVerifier for Says {
             score: Score::from_tenths(tenths),
             violations: names.into_iter().map(Cow::Borrowed).collect(),
             feedback,
-            usage: Usage { prompt: 3, completion: 1 },
+            usage: Usage::new(3, 1),
             ..Verdict::default()
         })
     }
@@ -129,11 +129,8 @@ fn a_wide_spread_of_scores_asks_for_review() {
 fn half_of_the_members_are_enough() {
     let verdict = judge([says(2, &["a"]), fails(Failure::Timeout)]).expect("one of two");
     assert_eq!((verdict.score, verdict.opinions[1].score), (Score::from_tenths(2), None));
-    assert_eq!(verdict.usage, Usage { prompt: 3, completion: 1 });
-    assert_eq!(
-        judge([says(2, &[]), says(2, &[])]).expect("two").usage,
-        Usage { prompt: 6, completion: 2 }
-    );
+    assert_eq!(verdict.usage, Usage::new(3, 1));
+    assert_eq!(judge([says(2, &[]), says(2, &[])]).expect("two").usage, Usage::new(6, 2));
 
     let error = judge([says(0, &[]), fails(Failure::Refused), fails(Failure::Timeout)])
         .expect_err("one of three");

@@ -24,11 +24,7 @@ impl AsyncExecutor for Lines {
         let line = self.lines[seeds.len()]
             .map_err(|failure| AgentError::new("executor `x`", failure, "gone"))?;
         seeds.push(sampling.seed);
-        Ok(Proposal {
-            line: line.to_owned(),
-            usage: Usage { prompt: 10, completion: 1 },
-            ..Proposal::default()
-        })
+        Ok(Proposal { line: line.to_owned(), usage: Usage::new(10, 1), ..Proposal::default() })
     }
 }
 

@@ -35,6 +35,10 @@ impl Model for ModelByTask {
     async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
         self.of(request.task).complete(request).await
     }
+
+    fn applies_grammars(&self) -> bool {
+        self.0.iter().all(|(_, model)| model.applies_grammars())
+    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::model::{CompletionRequest, Model};
 use crate::prompt::{History, Prompt, PromptContext, TemplateError, Templates};
 use crate::{AgentError, AsyncCoordinator, Ruling, Sampling};
 use prime_protocol::{Decision, Role, Score, Thresholds, Trajectory, Verdict};
+use prime_settings::Thinking;
 
 const GRAMMAR: &str = "root ::= \"Proceed\" | \"Retry\" | \"Backtrack\"";
 /// Enough for one word in the smallest tokens, and an end of text.
@@ -25,6 +26,8 @@ pub struct CoordinatorOptions {
     pub system: Option<String>,
     /// Shown to the model and enforced.
     pub thresholds: Thresholds,
+    /// How much the model may think before its decision.
+    pub thinking: Thinking,
     pub history: History,
     /// Whether to ask about clean steps (V = 0) too; otherwise they proceed.
     pub ask_on_clean_steps: bool,
@@ -41,6 +44,7 @@ impl CoordinatorOptions {
             template: "coordinator/decide.j2".to_owned(),
             system: None,
             thresholds,
+            thinking: Thinking::AsModel,
             history: History::Window(8),
             ask_on_clean_steps: false,
             temperature: 0.0,
@@ -130,6 +134,7 @@ impl AsyncCoordinator for LlmCoordinator {
                 .as_ref()
                 .map(|system| rendered(&self.agent, system, &context))
                 .transpose()?,
+            thinking: options.thinking,
             grammar: Some(Arc::clone(&self.grammar)),
             sampling: Sampling {
                 temperature: options.temperature,

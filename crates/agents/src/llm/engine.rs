@@ -3,9 +3,11 @@
 use async_trait::async_trait;
 
 use crate::model::{Completion, CompletionRequest, Model};
+use crate::thought::{estimated_tokens, only_thought};
 use crate::{AgentError, Failure};
 use prime_engine::{
     EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Engine, EngineError, Finish, Format, Request, Sampling,
+    Thinking,
 };
 use prime_protocol::Usage;
 
@@ -48,6 +50,11 @@ fn engine_request(request: CompletionRequest, is_chat: bool) -> Request {
         // A chat model could not continue after a value: it answers the whole prompt.
         stop: request.stop.filter(|_| request.grammar.is_some() && !is_chat),
         newline_ends: request.newline_ends && request.grammar.is_some(),
+        thinking: match request.thinking {
+            prime_settings::Thinking::AsModel => Thinking::AsModel,
+            prime_settings::Thinking::Off => Thinking::Off,
+            prime_settings::Thinking::AtMost(tokens) => Thinking::AtMost(tokens),
+        },
         grammar: request.grammar,
         sampling: Sampling { temperature, top_p, seed },
         max_tokens: request.max_tokens,
@@ -84,6 +91,7 @@ fn newest(mut lines: Vec<Box<str>>) -> Vec<Box<str>> {
 #[async_trait]
 impl Model for EngineModel {
     async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
+        let is_free = request.grammar.is_none();
         let generation = self
             .engine
             .generate(engine_request(request, self.is_chat))
@@ -91,12 +99,39 @@ impl Model for EngineModel {
             .map_err(agent_error)?;
 
         let is_empty = generation.tokens.is_empty();
+        let thought_tokens = u64::from(generation.thought_tokens);
+        let mut usage = Usage {
+            cached: u64::from(generation.cached_tokens),
+            reasoning: thought_tokens,
+            ..Usage::new(
+                u64::from(generation.prompt_tokens),
+                generation.tokens.len() as u64 + thought_tokens,
+            )
+        };
+
+        let (mut text, mut reasoning) = (generation.text, generation.thought);
+        // A model may mark its thinking in a way that its template does not show.
+        if is_free && self.is_chat && reasoning.is_empty() {
+            let split = prime_reasoning::split(&text);
+            if !split.thought.is_empty() {
+                let (thought, said) = (split.thought.clone(), split.said.trim().to_owned());
+                usage.reasoning = estimated_tokens(usage.completion, &thought, &said);
+                (text, reasoning) = (said, thought);
+            }
+        }
+        if text.trim().is_empty() && !reasoning.is_empty() && generation.finish != Finish::Exhausted
+        {
+            let is_truncated = generation.finish == Finish::Length;
+            let reason = only_thought(usage.completion, is_truncated);
+            let error = AgentError::new("model", Failure::Malformed, reason).costing(usage);
+            // The same turn would be thought about in the same way again.
+            return Err(AgentError { is_transient: false, ..error });
+        }
+
         Ok(Completion {
-            usage: Usage {
-                prompt: u64::from(generation.prompt_tokens),
-                completion: generation.tokens.len() as u64,
-            },
-            text: generation.text,
+            usage,
+            text,
+            reasoning,
             tokens: generation.tokens,
             logprobs: generation.logprobs,
             is_truncated: generation.finish == Finish::Length,

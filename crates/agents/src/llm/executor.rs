@@ -12,13 +12,14 @@ use super::executor_prompts::{Asked, ExecutorPrompts};
 use super::read_completion::ReadCompletion;
 use crate::model::{Completion, CompletionRequest, Model};
 use crate::prompt::{self, FreeLine, TemplateError, Templates};
+use crate::thought::kept;
 use crate::{AgentError, AsyncExecutor, Proposal, Sampling};
 use prime_bench::output::line::action_line;
 use prime_bench::tasks::Machine;
 use prime_bench::tasks::pattern::{self, Bounds};
 use prime_bench::tasks::spec::Spec;
 use prime_protocol::Trajectory;
-use prime_settings::{ChoicesName, DeriveName};
+use prime_settings::{ChoicesName, DeriveName, Thinking};
 
 /// Proposes steps with a model.
 pub struct LlmExecutor {
@@ -28,6 +29,8 @@ pub struct LlmExecutor {
     /// Grammars by task, by the free line that may come first, and by bounds. Engines cache them by
     /// their text.
     grammars: DashMap<(&'static str, FreeLine, Option<Bounds>), TaskGrammar>,
+    /// Forms of action lines by task.
+    line_forms: DashMap<&'static str, Arc<str>>,
 }
 
 #[derive(Clone)]
@@ -54,7 +57,7 @@ impl LlmExecutor {
         options: ExecutorOptions,
     ) -> Result<Self, TemplateError> {
         let prompts = ExecutorPrompts::new(templates, &options)?;
-        Ok(Self { model, prompts, options, grammars: DashMap::new() })
+        Ok(Self { model, prompts, options, grammars: DashMap::new(), line_forms: DashMap::new() })
     }
 
     pub(super) async fn complete(
@@ -65,6 +68,20 @@ impl LlmExecutor {
             .complete(request)
             .await
             .map_err(|error| AgentError { agent: self.prompts.agent().to_owned(), ..error })
+    }
+
+    /// The form of a task's lines, as a pattern of JSON Schema; none for a client's problem, whose
+    /// line may be JSON itself.
+    fn line_form(&self, trajectory: &Trajectory) -> Option<Arc<str>> {
+        let spec = trajectory.machine.spec();
+        if !trajectory.machine.problem().has_reference() || spec.actions.is_empty() {
+            return None;
+        }
+        let form = self.line_forms.entry(spec.slug).or_insert_with(|| {
+            // Servers know no groups that capture nothing.
+            format!("^{}$", pattern::regex(spec.actions).replace("(?:", "(")).into()
+        });
+        Some(Arc::clone(&form))
     }
 
     /// Whether a proposal may begin with a free line, and how long it may be.
@@ -147,7 +164,8 @@ impl LlmExecutor {
         // Nothing is left beside what resembles the rejected lines: ask again without the prefixes,
         // for the tokens that are left. Both answers are paid for.
         let Completion { usage: spent, .. } = read.completion;
-        let used = u32::try_from(spent.completion).unwrap_or(u32::MAX);
+        let answered = spent.completion.saturating_sub(spent.reasoning);
+        let used = u32::try_from(answered).unwrap_or(u32::MAX);
         let max_tokens = request.max_tokens.saturating_sub(used).max(1);
         let request = CompletionRequest { max_tokens, ..request };
 
@@ -225,6 +243,19 @@ fn raised(temperature: f32, trajectory: &Trajectory) -> f32 {
     temperature.max((temperature + TEMPERATURE_STEP * f32::from(steps)).min(TEMPERATURE_RAISED_MAX))
 }
 
+/// Most tokens of an answer, and how much may be thought before it, of those that the run has left
+/// for the turn: the answer comes first.
+fn shared(options: &ExecutorOptions, left: Option<u32>) -> (u32, Thinking) {
+    let Some(left) = left else { return (options.max_tokens, options.thinking) };
+    let answer = options.max_tokens.min(left);
+    let thinking = match (options.thinking, left - answer) {
+        (Thinking::AtMost(_), 0) => Thinking::Off,
+        (Thinking::AtMost(tokens), spare) => Thinking::AtMost(tokens.min(spare)),
+        (other, _) => other,
+    };
+    (answer, thinking)
+}
+
 #[async_trait]
 impl AsyncExecutor for LlmExecutor {
     async fn propose(
@@ -234,6 +265,7 @@ impl AsyncExecutor for LlmExecutor {
     ) -> Result<Proposal, AgentError> {
         let options = &self.options;
 
+        let (max_tokens, thinking) = shared(options, trajectory.completion_max);
         let Asked { system, prompt } = self.prompts.of(trajectory)?;
         let request = CompletionRequest {
             system,
@@ -245,9 +277,9 @@ impl AsyncExecutor for LlmExecutor {
                 top_p: options.top_p.unwrap_or(sampling.top_p),
                 seed: sampling.seed,
             },
-            max_tokens: trajectory
-                .completion_max
-                .map_or(options.max_tokens, |max| max.min(options.max_tokens)),
+            thinking,
+            line_form: if options.grammar { None } else { self.line_form(trajectory) },
+            max_tokens,
             logprobs: true,
             affinity: affinity(trajectory),
             ..CompletionRequest::raw(trajectory.machine.spec().slug, prompt)
@@ -261,8 +293,15 @@ impl AsyncExecutor for LlmExecutor {
         };
 
         if completion.is_exhausted {
-            let Completion { usage, source, .. } = completion;
-            return Ok(Proposal { usage, source, is_exhausted: true, ..Proposal::default() });
+            let Completion { usage, source, reasoning, .. } = completion;
+            let reasoning = kept(reasoning);
+            return Ok(Proposal {
+                usage,
+                source,
+                reasoning,
+                is_exhausted: true,
+                ..Proposal::default()
+            });
         }
 
         let cut_off = completion.is_truncated.then(|| {
@@ -282,6 +321,7 @@ impl AsyncExecutor for LlmExecutor {
             last_action_or_line(&completion.text, trajectory.machine.spec().actions)
         };
 
+        let reasoning = kept(completion.reasoning);
         // The line of a free answer may be in backquotes.
         let before = completion.text.rfind(line).map_or("", |at| &completion.text[..at]);
         // A free line has the form that the judge gives it. Under a grammar it is taken verbatim.
@@ -300,6 +340,7 @@ impl AsyncExecutor for LlmExecutor {
             } else {
                 derivation
             },
+            reasoning,
             usage: completion.usage,
             tokens: completion.tokens,
             logprobs: completion.logprobs,

@@ -38,7 +38,7 @@ impl FakeModel {
     }
 }
 
-pub const USAGE: Usage = Usage { prompt: 10, completion: 3 };
+pub const USAGE: Usage = Usage::new(10, 3);
 
 pub fn completion(text: &str) -> Completion {
     Completion { text: text.to_owned(), usage: USAGE, ..Completion::default() }

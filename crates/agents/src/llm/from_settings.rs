@@ -74,8 +74,9 @@ fn checked<T: 'static, A: ?Sized + 'static>(
     Ok(Arc::new(move || share(make().expect("invariant: the first one could be built"))))
 }
 
-/// Whether the answers of an agent's model have the form of a grammar that it asks with. Those of a
-/// server that takes no grammar are free, whatever the agent's options say.
+/// Whether the answers of an agent's model have the form of a grammar that it asks with, as far as
+/// its pool's configuration says. Those of a server that takes no grammar are free, whatever the
+/// agent's options say.
 fn applies_grammars<A: RoleOptions>(settings: &Settings, agent: &Agent<A>) -> bool {
     let pool = agent.pool().and_then(|pool| settings.pools.get(pool));
     pool.is_none_or(UpstreamPool::applies_grammars)
@@ -104,6 +105,7 @@ fn executor_options(
         derive: options.derive,
         derive_characters: options.derive_characters,
         choices: options.choices,
+        thinking: options.thinking,
         max_tokens: options.max_tokens,
         temperature: options.temperature.map(|value| value as f32),
         top_p: options.top_p.map(|value| value as f32),
@@ -123,7 +125,9 @@ pub fn executor(
 ) -> Result<Factory<dyn Executor>, TemplateError> {
     let templates = checked_templates(settings, agent)?;
 
-    let options = executor_options(settings, name, agent);
+    let mut options = executor_options(settings, name, agent);
+    // A pool that finds out what its servers are knows better than its configuration.
+    options.grammar = agent.options.grammar && model.applies_grammars();
     checked(
         move || LlmExecutor::new(Arc::clone(&model), &templates, options.clone()),
         |made| Arc::new(made),
@@ -163,7 +167,7 @@ pub fn verifier(
             VerdictFormat::Rating { best: options.rating_max, threshold: options.threshold }
         }
         VerdictName::Report => {
-            let grammar = options.grammar && applies_grammars(settings, agent);
+            let grammar = options.grammar && model.applies_grammars();
             VerdictFormat::Report { grammar, max_tokens: options.max_tokens }
         }
         VerdictName::Likelihood => {
@@ -192,6 +196,7 @@ pub fn verifier(
         system: system(Role::Verifier, &options.system)
             .filter(|_| agent.implementation != VerifierImplementation::Reward),
         kinds: options.kinds,
+        thinking: options.thinking,
         history: history(options.history, options.history_steps),
         // The same step must get the same verdict.
         temperature: 0.0,
@@ -223,6 +228,7 @@ pub fn coordinator(
         template: template(Role::Coordinator, &options.prompt),
         system: system(Role::Coordinator, &options.system),
         thresholds,
+        thinking: options.thinking,
         history: history(options.history, options.history_steps),
         ask_on_clean_steps: options.ask_on_clean_steps,
         temperature: 0.0,

@@ -16,6 +16,7 @@ use crate::{AgentError, AsyncVerifier, Basis, Failure, Method, Sampling};
 use prime_bench::output::line::action_line;
 use prime_bench::tasks::{CheckedKinds, Kind, Kinds, Problem, Rule, Spec};
 use prime_protocol::{Role, Score, Trajectory, Verdict};
+use prime_settings::Thinking;
 
 /// V of a step that the model calls wrong, and of one that it calls right with too low a
 /// probability.
@@ -86,6 +87,8 @@ pub struct VerifierOptions {
     /// The kinds of constraints that the model is asked about, except `format`, which the machine
     /// always checks.
     pub kinds: CheckedKinds,
+    /// How much the model may think before its verdict.
+    pub thinking: Thinking,
     pub history: History,
     /// 0 is greedy.
     pub temperature: f32,
@@ -101,6 +104,7 @@ impl VerifierOptions {
             template: template.to_owned(),
             system: None,
             kinds: CheckedKinds::These(Kinds::ALL),
+            thinking: Thinking::AsModel,
             history: History::None,
             temperature: 0.0,
             variables: BTreeMap::new(),
@@ -216,6 +220,7 @@ impl LlmVerifier {
                 .as_ref()
                 .map(|system| rendered(&self.agent, system, &context))
                 .transpose()?,
+            thinking: options.thinking,
             grammar,
             sampling: Sampling {
                 temperature: options.temperature,

@@ -100,7 +100,7 @@ fn usage(line: &[u8], spent: Option<UsageFields>) -> Result<Usage, ProcessFault>
     if prompt.max(completion) > TOKENS_MAX {
         return Err(malformed(line, "`usage` has implausibly many tokens"));
     }
-    Ok(Usage { prompt, completion })
+    Ok(Usage::new(prompt, completion))
 }
 
 fn logprob(line: &[u8], value: Option<f64>) -> Result<Option<f32>, ProcessFault> {

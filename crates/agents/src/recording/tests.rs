@@ -57,7 +57,7 @@ fn with_the_runs_seed_each_trajectory_is_reproduced() {
         (proposal.line.as_str(), proposal.logprobs.as_slice()),
         ("nonsense", &[-0.5_f32][..])
     );
-    assert_eq!(proposal.usage, Usage { prompt: 5, completion: 2 });
+    assert_eq!(proposal.usage, Usage::new(5, 2));
     assert_eq!(ask(&executor, &trajectory, seed(1, 0)).expect("recorded").line, first);
 
     trajectory.settle("nonsense", false, &Verdict::default(), Decision::Backtrack, &LIMITS);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use reqwest::StatusCode;
 
 use crate::Failure;
+use prime_protocol::Usage;
 
 /// Maximum characters of a server's own message that are quoted.
 const QUOTE_CHARS_MAX: usize = 200;
@@ -21,6 +22,10 @@ pub(super) struct AttemptError {
     pub is_fault: bool,
     /// The server's `Retry-After`.
     pub retry_after: Option<Duration>,
+    /// Tokens that the attempt cost all the same.
+    pub usage: Usage,
+    /// A field that the server refuses and that the request can do without.
+    pub refused: Option<&'static str>,
 }
 
 impl AttemptError {
@@ -32,6 +37,8 @@ impl AttemptError {
             is_retryable: true,
             is_fault: true,
             retry_after: None,
+            usage: Usage::default(),
+            refused: None,
         }
     }
 
@@ -74,7 +81,7 @@ impl AttemptError {
 
         // 429 says that the server works: it only asks for fewer requests.
         let is_fault = !matches!(failure, Failure::Refused | Failure::TooLong) && code != 429;
-        Self { failure, reason, is_retryable, is_fault, retry_after }
+        Self { is_retryable, is_fault, retry_after, ..Self::transient(failure, reason) }
     }
 
     /// Whether the turn may be tried again. A request that the server rejects as it is would be

@@ -2,6 +2,7 @@
 //! `backend_state.rs`.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use reqwest::Url;
 use reqwest::header::HeaderValue;
@@ -12,6 +13,8 @@ use super::error::PoolError;
 pub(super) struct Backend {
     /// Host, port and model, for records and metrics.
     pub name: Arc<str>,
+    /// The server's URL as configured.
+    pub base: Url,
     pub completion_url: Url,
     pub health_url: Url,
     pub model: String,
@@ -20,6 +23,8 @@ pub(super) struct Backend {
     /// A hash of URL and model, for load balancing.
     pub hash: u64,
     key: Option<Key>,
+    /// Whether it was said that another model answers.
+    told_of_other_model: AtomicBool,
 }
 
 /// Deliberately without `Debug`, so that it cannot be logged by accident.
@@ -70,11 +75,13 @@ impl Backend {
             name: name.into(),
             completion_url: below(path),
             health_url: below(health_path),
+            base: base.clone(),
             model: upstream.model.clone(),
             concurrent_max: upstream.concurrent_max.max(1),
             weight: upstream.weight,
             hash: identity.iter().take(8).fold(0, |all, byte| all << 8 | u64::from(*byte)),
             key,
+            told_of_other_model: AtomicBool::new(false),
         })
     }
 
@@ -92,6 +99,17 @@ impl Backend {
     /// The whole URL and the model: what no other server of a pool has.
     pub fn full_name(&self) -> Arc<str> {
         format!("{} {}", self.completion_url, self.model).into()
+    }
+
+    /// Says once that the server answers with another model than it is asked for.
+    pub fn tell_of_other_model(&self, other: &str) {
+        if !self.told_of_other_model.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                upstream = &*self.name,
+                "the server answers as `{other}`, not as `{}`: correct `model`, or load that model",
+                self.model
+            );
+        }
     }
 
     /// The key, to be redacted from messages.

@@ -6,17 +6,22 @@ use std::time::Duration;
 
 use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE};
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
+use serde_json::{Map, Value};
 use tokio::time::timeout;
 
 use super::attempt_error::{AttemptError, sanitized};
 use super::backend::Backend;
-use super::response::{ResponseError, completion, error_message};
+use super::detect::detected;
+use super::refusals::refused_field;
+use super::response::{ResponseError, answer, completion, error_message, other_model};
 use super::retry_after::retry_after;
 use super::scoring;
+use super::streamed::Streamed;
 use crate::Failure;
-use crate::model::Completion;
+use crate::model::{Completion, Listener};
 use prime_http_client::root_cause;
-use prime_settings::{Api, UpstreamPool};
+use prime_protocol::Usage;
+use prime_settings::{Api, Dialect, UpstreamPool};
 
 /// Maximum bytes of an error's body that are read.
 const ERROR_BYTES_MAX: usize = 65_536;
@@ -29,14 +34,20 @@ const IDENTITY: &str = "identity";
 pub(super) struct HttpClient {
     client: Client,
     api: Api,
+    /// Longest silence of a server.
+    idle_timeout: Duration,
     timeout: Duration,
     response_bytes_max: usize,
 }
 
-/// Why a body could not be read.
-enum BodyError {
-    Broken(reqwest::Error),
-    TooLong,
+/// A request as it is sent.
+pub(super) struct Sent<'a> {
+    pub body: &'a Value,
+    /// Fields of the configuration.
+    pub extra: &'a Map<String, Value>,
+    /// Whether the answer is asked to be an object with an action.
+    pub has_schema: bool,
+    pub listener: Option<&'a Listener>,
 }
 
 impl HttpClient {
@@ -52,6 +63,7 @@ impl HttpClient {
         Ok(Self {
             client: builder.build()?,
             api: settings.api,
+            idle_timeout: Duration::from_millis(settings.idle_timeout_ms),
             timeout: Duration::from_millis(settings.timeout_ms),
             response_bytes_max: usize::try_from(settings.response_bytes_max).unwrap_or(usize::MAX),
         })
@@ -61,7 +73,7 @@ impl HttpClient {
     pub async fn complete(
         &self,
         backend: &Backend,
-        body: Vec<u8>,
+        sent: &Sent<'_>,
     ) -> Result<Completion, AttemptError> {
         let url = backend.completion_url.clone();
         let request = self
@@ -70,8 +82,8 @@ impl HttpClient {
             .header(CONTENT_TYPE, "application/json")
             // Without it, a gateway may compress as it likes (RFC 9110, 12.5.3).
             .header(ACCEPT_ENCODING, IDENTITY)
-            .body(body);
-        let exchange = self.exchange(backend, request);
+            .body(sent.body.to_string());
+        let exchange = self.exchange(backend, request, sent);
         timeout(self.timeout, exchange).await.unwrap_or_else(|_| Err(self.timed_out(self.timeout)))
     }
 
@@ -79,9 +91,11 @@ impl HttpClient {
         &self,
         backend: &Backend,
         request: RequestBuilder,
+        sent: &Sent<'_>,
     ) -> Result<Completion, AttemptError> {
-        let response =
-            with_key(request, backend).send().await.map_err(|error| unreachable(&error))?;
+        let response = timeout(self.idle_timeout, with_key(request, backend).send());
+        let response = response.await.map_err(|_| self.silent())?;
+        let response = response.map_err(|error| unreachable(&error))?;
 
         let sanitized = |text: &str| sanitized(text, backend.secret());
         let compressed = coding_of(&response).map(|coding| {
@@ -93,11 +107,21 @@ impl HttpClient {
         if !response.status().is_success() {
             let (status, retry_after) = (response.status(), retry_after(response.headers()));
             // The key is removed from whatever the server echoes.
-            let message = match compressed {
-                Some(compressed) => compressed,
-                None => error_message(&head(response).await),
-            };
-            return Err(AttemptError::from_status(status, &sanitized(&message), retry_after));
+            if let Some(compressed) = compressed {
+                let message = sanitized(&compressed);
+                return Err(AttemptError::from_status(status, &message, retry_after));
+            }
+
+            let body = timeout(self.idle_timeout, head(response)).await.unwrap_or_default();
+            let said = error_message(&body);
+            let message = sanitized(&said);
+            let error = AttemptError::from_status(status, &message, retry_after);
+            let is_about_request =
+                error.failure == Failure::Refused && matches!(status.as_u16(), 400 | 422);
+            let refused = is_about_request
+                .then(|| refused_field((&said, &body), sent.body, sent.extra))
+                .flatten();
+            return Err(AttemptError { refused, ..error });
         }
 
         if let Some(compressed) = compressed {
@@ -113,6 +137,10 @@ impl HttpClient {
             .headers()
             .get(CONTENT_TYPE)
             .map(|value| String::from_utf8_lossy(value.as_bytes()));
+        let content_type = content_type.map(std::borrow::Cow::into_owned);
+        if content_type.as_deref().is_some_and(|name| name.contains("event-stream")) {
+            return self.streamed(backend, response, sent).await;
+        }
         // A proxy's page of HTML with status 200 is not the model's answer.
         if let Some(other) = content_type.filter(|name| !name.to_ascii_lowercase().contains("json"))
         {
@@ -123,34 +151,75 @@ impl HttpClient {
             return Err(AttemptError::transient(Failure::Malformed, reason));
         }
 
-        let body = whole(response, self.response_bytes_max).await.map_err(|error| match error {
-            BodyError::Broken(error) => AttemptError::transient(
-                Failure::Unreachable,
-                format!("response broke off: {}", cause(&error)),
-            ),
-            BodyError::TooLong => AttemptError::permanent(
-                Failure::TooLong,
-                format!(
-                    "response has more than {} bytes (`response_bytes_max`)",
-                    self.response_bytes_max
-                ),
-            ),
-        })?;
-
+        let body = self.whole(response).await?;
         let read = match self.api {
             Api::Score => scoring::score(&body, &backend.name),
             Api::Pooling => scoring::pooled(&body, &backend.name),
-            Api::Chat | Api::Completions => completion(&body, &backend.name),
+            Api::Chat | Api::Completions => {
+                answer(&body).and_then(|answer| self.read(backend, &answer, sent))
+            }
         };
-        read.map_err(|error| {
-            let reason = match error {
-                ResponseError::Error(message) => {
-                    ResponseError::Error(sanitized(&message)).to_string()
-                }
-                other => other.to_string(),
+        read.map_err(|error| malformed(error, backend, Usage::default()))
+    }
+
+    /// Reads the answer of a server, which says which model has given it.
+    fn read(
+        &self,
+        backend: &Backend,
+        answer: &Value,
+        sent: &Sent<'_>,
+    ) -> Result<Completion, ResponseError> {
+        let mut completion = completion(answer, sent.has_schema, &backend.name)?;
+        if let Some(other) = other_model(answer, &backend.model) {
+            let other = sanitized(other, backend.secret());
+            backend.tell_of_other_model(&other);
+            completion.source = Some(format!("{} (as {other})", backend.name).into());
+        }
+        Ok(completion)
+    }
+
+    /// Reads an answer that comes in parts.
+    async fn streamed(
+        &self,
+        backend: &Backend,
+        mut response: Response,
+        sent: &Sent<'_>,
+    ) -> Result<Completion, AttemptError> {
+        let limit = |name: &str| sent.body.get(name).and_then(Value::as_u64);
+        let tokens_max = limit("max_tokens").or_else(|| limit("max_completion_tokens"));
+        let mut streamed = Streamed::new(self.api == Api::Chat, tokens_max);
+        let mut bytes = 0;
+
+        // What has arrived was paid for, however it ends.
+        let costing = |error: AttemptError, streamed: &Streamed| AttemptError {
+            usage: Usage::new(0, streamed.tokens()),
+            ..error
+        };
+        while !streamed.is_done() {
+            let part = match timeout(self.idle_timeout, response.chunk()).await {
+                Err(_) => return Err(costing(self.silent(), &streamed)),
+                Ok(Err(error)) => return Err(costing(broken_off(&error), &streamed)),
+                Ok(Ok(None)) => break,
+                Ok(Ok(Some(part))) => part,
             };
-            AttemptError::transient(Failure::Malformed, reason)
-        })
+            bytes += part.len();
+            if bytes > self.response_bytes_max {
+                return Err(costing(self.too_long(), &streamed));
+            }
+            if let Err(error) = streamed.push(&part, sent.listener) {
+                return Err(malformed(error, backend, Usage::new(0, streamed.tokens())));
+            }
+        }
+
+        let spent = Usage::new(0, streamed.tokens());
+        let answer = streamed.into_answer();
+        let read = answer.and_then(|answer| self.read(backend, &answer, sent));
+        read.map_err(|error| malformed(error, backend, spent))
+    }
+
+    /// The dialect of a server; `None` if it does not answer.
+    pub async fn dialect_of(&self, backend: &Backend) -> Option<Dialect> {
+        detected(&self.client, &backend.base, backend.authorization().as_ref()).await
     }
 
     /// Probes a server's health: any response with a status below 500 is healthy.
@@ -174,6 +243,51 @@ impl HttpClient {
         } else {
             Ok(status)
         }
+    }
+
+    /// A body of at most `response_bytes_max` bytes.
+    async fn whole(&self, mut response: Response) -> Result<Vec<u8>, AttemptError> {
+        let fits = |length: usize| length <= self.response_bytes_max;
+        // Refused before anything is downloaded, where the server says how much it is.
+        let length = response.content_length().map(usize::try_from);
+        if length.is_some_and(|length| !length.is_ok_and(fits)) {
+            return Err(self.too_long());
+        }
+
+        // The header may be missing or wrong, so what arrives is counted too.
+        let mut body = Vec::new();
+        loop {
+            match timeout(self.idle_timeout, response.chunk()).await {
+                Err(_) => return Err(self.silent()),
+                Ok(Err(error)) => return Err(broken_off(&error)),
+                Ok(Ok(None)) => return Ok(body),
+                Ok(Ok(Some(part))) if fits(body.len() + part.len()) => {
+                    body.extend_from_slice(&part);
+                }
+                Ok(Ok(Some(_))) => return Err(self.too_long()),
+            }
+        }
+    }
+
+    fn too_long(&self) -> AttemptError {
+        AttemptError::permanent(
+            Failure::TooLong,
+            format!(
+                "response has more than {} bytes (`response_bytes_max`)",
+                self.response_bytes_max
+            ),
+        )
+    }
+
+    fn silent(&self) -> AttemptError {
+        AttemptError::transient(
+            Failure::Timeout,
+            format!(
+                "the server was silent for {} ms: raise `idle_timeout_ms` or lower \
+                 `concurrent_max`",
+                self.idle_timeout.as_millis()
+            ),
+        )
     }
 
     fn timed_out(&self, limit: Duration) -> AttemptError {
@@ -209,6 +323,35 @@ fn unreachable(error: &reqwest::Error) -> AttemptError {
     AttemptError::transient(Failure::Unreachable, reason)
 }
 
+fn broken_off(error: &reqwest::Error) -> AttemptError {
+    let reason = format!("response broke off: {}", cause(error));
+    AttemptError::transient(Failure::Unreachable, reason)
+}
+
+/// The error of an answer that is none, and what it cost at least.
+fn malformed(error: ResponseError, backend: &Backend, spent: Usage) -> AttemptError {
+    let reason = match &error {
+        ResponseError::Error(message) => {
+            ResponseError::Error(sanitized(message, backend.secret())).to_string()
+        }
+        other => other.to_string(),
+    };
+    let failed = AttemptError::transient(Failure::Malformed, reason);
+    match error {
+        ResponseError::ReasoningOnly { usage, .. } => {
+            AttemptError { usage, is_fault: false, ..failed }
+        }
+        ResponseError::HalfStream(_) => {
+            AttemptError { failure: Failure::Unreachable, usage: spent, ..failed }
+        }
+        // It would do so again.
+        ResponseError::Endless(_) => {
+            AttemptError { failure: Failure::TooLong, usage: spent, is_retryable: false, ..failed }
+        }
+        _ => AttemptError { usage: spent, ..failed },
+    }
+}
+
 fn cause(error: &reqwest::Error) -> String {
     if error.source().is_none() {
         "it was closed".to_owned()
@@ -224,25 +367,6 @@ fn coding_of(response: &Response) -> Option<String> {
     let codings = codings.collect::<Vec<_>>().join(", ");
     let is_none = |coding: &str| coding.is_empty() || coding.eq_ignore_ascii_case(IDENTITY);
     (!codings.split(',').all(|coding| is_none(coding.trim()))).then_some(codings)
-}
-
-/// A body of at most `bytes_max` bytes.
-async fn whole(mut response: Response, bytes_max: usize) -> Result<Vec<u8>, BodyError> {
-    let fits = |length: usize| length <= bytes_max;
-    // Refused before anything is downloaded, where the server says how much it is.
-    if response.content_length().is_some_and(|length| !usize::try_from(length).is_ok_and(fits)) {
-        return Err(BodyError::TooLong);
-    }
-
-    // The header may be missing or wrong, so what arrives is counted too.
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(BodyError::Broken)? {
-        if !fits(body.len() + chunk.len()) {
-            return Err(BodyError::TooLong);
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(body)
 }
 
 /// The first [`ERROR_BYTES_MAX`] bytes of a body, or as many as arrived.

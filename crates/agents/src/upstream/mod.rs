@@ -8,7 +8,8 @@
 //!
 //! A request passes `retry.rs` (attempts) → `pool.rs` (routing and queueing) → `http.rs` (one
 //! exchange). The decisions are pure: `balancer.rs`, `breaker.rs`, `wait_queue.rs`, `request.rs`,
-//! `response.rs`, `retry_after.rs`.
+//! `refusals.rs`, `response.rs`, `streamed.rs`, `retry_after.rs`. What kind of server answers is
+//! found out when a pool is opened (`detect.rs`).
 //!
 //! Invariant: an API key never reaches a message, a log or a record. `backend.rs` holds it;
 //! `attempt_error.rs` removes it from text that servers send.
@@ -18,11 +19,13 @@ mod backend;
 mod backend_state;
 mod balancer;
 mod breaker;
+mod detect;
 mod error;
 mod health;
 mod http;
 mod permit;
 mod pool;
+mod refusals;
 
 mod request;
 mod response;
@@ -31,6 +34,7 @@ mod retry_after;
 mod runtime_thread;
 mod scoring;
 mod status;
+mod streamed;
 #[cfg(test)]
 mod tests;
 mod wait_queue;
@@ -49,12 +53,14 @@ use backend::Backend;
 use http::HttpClient;
 use pool::Pool;
 use prime_roles::setback;
-use prime_settings::UpstreamPool;
+use prime_settings::{Dialect, UpstreamPool};
+use refusals::Refused;
 use request::{RESERVED_FIELDS, RequestFormat};
 use retry::{RetryPolicy, RetryingClient};
 use runtime_thread::RuntimeThread;
 
 pub use breaker::BreakerState;
+pub use detect::{described, detected};
 pub use error::PoolError;
 pub use health::Probed;
 pub use status::UpstreamStatus;
@@ -63,11 +69,15 @@ pub use status::UpstreamStatus;
 pub struct OpenAiModel {
     client: Arc<RetryingClient>,
     thread: RuntimeThread,
+    applies_grammars: bool,
+    /// Whether the dialect is a fallback, because no server has said what it is.
+    is_unknown: bool,
 }
 
 impl OpenAiModel {
-    /// Starts the pool's thread and its health probes; does not wait for any server. `lookup`
-    /// returns the value of an environment variable and is asked for keys only here.
+    /// Starts the pool's thread and its health probes. Waits for servers only under the dialect
+    /// `auto`, to ask what they are, for at most 20 seconds. `lookup` returns the value of an
+    /// environment variable and is asked for keys only here.
     ///
     /// # Errors
     /// The settings are invalid, a key is not set, or no thread can be started.
@@ -75,16 +85,12 @@ impl OpenAiModel {
         settings: &UpstreamPool,
         lookup: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, PoolError> {
-        let format = RequestFormat {
-            api: settings.api,
-            dialect: settings.dialect,
-            extra: extra(&settings.extra)?,
-        };
+        let extra = extra(&settings.extra)?;
+        let path = RequestFormat::path(settings.api);
 
         let mut backends: Vec<Backend> = Vec::new();
         for upstream in &settings.upstreams {
-            let mut backend =
-                Backend::new(upstream, format.path(), &settings.health_path, &lookup)?;
+            let mut backend = Backend::new(upstream, path, &settings.health_path, &lookup)?;
 
             let is_same = |other: &&Backend| {
                 other.completion_url == backend.completion_url && other.model == backend.model
@@ -110,10 +116,18 @@ impl OpenAiModel {
 
         let count = backends.len();
         let pool = Arc::new(Pool::new(settings, backends));
+        let thread = RuntimeThread::start("upstreams").map_err(PoolError::Thread)?;
+
+        let http = Arc::new(http);
+        let found = match settings.dialect {
+            Dialect::Auto => ask_for_dialect(&thread, &pool, &http),
+            own => Some(own),
+        };
+        let dialect = found.unwrap_or(Dialect::Plain);
+        let format =
+            RequestFormat { api: settings.api, dialect, extra, refused: Refused::default() };
         let client =
             Arc::new(RetryingClient { pool, http, format, policy: RetryPolicy::new(settings) });
-
-        let thread = RuntimeThread::start("upstreams").map_err(PoolError::Thread)?;
 
         if settings.health_interval_ms > 0 {
             let interval = Duration::from_millis(settings.health_interval_ms);
@@ -122,7 +136,18 @@ impl OpenAiModel {
             }
         }
 
-        Ok(Self { client, thread })
+        let applies_grammars = settings.applies_grammars_as(dialect);
+        Ok(Self { client, thread, applies_grammars, is_unknown: found.is_none() })
+    }
+
+    /// Whether no server has said what it is, so that it should be asked again.
+    pub fn is_unknown(&self) -> bool {
+        self.is_unknown
+    }
+
+    /// The dialect in which its servers are asked.
+    pub fn dialect(&self) -> Dialect {
+        self.client.format.dialect
     }
 
     /// The servers' states, in the order of the configuration.
@@ -144,8 +169,57 @@ impl OpenAiModel {
     }
 }
 
+/// Longest wait for the servers of a pool to say what they are.
+const DETECTION_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Asks the servers of a pool what they are, and says what was found; `None` if none answers.
+fn ask_for_dialect(
+    thread: &RuntimeThread,
+    pool: &Arc<Pool>,
+    http: &Arc<HttpClient>,
+) -> Option<Dialect> {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let (pool, http) = (Arc::clone(pool), Arc::clone(http));
+    thread.spawn_detached(async move {
+        let mut found = None;
+        for backend in pool.backends() {
+            found =
+                http.dialect_of(backend).await.map(|dialect| (dialect, Arc::clone(&backend.name)));
+            if found.is_some() {
+                break;
+            }
+        }
+        // Nobody listens any more if it took too long.
+        drop(sender.send(found));
+    });
+
+    match receiver.recv_timeout(DETECTION_TIMEOUT).ok().flatten() {
+        Some((dialect, server)) => {
+            let name = dialect.name();
+            tracing::info!(
+                upstream = &*server,
+                dialect = name,
+                "it is {}: dialect `{name}`",
+                described(dialect)
+            );
+            Some(dialect)
+        }
+        None => {
+            tracing::warn!(
+                "no server says what it is: dialect `plain`, so answers are free. It is asked \
+                 again when its agents are built again; or set `dialect`"
+            );
+            None
+        }
+    }
+}
+
 #[async_trait]
 impl Model for OpenAiModel {
+    fn applies_grammars(&self) -> bool {
+        self.applies_grammars
+    }
+
     async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
         let client = Arc::clone(&self.client);
         let (tell, mut told) = mpsc::unbounded_channel();

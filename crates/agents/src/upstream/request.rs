@@ -2,32 +2,56 @@
 
 use serde_json::{Map, Value, json};
 
+use super::refusals::{LIMITS, Refused};
 use crate::model::CompletionRequest;
-use prime_settings::{Api, Dialect};
+use prime_settings::{Api, Dialect, Thinking};
 
 /// Fields that `extra` must not set: the response could not be parsed, or would answer another
 /// request.
 pub(super) const RESERVED_FIELDS: [&str; 9] =
     ["model", "messages", "prompt", "stream", "n", "input", "text_1", "text_2", "encoding_format"];
 
+/// The field with the action in an answer that has the form of a schema.
+pub(super) const ACTION: &str = "action";
+
 /// How a pool formats its requests.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct RequestFormat {
     pub api: Api,
     pub dialect: Dialect,
     /// Fields that override ours; a null removes ours.
     pub extra: Map<String, Value>,
+    pub refused: Refused,
+}
+
+/// How hard OpenAI's models are to think for a budget: they know no number of tokens.
+fn effort(thinking: Thinking) -> Option<&'static str> {
+    match thinking {
+        Thinking::AsModel => None,
+        Thinking::Off => Some("none"),
+        Thinking::AtMost(..=1_024) => Some("low"),
+        Thinking::AtMost(..=8_192) => Some("medium"),
+        Thinking::AtMost(_) => Some("high"),
+    }
 }
 
 impl RequestFormat {
     /// The endpoint, relative to a server's URL. vLLM has `/pooling` beside `/v1`.
-    pub fn path(&self) -> &'static str {
-        match self.api {
+    pub fn path(api: Api) -> &'static str {
+        match api {
             Api::Chat => "chat/completions",
             Api::Completions => "completions",
             Api::Score => "score",
             Api::Pooling => "../pooling",
         }
+    }
+
+    /// Whether a request asks for an object with an action.
+    pub fn has_schema(&self, request: &CompletionRequest) -> bool {
+        self.api == Api::Chat
+            && self.dialect.takes_schemas()
+            && request.line_form.is_some()
+            && !self.extra.contains_key("response_format")
     }
 
     /// The body of a request for a score.
@@ -55,7 +79,14 @@ impl RequestFormat {
             body.insert(name.clone(), value.clone());
         }
 
-        body.retain(|name, value| !value.is_null() || !self.extra.contains_key(name));
+        body.retain(|name, value| {
+            let is_ours = !self.extra.contains_key(name);
+            if is_ours {
+                !self.refused.has(name) || LIMITS.contains(&name.as_str())
+            } else {
+                !value.is_null()
+            }
+        });
         Value::Object(body)
     }
 
@@ -79,13 +110,19 @@ impl RequestFormat {
             }
         }
 
-        put("max_tokens", request.max_tokens.into());
+        // Thinking comes on top of the answer.
+        let budget = if let Thinking::AtMost(tokens) = request.thinking { tokens } else { 0 };
+        put(self.limit(), request.max_tokens.saturating_add(budget).into());
         put("temperature", decimal(request.sampling.temperature));
         put("top_p", decimal(request.sampling.top_p));
         // 31 bits: what every server accepts.
         put("seed", (request.sampling.seed % (1 << 31)).into());
 
-        put("stream", false.into());
+        let streams = !self.refused.has("stream");
+        put("stream", streams.into());
+        if streams {
+            put("stream_options", json!({ "include_usage": true }));
+        }
 
         if request.logprobs {
             match self.api {
@@ -110,8 +147,77 @@ impl RequestFormat {
             let is_nested = self.dialect == Dialect::Vllm;
             put(field, if is_nested { json!({ "grammar": grammar }) } else { grammar.into() });
         }
+        if let Some(form) = request.line_form.as_deref().filter(|_| self.has_schema(request)) {
+            put("response_format", schema(form));
+        }
+        if self.api == Api::Chat {
+            body.extend(self.thinking(request.thinking));
+        }
         body
     }
+
+    /// The name of the limit of tokens, as far as it is known by now.
+    fn limit(&self) -> &'static str {
+        let [old, new] = LIMITS;
+        match (self.dialect, self.refused.has(old), self.refused.has(new)) {
+            (Dialect::Openai, _, false) | (_, true, false) => new,
+            _ => old,
+        }
+    }
+
+    /// The fields that say how much a model may think.
+    fn thinking(&self, thinking: Thinking) -> Map<String, Value> {
+        let mut fields = Map::new();
+        let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
+        let budget = match thinking {
+            Thinking::AsModel => return fields,
+            Thinking::Off => None,
+            Thinking::AtMost(tokens) => Some(tokens),
+        };
+        let switch = |is_on: bool| json!({ "enable_thinking": is_on, "thinking": is_on });
+
+        match self.dialect {
+            Dialect::LlamaServer => {
+                put("chat_template_kwargs", switch(budget.is_some()));
+                put("reasoning_budget_tokens", budget.unwrap_or(0).into());
+            }
+            Dialect::Vllm => {
+                put("chat_template_kwargs", switch(budget.is_some()));
+                if let Some(tokens) = budget {
+                    put("thinking_token_budget", tokens.into());
+                }
+            }
+            Dialect::Sglang => {
+                let mut arguments = switch(budget.is_some());
+                if let Some(tokens) = budget {
+                    arguments["thinking_budget"] = tokens.into();
+                }
+                put("chat_template_kwargs", arguments);
+            }
+            Dialect::Openai | Dialect::Ollama | Dialect::LmStudio => {
+                put("reasoning_effort", effort(thinking).into());
+            }
+            Dialect::Plain | Dialect::Auto => {}
+        }
+        fields
+    }
+}
+
+/// A response format of an object with a line of this form.
+fn schema(form: &str) -> Value {
+    json!({
+        "type": "json_schema",
+        "json_schema": {
+            "name": ACTION,
+            "strict": true,
+            "schema": {
+                "type": "object",
+                "properties": { ACTION: { "type": "string", "pattern": form } },
+                "required": [ACTION],
+                "additionalProperties": false,
+            },
+        },
+    })
 }
 
 /// The shortest decimal that parses to this number: 0.7, not 0.699999988…
@@ -137,7 +243,7 @@ mod tests {
 
     fn format(api: Api, dialect: Dialect, extra: Value) -> RequestFormat {
         let Value::Object(extra) = extra else { panic!("an object") };
-        RequestFormat { api, dialect, extra }
+        RequestFormat { api, dialect, extra, refused: Refused::default() }
     }
 
     #[test]
@@ -149,7 +255,8 @@ mod tests {
                 {"role": "system", "content": "Be brief."},
                 {"role": "user", "content": "State: 1"},
             ],
-            "max_tokens": 400, "temperature": 0.7, "top_p": 0.95, "seed": 9, "stream": false,
+            "max_tokens": 400, "temperature": 0.7, "top_p": 0.95, "seed": 9,
+            "stream": true, "stream_options": {"include_usage": true},
             "logprobs": true, "top_logprobs": 1, "grammar": "root ::= \"a\"",
         });
         assert_eq!(body, expected);
@@ -160,7 +267,8 @@ mod tests {
         let body = format(Api::Completions, Dialect::Vllm, json!({})).body(&request(), "m");
         let expected = json!({
             "model": "m", "prompt": "State: 1",
-            "max_tokens": 400, "temperature": 0.7, "top_p": 0.95, "seed": 9, "stream": false,
+            "max_tokens": 400, "temperature": 0.7, "top_p": 0.95, "seed": 9,
+            "stream": true, "stream_options": {"include_usage": true},
             "logprobs": 1, "return_token_ids": true,
             "structured_outputs": {"grammar": "root ::= \"a\""},
         });
@@ -203,7 +311,8 @@ mod tests {
         let body = format(Api::Chat, Dialect::Plain, extra).body(&request, "m");
         let expected = json!({
             "model": "m", "messages": [{"role": "user", "content": "State: 1"}],
-            "max_tokens": 400, "temperature": 0.7, "top_p": 0.5, "stream": false,
+            "max_tokens": 400, "temperature": 0.7, "top_p": 0.5,
+            "stream": true, "stream_options": {"include_usage": true},
             "chat_template_kwargs": {"enable_thinking": false},
         });
         assert_eq!(body, expected);
@@ -211,5 +320,100 @@ mod tests {
         let body = format(Api::Chat, Dialect::Sglang, json!({}))
             .body(&CompletionRequest { grammar: None, ..request }, "m");
         assert!(body.get("ebnf").is_none());
+    }
+    #[test]
+    fn thinking_is_said_as_each_server_understands_it() {
+        let fields = |dialect: Dialect, thinking: Thinking| {
+            let request = CompletionRequest { thinking, ..request() };
+            let body = format(Api::Chat, dialect, json!({})).body(&request, "m");
+            let names = [
+                "chat_template_kwargs",
+                "reasoning_budget_tokens",
+                "thinking_token_budget",
+                "reasoning_effort",
+                "max_tokens",
+                "max_completion_tokens",
+            ];
+            let found = names.iter().filter_map(|name| Some((*name, body.get(*name)?.clone())));
+            found.map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>()
+        };
+
+        let off = json!({"enable_thinking": false, "thinking": false});
+        let on = json!({"enable_thinking": true, "thinking": true});
+        for (dialect, without, within) in [
+            (
+                Dialect::LlamaServer,
+                json!({"chat_template_kwargs": off, "reasoning_budget_tokens": 0, "max_tokens": 400}),
+                json!({"chat_template_kwargs": on, "reasoning_budget_tokens": 600, "max_tokens": 1000}),
+            ),
+            (
+                Dialect::Vllm,
+                json!({"chat_template_kwargs": off, "max_tokens": 400}),
+                json!({"chat_template_kwargs": on, "thinking_token_budget": 600, "max_tokens": 1000}),
+            ),
+            (
+                Dialect::Sglang,
+                json!({"chat_template_kwargs": off, "max_tokens": 400}),
+                json!({
+                    "chat_template_kwargs":
+                        {"enable_thinking": true, "thinking": true, "thinking_budget": 600},
+                    "max_tokens": 1000,
+                }),
+            ),
+            (
+                Dialect::Openai,
+                json!({"reasoning_effort": "none", "max_completion_tokens": 400}),
+                json!({"reasoning_effort": "low", "max_completion_tokens": 1000}),
+            ),
+            (
+                Dialect::Ollama,
+                json!({"reasoning_effort": "none", "max_tokens": 400}),
+                json!({"reasoning_effort": "low", "max_tokens": 1000}),
+            ),
+            (Dialect::Plain, json!({"max_tokens": 400}), json!({"max_tokens": 1000})),
+        ] {
+            assert_eq!(Value::Object(fields(dialect, Thinking::Off)), without, "{dialect:?}");
+            assert_eq!(
+                Value::Object(fields(dialect, Thinking::AtMost(600))),
+                within,
+                "{dialect:?}"
+            );
+            let own = fields(dialect, Thinking::AsModel);
+            assert_eq!(own.len(), 1, "{dialect:?}: {own:?}");
+        }
+        assert_eq!(effort(Thinking::AtMost(1_025)), Some("medium"));
+        assert_eq!(effort(Thinking::AtMost(8_193)), Some("high"));
+    }
+
+    #[test]
+    fn a_schema_has_the_form_of_a_line() {
+        let request = CompletionRequest { line_form: Some("^move [0-9]+$".into()), ..request() };
+        for dialect in [Dialect::Openai, Dialect::Ollama, Dialect::LmStudio] {
+            let body = format(Api::Chat, dialect, json!({})).body(&request, "m");
+            let expected = json!({
+                "type": "json_schema",
+                "json_schema": {"name": "action", "strict": true, "schema": {
+                    "type": "object",
+                    "properties": {"action": {"type": "string", "pattern": "^move [0-9]+$"}},
+                    "required": ["action"],
+                    "additionalProperties": false,
+                }},
+            });
+            assert_eq!(body["response_format"], expected, "{dialect:?}");
+            assert!(body.get("grammar").is_none());
+        }
+        let body = format(Api::Chat, Dialect::Vllm, json!({})).body(&request, "m");
+        assert!(body.get("response_format").is_none());
+    }
+
+    #[test]
+    fn a_refused_field_is_left_out() {
+        let fields = format(Api::Chat, Dialect::Plain, json!({}));
+        for name in ["max_tokens", "temperature"] {
+            assert!(fields.refused.add(name) && !fields.refused.add(name));
+        }
+        let body = fields.body(&request(), "m");
+        assert_eq!((body.get("max_tokens"), body.get("temperature")), (None, None));
+        assert_eq!((&body["max_completion_tokens"], &body["top_p"]), (&json!(400), &json!(0.95)));
     }
 }

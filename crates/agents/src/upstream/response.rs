@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::request::ACTION;
 use crate::model::Completion;
+use crate::thought::{estimated_tokens, only_thought};
 use prime_protocol::Usage;
 
 /// Why a response is not a completion.
@@ -20,11 +22,20 @@ pub(super) enum ResponseError {
     Error(String),
     #[error("response without `choices[0]`")]
     NoChoice,
-    #[error(
-        "response without text in `choices[0]`: if the model only produced reasoning, disable \
-         that in `extra`"
-    )]
+    #[error("response without text in `choices[0]`")]
     NoText,
+    /// What the answer cost, and whether it was cut off.
+    #[error("{}", only_thought(.usage.completion, *.is_truncated))]
+    ReasoningOnly { usage: Usage, is_truncated: bool },
+    /// The tokens that arrived.
+    #[error("the stream broke off before its end, after {0} tokens")]
+    HalfStream(u64),
+    /// The parts that arrived.
+    #[error(
+        "the stream has {0} parts, which is more than its tokens: the server does not stop at \
+         `max_tokens`"
+    )]
+    Endless(u64),
     #[error("response without a number in `{0}`: does the server run a reward model?")]
     NoScore(&'static str),
     #[error("response with {0} scores for one text")]
@@ -50,27 +61,90 @@ pub(super) fn answer(body: &[u8]) -> Result<Value, ResponseError> {
 
 /// The tokens that a response says it took.
 pub(super) fn usage(answer: &Value) -> Usage {
-    let count = |name: &str| whole(&answer["usage"][name]).unwrap_or(0);
-    Usage { prompt: count("prompt_tokens"), completion: count("completion_tokens") }
+    let usage = &answer["usage"];
+    let count =
+        |places: &[&str]| places.iter().find_map(|place| whole(usage.pointer(place)?)).unwrap_or(0);
+    let (prompt, completion) = (count(&["/prompt_tokens"]), count(&["/completion_tokens"]));
+
+    // A part of the tokens cannot be more than all of them.
+    let cached = count(&["/prompt_tokens_details/cached_tokens", "/prompt_cache_hit_tokens"]);
+    let reasoning = count(&["/completion_tokens_details/reasoning_tokens", "/reasoning_tokens"]);
+    Usage {
+        cached: cached.min(prompt),
+        reasoning: reasoning.min(completion),
+        ..Usage::new(prompt, completion)
+    }
 }
 
-/// Parses a response body.
-pub(super) fn completion(body: &[u8], source: &Arc<str>) -> Result<Completion, ResponseError> {
-    let answer = answer(body)?;
+/// What a message says beside its thinking: fields of its own, parts of the content, or marks.
+fn thought_and_said(choice: &Value) -> (String, Option<String>) {
+    let message = choice.get("message").unwrap_or(choice);
+    let content = message.get("content").or_else(|| choice.get("text"));
+    let fields = ["reasoning_content", "reasoning"].iter().find_map(|name| {
+        message[*name].as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+    });
+    let mut thought = fields.unwrap_or_else(|| content.map(thinking_of).unwrap_or_default());
+
+    let Some(text) = content.and_then(text_of) else { return (thought, None) };
+    let split = prime_reasoning::split(&text);
+    if split.thought.is_empty() {
+        return (thought, Some(split.said.into_owned()));
+    }
+    if !thought.is_empty() {
+        thought.push_str("\n\n");
+    }
+    thought.push_str(&split.thought);
+    let said = split.said.trim().to_owned();
+    (thought, Some(said))
+}
+
+/// The action in an answer that has the form of the schema that was asked for.
+fn action_in(text: &str) -> Option<String> {
+    let answer: Value = serde_json::from_str(text.trim()).ok()?;
+    answer.as_object()?.get(ACTION)?.as_str().map(str::to_owned)
+}
+
+/// Reads an answer; `has_schema` says whether it was asked to be an object with an action.
+pub(super) fn completion(
+    answer: &Value,
+    has_schema: bool,
+    source: &Arc<str>,
+) -> Result<Completion, ResponseError> {
     let choice = answer.pointer("/choices/0").ok_or(ResponseError::NoChoice)?;
     let is_truncated = choice["finish_reason"] == "length";
-    let content = choice.pointer("/message/content").or_else(|| choice.get("text"));
+    let mut usage = usage(answer);
 
-    let text = match content.and_then(text_of) {
-        Some(text) => text,
-        // All tokens went into reasoning.
-        None if is_truncated => String::new(),
-        None => return Err(ResponseError::NoText),
+    let (mut reasoning, said) = thought_and_said(choice);
+    let has_said = said.as_ref().is_some_and(|said| !said.trim().is_empty());
+    let has_thought = !reasoning.is_empty() || usage.reasoning > 0;
+
+    let text = match said {
+        // Some servers hold the thinking to the schema, and stop when it fits.
+        _ if !has_said && has_schema && action_in(&reasoning).is_some() => {
+            action_in(&std::mem::take(&mut reasoning)).unwrap_or_default()
+        }
+        Some(said) if has_said || !has_thought => {
+            if has_schema {
+                action_in(&said).unwrap_or(said)
+            } else {
+                said
+            }
+        }
+        // All tokens went into thinking, whether it is shown or not.
+        _ if has_thought || is_truncated => {
+            usage.reasoning = usage.completion;
+            return Err(ResponseError::ReasoningOnly { usage, is_truncated });
+        }
+        _ => return Err(ResponseError::NoText),
     };
+    if usage.reasoning == 0 {
+        usage.reasoning = estimated_tokens(usage.completion, &reasoning, &text);
+    }
 
     Ok(Completion {
         text,
-        usage: usage(&answer),
+        reasoning,
+        usage,
         tokens: tokens(choice).unwrap_or_default(),
         logprobs: logprobs(choice).unwrap_or_default(),
         alternatives: alternatives(choice).unwrap_or_default(),
@@ -96,6 +170,27 @@ fn text_of(content: &Value) -> Option<String> {
         .reduce(|all, text| all + &text)
 }
 
+/// The thinking in a content that is a list of parts.
+fn thinking_of(content: &Value) -> String {
+    let parts = content.as_array().map(Vec::as_slice).unwrap_or_default();
+    let thinking = parts.iter().filter(|part| part["type"] == "thinking");
+    let texts = thinking.filter_map(|part| match &part["thinking"] {
+        Value::String(text) => Some(text.clone()),
+        nested => text_of(nested),
+    });
+    texts.collect::<Vec<_>>().join("\n\n")
+}
+
+/// The model that an answer names, if that is another than was asked for. Servers name dated
+/// versions and paths of a model, too, which are the same; `default` asks for whichever is loaded.
+pub(super) fn other_model<'a>(answer: &'a Value, asked: &str) -> Option<&'a str> {
+    let named = answer["model"].as_str().filter(|name| !name.is_empty())?;
+    let plain = |name: &str| name.rsplit('/').next().unwrap_or(name).to_lowercase();
+    let (said, asked) = (plain(named), plain(asked));
+    let is_same = asked == "default" || said.contains(&asked) || asked.contains(&said);
+    (!is_same).then_some(named)
+}
+
 /// A count: some servers write the integer 12 as `12.0`, which JSON does not tell apart.
 fn whole(value: &Value) -> Option<u64> {
     /// 2^53: from here on a float may stand for several integers.
@@ -118,7 +213,7 @@ pub(super) fn error_message(body: &[u8]) -> String {
     }
 }
 
-fn message(error: &Value) -> String {
+pub(super) fn message(error: &Value) -> String {
     let named = ["message", "detail"].into_iter().find_map(|name| error.get(name));
     match named.unwrap_or(error) {
         Value::String(text) => text.clone(),
@@ -182,7 +277,7 @@ mod tests {
     use serde_json::json;
 
     fn read(answer: &Value) -> Result<Completion, ResponseError> {
-        completion(answer.to_string().as_bytes(), &"s".into())
+        completion(answer, false, &"s".into())
     }
 
     #[test]
@@ -194,7 +289,7 @@ mod tests {
         }));
         let expected = Completion {
             text: "move 1".to_owned(),
-            usage: Usage { prompt: 12, completion: 2 },
+            usage: Usage::new(12, 2),
             tokens: vec![71, 9],
             logprobs: vec![-0.25, -3.0],
             source: Some("s".into()),
@@ -214,7 +309,6 @@ mod tests {
                 Some("move 1 0 2"),
             ),
             (json!([text("")]), Some("")),
-            (json!([thinking]), None),
             (json!([]), None),
             (json!(["move", {"text": "1"}, {"type": "text", "text": 3}]), None),
             (json!({"type": "text", "text": "move"}), None),
@@ -245,7 +339,7 @@ mod tests {
                 "usage": {"prompt_tokens": count, "completion_tokens": 3.0},
             }))
             .unwrap();
-            assert_eq!(found.usage, Usage { prompt: expected, completion: 3 }, "{count}");
+            assert_eq!(found.usage, Usage::new(expected, 3), "{count}");
             assert_eq!(found.tokens, [4, 5]);
         }
     }
@@ -282,10 +376,76 @@ mod tests {
                 "{extra}"
             );
         }
+    }
 
-        let thinking =
-            json!({"choices": [{"message": {"content": null}, "finish_reason": "length"}]});
-        assert!(read(&thinking).unwrap().is_truncated);
+    #[test]
+    fn thinking_is_told_apart_in_every_form() {
+        let usage = json!({"prompt_tokens": 9, "completion_tokens": 40});
+        for message in [
+            json!({"content": "move 1 0 2", "reasoning_content": "hm"}),
+            json!({"content": "move 1 0 2", "reasoning": "hm"}),
+            json!({"content": "<think>\nhm\n</think>\n\nmove 1 0 2"}),
+            json!({"content": "[THINK]hm[/THINK]move 1 0 2"}),
+            json!({"content": "<|channel|>analysis<|message|>hm<|end|><|start|>assistant\
+                               <|channel|>final<|message|>move 1 0 2"}),
+            json!({"content": [
+                {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+                {"type": "text", "text": "move 1 0 2"},
+            ]}),
+        ] {
+            let found = read(&json!({"choices": [{"message": message}], "usage": usage})).unwrap();
+            assert_eq!((found.text.as_str(), found.reasoning.as_str()), ("move 1 0 2", "hm"));
+            // 2 of 12 characters.
+            assert_eq!(found.usage, Usage { reasoning: 6, ..Usage::new(9, 40) }, "{message}");
+        }
+
+        let said = json!({
+            "choices": [{"message": {"content": "a", "reasoning": "hm"}}],
+            "usage": {"prompt_tokens": 9, "completion_tokens": 40,
+                "prompt_tokens_details": {"cached_tokens": 8},
+                "completion_tokens_details": {"reasoning_tokens": 30}},
+        });
+        let expected = Usage { cached: 8, reasoning: 30, ..Usage::new(9, 40) };
+        assert_eq!(read(&said).unwrap().usage, expected);
+    }
+
+    #[test]
+    fn thinking_without_an_answer_is_an_error_with_its_tokens() {
+        let usage = json!({"prompt_tokens": 9, "completion_tokens": 40});
+        let hidden = json!({"prompt_tokens": 9, "completion_tokens": 40,
+            "completion_tokens_details": {"reasoning_tokens": 40}});
+        for (message, finish, usage) in [
+            (json!({"content": null, "reasoning_content": "hm"}), "stop", &usage),
+            (json!({"content": "", "reasoning": "hm"}), "length", &usage),
+            (json!({"content": "<think>hm"}), "length", &usage),
+            (json!({"content": "<think>hm</think>\n"}), "stop", &usage),
+            (json!({"content": ""}), "length", &hidden),
+            (json!({"content": null}), "length", &usage),
+        ] {
+            let found = read(&json!({
+                "choices": [{"message": message, "finish_reason": finish}], "usage": usage,
+            }));
+            let usage = Usage { reasoning: 40, ..Usage::new(9, 40) };
+            let is_truncated = finish == "length";
+            let expected = ResponseError::ReasoningOnly { usage, is_truncated };
+            assert_eq!(found, Err(expected), "{message}");
+        }
+    }
+
+    #[test]
+    fn an_answer_of_a_schema_is_its_action() {
+        for (message, expected) in [
+            (json!({"content": "{\"action\": \"move 1 0 2\"}\n"}), "move 1 0 2"),
+            // A server that ignores the schema.
+            (json!({"content": "move 1 0 2"}), "move 1 0 2"),
+            (json!({"content": "{\"answer\": 3}"}), "{\"answer\": 3}"),
+            // A server that holds the thinking to the schema.
+            (json!({"content": "", "reasoning": "{\"action\": \"move 1 0 2\"}"}), "move 1 0 2"),
+        ] {
+            let answer = json!({"choices": [{"message": message}]});
+            let found = completion(&answer, true, &"s".into()).unwrap();
+            assert_eq!((found.text.as_str(), found.reasoning.as_str()), (expected, ""));
+        }
     }
 
     #[test]
@@ -301,7 +461,9 @@ mod tests {
             ("{\"choices\":[{\"message\":{\"content\":null}}]}", ResponseError::NoText),
             ("{\"error\":{\"message\":\"no slot\"}}", ResponseError::Error("no slot".to_owned())),
         ] {
-            assert_eq!(completion(body.as_bytes(), &"s".into()), Err(expected), "{body}");
+            let found =
+                answer(body.as_bytes()).and_then(|answer| completion(&answer, false, &"s".into()));
+            assert_eq!(found, Err(expected), "{body}");
         }
     }
 
@@ -317,5 +479,21 @@ mod tests {
         ] {
             assert_eq!(error_message(body.as_bytes()), expected, "{body}");
         }
+    }
+
+    #[test]
+    fn another_model_is_noticed_and_another_name_of_the_same_is_not() {
+        for (said, asked, is_other) in [
+            ("gpt-5-mini-2026-08-07", "gpt-5-mini", false),
+            ("/models/Qwen3-8B.gguf", "qwen3-8b", false),
+            ("m", "org/m", false),
+            ("anything.gguf", "default", false),
+            ("", "m", false),
+            ("quite-another-9b", "qwen3-8b", true),
+        ] {
+            let found = other_model(&json!({ "model": said }), asked).is_some();
+            assert_eq!(found, is_other, "{said} for {asked}");
+        }
+        assert_eq!(other_model(&json!({}), "m"), None);
     }
 }

@@ -8,20 +8,22 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{Instant, sleep};
 
 use super::attempt_error::AttemptError;
-use super::http::HttpClient;
+use super::backend::Backend;
+use super::http::{HttpClient, Sent};
 use super::pool::Pool;
 use super::request::RequestFormat;
 use super::wait_queue::RoutingHint;
-use crate::model::{Completion, CompletionRequest};
+use crate::model::{Completion, CompletionRequest, Written};
 use crate::{AgentError, Failure};
 use prime_bench::tasks::TaskRng;
+use prime_protocol::Usage;
 use prime_retry::Backoff;
 use prime_settings::UpstreamPool;
 
 /// Sends requests to a pool and retries those that failed transiently.
 pub(super) struct RetryingClient {
     pub pool: Arc<Pool>,
-    pub http: HttpClient,
+    pub http: Arc<HttpClient>,
     pub format: RequestFormat,
     pub policy: RetryPolicy,
 }
@@ -68,6 +70,8 @@ impl RetryingClient {
         let mut hint = RoutingHint { affinity: request.affinity, avoid: None };
         let mut queue_time_left = self.policy.queue_timeout;
         let mut failed: Option<(Arc<str>, AttemptError)> = None;
+        let mut request = request.clone();
+        let mut spent = Usage::default();
 
         for attempt in 0..=self.policy.retries_max {
             if let (Some((_, error)), Some(index)) = (&failed, hint.avoid) {
@@ -95,13 +99,26 @@ impl RetryingClient {
             permit.sending(attempt > 0);
             let backend = permit.backend();
 
-            let body = self.format.body(request, &backend.model).to_string().into_bytes();
-            match self.http.complete(backend, body).await {
-                Ok(completion) => {
+            match self.sent(&request, backend).await {
+                Ok(mut completion) => {
                     permit.succeeded();
+                    completion.usage.add(spent);
                     return Ok(completion);
                 }
-                Err(error) => {
+                Err(mut error) => {
+                    spent.add(error.usage);
+                    error.usage = spent;
+                    // A greedy model would only think the same again, and one that has thought too
+                    // long at each attempt would do so at the turn's next one.
+                    if error.failure == Failure::Malformed && error.usage.reasoning > 0 {
+                        let is_greedy = request.sampling.temperature <= 0.0;
+                        error.is_retryable &= !is_greedy && attempt < self.policy.retries_max;
+                        request.sampling.seed = request.sampling.seed.wrapping_add(1);
+                    }
+                    if let Some(listener) = &request.listener {
+                        listener.tell(Written::Restarted);
+                    }
+
                     // Before the permit is returned, so that the breaker knows it when the next
                     // waiter is served.
                     permit.failed(&error);
@@ -120,6 +137,41 @@ impl RetryingClient {
 
         let (name, error) = failed.expect("invariant: there was an attempt, and it failed");
         Err(agent_error(&name, &error, self.policy.retries_max + 1))
+    }
+
+    /// Sends a request once, or again without the fields that the server refuses: that is no
+    /// failure, and the pool remembers it.
+    async fn sent(
+        &self,
+        request: &CompletionRequest,
+        backend: &Backend,
+    ) -> Result<Completion, AttemptError> {
+        loop {
+            let body = self.format.body(request, &backend.model);
+            let sent = Sent {
+                body: &body,
+                extra: &self.format.extra,
+                has_schema: self.format.has_schema(request),
+                listener: request.listener.as_ref(),
+            };
+            let error = match self.http.complete(backend, &sent).await {
+                Ok(completion) => return Ok(completion),
+                Err(error) => error,
+            };
+
+            // Ends, because each turn leaves out one field more than the one before.
+            let Some(field) = error.refused.filter(|field| body.get(*field).is_some()) else {
+                return Err(error);
+            };
+            if self.format.refused.add(field) {
+                tracing::info!(
+                    upstream = &*backend.name,
+                    "the server refuses `{field}`: requests of this pool do without it"
+                );
+            } else if self.format.body(request, &backend.model).get(field).is_some() {
+                return Err(error);
+            }
+        }
     }
 }
 
@@ -141,6 +193,7 @@ fn agent_error(name: &str, error: &AttemptError, attempts: u32) -> AgentError {
     let is_transient = error.is_transient();
     AgentError {
         is_transient,
+        usage: error.usage,
         ..AgentError::new(agent, error.failure, format!("{}{count}", error.reason))
     }
 }

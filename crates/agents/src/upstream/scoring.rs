@@ -70,7 +70,7 @@ mod tests {
             "usage": {"prompt_tokens": 31, "total_tokens": 31, "completion_tokens": 0}}"#;
         let found = score(body.as_bytes(), &"s".into()).unwrap();
         assert_eq!(found.score, Some(-1.25));
-        assert_eq!(found.usage, Usage { prompt: 31, completion: 0 });
+        assert_eq!(found.usage, Usage::new(31, 0));
         assert_eq!(found.source.as_deref(), Some("s"));
 
         let whole = r#"{"data": [{"index": 0, "object": "pooling", "data": [0.75]}]}"#;

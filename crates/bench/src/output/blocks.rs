@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::reasoning::is_quoted;
+use prime_reasoning::is_quoted;
 
 /// A part that a tag begins or ends.
 pub struct Tagged<'t> {

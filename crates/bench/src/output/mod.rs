@@ -12,7 +12,6 @@
 mod blocks;
 pub mod line;
 mod objects;
-mod reasoning;
 #[cfg(test)]
 mod tests;
 pub mod value;
@@ -23,7 +22,7 @@ use crate::judge::ActionList;
 use blocks::{Fenced, Tags, fenced};
 use line::{action_line, trimmed};
 use objects::{object, objects};
-pub use reasoning::without_reasoning;
+pub use prime_reasoning::without_reasoning;
 
 /// What was found of a part of an output. Absent and unreadable are different findings: only an
 /// absent answer may be taken from elsewhere.

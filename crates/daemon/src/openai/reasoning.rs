@@ -50,8 +50,13 @@ fn is_committed(step: &StepLine<'_>) -> bool {
     step.applicable && step.decision == Decision::Proceed
 }
 
-/// Writes a committed step: its derivation, if any, then its action, one line each.
+/// Writes a committed step: what was thought and derived, if anything, then its action, one line
+/// each.
 fn write(text: &mut String, step: &StepLine<'_>) {
+    if !step.reasoning.is_empty() {
+        text.push_str(&step.reasoning);
+        text.push('\n');
+    }
     if !step.derivation.is_empty() {
         text.push_str(&step.derivation);
         text.push('\n');
@@ -118,7 +123,7 @@ impl Committed {
         self.cut_at = self.cut_at.filter(|cut_at| *cut_at < step.depth);
 
         if is_committed(&step) {
-            let length = step.action.len() + step.derivation.len();
+            let length = step.action.len() + step.derivation.len() + step.reasoning.len();
             if self.cut_at.is_none() && self.text.len() + length <= self.bytes_max {
                 write(&mut self.text, &step);
             } else if self.cut_at.is_none() {
@@ -299,6 +304,10 @@ mod tests {
             "applicable": true, "score": 0.0, "violations": [], "decision": "proceed", "elapsed_ms": 1,
         });
         assert_eq!(text(100, &[event.to_string().into_bytes()]), "1 + 1 = 2\na");
+
+        let mut thought = event;
+        thought["reasoning"] = json!("hm");
+        assert_eq!(text(100, &[thought.to_string().into_bytes()]), "hm\n1 + 1 = 2\na");
     }
 
     #[test]

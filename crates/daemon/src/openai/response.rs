@@ -120,6 +120,22 @@ pub struct TokenUsage {
     pub prompt_tokens: u64,
     pub completion_tokens: u64,
     pub total_tokens: u64,
+    pub prompt_tokens_details: PromptTokens,
+    pub completion_tokens_details: CompletionTokens,
+}
+
+/// What is known of the tokens of the prompts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct PromptTokens {
+    /// Tokens that models had computed before.
+    pub cached_tokens: u64,
+}
+
+/// What is known of the tokens of the completions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct CompletionTokens {
+    /// Tokens that models spent on thinking.
+    pub reasoning_tokens: u64,
 }
 
 /// The fields that all chunks share.
@@ -137,6 +153,8 @@ impl From<Usage> for TokenUsage {
             prompt_tokens: usage.prompt,
             completion_tokens: usage.completion,
             total_tokens: usage.total(),
+            prompt_tokens_details: PromptTokens { cached_tokens: usage.cached },
+            completion_tokens_details: CompletionTokens { reasoning_tokens: usage.reasoning },
         }
     }
 }
@@ -379,8 +397,17 @@ mod tests {
         );
 
         assert_eq!(
-            serde_json::to_value(TokenUsage::from(Usage { prompt: 5, completion: 2 })).unwrap(),
-            json!({"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7})
+            serde_json::to_value(TokenUsage::from(Usage {
+                cached: 4,
+                reasoning: 1,
+                ..Usage::new(5, 2)
+            }))
+            .unwrap(),
+            json!({
+                "prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7,
+                "prompt_tokens_details": {"cached_tokens": 4},
+                "completion_tokens_details": {"reasoning_tokens": 1},
+            })
         );
     }
 

@@ -57,7 +57,7 @@ impl AsyncVerifier for Strict {
     async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError> {
         self.judged.lock().unwrap().push(trajectory.stack.depth());
         let verdict = self.rules.judge(trajectory, line).await?;
-        Ok(Verdict { usage: Usage { prompt: 10, completion: 1 }, ..verdict })
+        Ok(Verdict { usage: Usage::new(10, 1), ..verdict })
     }
 }
 
@@ -218,9 +218,7 @@ proptest! {
             prop_assert_eq!((located.clean, &fault.action), (faulty, &erred.line));
             prop_assert_eq!(located.judged, faulty as u64 + 1);
             prop_assert_eq!(records[asked + 1].depth, faulty, "the next proposal is at its state");
-            prop_assert_eq!(records[asked].usage, Usage {
-                prompt: 10 * located.judged, completion: located.judged,
-            });
+            prop_assert_eq!(records[asked].usage, Usage::new(10 * located.judged, located.judged));
             prop_assert_eq!(outcome.usage, records[asked].usage, "it counts towards the budget");
             // Every step was right from there on.
             prop_assert_eq!(locator.judged(), (0..=faulty).collect::<Vec<_>>());

@@ -168,9 +168,12 @@ impl Supervisor {
             let failure = error.map_or(Failure::Panicked, |error| error.failure);
             self.with_run(body.run, ctx, |live, effects| {
                 let (id, elapsed_ms, role) = (body.id, live.elapsed_ms(), body.stage);
-                let failed = Event::TurnFailed { id, elapsed_ms, role, failure, reason: &reason };
+                let usage = body.usage();
+                let reason_of = reason.as_str();
+                let failed =
+                    Event::TurnFailed { id, elapsed_ms, role, failure, reason: reason_of, usage };
                 live.submission.observer.observe(&failed);
-                live.run.fail(body.id, body.take_trajectory(), reason, elapsed_ms, effects);
+                live.run.fail(id, body.take_trajectory(), (reason, usage), elapsed_ms, effects);
             });
             return;
         }

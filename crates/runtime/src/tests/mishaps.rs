@@ -1,7 +1,7 @@
 //! Agents that fail at a turn: each mishap is observed once, with its role and kind.
 
 use super::*;
-use prime_protocol::{Ending, Role};
+use prime_protocol::{Ending, Role, Usage};
 use prime_roles::setback;
 
 /// Fails the first calls only.
@@ -175,4 +175,32 @@ fn a_limit_that_ends_a_run_after_failures_alone_names_the_last_of_them() {
 
     assert_eq!(last_failure(2, 1), None, "a step has succeeded since");
     assert_eq!(last_failure(0, 3), None, "the agent has overcome it");
+}
+
+/// An executor whose attempts cost tokens and never give a step.
+struct Costly;
+
+#[async_trait]
+impl Before for Arc<Costly> {
+    async fn before(&self, _: u64, _: &Trajectory) -> Result<(), AgentError> {
+        let error = AgentError::new("test", Failure::Malformed, "only thinking");
+        Err(error.costing(Usage { reasoning: 7, ..Usage::new(10, 7) }))
+    }
+}
+
+#[test]
+fn attempts_that_gave_nothing_are_paid_for() {
+    in_system(async {
+        let costly = Arc::new(Costly);
+        let (agents, _) =
+            agents(move |_| reference_after(Arc::clone(&costly)), |_| rules(), |_| threshold());
+        let mut plan = plan(1);
+        plan.max_rounds = 1;
+        let runtime = shared(agents);
+        let handle = runtime.submit(submission(&problem("bubble-sort"), plan));
+
+        let outcome = outcome_of(handle).await;
+        // Five attempts at the only turn.
+        assert_eq!(outcome.usage, Usage { reasoning: 35, ..Usage::new(50, 35) });
+    });
 }

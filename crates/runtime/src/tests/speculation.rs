@@ -38,7 +38,7 @@ impl Probe {
 }
 
 /// The usage of one proposal.
-const COST: Usage = Usage { prompt: 10, completion: 1 };
+const COST: Usage = Usage::new(10, 1);
 
 /// A slow executor that records all that it is shown.
 struct Slow<E> {

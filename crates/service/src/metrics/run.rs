@@ -171,7 +171,11 @@ impl Observer for RunMeter {
                 self.red_flags.inc_by(chosen.discarded.into());
             }
             Event::Mishap { role, error, .. } => self.failure(*role, error.failure),
-            Event::TurnFailed { role, failure, .. } => self.failure(*role, *failure),
+            Event::TurnFailed { role, failure, usage, .. } => {
+                self.failure(*role, *failure);
+                self.tokens[0].inc_by(usage.prompt);
+                self.tokens[1].inc_by(usage.completion);
+            }
             _ => {}
         }
     }

@@ -373,6 +373,7 @@ fn failures_have_a_row_each_and_are_counted_by_role_and_kind() {
         role: Role::Executor,
         failure: Failure::Refused,
         reason: "no",
+        usage: Usage::default(),
     };
     meter.observe(&failed);
 

@@ -32,9 +32,11 @@ impl Progress {
         match line {
             TraceLine::Started { .. } => self.is_under_way = true,
             TraceLine::Step(step) => self.see_step(step),
-            TraceLine::Mishap { elapsed_ms, .. }
-            | TraceLine::TurnFailed { elapsed_ms, .. }
-            | TraceLine::Stopped { elapsed_ms, .. } => {
+            TraceLine::TurnFailed { elapsed_ms, usage, .. } => {
+                self.elapsed_ms = *elapsed_ms;
+                self.usage.add(*usage);
+            }
+            TraceLine::Mishap { elapsed_ms, .. } | TraceLine::Stopped { elapsed_ms, .. } => {
                 self.elapsed_ms = *elapsed_ms;
             }
             _ => {}

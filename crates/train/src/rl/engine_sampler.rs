@@ -163,6 +163,7 @@ impl Sampler for Drawing<'_> {
                     excluded_prefixes: Vec::new(),
                     stop: None,
                     newline_ends: false,
+                    thinking: prime_engine::Thinking::AsModel,
                     sampling: prime_engine::Sampling {
                         temperature: sampling.temperature as f32,
                         top_p: 1.0,

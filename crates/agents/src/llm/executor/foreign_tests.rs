@@ -97,3 +97,48 @@ fn choices_are_listed_always_or_never_as_configured() {
     let never = asked(with(ChoicesName::Never), &trajectory).0;
     assert!(!never.contains(&format!("\"{}\"", choices[1])), "{never}");
 }
+
+#[test]
+fn thinking_is_no_part_of_a_step_and_is_asked_for_as_configured() {
+    let model = FakeModel::new(|_| {
+        Ok(Completion {
+            text: "so\nmove 1 0 2".to_owned(),
+            reasoning: "the smallest disk moves".to_owned(),
+            ..Completion::default()
+        })
+    });
+    let trajectory = advanced("tower-of-hanoi", 0);
+    let thinking = prime_settings::Thinking::AtMost(600);
+    let options = ExecutorOptions { thinking, ..ExecutorOptions::step("big", 64) };
+    let proposal = propose(&model, options, &trajectory);
+    let Proposal { line, derivation, reasoning, .. } = &proposal;
+    assert_eq!(
+        (line.as_str(), derivation.as_str(), reasoning.as_str()),
+        ("move 1 0 2", "so", "the smallest disk moves")
+    );
+    let asked = model.last();
+    assert_eq!((asked.thinking, asked.max_tokens), (thinking, 64), "they add up later");
+
+    // Servers that know JSON Schema are told the form of a line, without groups that they lack.
+    let form = asked.line_form.expect("a free answer has a form");
+    assert!(form.starts_with("^(") && form.ends_with(")$") && !form.contains("(?"), "{form}");
+    propose(&model, held(), &trajectory);
+    assert_eq!(model.last().line_form, None, "the grammar says it");
+}
+
+#[test]
+fn a_budget_for_thinking_is_a_part_of_what_the_run_has_left() {
+    use prime_settings::Thinking::{AsModel, AtMost, Off};
+
+    for (thinking, left, expected) in [
+        (AtMost(600), None, (64, AtMost(600))),
+        (AtMost(600), Some(1_000), (64, AtMost(600))),
+        (AtMost(600), Some(100), (64, AtMost(36))),
+        (AtMost(600), Some(64), (64, Off)),
+        (AtMost(600), Some(9), (9, Off)),
+        (AsModel, Some(9), (9, AsModel)),
+    ] {
+        let options = ExecutorOptions { thinking, ..ExecutorOptions::step("big", 64) };
+        assert_eq!(shared(&options, left), expected, "{thinking:?}, {left:?}");
+    }
+}

@@ -40,6 +40,7 @@ fn the_compact_executor_prompts_as_in_training() {
     let expected = Proposal {
         line: "move 1 0 2".to_owned(),
         derivation: "12 so 3".to_owned(),
+        reasoning: String::new(),
         usage: USAGE,
         tokens: vec![4, 5],
         logprobs: vec![-0.1, -0.2],

@@ -25,7 +25,7 @@ fn writing(parts: &'static [&'static str]) -> Arc<FakeModel> {
         let part = parts[request.prompt.matches('?').count().min(parts.len() - 1)];
         let tokens = part.len();
         Ok(Completion {
-            usage: Usage { prompt: request.prompt.len() as u64, completion: tokens as u64 },
+            usage: Usage::new(request.prompt.len() as u64, tokens as u64),
             tokens: part.bytes().map(u32::from).collect(),
             logprobs: vec![-0.5; tokens],
             is_stopped: request.stop.is_some_and(|stop| part.contains(stop)),
@@ -63,8 +63,7 @@ fn values_are_appended_where_they_are_asked_for() {
     assert_eq!(proposal.logprobs.len(), written.len());
 
     let appended = first.len() + second.len();
-    let expected =
-        Usage { prompt: (prompt.len() + appended) as u64, completion: written.len() as u64 };
+    let expected = Usage::new((prompt.len() + appended) as u64, written.len() as u64);
     assert_eq!(proposal.usage, expected);
 
     let requests = model.requests.lock().expect("no panic with the lock");

@@ -13,7 +13,7 @@ fn proposals_are_parsed() {
     let expected = Proposal {
         derivation: "so".to_owned(),
         logprobs: vec![-0.5],
-        usage: Usage { prompt: 7, completion: 2 },
+        usage: Usage::new(7, 2),
         ..Proposal::default()
     };
     assert_eq!(
@@ -43,7 +43,7 @@ fn verdicts_are_parsed() {
         verdict(br#"{"id":1,"score":0.2,"feedback":"no","logprob":-1,"usage":{"prompt":3}}"#)
             .expect("a verdict");
     assert_eq!((full.feedback.as_deref(), full.logprob), (Some("no"), Some(-1.0)));
-    assert_eq!(full.usage, Usage { prompt: 3, completion: 0 });
+    assert_eq!(full.usage, Usage::new(3, 0));
 }
 
 #[test]

@@ -54,7 +54,8 @@ async fn requests_follow_the_configuration() {
             {"role": "system", "content": "Be brief."},
             {"role": "user", "content": "State: 1"},
         ],
-        "max_tokens": 16, "temperature": 0.5, "top_p": 1.0, "stream": false,
+        "max_tokens": 16, "temperature": 0.5, "top_p": 1.0,
+        "stream": true, "stream_options": {"include_usage": true},
         "logprobs": true, "top_logprobs": 1,
         "grammar": "root ::= \"a\"", "cache_prompt": true,
     });

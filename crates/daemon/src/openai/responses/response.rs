@@ -128,11 +128,11 @@ pub enum OutputContent {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ResponseUsage {
     pub input_tokens: u64,
-    /// `cached_tokens`: 0.
+    /// `cached_tokens`: those that models had computed before.
     #[schema(value_type = Object)]
     pub input_tokens_details: Value,
     pub output_tokens: u64,
-    /// `reasoning_tokens`: 0.
+    /// `reasoning_tokens`: those that models spent on thinking.
     #[schema(value_type = Object)]
     pub output_tokens_details: Value,
     pub total_tokens: u64,
@@ -152,9 +152,9 @@ impl From<Usage> for ResponseUsage {
     fn from(usage: Usage) -> Self {
         Self {
             input_tokens: usage.prompt,
-            input_tokens_details: json!({ "cached_tokens": 0 }),
+            input_tokens_details: json!({ "cached_tokens": usage.cached }),
             output_tokens: usage.completion,
-            output_tokens_details: json!({ "reasoning_tokens": 0 }),
+            output_tokens_details: json!({ "reasoning_tokens": usage.reasoning }),
             total_tokens: usage.total(),
         }
     }

@@ -61,9 +61,11 @@ pub fn apply(replay: &mut Replay, event: &[u8], progress: &mut Progress) -> Resu
             let verdict = step.verdict();
             replay.apply(step.happened(&verdict), step.elapsed_ms)
         }
-        RecordedEvent::TurnFailed { round, trajectory, reason, elapsed_ms } => {
+        RecordedEvent::TurnFailed { round, trajectory, reason, usage, elapsed_ms } => {
             progress.elapsed_ms = elapsed_ms;
-            replay.apply(RunInput::Failed { id: TurnId { round, trajectory }, reason }, elapsed_ms)
+            progress.usage.add(usage);
+            let id = TurnId { round, trajectory };
+            replay.apply(RunInput::Failed { id, reason, usage }, elapsed_ms)
         }
         RecordedEvent::Stopped { ending, elapsed_ms } => {
             progress.elapsed_ms = elapsed_ms;
