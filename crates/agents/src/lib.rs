@@ -18,6 +18,7 @@ pub mod prompt;
 mod recorded;
 mod recording;
 pub mod registry;
+pub mod task_program;
 pub mod upstream;
 
 pub use prime_roles::{
