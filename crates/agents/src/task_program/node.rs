@@ -133,3 +133,46 @@ pub(super) fn digest(value: &Value) -> u64 {
     hash_value(value, &mut hasher);
     hasher.finish()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn equal_json_has_equal_digests_whatever_the_order_of_fields() {
+        let one = json!({"a": [1, 2.5, null], "b": {"c": "x", "d": true}});
+        let same: Value =
+            serde_json::from_str(r#"{"b": {"d": true, "c": "x"}, "a": [1, 2.5, null]}"#).unwrap();
+        assert_eq!(digest(&one), digest(&same));
+        for other in [
+            json!({"a": [1, null, 2.5], "b": {"c": "x", "d": true}}),
+            json!({"a": [1, 2.5, null], "b": {"c": "x", "d": "true"}}),
+            json!([]),
+            json!({}),
+            json!(""),
+            json!(0),
+        ] {
+            assert_ne!(digest(&one), digest(&other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_state_that_is_left_keeps_only_the_steps_whose_states_are_in_use() {
+        let at = Node::alone(json!(0), 1);
+        let taken = Arc::new(Node::alone(json!([1, 2]), 5));
+        at.learn("go", 7, Step::Leads(Arc::clone(&taken)));
+        at.learn("stay", 8, Step::Leads(Arc::new(Node::alone(json!([3]), 3))));
+        at.learn("no", 9, Step::Refused("never".into()));
+        assert_eq!(at.successor_bytes(), 8);
+
+        at.leave();
+        assert_eq!(at.successor_bytes(), 0);
+        assert!(matches!(at.step("go"), Some(Step::Leads(node)) if Arc::ptr_eq(&node, &taken)));
+        assert!(at.step("stay").is_none());
+        assert!(matches!(at.step("no"), Some(Step::Refused(_))));
+        // What was answered stays known, so that another answer is noticed.
+        assert_eq!((at.digest("stay"), at.digest("back")), (Some(8), None));
+    }
+}

@@ -86,7 +86,8 @@ impl Annotator {
         let recorded =
             RecordedEvent::read(event).map_err(|error| format!("not an event: {error}"))?;
         let RecordedEvent::Step(step) = &recorded else {
-            return apply(&mut self.replay, event, progress).map(|()| None);
+            let applied = apply(&mut self.replay, event, progress);
+            return applied.map(|()| None).map_err(|error| error.to_string());
         };
         // Before it is applied, which may replace the trajectory's state.
         let known = self
