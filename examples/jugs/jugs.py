@@ -12,6 +12,7 @@ TASK = {
     "statement": "Jug a holds A litres and jug b holds B. Fill, empty and pour until one of them holds the goal.",
     "step": f"one of: {', '.join(MOVES)}",
     "actions": ["<fill|empty> <a|b>", "pour a b", "pour b a"],
+    "example": {"A": 3, "B": 5, "goal": 4},
     "constraints": [{"name": "repeat", "severity": "critical", "meaning": "the jugs were like this before"}],
 }
 

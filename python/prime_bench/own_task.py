@@ -64,6 +64,8 @@ class Task:
     step: str = ""
     actions: Sequence[str | Mapping[str, str]] = ()
     constraints: Sequence[Mapping[str, str]] = ()
+    #: An input to begin with, which the studio's form shows.
+    example: Mapping[str, Any] | None = None
 
     def start(self, given: Any) -> Any:
         """The state in which the problem with this input starts; raises `Refused` for an input that cannot be used."""
@@ -105,7 +107,7 @@ class Task:
 def _declared(task: Task) -> dict[str, Any]:
     told = {"name": task.name, "title": task.title, "statement": task.statement, "step": task.step}
     lists = {"actions": list(task.actions), "constraints": list(task.constraints)}
-    return {key: value for key, value in {**told, **lists}.items() if value}
+    return {key: value for key, value in {**told, **lists, "example": task.example}.items() if value}
 
 
 def _beside(task: Task, given: Any, state: Any) -> dict[str, Any]:

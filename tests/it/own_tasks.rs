@@ -285,7 +285,9 @@ fn a_daemon_lists_and_runs_the_tasks_of_its_configuration() {
         .collect();
     assert_eq!(own.len(), 1);
     assert_eq!((&own[0]["slug"], &own[0]["title"]), (&json!("jugs"), &json!("Two jugs")));
-    assert_eq!(daemon.get("/v1/tasks/jugs").body["lines"][1]["line"], "pour a b");
+    let page = daemon.get("/v1/tasks/jugs").body;
+    assert_eq!(page["lines"][1]["line"], "pour a b");
+    assert_eq!(page["example"]["input"], json!({"A": 3, "B": 5, "goal": 4}));
 
     let input: Value = serde_json::from_str(INPUT).expect("JSON");
     let run = daemon.submitted(&json!({"task": "jugs", "input": input}));

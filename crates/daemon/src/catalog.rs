@@ -115,8 +115,9 @@ fn own_info(spec: &Spec) -> TaskInfo {
 
 /// The page of a task that a program computes, which has no worked example.
 fn own_page(spec: &Spec) -> TaskPage {
-    let (input, start, steps) = (Value::Null, Value::Null, Vec::new());
-    let example = ExampleInfo { input, start, steps, steps_total: 0, answer: Value::Null };
+    let input = serde_json::from_str(spec.page.example.input).unwrap_or_default();
+    let (start, answer) = (Value::Null, Value::Null);
+    let example = ExampleInfo { input, start, steps: Vec::new(), steps_total: 0, answer };
     TaskPage { task: own_info(spec), ..page_of(spec, example) }
 }
 

@@ -407,7 +407,6 @@ impl Trajectory {
         self.counts.committed += 1;
         self.progress.reaches(self.stack.depth());
         self.last_score = score;
-
         if score > Score::ZERO {
             self.tolerated.push((self.stack.depth(), score));
         }

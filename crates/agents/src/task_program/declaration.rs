@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::form;
 use super::limits::{
@@ -36,6 +36,9 @@ struct Declaration {
     state: BTreeMap<String, String>,
     #[serde(default)]
     answer: BTreeMap<String, String>,
+    /// An input, to begin with.
+    #[serde(default)]
+    example: Map<String, Value>,
 }
 
 /// A form, alone or with what people are told of it.
@@ -229,6 +232,7 @@ fn build(slug: &str, declared: Declaration) -> Spec {
     let constraints = kept_list(OWN.into_iter().chain(constraints));
     let title = if declared.title.is_empty() { slug.to_owned() } else { declared.title };
     let statement = kept(declared.statement);
+    let example = Value::Object(declared.example).to_string();
     let page = Page {
         problem: statement,
         algorithm: statement,
@@ -237,7 +241,7 @@ fn build(slug: &str, declared: Declaration) -> Spec {
         input: kept_fields(declared.input),
         answer: kept_fields(declared.answer),
         state: kept_fields(declared.state),
-        example: Example { input: "{}", answer: "{}", steps: 0, first: &[], last: &[] },
+        example: Example { input: kept(example), answer: "{}", steps: 0, first: &[], last: &[] },
         ..Page::EMPTY
     };
     Spec {

@@ -7,6 +7,7 @@
 
 mod answer;
 mod declaration;
+mod error;
 mod form;
 pub mod limits;
 mod machine;
@@ -14,4 +15,5 @@ mod node;
 mod problem;
 mod program;
 
-pub use program::{OpenError, TaskProgram, TaskPrograms};
+pub use error::OpenError;
+pub use program::{TaskProgram, TaskPrograms};

@@ -6,10 +6,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::answer::{Answer, Asked, BadAnswer, Outcome, State, read};
+use super::error::OpenError;
 use super::limits::{ASKED_TWICE_EVERY, STATES_BYTES_MAX, SUCCESSORS_BYTES_MAX};
 use super::machine::Walk;
 use super::node::{Node, Step, digest};
-use super::program::OpenError;
 use crate::process::ProcessPool;
 use crate::{AgentError, Failure};
 use prime_bench::tasks::{BadInput, Machine, PathDraw, Problem, Spec, TaskRng};

@@ -7,6 +7,7 @@ use futures::executor::block_on;
 use serde_json::Value;
 
 use super::declaration;
+use super::error::OpenError;
 use super::limits::INPUT_BYTES_MAX;
 use super::problem::Asking;
 use crate::process::ProcessPool;
@@ -14,28 +15,6 @@ use crate::programs::Programs;
 use crate::{AgentError, Failure};
 use prime_bench::tasks::{Problem, Spec};
 use prime_settings::Program;
-
-/// Why an instance of a program's task cannot be had.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum OpenError {
-    /// No such task is configured.
-    #[error("there is no task `{name}`: {}", configured(known))]
-    Unknown { name: String, known: Vec<String> },
-    /// The program refuses the input.
-    #[error("{task}: {reason}")]
-    Refused { task: &'static str, reason: String },
-    /// The program cannot be asked, or contradicts itself.
-    #[error(transparent)]
-    Program(#[from] AgentError),
-}
-
-fn configured(known: &[String]) -> String {
-    if known.is_empty() {
-        "none is configured (`tasks`)".to_owned()
-    } else {
-        format!("configured (`tasks`): {}", known.join(", "))
-    }
-}
 
 /// A program that computes a task. Its processes are started when it is first asked.
 pub struct TaskProgram {
