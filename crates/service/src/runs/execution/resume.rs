@@ -32,7 +32,8 @@ pub(super) fn wait(pauses: &mut u32) {
 
 impl Execution {
     /// Resumes every open run. They are visible and count at once; a thread replays them one after
-    /// the other. Returns how many there are.
+    /// the other, and another those whose task is a program, which may have to be waited for.
+    /// Returns how many there are.
     ///
     /// # Errors
     /// When the journal cannot be read, or the thread cannot be started.
@@ -43,18 +44,22 @@ impl Execution {
         }
 
         let count = rows.len();
-        let known: Vec<_> = rows.into_iter().filter_map(|row| self.register(row)).collect();
+        let known = rows.into_iter().filter_map(|row| self.register(row));
+        let (asked, computed): (Vec<_>, Vec<_>) =
+            known.partition(|(live, ..)| live.spec.is_of_program);
 
-        let execution = Arc::clone(self);
-        let replay_all = move || {
-            for (live, row, slot) in known {
-                execution.resume_run(&live, &row, slot);
-            }
-        };
-        let thread = std::thread::Builder::new().name("resume".to_owned()).spawn(replay_all);
-        thread.map_err(|error| {
-            RunError::Unreadable(format!("no thread for resuming runs: {error}"))
-        })?;
+        for runs in [computed, asked] {
+            let execution = Arc::clone(self);
+            let replay_all = move || {
+                for (live, row, slot) in runs {
+                    execution.resume_run(&live, &row, slot);
+                }
+            };
+            let thread = std::thread::Builder::new().name("resume".to_owned()).spawn(replay_all);
+            thread.map_err(|error| {
+                RunError::Unreadable(format!("no thread for resuming runs: {error}"))
+            })?;
+        }
         Ok(count)
     }
 
