@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 import prime_bench
 from prime_bench import Broken, Refused, Task, check
@@ -77,6 +80,13 @@ def test_a_task_is_served(tmp_path: Path) -> None:
     assert answers[5] == {"id": 5, "refused": "not one of the six moves"}
     assert answers[6] == {"id": 6, "refused": "the goal is larger than both jugs"}
     assert answers[7] == {"id": 7, "error": "KeyError: 'goal'"}
+
+
+def test_the_example_of_the_page_is_true(capfd: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "your-task.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```python\n(.*?)^```$", page, flags=re.DOTALL | re.MULTILINE)
+    exec(compile(block, "your-task.md", "exec"), {})
+    assert capfd.readouterr().out.splitlines() == re.findall(r"print\(.*\)  # (.*)", block)
 
 
 def jugs() -> Task:
