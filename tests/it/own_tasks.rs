@@ -63,7 +63,12 @@ for line in sys.stdin:
 /// A run of a program, which ends by an agent's failure; the reason.
 fn failure(definitions: &str, more: &[&str]) -> String {
     let (_folder, path) = program(definitions);
-    let result = run_program(&path, "{}", &[&["--set", "run.fanout=1"], more].concat()).json(1);
+    let result = run_program(
+        &path,
+        "{}",
+        &[&["--set", "run.fanout=1", "--set", "run.max_rounds=1"], more].concat(),
+    )
+    .json(1);
     assert_eq!((&result["outcome"], &result["answer"]), (&json!("agent_failed"), &Value::Null));
     result["failure"].as_str().unwrap_or_default().to_owned()
 }
@@ -195,6 +200,11 @@ fn bad_answers_are_named() {
         ),
         ("def step(ask):\n    return {'state': 2 ** 70}\n", "would lose digits"),
         ("def step(ask):\n    return {'state': 'x' * 2_000_000}\n", "line_bytes_max"),
+        (
+            "def start(ask):\n    return {'state': '', 'choices': ['go'], 'steps_max': 1000}\n\
+             def step(ask):\n    return {'state': 'x' * 1_000_000, 'choices': ['go']}\n",
+            "the states of a trajectory take more than 256 MiB",
+        ),
         ("def step(ask):\n    return {'state': 1, 'answer': 2}\n", "is not `done`"),
         ("def step(ask):\n    return {'stat': 1}\n", "unknown field `stat`"),
         ("def step(ask):\n    sys.exit(3)\n", "exit"),
