@@ -53,12 +53,12 @@ pub(super) struct Answer {
 #[derive(Debug)]
 pub(super) enum Outcome {
     Refused(String),
-    State(State),
+    State(Box<State>),
 }
 
 #[derive(Debug)]
 pub(super) struct State {
-    pub state: Value,
+    pub value: Value,
     pub found: Vec<Found>,
     pub choices: Option<Vec<String>>,
     pub view: Option<String>,
@@ -186,14 +186,14 @@ pub(super) fn read(line: &[u8], asked: Asked, spec: &Spec) -> Result<Answer, Bad
     let answer = is_done.then(|| fields.answer.unwrap_or_else(|| state.clone()));
     Ok(Answer {
         digest: digest(&whole),
-        outcome: Outcome::State(State {
-            state,
+        outcome: Outcome::State(Box::new(State {
+            value: state,
             found,
             choices: fields.choices.filter(|_| !is_done),
             view: fields.view.map(|view| prime_printable::printable(&view).into_owned()),
             hint: fields.hint.filter(|_| !is_done),
             steps_max,
             answer,
-        }),
+        })),
     })
 }

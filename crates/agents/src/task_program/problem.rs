@@ -47,9 +47,9 @@ fn request(fields: &impl Serialize) -> Vec<u8> {
 }
 
 fn node(state: State, below: usize) -> Node {
-    let bytes = state.state.to_string().len();
-    let State { state, found, choices, view, hint, answer, .. } = state;
-    let mut node = Node::alone(state, bytes);
+    let bytes = state.value.to_string().len();
+    let State { value, found, choices, view, hint, answer, .. } = state;
+    let mut node = Node::alone(value, bytes);
     node.path_bytes += below;
     (node.found, node.choices, node.view) = (found, choices, view);
     (node.hint, node.answer) = (hint, answer);
@@ -87,7 +87,7 @@ impl Asking {
             Outcome::Refused(reason) => Err(OpenError::Refused { task: spec.slug, reason }),
             Outcome::State(state) => {
                 let steps_max = state.steps_max;
-                let start = Arc::new(node(state, 0));
+                let start = Arc::new(node(*state, 0));
                 Ok(Self(Arc::new(Inner { pool, spec, input, start, steps_max })))
             }
         }
@@ -122,7 +122,7 @@ impl Asking {
         if at.digest(line).is_some_and(|before| before != first) {
             return Err(differs());
         }
-        let ends = matches!(&outcome, Outcome::State(State { answer: Some(_), .. }));
+        let ends = matches!(&outcome, Outcome::State(state) if state.answer.is_some());
         let drawn = digest(&Value::from(vec![at.state.clone(), Value::from(line)]));
         if (ends || drawn.is_multiple_of(ASKED_TWICE_EVERY))
             && self.ask(&at.state, line).await?.digest != first
@@ -138,7 +138,7 @@ impl Asking {
                 }
                 Step::Refused(reason.into())
             }
-            Outcome::State(state) => Step::Leads(Arc::new(node(state, at.path_bytes))),
+            Outcome::State(state) => Step::Leads(Arc::new(node(*state, at.path_bytes))),
         };
         if let Step::Leads(node) = &step {
             self.check_size(at, node)?;
