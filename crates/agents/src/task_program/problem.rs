@@ -9,7 +9,7 @@ use super::answer::{Answer, Asked, BadAnswer, Outcome, State, read};
 use super::error::OpenError;
 use super::limits::{ASKED_TWICE_EVERY, STATES_BYTES_MAX, SUCCESSORS_BYTES_MAX};
 use super::machine::Walk;
-use super::node::{Node, Step, digest};
+use super::node::{Node, Step};
 use crate::process::ProcessPool;
 use crate::{AgentError, Failure};
 use prime_bench::tasks::{BadInput, Machine, PathDraw, Problem, Spec, TaskRng};
@@ -123,8 +123,7 @@ impl Asking {
             return Err(differs());
         }
         let ends = matches!(&outcome, Outcome::State(state) if state.answer.is_some());
-        let drawn = digest(&Value::from(vec![at.state.clone(), Value::from(line)]));
-        if (ends || drawn.is_multiple_of(ASKED_TWICE_EVERY))
+        if (ends || first.is_multiple_of(ASKED_TWICE_EVERY))
             && self.ask(&at.state, line).await?.digest != first
         {
             return Err(differs());
