@@ -118,7 +118,7 @@ impl Execution {
                     return;
                 }
                 Ok(Err(NotReplayed::Task(missing))) => {
-                    return self.wait_for_task(live, row.clone(), slot, missing);
+                    return self.wait_for_task(live, row.clone(), slot, &missing);
                 }
                 Ok(Err(error)) => error.to_string(),
                 Err(_) => "its events cannot be replayed: panicked".to_owned(),
@@ -168,9 +168,9 @@ impl Execution {
         live: &Arc<LiveRun>,
         row: RunRow,
         slot: RunSlot,
-        missing: String,
+        missing: &str,
     ) {
-        if live.set_waiting_for(Some(missing.clone())) {
+        if live.set_waiting_for(Some(missing.to_owned())) {
             tracing::warn!(run = %live.stream.id, %missing, "a run waits for the program of its task");
         }
         let (execution, live) = (Arc::clone(self), Arc::clone(live));
