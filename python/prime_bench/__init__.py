@@ -14,11 +14,14 @@ from ._native import ASSURANCES, EpisodeOver, Instance, StepEnv, VectorStepEnv, 
 from ._rewards import WEIGHTS, Reward, TrajectoryReward, composite_reward
 from ._tasks import Action, Constraint, Phase, TaskInfo, curriculum, instances, task, tasks
 from .dataset import Dataset, Entry, create_dataset, score_answer, score_answers
+from .own_task import Broken, CannotDo, Refused, Report, Task, check, serve, serve_agent
 
 __all__ = [
     "ASSURANCES",
     "WEIGHTS",
     "Action",
+    "Broken",
+    "CannotDo",
     "Constraint",
     "Dataset",
     "Entry",
@@ -27,13 +30,17 @@ __all__ = [
     "Instance",
     "Judgement",
     "Phase",
+    "Refused",
+    "Report",
     "Reward",
     "StepEnv",
+    "Task",
     "TaskInfo",
     "TrajectoryReward",
     "VectorStepEnv",
     "Violation",
     "__version__",
+    "check",
     "composite_reward",
     "create_dataset",
     "curriculum",
@@ -43,6 +50,8 @@ __all__ = [
     "judge_many",
     "score_answer",
     "score_answers",
+    "serve",
+    "serve_agent",
     "task",
     "tasks",
 ]

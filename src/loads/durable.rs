@@ -275,6 +275,7 @@ impl DurableLaunch<'_> {
             task: problem.spec().slug.to_owned(),
             instance: trajectory.to_string(),
             input: problem.input(),
+            is_of_program: false,
             plan: RunPlan::single(self.steps + 1),
             sampling: greedy(self.load.seed.fetch_add(1, Ordering::Relaxed)),
             overrides: Overrides::default(),

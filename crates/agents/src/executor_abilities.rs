@@ -22,6 +22,12 @@ pub fn needs_algorithm(settings: &Settings, name: &str) -> bool {
     }
 }
 
+/// Whether an executor only draws among the choices that a state lists.
+pub fn draws_choices(settings: &Settings, name: &str) -> bool {
+    let agent = settings.agent::<ExecutorAgent>(name);
+    agent.is_some_and(|agent| agent.implementation == ExecutorImplementation::Uniform)
+}
+
 /// Whether an executor, with all its parts, can be asked in words.
 pub fn reads_prose(settings: &Settings, name: &str) -> bool {
     let Some(agent) = settings.agent::<ExecutorAgent>(name) else { return false };

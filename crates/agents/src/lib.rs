@@ -19,6 +19,7 @@ mod recorded;
 mod recording;
 pub mod registry;
 mod thought;
+pub mod task_program;
 pub mod upstream;
 
 pub use prime_roles::{

@@ -8,12 +8,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::card::{CardError, VerifierCard, VerifierIdentity};
-use super::executor_abilities::{needs_algorithm, reads_prose};
+use super::executor_abilities::{draws_choices, needs_algorithm, reads_prose};
 use super::factory::Factory;
 use super::model::Tap;
 use super::pools::{Environment, Pools};
 use super::programs::Programs;
 use super::recorded::RecordedAgents;
+use super::task_program::TaskPrograms;
 use super::{AgentSetId, Agents, Basis, Coordinator, Executor, Names, Verifier};
 use build::factory;
 use prime_bench::tasks::{CheckedKinds, Kind, Problem};
@@ -110,6 +111,8 @@ pub struct Resources {
     pub pools: Pools,
     /// The programs of the agents that were built with these resources.
     pub programs: Programs,
+    /// The configured tasks that are programs.
+    pub tasks: TaskPrograms,
     /// The only source of API keys.
     pub environment: Environment,
     pub tap: Option<Tap>,
@@ -123,6 +126,7 @@ impl Default for Resources {
             model_digests: BTreeMap::new(),
             pools: Pools::default(),
             programs: Programs::default(),
+            tasks: TaskPrograms::default(),
             environment: Arc::new(|_| None),
             tap: None,
         }
@@ -151,6 +155,7 @@ pub struct AgentSet {
     judge: Arc<dyn Verifier>,
     needs_algorithm: bool,
     reads_prose: bool,
+    draws_choices: bool,
     /// `None` for custom agents.
     recorded: Option<Arc<RecordedAgents>>,
     executor: Factory<dyn Executor>,
@@ -184,6 +189,7 @@ impl AgentSet {
             judge: verifier(),
             needs_algorithm: false,
             reads_prose: true,
+            draws_choices: false,
             recorded: None,
             executor: Arc::new(executor),
             verifier: Arc::new(verifier),
@@ -204,6 +210,7 @@ impl AgentSet {
         // What was known of the former executor holds no longer.
         self.needs_algorithm = false;
         self.reads_prose = true;
+        self.draws_choices = false;
         self.recorded = None;
         self.notes.retain(|note| !note.starts_with("executor"));
         self
@@ -232,6 +239,7 @@ impl AgentSet {
             judge: verifier(),
             needs_algorithm: needs_algorithm(settings, &names.executor),
             reads_prose: reads_prose(settings, &names.executor),
+            draws_choices: draws_choices(settings, &names.executor),
             recorded: recorded.map(Arc::new),
             executor: factory::<ExecutorAgent>(settings, resources, &names.executor)?,
             coordinator: coordinator(settings, resources, &names)?,
@@ -271,6 +279,11 @@ impl AgentSet {
     /// task's state.
     pub fn reads_prose(&self) -> bool {
         self.reads_prose
+    }
+
+    /// Whether the executor only draws among the choices that a state lists.
+    pub fn draws_choices(&self) -> bool {
+        self.draws_choices
     }
 
     /// Which verifier it has, apart from its name; `None` for custom agents.

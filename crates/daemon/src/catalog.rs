@@ -5,10 +5,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use super::background::in_background;
 use super::error::{ApiError, method_not_allowed};
 use super::state::State;
 use prime_agent_set::RecordedAgent;
-use prime_bench::tasks::{self, AnyTask};
+use prime_agent_set::task_program::TaskPrograms;
+use prime_bench::tasks::{self, AnyTask, Spec};
 use prime_service::requests::TaskSlug;
 use prime_settings::{CoordinatorAgent, ExecutorAgent, RoleOptions, Settings, VerifierAgent};
 
@@ -31,11 +33,12 @@ pub fn configure(config: &mut web::ServiceConfig) {
         );
 }
 
-/// A task of the benchmark.
+/// A task: of the benchmark, or one that a program of the operator's computes.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TaskInfo {
     pub slug: String,
     pub title: String,
+    /// `own` for a task that a program computes: its runs need an `input`.
     pub category: String,
     /// The size of an easy, a medium and a hard instance.
     pub sizes: [String; 3],
@@ -61,8 +64,7 @@ pub struct TaskList {
     pub tasks: Vec<TaskInfo>,
 }
 
-fn info(task: &dyn AnyTask) -> TaskInfo {
-    let spec = task.spec();
+fn info(spec: &Spec) -> TaskInfo {
     TaskInfo {
         slug: spec.slug.to_owned(),
         title: spec.title.to_owned(),
@@ -87,10 +89,40 @@ fn info(task: &dyn AnyTask) -> TaskInfo {
     get, path = "/v1/tasks", tag = "catalog", operation_id = "list_tasks",
     responses((status = 200, description = "All tasks", body = TaskList)),
 )]
-pub async fn list() -> HttpResponse {
-    HttpResponse::Ok()
-        .json(TaskList { tasks: tasks::all().chain(tasks::variants()).map(info).collect() })
+pub async fn list(state: web::Data<State>) -> Result<HttpResponse, ApiError> {
+    let app = state.runs.app();
+    // Programs that have not been asked yet are started.
+    let own = in_background(move || own_tasks(app.tasks())).await?;
+    let built_in = tasks::all().chain(tasks::variants()).map(|task| info(task.spec()));
+    Ok(HttpResponse::Ok().json(TaskList { tasks: built_in.chain(own).collect() }))
 }
+
+/// The tasks that programs compute, but for those whose program cannot be asked.
+fn own_tasks(tasks: &TaskPrograms) -> Vec<TaskInfo> {
+    let declared = |name: String| match tasks.get(&name)?.spec() {
+        Ok(spec) => Some(own_info(spec)),
+        Err(error) => {
+            tracing::warn!(task = name, %error, "a task of the configuration is not listed");
+            None
+        }
+    };
+    tasks.names().into_iter().filter_map(declared).collect()
+}
+
+fn own_info(spec: &Spec) -> TaskInfo {
+    TaskInfo { category: OWN.to_owned(), ..info(spec) }
+}
+
+/// The page of a task that a program computes, which has no worked example.
+fn own_page(spec: &Spec) -> TaskPage {
+    let input = serde_json::from_str(spec.page.example.input).unwrap_or_default();
+    let (start, answer) = (Value::Null, Value::Null);
+    let example = ExampleInfo { input, start, steps: Vec::new(), steps_total: 0, answer };
+    TaskPage { task: own_info(spec), ..page_of(spec, example) }
+}
+
+/// The category of tasks that programs compute.
+const OWN: &str = "own";
 
 /// Steps of a worked example that are shown.
 const STEPS_SHOWN: usize = 40;
@@ -166,15 +198,17 @@ fn fields(list: &[(&str, &str)]) -> Vec<FieldInfo> {
 }
 
 fn task_page(task: &dyn AnyTask) -> TaskPage {
-    let page = task.spec().page;
-
-    let text = |text: &str| text.trim().to_owned();
     let tasks::WorkedExample { input, start, steps, steps_total, answer } =
         tasks::worked_example(task, STEPS_SHOWN);
     let steps = steps.into_iter().map(|(line, state)| ExampleStep { line, state }).collect();
+    page_of(task.spec(), ExampleInfo { input, start, steps, steps_total, answer })
+}
 
+fn page_of(spec: &Spec, example: ExampleInfo) -> TaskPage {
+    let page = spec.page;
+    let text = |text: &str| text.trim().to_owned();
     TaskPage {
-        task: info(task),
+        task: info(spec),
         problem: text(page.problem),
         algorithm: text(page.algorithm),
         step: text(page.step),
@@ -192,7 +226,7 @@ fn task_page(task: &dyn AnyTask) -> TaskPage {
                 example: action.example.to_owned(),
             })
             .collect(),
-        example: ExampleInfo { input, start, steps, steps_total, answer },
+        example,
     }
 }
 
@@ -204,7 +238,15 @@ fn task_page(task: &dyn AnyTask) -> TaskPage {
     get, path = "/v1/tasks/{slug}", tag = "catalog", operation_id = "show_task", params(("slug" = TaskSlug, description = "The task's `slug`")),
     responses((status = 200, description = "The task", body = TaskPage)),
 )]
-pub async fn show(slug: web::Path<String>) -> Result<HttpResponse, ApiError> {
+pub async fn show(
+    slug: web::Path<String>,
+    state: web::Data<State>,
+) -> Result<HttpResponse, ApiError> {
+    if let Some(own) = state.runs.app().tasks().get(&slug) {
+        let spec = in_background(move || own.spec()).await?;
+        let spec = spec.map_err(|error| ApiError::not_found("no_such_task", error.to_string()))?;
+        return Ok(HttpResponse::Ok().json(own_page(spec)));
+    }
     let task = tasks::find(&slug)
         .map_err(|error| ApiError::not_found("no_such_task", error.to_string()))?;
     Ok(HttpResponse::Ok().json(task_page(task)))

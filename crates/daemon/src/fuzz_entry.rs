@@ -7,6 +7,7 @@ use super::parameters::read_query;
 use super::try_step::TryRequest;
 use super::wire::{CollectRequest, ForkRequest, ListQuery, ReviewRequest};
 use super::{openai, verify};
+use prime_agent_set::task_program::TaskPrograms;
 use prime_service::requests::{CheckedRequest, RunRequest};
 use prime_settings::Settings;
 
@@ -16,9 +17,10 @@ use prime_settings::Settings;
 /// # Errors
 /// The error that each route would respond with.
 pub fn read_as_each_route(settings: &Settings, body: &[u8]) -> [Result<(), ApiError>; 9] {
+    let tasks = TaskPrograms::default();
     [
         json::<RunRequest>(body)
-            .and_then(|request| Ok(CheckedRequest::of(settings, &request).map(drop)?)),
+            .and_then(|request| Ok(CheckedRequest::of(settings, &tasks, &request).map(drop)?)),
         openai::checked(settings, body),
         openai::checked_response(settings, body),
         verify::judged(body, &verify::Abandoned::default()).map(drop),

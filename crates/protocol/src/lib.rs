@@ -57,7 +57,7 @@ pub use outcome::{Ballot, Ending, Outcome};
 pub use plan::RunPlan;
 pub use rejection::{Rejection, StuckAt};
 pub use reliability::{Ahead, StepVotes};
-pub use replay::{Replay, Replayed, RunInput, SuspendedRun};
+pub use replay::{Replay, ReplayError, Replayed, RunInput, SuspendedRun};
 pub use reward::{JudgedStep, Reward, RewardWeights, StepRewards};
 pub use role::{Role, RoleTimes};
 pub use run::{Effect, Run};

@@ -13,7 +13,7 @@ use super::run::{Effect, Run};
 use super::score::Score;
 use super::trajectory::{Counts, Trajectory, Usage};
 use super::turn::{TurnId, TurnOutcome};
-use prime_bench::tasks::Problem;
+use prime_bench::tasks::{Problem, Unanswered};
 
 /// An event that changes a run. All other events of a run follow from these.
 pub enum RunInput<'a> {
@@ -33,8 +33,18 @@ pub enum RunInput<'a> {
 pub enum ReplayError {
     #[error("the recorded step `{line}` at depth {depth} cannot be replayed: {reason}")]
     Step { line: String, depth: usize, reason: String },
+    /// The task's steps are asked of a program, which does not answer at present. The record may be
+    /// all right.
+    #[error("{0}")]
+    Unanswered(String),
     #[error("the record has a turn that was not in flight: round {round}, trajectory {trajectory}")]
     NotInFlight { round: u32, trajectory: u32 },
+}
+
+impl From<Unanswered> for ReplayError {
+    fn from(error: Unanswered) -> Self {
+        Self::Unanswered(error.to_string())
+    }
 }
 
 /// A run that is not over and whose turns all wait for their next proposals.
@@ -157,6 +167,7 @@ impl Replay {
                 // A synchronous search does that itself, once it has chosen.
                 let is_committed = outcome.applicable && outcome.decision == Decision::Proceed;
                 if is_committed && !self.run.plan().strategy.is_synchronous() {
+                    trajectory.machine.foresee_blocking(outcome.line)?;
                     trajectory.machine.replay(outcome.line).map_err(|refusal| {
                         ReplayError::Step {
                             line: outcome.line.to_owned(),
@@ -168,7 +179,11 @@ impl Replay {
                 // A refused line that would have ended the trace sends the search back: only the
                 // machine knows which lines do.
                 if outcome.applicable && outcome.decision == Decision::Backtrack {
-                    trajectory.try_end(outcome.line);
+                    trajectory.try_end(outcome.line)?;
+                }
+                // A synchronous search applies it once it has chosen.
+                if is_committed && self.run.plan().strategy.is_synchronous() {
+                    trajectory.machine.foresee_blocking(outcome.line)?;
                 }
                 self.run.settle(id, trajectory, outcome, elapsed_ms, &mut self.effects);
             }

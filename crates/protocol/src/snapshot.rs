@@ -65,7 +65,8 @@ impl RunSnapshot {
     /// Rebuilds the run.
     ///
     /// # Errors
-    /// When a line cannot be applied, because another version of the task recorded it.
+    /// When a line cannot be applied, because another version of the task recorded it; or when the
+    /// task's program does not answer.
     pub fn restore(
         self,
         problem: &Arc<dyn Problem>,
@@ -78,6 +79,7 @@ impl RunSnapshot {
 
             for line in saved.lines.lines() {
                 let depth = trajectory.stack.depth();
+                trajectory.machine.foresee_blocking(line)?;
                 trajectory.machine.replay(line).map_err(|refusal| ReplayError::Step {
                     line: line.to_owned(),
                     depth,
@@ -88,10 +90,16 @@ impl RunSnapshot {
 
             trajectory.stack.set_notes(saved.notes, saved.top);
             trajectory.set_state(saved.state);
-            Ok((saved.id, Box::new(trajectory)))
+            // Lines that have votes but are not taken yet: one of them is taken on an actor's
+            // thread, which must not wait.
+            for line in self.run.voted_lines() {
+                trajectory.machine.foresee_blocking(line)?;
+            }
+            Ok::<_, ReplayError>((saved.id, Box::new(trajectory)))
         };
 
-        let waiting = self.trajectories.into_iter().map(restore).collect::<Result<_, _>>()?;
+        let waiting =
+            self.trajectories.into_iter().map(restore).collect::<Result<_, ReplayError>>()?;
 
         Ok(SuspendedRun {
             run: Run::from_state(Arc::clone(problem), plan, self.run),

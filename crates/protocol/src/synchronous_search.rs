@@ -136,6 +136,11 @@ impl SynchronousSearch {
         }
     }
 
+    /// The lines that samples of earlier batches voted for at the present state.
+    pub(super) fn voted_lines(&self) -> impl Iterator<Item = &str> {
+        self.tally.iter().map(|action| action.line.as_str())
+    }
+
     /// Continues with a complete batch. `attempts_max` bounds consecutive batches without a usable
     /// sample.
     pub fn advance(

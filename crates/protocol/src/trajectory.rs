@@ -13,7 +13,7 @@ use super::rejection::{Rejection, StuckAt};
 use super::retreat::Retreat;
 use super::score::Score;
 use super::stack::StateStack;
-use prime_bench::tasks::Machine;
+use prime_bench::tasks::{Machine, Unanswered};
 
 pub use super::end::{End, Next};
 pub use super::verdict::{Opinion, Usage, Verdict};
@@ -139,9 +139,11 @@ pub struct Trajectory {
 
 impl Trajectory {
     pub fn new(machine: Box<dyn Machine>, limits: &Limits) -> Self {
-        let stack = StateStack::new(machine.as_ref(), limits.snapshot_every_frames);
-
-        let steps_max = machine.problem().steps_max();
+        let problem = machine.problem();
+        // A pop must not ask a program again for the steps since a snapshot.
+        let snapshot_every = if problem.is_asked() { 1 } else { limits.snapshot_every_frames };
+        let stack = StateStack::new(machine.as_ref(), snapshot_every);
+        let steps_max = problem.steps_max();
 
         Self {
             index: 0,
@@ -273,12 +275,17 @@ impl Trajectory {
 
     /// Notes whether a refused line would have ended the trace, where the machine does not hold it
     /// as its candidate.
-    pub(super) fn try_end(&mut self, line: &str) {
+    ///
+    /// # Errors
+    /// The task's program does not answer.
+    pub(super) fn try_end(&mut self, line: &str) -> Result<(), Unanswered> {
+        self.machine.foresee_blocking(line)?;
         if self.machine.propose(line).is_ok() && self.machine.candidate_ends() {
             self.retreat.refuted(self.stack.depth());
         }
         // No task has an empty line: this leaves no candidate that could be taken for the state.
         drop(self.machine.propose(""));
+        Ok(())
     }
 
     /// Counts a proposal at the current state.
@@ -403,7 +410,6 @@ impl Trajectory {
         self.counts.committed += 1;
         self.progress.reaches(self.stack.depth());
         self.last_score = score;
-
         if score > Score::ZERO {
             self.tolerated.push((self.stack.depth(), score));
         }

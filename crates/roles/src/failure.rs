@@ -29,10 +29,12 @@ pub enum Failure {
     Engine,
     /// The agent can never do such a turn.
     Unsupported,
+    /// A task's program contradicts itself: nothing that the run rests on can be relied on.
+    Inconsistent,
 }
 
 impl Failure {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Timeout,
         Self::Unreachable,
         Self::Overloaded,
@@ -44,6 +46,7 @@ impl Failure {
         Self::Panicked,
         Self::Engine,
         Self::Unsupported,
+        Self::Inconsistent,
     ];
 
     /// The label in metrics and events.
@@ -60,12 +63,13 @@ impl Failure {
             Self::Panicked => "panicked",
             Self::Engine => "engine",
             Self::Unsupported => "unsupported",
+            Self::Inconsistent => "inconsistent",
         }
     }
 
     /// Whether a retry may help.
     pub fn is_transient(self) -> bool {
-        !matches!(self, Self::Refused | Self::Engine | Self::Unsupported)
+        !matches!(self, Self::Refused | Self::Engine | Self::Unsupported | Self::Inconsistent)
     }
 }
 

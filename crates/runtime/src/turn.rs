@@ -10,6 +10,7 @@ use tracing::Span;
 use super::speculation::{Lookahead, Speculation};
 use super::submission::RunId;
 use super::turn_timing::{Stage, StageTimes};
+use prime_bench::tasks::Refusal;
 use prime_protocol::{Decision, Role, RoleTimes, Speculations, Trajectory, TurnId, Usage, Verdict};
 use prime_roles::{AgentError, AgentSetId, Proposal, Ruling, Sampling};
 
@@ -54,6 +55,8 @@ pub struct TurnBody {
     pub is_applicable: bool,
     /// Whether the line was already rejected at this state; it is not judged again.
     pub is_repeated: bool,
+    /// Whether the task's program has to be asked about the line before it can be judged.
+    pub is_unanswered: bool,
     pub verdict: Verdict,
     pub ruling: Ruling,
 
@@ -101,6 +104,7 @@ impl TurnBody {
             proposal: Proposal::default(),
             is_applicable: false,
             is_repeated: false,
+            is_unanswered: false,
             verdict: Verdict::default(),
             ruling: Decision::Proceed.into(),
             mishaps: 0,
@@ -151,7 +155,13 @@ impl TurnBody {
         let trajectory = &mut *self.trajectory;
         // An exhausted proposal's line is empty, which some machine might accept.
         let has_line = !self.proposal.is_exhausted;
-        self.is_applicable = has_line && trajectory.machine.propose(&self.proposal.line).is_ok();
+        (self.is_applicable, self.is_unanswered) = (false, false);
+        if has_line {
+            match trajectory.machine.propose(&self.proposal.line) {
+                Ok(()) => self.is_applicable = true,
+                Err(refusal) => self.is_unanswered = refusal == Refusal::Unanswered,
+            }
+        }
         self.is_repeated = trajectory.excludes(&self.proposal.line);
     }
 

@@ -9,8 +9,9 @@ use actix::Message;
 
 use super::messages::{Decide, Decided, Judge};
 use super::turn::{TurnBody, Turns};
+use prime_bench::tasks::Unanswered;
 use prime_protocol::{Decision, Role, Score, Verdict};
-use prime_roles::{AgentError, AgentReply, Agents, Coordinator, Ruling, Verifier};
+use prime_roles::{AgentError, AgentReply, Agents, Coordinator, Failure, Ruling, Verifier};
 
 pub use execute::Execute;
 
@@ -69,6 +70,26 @@ fn rejected(feedback: &str) -> Verdict {
     }
 }
 
+/// Asks the task's program about the proposed line, then the verifier. If the program fails, the
+/// turn is tried again here, with the proposal that it has.
+async fn judge_answered(
+    verifier: &dyn Verifier,
+    turn: &mut TurnBody,
+) -> Result<Verdict, AgentError> {
+    if let Some(foresight) = turn.trajectory.machine.foresee(&turn.proposal.line) {
+        foresight.await.map_err(of_task)?;
+    }
+    turn.apply();
+    verifier.judge(&turn.trajectory, &turn.proposal.line).await
+}
+
+fn of_task(Unanswered(error): Unanswered) -> AgentError {
+    match error.downcast::<AgentError>() {
+        Ok(error) => *error,
+        Err(error) => AgentError::new("task", Failure::Unsupported, error.to_string()),
+    }
+}
+
 impl Work for Verify {
     type In = Judge;
     type Out = Decide;
@@ -89,6 +110,9 @@ impl Work for Verify {
         }
         if turn.is_repeated {
             return AgentReply::now(Ok(rejected("this action was rejected in this state before")));
+        }
+        if turn.is_unanswered {
+            return AgentReply::Later(Box::pin(judge_answered(self.0.as_ref(), turn)));
         }
         self.0.judge(&turn.trajectory, &turn.proposal.line)
     }

@@ -16,7 +16,9 @@ use std::sync::Arc;
 
 use prime_agent_set::model::Tap;
 use prime_agent_set::pools::Pools;
+use prime_agent_set::programs::Programs;
 use prime_agent_set::registry::RegistryError;
+use prime_agent_set::task_program::TaskPrograms;
 use prime_agent_set::{
     AgentMissing, AgentSet, Names, RecordedAgents, Resources, engine_need, needs_met,
 };
@@ -43,6 +45,23 @@ pub use resources::{
 #[error("the runtime ended before the run")]
 pub struct RuntimeEnded;
 
+/// Tasks that are programs, before there is an [`App`] that has them.
+#[derive(Default)]
+pub struct OwnTasks {
+    pub tasks: TaskPrograms,
+    /// Ends them.
+    pub programs: Programs,
+}
+
+impl OwnTasks {
+    /// The configured ones.
+    pub fn of(settings: &Settings) -> Self {
+        let own = Self::default();
+        own.tasks.configure(&settings.tasks, &own.programs);
+        own
+    }
+}
+
 /// A running process: agents, engines, cells.
 pub struct App {
     settings: Settings,
@@ -64,12 +83,13 @@ impl App {
         Self::with_resources(settings, resources)
     }
 
-    /// As [`App::start`], for a single run: its engines need room for its trajectories only.
+    /// As [`App::start`], for a single run with these tasks: its engines need room for its trajectories only.
     ///
     /// # Errors
     /// As [`App::start`].
-    pub fn start_for_one_run(settings: Settings) -> Result<Self, AppError> {
-        let resources = resources::resources(&settings, Some(settings.run.fanout))?;
+    pub fn start_for_one_run(settings: Settings, tasks: OwnTasks) -> Result<Self, AppError> {
+        let mut resources = resources::resources(&settings, Some(settings.run.fanout))?;
+        (resources.tasks, resources.programs) = (tasks.tasks, tasks.programs);
         Self::with_resources(settings, resources)
     }
 
@@ -80,6 +100,9 @@ impl App {
     /// When an agent cannot be constructed.
     pub fn with_resources(settings: Settings, resources: Resources) -> Result<Self, AppError> {
         let agents = Self::configured_agents(&settings, &resources)?;
+        if resources.tasks.names().is_empty() {
+            resources.tasks.configure(&settings.tasks, &resources.programs);
+        }
         Ok(Self::assemble(settings, resources, agents, None))
     }
 
@@ -139,10 +162,13 @@ impl App {
         let mut resources =
             resources::renewed(&settings, &running, self.resources.pools.clone(), None)?;
         resources.programs.clone_from(&self.resources.programs);
+        resources.tasks.clone_from(&self.resources.tasks);
 
         let agents = Self::configured_agents(&settings, &resources)?;
         // The reload may have removed what killed a worker.
         running.values().for_each(|running| running.engine.restart());
+        // Last: nothing can fail any more.
+        resources.tasks.configure(&settings.tasks, &resources.programs);
 
         Ok(Self::assemble(settings, resources, agents, Some(&self.runtime)))
     }
@@ -267,6 +293,11 @@ impl App {
     /// The first that does not, and why.
     pub async fn check_agents(&self) -> Result<(), String> {
         check_agents(&self.resources).await
+    }
+
+    /// The configured tasks that are programs.
+    pub fn tasks(&self) -> &TaskPrograms {
+        &self.resources.tasks
     }
 
     /// The pools of model servers in use.

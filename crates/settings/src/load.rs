@@ -153,12 +153,35 @@ impl Settings {
         self.check_together(&values)
     }
 
+    /// Checks that each task has a program and a name of its own.
+    fn check_tasks(
+        &self,
+        conflict: &dyn Fn(&[&str], String) -> SettingsError,
+    ) -> Result<(), SettingsError> {
+        for (name, program) in &self.tasks {
+            if prime_bench::tasks::find(name).is_ok() || name == "problem" {
+                let message =
+                    format!("`tasks.{name}` has the name of a built-in task; give it another one");
+                return Err(conflict(&["tasks", name], message));
+            }
+            if program.command.is_empty() {
+                let message = format!(
+                    "`tasks.{name}.command` is empty; set it to the program and its arguments, \
+                     such as [\"python3\", \"{name}.py\"]"
+                );
+                return Err(conflict(&["tasks", name], message));
+            }
+        }
+        Ok(())
+    }
+
     /// Checks relations between values, which a schema cannot express. `origins` has their sources.
     fn check_together(&self, origins: &Value) -> Result<(), SettingsError> {
         let conflict = |key: &[&str], message: String| SettingsError::Conflict {
             origin: origin_of(origins, key),
             message,
         };
+        self.check_tasks(&conflict)?;
         let run = &self.run;
 
         if run.tau_hard < run.tau_soft {

@@ -14,6 +14,7 @@ use super::api_key::ApiKey;
 use super::definitions::Definitions;
 use super::engine::Engine;
 use super::preset::Preset;
+use super::program::Program;
 use super::search::{
     AheadOptions, BeamOptions, DiversityOptions, GroupOptions, StrategyName, VoteName,
 };
@@ -33,6 +34,11 @@ pub struct Settings {
     /// limits.
     #[serde(default)]
     pub pools: BTreeMap<String, UpstreamPool>,
+    /// Tasks of your own by name (lower-case letters, digits, `-` and `_`), each a program that
+    /// says how a problem starts and what a line does to a state (docs/your-task.md). They run as
+    /// the built-in tasks do.
+    #[serde(default)]
+    pub tasks: BTreeMap<String, Program>,
     /// How a run searches: limits, thresholds, sampling.
     pub run: Run,
     /// Named sets of run options (lower-case letters, digits, `-` and `_`) that a request selects

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::{Args, ValueHint};
 
 use super::interrupt::{Stop, Stops};
@@ -19,24 +19,30 @@ use super::output::{columns, note, print, wrapped};
 use super::own_model::OwnModel;
 use super::values::{TaskParser, difficulty, index, json_or_file};
 use live::{Expected, Live, create_trace};
-use prime_bench::tasks::{self, BASE_SEED, Difficulty, Problem};
+use prime_agent_set::task_program::{OpenError, TaskProgram, TaskPrograms};
+use prime_bench::tasks::{BASE_SEED, Difficulty, Problem, find};
 use prime_report::{Reviews, RunResult};
 use prime_runtime::{Observer, Submission};
-use prime_service::app::App;
+use prime_service::app::{App, OwnTasks};
 use prime_service::requests::{CheckedRequest, Reason, RequestError, ResolvedRun, RunRequest};
-use prime_settings::Settings;
+use prime_settings::{Program, Settings};
+
+/// The name under which the task of `--task-program` is asked for. No task of a configuration can
+/// have it.
+const OWN_TASK: &str = "--task-program";
 
 /// Steps of the reference that are counted before a run: a few milliseconds.
 const COUNTED_STEPS_MAX: u64 = 100_000;
 
 #[derive(Args)]
 pub struct RunArguments {
-    /// Task, such as tower-of-hanoi; `prime-agents bench list` lists them
+    /// Task, such as tower-of-hanoi; `prime-agents bench list` lists them. Or one of the
+    /// configuration's own (`tasks`), with --input
     #[arg(
         value_parser = TaskParser,
         hide_possible_values = true,
-        required_unless_present = "problem",
-        conflicts_with = "problem"
+        required_unless_present_any = ["problem", "task_program"],
+        conflicts_with_all = ["problem", "task_program"]
     )]
     task: Option<String>,
     /// Difficulty of the instance
@@ -60,6 +66,16 @@ pub struct RunArguments {
         conflicts_with_all = ["difficulty", "index", "base_seed", "input"]
     )]
     problem: Option<PathBuf>,
+    /// A task of your own: a program and its arguments, such as 'python3 jugs.py', which computes
+    /// its steps; with --input
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        value_hint = ValueHint::CommandString,
+        requires = "input",
+        conflicts_with = "problem"
+    )]
+    task_program: Option<String>,
     /// Try even if the built-in model has not learnt the task
     #[arg(long)]
     force: bool,
@@ -74,7 +90,7 @@ pub struct RunArguments {
 }
 
 /// The request for which the arguments stand.
-fn request(arguments: &RunArguments) -> anyhow::Result<RunRequest> {
+fn request(arguments: &RunArguments, tasks: &TaskPrograms) -> anyhow::Result<RunRequest> {
     if let Some(path) = &arguments.problem {
         return Ok(RunRequest {
             problem: Some(json_or_file("--problem", path)?),
@@ -83,12 +99,19 @@ fn request(arguments: &RunArguments) -> anyhow::Result<RunRequest> {
     }
 
     // Before the input is read, which would mean nothing.
-    let task = arguments.task.clone();
-    task.as_deref().map(tasks::find).transpose()?;
+    let task = match &arguments.task_program {
+        Some(_) => Some(OWN_TASK.to_owned()),
+        None => arguments.task.clone(),
+    };
+    let own = task.as_deref().and_then(|task| tasks.get(task));
+    if own.is_none() {
+        task.as_deref().map(find).transpose()?;
+    }
 
     let request = RunRequest { task, force: Some(arguments.force), ..RunRequest::default() };
     Ok(match &arguments.input {
         Some(path) => RunRequest { input: Some(json_or_file("--input", path)?), ..request },
+        None if own.is_some() => bail!("a task of your own has no instances: give --input"),
         None => RunRequest {
             difficulty: Some(arguments.difficulty),
             index: Some(arguments.index),
@@ -105,7 +128,10 @@ fn in_arguments(error: RequestError, arguments: &RunArguments) -> anyhow::Error 
             anyhow::anyhow!("{error}; to try all the same, add --force")
         }
         RequestError::Field {
-            reason: reason @ (Reason::BadInput(_) | Reason::NoSolution { .. }),
+            reason:
+                reason @ (Reason::BadInput(_)
+                | Reason::NoSolution { .. }
+                | Reason::Program(OpenError::Refused { .. })),
             ..
         } => {
             let path = arguments.input.as_deref().unwrap_or(Path::new(""));
@@ -138,10 +164,11 @@ fn expected_steps(problem: &dyn Problem) -> Expected {
 /// Loads the agents and solves the problem. Must be called within an actix system.
 async fn solve(
     settings: Settings,
+    tasks: OwnTasks,
     mut checked: CheckedRequest,
     trace: Option<BufWriter<File>>,
 ) -> anyhow::Result<Solved> {
-    let app = App::start_for_one_run(settings)?;
+    let app = App::start_for_one_run(settings, tasks)?;
     let agents = app.agents_with(&checked.overrides)?;
     let answered = app.check_agents().await;
     if answered.is_err() {
@@ -193,14 +220,38 @@ async fn solve(
     Ok(Solved { result, trace_error: live.take_trace_error(), stopped })
 }
 
+/// The configured tasks, and that of `--task-program`.
+fn own_tasks(settings: &Settings, arguments: &RunArguments) -> anyhow::Result<OwnTasks> {
+    let tasks = OwnTasks::of(settings);
+    let Some(text) = &arguments.task_program else { return Ok(tasks) };
+
+    let command = shlex::split(text).filter(|command| !command.is_empty());
+    let command = command.with_context(|| {
+        format!(
+            "--task-program {text}: is no command; give a program and its arguments, with quotes \
+             that are closed"
+        )
+    })?;
+    let program = Program { command, ..Program::default() };
+    let task = TaskProgram::new(None, program, tasks.programs.clone());
+    tasks.tasks.add(OWN_TASK, Arc::new(task));
+    Ok(tasks)
+}
+
 pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let mut settings = arguments.configuration.load()?;
     start_log_of_one_run(&settings);
 
-    let request = request(arguments)?;
-    let checked = CheckedRequest::of(&settings, &request)
-        .and_then(|checked| checked.check_learnt().map(|()| checked))
-        .map_err(|error| in_arguments(error, arguments))?;
+    let tasks = own_tasks(&settings, arguments)?;
+    let checked = request(arguments, &tasks.tasks).and_then(|request| {
+        CheckedRequest::of(&settings, &tasks.tasks, &request)
+            .and_then(|checked| checked.check_learnt().map(|()| checked))
+            .map_err(|error| in_arguments(error, arguments))
+    });
+    if checked.is_err() {
+        tasks.programs.end();
+    }
+    let checked = checked?;
 
     let task = checked.instance.problem.spec().slug;
     if let Some(beyond) = checked.beyond_learnt() {
@@ -212,7 +263,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     settings.narrow_engines(task);
     let trace = arguments.trace.as_deref().map(create_trace).transpose()?;
     let Solved { result, trace_error, stopped } =
-        actix::System::new().block_on(solve(settings, checked, trace))?;
+        actix::System::new().block_on(solve(settings, tasks, checked, trace))?;
 
     print(match arguments.output {
         Output::Text => wrapped(&result.text(), columns()),

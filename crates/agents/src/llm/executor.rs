@@ -132,9 +132,10 @@ impl LlmExecutor {
         let reads_max = if is_own { reads_max } else { 0 };
         let request = CompletionRequest { grammar: Some(text), newline_ends: !is_own, ..request };
 
-        if self.options.choices == ChoicesName::Always
-            && let Some(left) = choices_left(trajectory)
-        {
+        // The forms of a program's task may say little; its choices say all.
+        let lists_choices =
+            self.options.choices == ChoicesName::Always || machine.problem().is_asked();
+        if lists_choices && let Some(left) = choices_left(trajectory) {
             return self.complete_choosing(request, &left, free).await;
         }
         if !self.options.exclude_rejected {

@@ -5,11 +5,12 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Deserialize;
+use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::spawn_blocking;
@@ -42,6 +43,9 @@ pub(super) struct LaunchSpec {
     pub line_bytes_max: u64,
     /// The handshake, newline included.
     pub hello: Vec<u8>,
+    /// What a task's program declares of its task: the answer of the first process, which all others
+    /// must repeat. `None` for agents, which declare nothing.
+    pub declared: Option<OnceLock<Value>>,
 }
 
 /// A program's answer to the handshake.
@@ -49,12 +53,34 @@ pub(super) struct LaunchSpec {
 #[serde(deny_unknown_fields)]
 struct Hello {
     prime: u32,
+    task: Option<Value>,
 }
 
 /// The part that every answer has.
 #[derive(Deserialize)]
 struct Head {
     id: u64,
+}
+
+/// Takes what a process declares of its task.
+fn declare(declared: Option<&OnceLock<Value>>, task: Option<Value>) -> Result<(), ProcessFault> {
+    let refused = |reason: &str| Err(ProcessFault::new(Failure::Refused, reason));
+    match (declared, task) {
+        (None, None) => Ok(()),
+        (None, Some(_)) => refused(
+            "it answered the handshake with a `task`, but it was started as an agent; configure \
+             it under `tasks`",
+        ),
+        (Some(_), None) => refused(
+            "it answered the handshake without its `task`: a table with at least `name` and \
+             `statement`",
+        ),
+        (Some(declared), Some(task)) if *declared.get_or_init(|| task.clone()) == task => Ok(()),
+        (Some(_), Some(_)) => refused(
+            "it declares another task than the process before it: it was changed while it is in \
+             use; reload the configuration",
+        ),
+    }
 }
 
 pub(super) struct ChildProcess {
@@ -111,10 +137,10 @@ impl ChildProcess {
     }
 
     /// Sends the handshake and waits for the answer.
-    pub async fn handshake(&mut self, hello: &[u8]) -> Result<(), ProcessFault> {
-        let line = self.ask(hello).await?;
-        let prime = match serde_json::from_slice::<Hello>(&line) {
-            Ok(Hello { prime }) => prime,
+    pub async fn handshake(&mut self, launch: &LaunchSpec) -> Result<(), ProcessFault> {
+        let line = self.ask(&launch.hello).await?;
+        let (prime, task) = match serde_json::from_slice::<Hello>(&line) {
+            Ok(Hello { prime, task }) => (prime, task),
             Err(error) => {
                 let line = quoted(&line);
                 let reason = format!(
@@ -131,6 +157,7 @@ impl ChildProcess {
             );
             return Err(ProcessFault::new(Failure::Refused, reason));
         }
+        declare(launch.declared.as_ref(), task)?;
         self.check_silent()
     }
 

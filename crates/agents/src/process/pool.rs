@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use futures::future::join_all;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
@@ -24,7 +24,7 @@ const ENVIRONMENT: [&str; 2] = ["PATH", "LANG"];
 
 /// The processes of a program. Dropping it terminates them and waits for them.
 pub struct ProcessPool {
-    agent: Arc<str>,
+    launch: Arc<LaunchSpec>,
     next_id: AtomicU64,
     /// One permit for each idle slot.
     free: Semaphore,
@@ -53,6 +53,20 @@ impl ProcessPool {
     /// Starts the processes without waiting for them: one that cannot be started fails the turns
     /// that need it.
     pub fn start(role: Role, name: &str, program: &Program) -> Result<Self, ProcessError> {
+        Self::start_as(role.name(), name, program, None)
+    }
+
+    /// As [`ProcessPool::start`], for a program that declares a task and computes its steps.
+    pub fn start_task(name: &str, program: &Program) -> Result<Self, ProcessError> {
+        Self::start_as("task", name, program, Some(OnceLock::new()))
+    }
+
+    fn start_as(
+        role: &str,
+        name: &str,
+        program: &Program,
+        declared: Option<OnceLock<Value>>,
+    ) -> Result<Self, ProcessError> {
         let agent: Arc<str> = format!("{role} `{name}`").into();
         if program.command.is_empty() {
             return Err(ProcessError::NoCommand { agent: agent.to_string() });
@@ -65,6 +79,7 @@ impl ProcessPool {
             line_bytes_max: program.line_bytes_max,
             hello: format!("{}\n", json!({"prime": PROTOCOL_VERSION, "role": role, "name": name}))
                 .into_bytes(),
+            declared,
         });
 
         let (stop, stopped) = watch::channel(());
@@ -80,7 +95,7 @@ impl ProcessPool {
             .map_err(|reason| ProcessError::NoThread { agent: agent.to_string(), reason })?;
 
         Ok(Self {
-            agent,
+            launch,
             next_id: AtomicU64::new(1),
             free: Semaphore::new(count),
             idle: Mutex::new((0..count).collect()),
@@ -133,7 +148,12 @@ impl ProcessPool {
     }
 
     pub fn error(&self, failure: Failure, reason: impl Into<String>) -> AgentError {
-        AgentError::new(&*self.agent, failure, reason)
+        AgentError::new(&*self.launch.agent, failure, reason)
+    }
+
+    /// What the program declares of its task, once a process is [`ProcessPool::ready`].
+    pub fn declared(&self) -> Option<&Value> {
+        self.launch.declared.as_ref()?.get()
     }
 }
 

@@ -130,6 +130,18 @@ fn constraints(machine: &dyn Machine) -> Vec<Constraint> {
     let mut all = Violations::NONE;
     (0..Violations::CONSTRAINTS_MAX).for_each(|index| all.require(index, false));
 
+    // Its violations are those of a step, so that without a step it names none.
+    let problem = machine.problem();
+    if problem.is_asked() {
+        let rules = problem.rules().into_iter().map(|rule| Constraint {
+            name: rule.name.into_owned(),
+            kind: rule.kind,
+            severity: rule.severity,
+            meaning: rule.meaning.into_owned(),
+        });
+        return rules.collect();
+    }
+
     let kind_of =
         |name: &str| machine.spec().constraints.iter().find(|c| c.name == name).map(|c| c.kind);
 

@@ -120,7 +120,7 @@ impl Slot {
 
     async fn launch(&mut self) -> Started {
         let running = self.running.insert(ChildProcess::start(&self.launch)?);
-        let handshake = running.handshake(&self.launch.hello);
+        let handshake = running.handshake(&self.launch);
         let answered = timeout(Duration::from_millis(self.start_timeout_ms), handshake).await;
         let late = |_| {
             let ms = self.start_timeout_ms;

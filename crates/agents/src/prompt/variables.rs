@@ -94,6 +94,11 @@ pub fn names(role: Role) -> Vec<&'static str> {
     COMMON.iter().chain(own).copied().collect()
 }
 
+/// Whether this is a client's problem, which has no page.
+fn is_client(problem: &dyn Problem) -> bool {
+    !problem.has_reference() && !problem.is_asked()
+}
+
 /// The variable `task` for a client's problem: the fields of a benchmark task, most of them empty.
 fn client_view(problem: &dyn Problem) -> Variable {
     let spec = problem.spec();
@@ -156,14 +161,18 @@ pub(super) fn value(
     match name {
         "task" => {
             let problem = machine.problem();
-            if !problem.has_reference() {
+            if is_client(problem.as_ref()) {
                 return client_view(problem.as_ref());
             }
             let spec = machine.spec();
             let view = || Variable::from_serialize(prompts::view(spec));
+            // What a program declares may change with a reload.
+            if problem.is_asked() {
+                return view();
+            }
             tasks.entry(spec.slug).or_insert_with(view).clone()
         }
-        "client" => (!machine.problem().has_reference()).into(),
+        "client" => is_client(machine.problem().as_ref()).into(),
         "input" => {
             let data = machine.problem().data();
             // Only verifiers see the fields that a task hides.
@@ -171,6 +180,7 @@ pub(super) fn value(
                 if role == Role::Verifier { data } else { prompts::visible(machine.spec(), data) };
             data.to_string().into()
         }
+        "state" if machine.problem().is_asked() => machine.view().into(),
         "state" => machine.state().to_string().into(),
         "view" => prime_lessons::view(machine).into(),
         "depth" => trajectory.stack.depth().into(),

@@ -4,7 +4,9 @@
 
 use std::any::Any;
 use std::borrow::Cow;
+use std::error::Error;
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -29,7 +31,19 @@ pub enum Refusal {
     /// The line is an action that cannot be applied to this state.
     #[error("cannot be applied here: {0}")]
     Illegal(&'static str),
+    /// The steps of this machine are asked of a program, and it was not asked about this line yet:
+    /// see [`Machine::foresee`].
+    #[error("the task's program has not answered about this line")]
+    Unanswered,
 }
+
+/// Why whoever computes a machine's steps did not answer about a line.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct Unanswered(pub Box<dyn Error + Send + Sync>);
+
+/// A line's step on its way.
+pub type Foresight<'m> = Pin<Box<dyn Future<Output = Result<(), Unanswered>> + Send + 'm>>;
 
 /// An invalid input or state of a task.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -119,6 +133,12 @@ pub trait Problem: Send + Sync {
     /// Most proposals of a trajectory, rejected ones included, if the problem itself limits them.
     fn proposals_max(&self) -> Option<u64> {
         None
+    }
+
+    /// Whether its steps are asked of a program. Its machines know a line only after
+    /// [`Machine::foresee`], and keep each state of a trace, because replaying one would ask again.
+    fn is_asked(&self) -> bool {
+        false
     }
 
     /// A random state of the reference trace, if the task can jump there.
@@ -225,6 +245,20 @@ pub trait Machine: Send + Sync {
     /// # Errors
     /// [`Refusal`]; there is then no candidate, and the state is unchanged.
     fn propose(&mut self, line: &str) -> Result<(), Refusal>;
+
+    /// Asks about a line, so that [`Machine::propose`] and [`Machine::replay`] know it in this state;
+    /// `None` where the machine computes its steps itself.
+    fn foresee<'m>(&'m mut self, _line: &'m str) -> Option<Foresight<'m>> {
+        None
+    }
+
+    /// As [`Machine::foresee`], but blocks the thread, for replays outside of a runtime.
+    ///
+    /// # Errors
+    /// There is no answer, and why.
+    fn foresee_blocking(&mut self, _line: &str) -> Result<(), Unanswered> {
+        Ok(())
+    }
 
     /// The constraints of these kinds that the candidate breaks. Without a candidate the last line
     /// was refused, which breaks `format` alone.

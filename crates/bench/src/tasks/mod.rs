@@ -64,7 +64,8 @@ pub use action::{Last, TaskAction};
 pub use checked_kinds::CheckedKinds;
 pub use instance::InstanceId;
 pub use machine::{
-    AnyTask, BadInput, Broken, Machine, Problem, Reference, Refusal, Rule, Snapshot,
+    AnyTask, BadInput, Broken, Foresight, Machine, Problem, Reference, Refusal, Rule, Snapshot,
+    Unanswered,
 };
 pub use page::pages;
 pub use rational::Rational;

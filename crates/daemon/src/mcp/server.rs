@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use prime_agent_set::task_program::TaskPrograms;
 use prime_bench::prompts::{Components, Style, view, visible, whole};
 use prime_bench::tasks::{self, Category};
 use rmcp::model::{
@@ -120,7 +121,7 @@ fn make_instance(mut arguments: Map<String, Value>) -> Result<Value, ToolError> 
     };
 
     let request: RunRequest = read(&arguments)?;
-    let Instance { name: id, problem } = Instance::of(&request)?;
+    let Instance { name: id, problem } = Instance::of(&TaskPrograms::default(), &request)?;
     let spec = problem.spec();
 
     if !style.suits(spec.category) {

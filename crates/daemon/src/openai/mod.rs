@@ -21,6 +21,7 @@ mod tools;
 use actix_web::{HttpResponse, web};
 
 use super::error::{ApiError, method_not_allowed};
+use prime_agent_set::task_program::TaskPrograms;
 use prime_service::requests::CheckedRequest;
 use prime_settings::Settings;
 use request::ChatRequest;
@@ -74,6 +75,9 @@ pub(super) fn checked_response(settings: &Settings, body: &[u8]) -> Result<(), A
 
 fn checked_chat(settings: &Settings, chat: &ChatRequest) -> Result<(), ApiError> {
     let requests = RunRequests::of(settings, chat)?;
-    let runs = requests.runs.iter().try_for_each(|run| CheckedRequest::of(settings, run).map(drop));
+    let runs = requests
+        .runs
+        .iter()
+        .try_for_each(|run| CheckedRequest::of(settings, &TaskPrograms::default(), run).map(drop));
     runs.map_err(|error| requests.locate(error.into()))
 }

@@ -37,6 +37,13 @@ pub struct RunState {
     judged_by: Basis,
 }
 
+impl RunState {
+    /// Lines of the present state that have votes and are not taken yet.
+    pub(crate) fn voted_lines(&self) -> impl Iterator<Item = &str> {
+        self.search.iter().flat_map(SynchronousSearch::voted_lines)
+    }
+}
+
 impl Run {
     /// The state of a run that is not over, for [`Run::from_state`].
     pub fn state(&self) -> RunState {

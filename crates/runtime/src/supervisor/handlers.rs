@@ -162,6 +162,12 @@ impl Supervisor {
             live.last_failure = Some(last_failure(body.stage, error));
         }
 
+        // What was committed may be as wrong as what contradicts it.
+        if let Some(error) = error.filter(|error| error.failure == Failure::Inconsistent) {
+            let ending = Ending::AgentFailed(error.to_string());
+            return self.end_without_answer(body.run, ending, ctx);
+        }
+
         // Trying again would not help, or has not helped.
         if error.is_some_and(|error| !error.is_transient) || body.mishaps >= MISHAPS_MAX {
             let reason = error.map_or_else(String::new, ToString::to_string);

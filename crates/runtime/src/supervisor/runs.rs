@@ -159,15 +159,22 @@ impl Supervisor {
         act: impl FnOnce(&mut Self, &mut Context<Self>),
     ) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| act(self, ctx))) {
-            let ending = broken(panic.as_ref());
-            tracing::error!(run, "{}", reason_of(&ending));
             // The run's state may be torn: none of it is used again.
-            self.observe(
-                run,
-                &Event::Stopped { ending: &ending, elapsed_ms: self.elapsed_ms(run) },
-            );
-            self.finish(run, Outcome::without_answer(ending), ctx);
+            self.end_without_answer(run, broken(panic.as_ref()), ctx);
         }
+    }
+
+    /// Ends a run of whose state nothing can be used.
+    pub(super) fn end_without_answer(
+        &mut self,
+        run: RunId,
+        ending: Ending,
+        ctx: &mut Context<Self>,
+    ) {
+        tracing::error!(run, "{}", reason_of(&ending));
+        let elapsed_ms = self.elapsed_ms(run);
+        self.observe(run, &Event::Stopped { ending: &ending, elapsed_ms });
+        self.finish(run, Outcome::without_answer(ending), ctx);
     }
 
     pub(super) fn elapsed_ms(&self, run: RunId) -> u64 {

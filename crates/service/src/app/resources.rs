@@ -8,6 +8,7 @@ use super::cores::cores;
 use super::error::AppError;
 use prime_agent_set::pools::{Environment, Pools};
 use prime_agent_set::programs::Programs;
+use prime_agent_set::task_program::TaskPrograms;
 use prime_agent_set::{Resources, file_digest};
 use prime_engine::{Engine, EngineSpec, KvPool};
 use prime_settings::{ModelSource, Settings};
@@ -238,6 +239,7 @@ pub(super) fn new(running: Running, pools: Pools) -> Resources {
         model_digests,
         pools,
         programs,
+        tasks: TaskPrograms::default(),
         environment: environment_of_the_process(),
         tap: None,
     }

@@ -5,6 +5,7 @@ use super::error::{Reason, RequestError};
 use super::instance::Instance;
 use super::run_request::RunRequest;
 use crate::app::{BeyondLearnt, Overrides, beyond_learnt, check_learnt, split};
+use prime_agent_set::task_program::TaskPrograms;
 use prime_report::Arm;
 use prime_settings::Settings;
 
@@ -26,10 +27,14 @@ impl CheckedRequest {
     ///
     /// # Errors
     /// The first invalid field.
-    pub fn of(settings: &Settings, request: &RunRequest) -> Result<Self, RequestError> {
+    pub fn of(
+        settings: &Settings,
+        tasks: &TaskPrograms,
+        request: &RunRequest,
+    ) -> Result<Self, RequestError> {
         // The settings come first because they are cheap: an instance may have to be generated.
         let chosen = ChosenSettings::of(settings, request)?;
-        let instance = Instance::of(request)?;
+        let instance = Instance::of(tasks, request)?;
         Ok(Self::assigned(chosen, instance, request))
     }
 

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::app::NotLearnt;
 use crate::runs::RunError;
 use prime_agent_set::registry::RegistryError;
+use prime_agent_set::task_program::OpenError;
 use prime_bench::tasks::instance::NoSuchIndex;
 use prime_bench::tasks::{BadInput, UnknownTask};
 use prime_problems::ProblemError;
@@ -83,6 +84,13 @@ pub enum Reason {
          another input"
     )]
     NoSolution { task: &'static str },
+    #[error(
+        "the task `{task}` is a program, which has no instances of its own: give an `input` alone"
+    )]
+    NeedsInput { task: String },
+    /// The program of a task refuses the input, or cannot be asked.
+    #[error(transparent)]
+    Program(OpenError),
     #[error(transparent)]
     NoSuchIndex(#[from] NoSuchIndex),
     /// An agent does not exist, or cannot be built.
@@ -105,6 +113,12 @@ pub enum Reason {
          (`agents.executor`)"
     )]
     ReadsNoProse { executor: String },
+    #[error(
+        "the executor `{executor}` cannot propose lines of the task `{task}`: {why}; configure a model that follows \
+         instructions, with the prompt `step`, a program, or `uniform` where the task lists `choices` \
+         (`agents.executor.implementation`)"
+    )]
+    CannotPropose { executor: String, task: &'static str, why: &'static str },
     #[error(
         "the constraint {constraint:?} is in prose, which the verifier `{verifier}` cannot read: write it as a `check`, or choose a \
          verifier that is a language model (`agents.verifier`)"

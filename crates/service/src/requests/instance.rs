@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::error::{Reason, RequestError};
 use super::run_request::RunRequest;
+use prime_agent_set::task_program::{OpenError, TaskProgram, TaskPrograms};
 use prime_bench::tasks::instance::read_problem;
 use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId, Problem};
 use prime_problems::Custom;
@@ -27,16 +28,20 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// The instance that a request names or contains. May compute for milliseconds.
+    /// The instance that a request names or contains. May compute for milliseconds, and blocks while
+    /// the program of a task answers.
     ///
     /// # Errors
     /// The first invalid field.
-    pub fn of(request: &RunRequest) -> Result<Self, RequestError> {
+    pub fn of(tasks: &TaskPrograms, request: &RunRequest) -> Result<Self, RequestError> {
         if let Some(problem) = &request.problem {
             return Ok(Self::given(custom(request, problem)?));
         }
 
         let task = request.task.as_ref().ok_or(RequestError::NoTask)?;
+        if let Some(program) = program_of(tasks, task) {
+            return program_instance(&program, task, request);
+        }
         let task = tasks::find(task).map_err(|error| RequestError::field("task", error))?;
 
         if let Some(input) = &request.input {
@@ -74,6 +79,35 @@ impl Instance {
     fn given(problem: Arc<dyn Problem>) -> Self {
         Self { name: INPUT.to_owned(), problem }
     }
+}
+
+/// The program that computes this task, unless it is a built-in one.
+fn program_of(tasks: &TaskPrograms, task: &str) -> Option<Arc<TaskProgram>> {
+    if tasks::find(task).is_ok() { None } else { tasks.get(task) }
+}
+
+/// An instance of a task that is a program. Such a task has no instances of its own.
+fn program_instance(
+    program: &TaskProgram,
+    task: &str,
+    request: &RunRequest,
+) -> Result<Instance, RequestError> {
+    let others = [
+        ("difficulty", request.difficulty.is_some()),
+        ("index", request.index.is_some()),
+        ("base_seed", request.base_seed.is_some()),
+    ];
+    let needs_input = || Reason::NeedsInput { task: task.to_owned() };
+    if let Some((other, _)) = others.into_iter().find(|(_, is_there)| *is_there) {
+        return Err(RequestError::field(other, needs_input()));
+    }
+    let input =
+        request.input.as_ref().ok_or_else(|| RequestError::field("input", needs_input()))?;
+    let problem = program.open(input).map_err(|error| {
+        let field = if matches!(error, OpenError::Refused { .. }) { "input" } else { "task" };
+        RequestError::field(field, Reason::Program(error))
+    })?;
+    Ok(Instance::given(problem))
 }
 
 /// Reads a custom problem, which no field of a benchmark instance may accompany.

@@ -30,7 +30,7 @@ pub fn resolve(
     request: &RunRequest,
     traceparent: Option<String>,
 ) -> Result<ResolvedRun, RequestError> {
-    let checked = CheckedRequest::of(app.settings(), request)?;
+    let checked = CheckedRequest::of(app.settings(), app.tasks(), request)?;
     let agents = app
         .agents_with(&checked.overrides)
         .map_err(|error| RequestError::field("agents.executor", error))?;
@@ -65,6 +65,7 @@ impl CheckedRequest {
             task: problem.spec().slug.to_owned(),
             instance: name,
             input: problem.input(),
+            is_of_program: problem.is_asked(),
             plan,
             sampling: run_sampling(&settings),
             overrides,
@@ -99,7 +100,7 @@ pub fn spec_with_agents(
     }
 
     let settings = overrides.apply(app.settings());
-    let problem = parent.problem().map_err(RunError::Unreadable)?;
+    let problem = parent.problem(app.tasks()).map_err(RunError::from)?;
     let agents =
         app.agents_with(&overrides).map_err(|error| RequestError::field("agents", error))?;
     if problem.has_reference() {
@@ -135,7 +136,7 @@ pub fn spec_with_agents(
 
 /// Why no answer to a client's problem can be verified, if none can.
 fn never_verified(problem: &dyn Problem) -> Option<&'static str> {
-    if problem.has_reference() {
+    if problem.has_reference() || problem.is_asked() {
         None
     } else if problem.needs_reader() {
         Some(
@@ -158,6 +159,12 @@ fn never_verified(problem: &dyn Problem) -> Option<&'static str> {
 /// The agent that cannot.
 fn check_agents(agents: &AgentSet, problem: &dyn Problem) -> Result<(), RequestError> {
     let executor = || agents.names().executor.clone();
+    if problem.is_asked() {
+        return can_propose(agents, problem).map_err(|why| {
+            let task = problem.spec().slug;
+            RequestError::field("task", Reason::CannotPropose { executor: executor(), task, why })
+        });
+    }
     if agents.needs_algorithm() && !problem.has_reference() {
         let reason = Reason::NoAlgorithm { executor: executor() };
         return Err(RequestError::field("problem", reason));
@@ -167,6 +174,26 @@ fn check_agents(agents: &AgentSet, problem: &dyn Problem) -> Result<(), RequestE
         return Err(RequestError::field("problem", reason));
     }
     reads_all(problem, agents)
+}
+
+/// Whether the executor can propose lines of a task that is a program.
+///
+/// # Errors
+/// Why it cannot.
+fn can_propose(agents: &AgentSet, problem: &dyn Problem) -> Result<(), &'static str> {
+    let start = problem.start();
+    if agents.needs_algorithm() {
+        let no_hint = "it follows a task's algorithm, and this task gives no `hint`";
+        return start.reference().map(drop).ok_or(no_hint);
+    }
+    if agents.draws_choices() {
+        let no_choices = "it draws among the `choices` of a state, and this task lists none";
+        return start.choices().map(drop).ok_or(no_choices);
+    }
+    if agents.reads_prose() {
+        return Ok(());
+    }
+    Err("it is a model for the built-in tasks (`agents.executor.prompt` is `compact`)")
 }
 
 /// Checks that the verifier reads constraints in prose, if there are some.

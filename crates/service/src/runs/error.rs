@@ -1,5 +1,6 @@
 //! Why a run cannot be accepted, found or changed.
 
+use super::spec::NoProblem;
 use super::store::batch::NotAccepted;
 use prime_journal::JournalError;
 
@@ -52,6 +53,12 @@ pub enum RunError {
     Journal(#[from] JournalError),
     #[error("the journal holds a row that this version cannot read: {0}")]
     Unreadable(String),
+}
+
+impl From<NoProblem> for RunError {
+    fn from(error: NoProblem) -> Self {
+        Self::Unreadable(error.to_string())
+    }
 }
 
 impl From<NotAccepted> for RunError {

@@ -53,7 +53,13 @@ impl Runs {
         let window = Duration::from_millis(app.settings().journal.group_commit_ms);
         let committed = Arc::clone(&metrics);
         let measure = move |events, seconds| committed.journal_commit(events, seconds);
-        let store = Arc::new(RunStore::start(journal, clock, window, Box::new(measure))?);
+        let store = Arc::new(RunStore::start(
+            journal,
+            clock,
+            window,
+            Box::new(measure),
+            app.tasks().clone(),
+        )?);
 
         let (live, cluster) = (Arc::new(LiveRuns::default()), Arc::new(ClusterLink::default()));
         let observers = Observers::new(metrics, telemetry);

@@ -8,6 +8,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::app::Overrides;
+use prime_agent_set::task_program::{OpenError, TaskPrograms};
 use prime_agent_set::{Names, RecordedAgents};
 use prime_bench::tasks::{self, Problem};
 use prime_protocol::RunPlan;
@@ -22,6 +23,16 @@ pub struct Origin {
     pub seq: u64,
 }
 
+/// Why the problem of a run cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoProblem {
+    #[error("{0}")]
+    Unreadable(String),
+    /// At present: a configuration with the task's program brings it back.
+    #[error("{0}")]
+    Missing(String),
+}
+
 /// Everything about a run that is fixed when it is accepted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSpec {
@@ -31,6 +42,9 @@ pub struct RunSpec {
     pub instance: String,
     /// The task's input object; the definition of a custom problem.
     pub input: Value,
+    /// Whether the task is a program of the configuration, of which only its name is recorded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_of_program: bool,
     pub plan: RunPlan,
     pub sampling: RunSampling,
     /// The agents that the request chose instead of the configured ones.
@@ -125,17 +139,27 @@ impl RunSpec {
         }
     }
 
-    /// The problem to solve.
+    /// The problem to solve. Blocks while the program of a task answers.
     ///
     /// # Errors
-    /// When this version does not know the task, or cannot read the input.
-    pub fn problem(&self) -> Result<Arc<dyn Problem>, String> {
+    /// When this version does not know the task, or cannot read the input; or when the task is a
+    /// program that is not configured or does not answer.
+    pub fn problem(&self, tasks: &TaskPrograms) -> Result<Arc<dyn Problem>, NoProblem> {
+        let unreadable = |error: &dyn std::fmt::Display| NoProblem::Unreadable(error.to_string());
         if self.task == prime_problems::SPEC.slug {
             return prime_problems::Custom::read(&self.input)
                 .map(|custom| custom.problem())
-                .map_err(|error| error.to_string());
+                .map_err(|error| unreadable(&error));
         }
-        let task = tasks::find(&self.task).map_err(|error| error.to_string())?;
-        task.read_input(&self.input).map_err(|error| error.to_string())
+        match tasks::find(&self.task) {
+            Ok(task) => task.read_input(&self.input).map_err(|error| unreadable(&error)),
+            Err(unknown) if !self.is_of_program => Err(unreadable(&unknown)),
+            Err(_) => tasks.open(&self.task, &self.input).map_err(|error| match error {
+                OpenError::Refused { .. } => unreadable(&error),
+                OpenError::Unknown { .. } | OpenError::Program(_) => {
+                    NoProblem::Missing(error.to_string())
+                }
+            }),
+        }
     }
 }

@@ -79,9 +79,11 @@ impl Execution {
             None => serde_json::from_str(&row.spec)
                 .map_err(|error| RunError::Unreadable(error.to_string()))?,
         };
-        let (name, of) = (parent.to_owned(), spec.clone());
-        let recovered =
-            self.store.read(move |journal| Ok(replay_run(journal, &name, &of, seq))).await?;
+        let (name, of, tasks) = (parent.to_owned(), spec.clone(), self.store.tasks().clone());
+        let recovered = self
+            .store
+            .read(move |journal| Ok(replay_run(journal, &tasks, &name, &of, seq)))
+            .await?;
         let Recovered { problem, replayed, mut progress } = recovered?;
         let Replayed::Open(suspended) = replayed else {
             return Err(RunError::Conflict(format!(

@@ -13,12 +13,16 @@ use crate::runs::progress::Progress;
 use crate::runs::spec::RunSpec;
 use crate::runs::store::replay::{NotReplayed, Recovered, replay_run};
 use prime_journal::{DamagedRow, JournalError, RunRow, RunRows};
-use prime_protocol::Replayed;
+use prime_protocol::{Ending, Outcome, Replayed};
+use prime_report::TraceLine;
 use prime_retry::Backoff;
 
 /// The pauses between reads of a journal that cannot be reached.
 const PAUSES: Backoff =
     Backoff { initial: Duration::from_millis(100), max: Duration::from_secs(5) };
+
+/// The pause before the program of a task is asked again.
+const ASK_AGAIN: Duration = Duration::from_secs(5);
 
 /// Blocks the thread before another attempt.
 pub(super) fn wait(pauses: &mut u32) {
@@ -28,7 +32,8 @@ pub(super) fn wait(pauses: &mut u32) {
 
 impl Execution {
     /// Resumes every open run. They are visible and count at once; a thread replays them one after
-    /// the other. Returns how many there are.
+    /// the other, and another those whose task is a program, which may have to be waited for.
+    /// Returns how many there are.
     ///
     /// # Errors
     /// When the journal cannot be read, or the thread cannot be started.
@@ -39,18 +44,22 @@ impl Execution {
         }
 
         let count = rows.len();
-        let known: Vec<_> = rows.into_iter().filter_map(|row| self.register(row)).collect();
+        let known = rows.into_iter().filter_map(|row| self.register(row));
+        let (asked, computed): (Vec<_>, Vec<_>) =
+            known.partition(|(live, ..)| live.spec.is_of_program);
 
-        let execution = Arc::clone(self);
-        let replay_all = move || {
-            for (live, row, slot) in known {
-                execution.resume_run(&live, &row, slot);
-            }
-        };
-        let thread = std::thread::Builder::new().name("resume".to_owned()).spawn(replay_all);
-        thread.map_err(|error| {
-            RunError::Unreadable(format!("no thread for resuming runs: {error}"))
-        })?;
+        for runs in [computed, asked] {
+            let execution = Arc::clone(self);
+            let replay_all = move || {
+                for (live, row, slot) in runs {
+                    execution.resume_run(&live, &row, slot);
+                }
+            };
+            let thread = std::thread::Builder::new().name("resume".to_owned()).spawn(replay_all);
+            thread.map_err(|error| {
+                RunError::Unreadable(format!("no thread for resuming runs: {error}"))
+            })?;
+        }
         Ok(count)
     }
 
@@ -97,7 +106,7 @@ impl Execution {
         let Recovered { problem, replayed, mut progress } = loop {
             // A task that panics on its events must not keep other runs from resuming.
             let recovered = catch_unwind(AssertUnwindSafe(|| {
-                replay_run(self.store.journal(), &row.id, &live.spec, head.seq)
+                replay_run(self.store.journal(), self.store.tasks(), &row.id, &live.spec, head.seq)
             }));
 
             let reason = match recovered {
@@ -108,6 +117,9 @@ impl Execution {
                     }
                     return;
                 }
+                Ok(Err(NotReplayed::Task(missing))) => {
+                    return self.wait_for_task(live, row.clone(), slot, &missing);
+                }
                 Ok(Err(error)) => error.to_string(),
                 Err(_) => "its events cannot be replayed: panicked".to_owned(),
             };
@@ -115,6 +127,7 @@ impl Execution {
             return self.give_up(live, reason, slot);
         };
 
+        live.set_waiting_for(None);
         progress.is_under_way = head.seq > 0;
         live.stream.append_raw(&[], 0, &[], progress);
 
@@ -146,6 +159,44 @@ impl Execution {
         tracing::warn!(run = %live.stream.id, %error, "the run waits until its events can be read");
         wait(pauses);
         true
+    }
+
+    /// Waits until the program of the run's task is configured, or answers again, and then resumes
+    /// the run. Does not block.
+    fn wait_for_task(
+        self: &Arc<Self>,
+        live: &Arc<LiveRun>,
+        row: RunRow,
+        slot: RunSlot,
+        missing: &str,
+    ) {
+        if live.set_waiting_for(Some(missing.to_owned())) {
+            tracing::warn!(run = %live.stream.id, %missing, "a run waits for the program of its task");
+        }
+        let (execution, live) = (Arc::clone(self), Arc::clone(live));
+        let mut replacements = self.app.replacements();
+        replacements.mark_unchanged();
+        self.arbiter.spawn(async move {
+            tokio::select! {
+                biased;
+                () = live.cancelled() => {
+                    let ending = Ending::Cancelled;
+                    let elapsed_ms = live.stream.committed().progress.elapsed_ms;
+                    live.stream.append(&TraceLine::Stopped { ending: &ending, elapsed_ms });
+                    let outcome = Outcome::without_answer(ending);
+                    return execution.conclude(&live, outcome, slot).await;
+                }
+                replaced = replacements.changed() => if replaced.is_err() {
+                    return;
+                },
+                () = tokio::time::sleep(ASK_AGAIN) => {}
+            }
+            let resume = move || execution.resume_run(&live, &row, slot);
+            let thread = std::thread::Builder::new().name("resume".to_owned()).spawn(resume);
+            if let Err(error) = thread {
+                tracing::error!(%error, "no thread for resuming a run: the next process goes on with it");
+            }
+        });
     }
 
     fn give_up(self: &Arc<Self>, live: &Arc<LiveRun>, reason: String, slot: RunSlot) {

@@ -18,6 +18,7 @@ use super::step_list::{cut, no_such_trajectory, read_events, read_step};
 use super::trajectory_index::{Mark, TrajectoryIndex};
 use crate::runs::error::RunError;
 use crate::runs::spec::RunSpec;
+use prime_agent_set::task_program::TaskPrograms;
 use prime_bench::tasks::{Machine, Problem};
 use prime_journal::{Journal, JournalError};
 use prime_protocol::TurnId;
@@ -156,9 +157,11 @@ fn machine_before(
     read_events(journal, id, &seqs, |seq, event| {
         let step = read_step(seq, event)?;
         let position = passed.next().unwrap_or(at);
-        if applied > 0 && applied % MARK_EVERY == 0 {
+        // A mark has the state, but not what a program says beside it.
+        if applied > 0 && applied % MARK_EVERY == 0 && !problem.is_asked() {
             keep_mark(of, position, &*machine);
         }
+        machine.foresee_blocking(&step.action).map_err(|error| unreadable(&error))?;
         machine.replay(&step.action).map_err(|error| unreadable(&error))?;
         applied += 1;
         Ok(())
@@ -182,6 +185,7 @@ fn detail(
     spec: &RunSpec,
     index: &mut RunIndex,
     journal: &dyn Journal,
+    tasks: &TaskPrograms,
 ) -> Result<StepDetail, RunError> {
     let unreadable = |error: &dyn std::fmt::Display| RunError::Unreadable(error.to_string());
     let mut line = Vec::new();
@@ -213,7 +217,7 @@ fn detail(
     // A step that is not indexed yet counts as none.
     let position = of.position_of(seq).ok_or(RunError::NoSuchStep(seq))?;
 
-    let problem = spec.problem().map_err(RunError::Unreadable)?;
+    let problem = spec.problem(tasks)?;
     let rules = problem.rules();
     let broken: Vec<_> = step
         .violations
@@ -239,6 +243,7 @@ fn detail(
         machine.as_ref().map(|machine| machine.view()),
     );
     let after = machine.filter(|_| step.applicable).and_then(|mut machine| {
+        machine.foresee_blocking(&step.action).ok()?;
         machine.replay(&step.action).ok()?;
         Some(machine.state())
     });
@@ -305,8 +310,11 @@ impl StepIndexes {
     /// be read.
     pub async fn detail(&self, id: &str, seq: u64) -> Result<StepDetail, RunError> {
         let spec = self.store.spec(id).await?;
-        let id = id.to_owned();
-        self.ask(&id.clone(), move |index, journal, _| detail((&id, seq), &spec, index, journal))
-            .await
+        let (id, name) = (id.to_owned(), id.to_owned());
+        let tasks = self.store.tasks().clone();
+        let ask = move |index: &mut RunIndex, journal: &dyn Journal, _: bool| {
+            detail((&id, seq), &spec, index, journal, &tasks)
+        };
+        self.ask(&name, ask).await
     }
 }

@@ -86,7 +86,8 @@ impl Annotator {
         let recorded =
             RecordedEvent::read(event).map_err(|error| format!("not an event: {error}"))?;
         let RecordedEvent::Step(step) = &recorded else {
-            return apply(&mut self.replay, event, progress).map(|()| None);
+            let applied = apply(&mut self.replay, event, progress);
+            return applied.map(|()| None).map_err(|error| error.to_string());
         };
         // Before it is applied, which may replace the trajectory's state.
         let known = self
@@ -94,7 +95,7 @@ impl Annotator {
             .trajectory(step.id())
             .map(|trajectory| (trajectory.counts, self.before(step, trajectory)));
 
-        apply(&mut self.replay, event, progress)?;
+        apply(&mut self.replay, event, progress).map_err(|error| error.to_string())?;
         let Some((counts, before)) = known else { return Ok(None) };
         let reward = self.replay.step_reward(step.id(), counts, step.applicable, step.score);
         let annotated = serde_json::to_string(&Annotated { before: before?, reward });
@@ -116,7 +117,11 @@ impl RunReader {
         let row = self.store.row(id).await?;
         let spec: RunSpec = serde_json::from_str(&row.spec)
             .map_err(|error| RunError::Unreadable(error.to_string()))?;
-        let problem = spec.problem().map_err(RunError::Unreadable)?;
+        let tasks = self.store.tasks().clone();
+        let of = spec.clone();
+        // The program of a task may have to be asked.
+        let problem = tokio::task::spawn_blocking(move || of.problem(&tasks));
+        let problem = problem.await.map_err(|_| RunError::Draining)??;
 
         let annotator = (content != TraceContent::EVENTS)
             .then(|| {

@@ -138,7 +138,7 @@ impl Rejudging {
     pub fn new(run: &str, spec: &str, with: &Rejudge<'_>) -> Result<Self, String> {
         let spec: RunSpec =
             serde_json::from_str(spec).map_err(|error| format!("its spec: {error}"))?;
-        let problem = spec.problem()?;
+        let problem = spec.problem(&with.resources.tasks).map_err(|error| error.to_string())?;
         if let Some(reason) = nothing_to_judge(problem.as_ref(), with.agents) {
             return Err(reason);
         }
@@ -198,6 +198,10 @@ impl Rejudging {
 
         // A copy, so that the replay never holds a candidate.
         let mut copy = trajectory.fork();
+        if let Some(foresight) = copy.machine.foresee(&step.action) {
+            // Without an answer the line is not applicable.
+            drop(foresight.await);
+        }
         let applicable = copy.machine.propose(&step.action).is_ok();
 
         let verdict = match self.verifier.judge(&copy, &step.action).await {

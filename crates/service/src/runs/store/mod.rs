@@ -19,6 +19,7 @@ use super::error::RunError;
 use super::progress::Progress;
 use super::spec::RunSpec;
 use event_stream::EventStream;
+use prime_agent_set::task_program::TaskPrograms;
 use prime_journal::{IdempotencyKey, Journal, JournalError, RunRow, Segment, Size};
 use writer::{Measure, Writer};
 
@@ -31,6 +32,8 @@ pub struct RunStore {
     writer: Writer,
     /// The clock of all times in rows and reviews.
     clock: Clock,
+    /// The tasks that are programs, to replay runs of theirs.
+    tasks: TaskPrograms,
 }
 
 impl RunStore {
@@ -44,14 +47,20 @@ impl RunStore {
         clock: Clock,
         window: Duration,
         measure: Measure,
+        tasks: TaskPrograms,
     ) -> std::io::Result<Self> {
         let writer = Writer::start(Arc::clone(&journal), window, measure)?;
-        Ok(Self { journal, writer, clock })
+        Ok(Self { journal, writer, clock, tasks })
     }
 
     /// The time, in milliseconds since 1970.
     pub(super) fn now_ms(&self) -> u64 {
         (self.clock)()
+    }
+
+    /// The tasks that are programs.
+    pub(super) fn tasks(&self) -> &TaskPrograms {
+        &self.tasks
     }
 
     /// The journal, for threads that may block; others use [`RunStore::read`].

@@ -8,10 +8,11 @@ use super::RunStore;
 use super::event_stream::SavedRun;
 use crate::runs::error::RunError;
 use crate::runs::progress::Progress;
-use crate::runs::spec::RunSpec;
+use crate::runs::spec::{NoProblem, RunSpec};
+use prime_agent_set::task_program::TaskPrograms;
 use prime_bench::tasks::Problem;
 use prime_journal::{Journal, JournalError, Segment, Snapshot};
-use prime_protocol::{Replay, Replayed, RunInput, Trajectory, TurnId};
+use prime_protocol::{Replay, ReplayError, Replayed, RunInput, Trajectory, TurnId};
 use prime_report::RecordedEvent;
 
 /// Bytes of events per read.
@@ -25,6 +26,9 @@ pub enum NotReplayed {
     /// Its events cannot be read, or cannot have happened.
     #[error("{0}")]
     Events(String),
+    /// The program of its task is not configured, or does not answer.
+    #[error("{0}")]
+    Task(String),
 }
 
 impl From<String> for NotReplayed {
@@ -33,11 +37,20 @@ impl From<String> for NotReplayed {
     }
 }
 
+impl From<NoProblem> for NotReplayed {
+    fn from(error: NoProblem) -> Self {
+        match error {
+            NoProblem::Unreadable(reason) => Self::Events(reason),
+            NoProblem::Missing(reason) => Self::Task(reason),
+        }
+    }
+}
+
 impl From<NotReplayed> for RunError {
     fn from(error: NotReplayed) -> Self {
         match error {
             NotReplayed::Journal(error) => Self::Journal(error),
-            NotReplayed::Events(reason) => Self::Unreadable(reason),
+            NotReplayed::Events(reason) | NotReplayed::Task(reason) => Self::Unreadable(reason),
         }
     }
 }
@@ -53,7 +66,11 @@ pub struct Recovered {
 ///
 /// # Errors
 /// When the event cannot be read, or cannot have happened.
-pub fn apply(replay: &mut Replay, event: &[u8], progress: &mut Progress) -> Result<(), String> {
+pub fn apply(
+    replay: &mut Replay,
+    event: &[u8],
+    progress: &mut Progress,
+) -> Result<(), NotReplayed> {
     let recorded = RecordedEvent::read(event).map_err(|error| format!("not an event: {error}"))?;
     let applied = match recorded {
         RecordedEvent::Step(step) => {
@@ -80,7 +97,10 @@ pub fn apply(replay: &mut Replay, event: &[u8], progress: &mut Progress) -> Resu
         }
         RecordedEvent::Other => Ok(()),
     };
-    applied.map_err(|error| error.to_string())
+    applied.map_err(|error| match error {
+        ReplayError::Unanswered(reason) => NotReplayed::Task(reason),
+        error => NotReplayed::Events(error.to_string()),
+    })
 }
 
 /// Counts a run's durable events without replaying them: those that its snapshot covers, and as
@@ -151,11 +171,12 @@ fn restore(
 /// The event that cannot be replayed, and why.
 pub fn replay_run(
     journal: &dyn Journal,
+    tasks: &TaskPrograms,
     id: &str,
     spec: &RunSpec,
     last_seq: u64,
 ) -> Result<Recovered, NotReplayed> {
-    let problem = spec.problem()?;
+    let problem = spec.problem(tasks)?;
 
     let saved = journal.snapshot(id)?.filter(|saved| saved.seq <= last_seq);
     let restored = saved.and_then(|saved| restore(id, spec, &problem, &saved));
@@ -176,8 +197,10 @@ pub fn replay_run(
             if at != seq + 1 {
                 return Err(format!("event {} is missing", seq + 1).into());
             }
-            apply(&mut replay, event, &mut progress)
-                .map_err(|error| format!("event {at}: {error}"))?;
+            apply(&mut replay, event, &mut progress).map_err(|error| match error {
+                NotReplayed::Events(reason) => NotReplayed::Events(format!("event {at}: {reason}")),
+                error => error,
+            })?;
             seq = at;
         }
     }
@@ -202,12 +225,14 @@ impl RunStore {
     /// be read.
     pub async fn before_step(&self, id: &str, seq: u64) -> Result<BeforeStep, RunError> {
         let (spec, name) = (self.spec(id).await?, id.to_owned());
-        self.read(move |journal| Ok(before_step(journal, &name, spec, seq))).await?
+        let tasks = self.tasks().clone();
+        self.read(move |journal| Ok(before_step(journal, &tasks, &name, spec, seq))).await?
     }
 }
 
 fn before_step(
     journal: &dyn Journal,
+    tasks: &TaskPrograms,
     id: &str,
     spec: RunSpec,
     seq: u64,
@@ -229,7 +254,7 @@ fn before_step(
     let (turn, line) = found.ok_or(RunError::NoSuchStep(seq))?;
 
     // The state before it: every turn in flight waits there, and one of them is the step's.
-    let Recovered { replayed, .. } = replay_run(journal, id, &spec, before)?;
+    let Recovered { replayed, .. } = replay_run(journal, tasks, id, &spec, before)?;
     let waiting = match replayed {
         Replayed::Open(suspended) => suspended.waiting,
         Replayed::Over(_) => Vec::new(),

@@ -1,0 +1,49 @@
+//! Limits of a task that is a program, with reasons. Sizes are in bytes of UTF-8. What a program may
+//! write in a line is `line_bytes_max` of its configuration.
+
+/// Bytes of the statement, which is part of every prompt.
+pub const STATEMENT_BYTES_MAX: usize = 32 << 10;
+
+/// Bytes of the title, and of the other short texts of a declaration.
+pub const TEXT_BYTES_MAX: usize = 4 << 10;
+
+/// Number of forms of an action line. A grammar is made of all of them.
+pub const ACTIONS_MAX: usize = 64;
+
+/// Fields of a form: as many as a parsed line holds without an allocation.
+pub const FIELDS_MAX: usize = 6;
+
+/// Characters that a field of a form may count up to: a grammar counts them one by one.
+pub const CLASS_COUNT_MAX: usize = 256;
+
+/// Number of declared constraints: a set of violations has 32 bits, of which `format` and `step` have
+/// one each.
+pub const CONSTRAINTS_MAX: usize = 30;
+
+/// Violations of one step: the 32 bits without that of `format`.
+pub const VIOLATIONS_MAX: usize = 31;
+
+/// Bytes of the name of a constraint, which is part of every verdict.
+pub const NAME_BYTES_MAX: usize = 64;
+
+/// Bytes of an action line.
+pub const LINE_BYTES_MAX: usize = 4 << 10;
+
+/// Bytes of the input of an instance, which travels with every request.
+pub const INPUT_BYTES_MAX: usize = 1 << 20;
+
+/// Bytes of the states of a trajectory, each of which is kept for a pop.
+pub const STATES_BYTES_MAX: usize = 256 << 20;
+
+/// Bytes of the states that one state's proposals lead to, which are kept until one is taken.
+pub const SUCCESSORS_BYTES_MAX: usize = 64 << 20;
+
+/// T_max of a start that does not give `steps_max`.
+pub const STEPS_MAX_DEFAULT: u64 = 1_000;
+
+/// The largest `steps_max`.
+pub const STEPS_MAX: u64 = 1_000_000;
+
+/// One of this many steps is asked twice, to see whether the program answers the same; so is each
+/// start, and each step that ends a trace.
+pub const ASKED_TWICE_EVERY: u64 = 16;

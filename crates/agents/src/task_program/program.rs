@@ -1,0 +1,135 @@
+//! Programs that compute tasks, by the names under which runs ask for them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use futures::executor::block_on;
+use serde_json::Value;
+
+use super::declaration;
+use super::error::OpenError;
+use super::limits::INPUT_BYTES_MAX;
+use super::problem::Asking;
+use crate::process::ProcessPool;
+use crate::programs::Programs;
+use crate::{AgentError, Failure};
+use prime_bench::tasks::{Problem, Spec};
+use prime_settings::Program;
+
+/// A program that computes a task. Its processes are started when it is first asked.
+pub struct TaskProgram {
+    /// The name in the configuration; `None` for one from the command line, whose task has the name
+    /// that it declares.
+    name: Option<String>,
+    program: Program,
+    programs: Programs,
+    pool: OnceLock<Result<Arc<ProcessPool>, AgentError>>,
+}
+
+impl TaskProgram {
+    /// A program whose task has this name, or the one that it declares. It ends with `programs`.
+    pub fn new(name: Option<&str>, program: Program, programs: Programs) -> Self {
+        Self { name: name.map(str::to_owned), program, programs, pool: OnceLock::new() }
+    }
+
+    fn pool(&self) -> Result<Arc<ProcessPool>, AgentError> {
+        let start = || {
+            let name = self.name.as_deref().unwrap_or("task");
+            match ProcessPool::start_task(name, &self.program) {
+                Ok(pool) => {
+                    let pool = Arc::new(pool);
+                    self.programs.add(&pool);
+                    Ok(pool)
+                }
+                Err(error) => Err(AgentError::new("task", Failure::Refused, error.to_string())),
+            }
+        };
+        self.pool.get_or_init(start).clone()
+    }
+
+    fn spec_of(name: Option<&str>, pool: &ProcessPool) -> Result<&'static Spec, AgentError> {
+        let missing = || pool.error(Failure::Refused, "it has not declared its task");
+        let declared = pool.declared().ok_or_else(missing)?;
+        let bad = |fault| {
+            pool.error(Failure::Refused, format!("what it declares of its task is wrong: {fault}"))
+        };
+        let slug = match name {
+            Some(name) => name.to_owned(),
+            None => declaration::name_of(declared).map_err(bad)?,
+        };
+        declaration::spec(&slug, declared).map_err(bad)
+    }
+
+    /// What the program declares of its task. Blocks until a process has answered the handshake.
+    ///
+    /// # Errors
+    /// It cannot be started, or its declaration cannot be used.
+    pub fn spec(&self) -> Result<&'static Spec, AgentError> {
+        let pool = self.pool()?;
+        if pool.declared().is_none() {
+            block_on(pool.ready())?;
+        }
+        Self::spec_of(self.name.as_deref(), &pool)
+    }
+
+    /// The instance with this input. Blocks while the program answers.
+    ///
+    /// # Errors
+    /// It refuses the input, or cannot be asked.
+    pub fn open(&self, input: &Value) -> Result<Arc<dyn Problem>, OpenError> {
+        let pool = self.pool()?;
+        let bytes = input.to_string().len();
+        if bytes > INPUT_BYTES_MAX {
+            let reason = format!("the input has {bytes} bytes; give at most {INPUT_BYTES_MAX}");
+            return Err(AgentError::new("task", Failure::Unsupported, reason).into());
+        }
+        let spec = |pool: &ProcessPool| Self::spec_of(self.name.as_deref(), pool);
+        let asking = block_on(Asking::open(pool, spec, input.clone()))?;
+        Ok(Arc::new(asking))
+    }
+}
+
+/// The configured tasks that are programs. Clones share them.
+#[derive(Clone, Default)]
+pub struct TaskPrograms(Arc<RwLock<BTreeMap<String, Arc<TaskProgram>>>>);
+
+impl TaskPrograms {
+    /// Replaces the tasks. Open instances keep the processes that they have; new ones get processes
+    /// that are started from now on.
+    pub fn configure(&self, tasks: &BTreeMap<String, Program>, programs: &Programs) {
+        let task = |(name, program): (&String, &Program)| {
+            let task = TaskProgram::new(Some(name), program.clone(), programs.clone());
+            (name.clone(), Arc::new(task))
+        };
+        let new = tasks.iter().map(task).collect();
+        let old =
+            std::mem::replace(&mut *self.0.write().unwrap_or_else(PoisonError::into_inner), new);
+        // Unlocked first: the processes of unused tasks end here.
+        drop(old);
+    }
+
+    /// Adds a task.
+    pub fn add(&self, name: &str, task: Arc<TaskProgram>) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), task);
+    }
+
+    /// The task of this name.
+    pub fn get(&self, name: &str) -> Option<Arc<TaskProgram>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    /// The names, sorted.
+    pub fn names(&self) -> Vec<String> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+    }
+
+    /// An instance of the task of this name. Blocks while its program answers.
+    ///
+    /// # Errors
+    /// There is no such task, or as [`TaskProgram::open`].
+    pub fn open(&self, name: &str, input: &Value) -> Result<Arc<dyn Problem>, OpenError> {
+        let task = self.get(name);
+        let unknown = || OpenError::Unknown { name: name.to_owned(), known: self.names() };
+        task.ok_or_else(unknown)?.open(input)
+    }
+}
