@@ -37,6 +37,7 @@ pub mod mcp;
 mod openai;
 mod openapi;
 mod parameters;
+mod progress;
 mod readiness;
 mod reload;
 mod reports;
@@ -79,7 +80,11 @@ pub use fuzz_entry::read_as_each_route;
 pub use reload::{Reload, ReloadRequest, Reloaded, Reloads};
 
 fn configure(config: &mut web::ServiceConfig) {
-    config.configure(runs::configure).configure(events::configure).configure(catalog::configure);
+    config
+        .configure(runs::configure)
+        .configure(events::configure)
+        .configure(progress::configure)
+        .configure(catalog::configure);
     config
         .configure(openai::configure)
         .configure(health::configure)

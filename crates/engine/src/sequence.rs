@@ -1,5 +1,7 @@
 //! A turn that has a sequence of the context: its tokens, what to decode next, and how it samples.
 
+use std::time::{Duration, Instant};
+
 use llama_cpp_2::context::LlamaContext;
 use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::model::LlamaModel;
@@ -11,7 +13,19 @@ use super::sampler::{self, Sampler};
 use super::sampling_context::SamplingContext;
 use super::turn_timer::TurnTimer;
 use super::wire::{Timing, Turn, TurnId};
-use super::{EngineError, Finish, Generation};
+use super::{EngineError, Finish, Generation, Progress, progress};
+
+/// Pause between two reports of how far a turn is.
+const PROGRESS_PAUSE: Duration = Duration::from_millis(200);
+
+/// What the caller of a watched turn was told last.
+#[derive(Default)]
+struct Told {
+    /// When, or when the turn was first looked at.
+    at: Option<Instant>,
+    tokens: usize,
+    computed: usize,
+}
 
 pub(super) struct Sequence {
     id: TurnId,
@@ -36,6 +50,8 @@ pub(super) struct Sequence {
     /// Set once the last token is chosen; log-probabilities may still have to be computed.
     finish: Option<Finish>,
     timer: Option<TurnTimer>,
+    /// Present while somebody watches the turn.
+    told: Option<Told>,
 }
 
 /// What follows a decode.
@@ -71,6 +87,7 @@ impl Sequence {
             forced: 0,
             finish: None,
             timer,
+            told: turn.watched.then(Told::default),
         };
 
         if sequence.grammar.as_mut().is_some_and(Grammar::is_exhausted) {
@@ -116,6 +133,28 @@ impl Sequence {
     /// Where the turn's time went, if that is measured.
     pub(super) fn timing(&self) -> Option<Timing> {
         self.timer.as_ref().map(TurnTimer::timing)
+    }
+
+    pub(super) fn is_watched(&self) -> bool {
+        self.told.is_some()
+    }
+
+    /// How far the turn is, if it is watched, that is new, and a pause has passed.
+    pub(super) fn news(&mut self, now: Instant, model: &LlamaModel) -> Option<Progress> {
+        let told = self.told.as_mut()?;
+        let at = *told.at.get_or_insert(now);
+        let is_new = (told.tokens, told.computed) != (self.tokens.len(), self.computed);
+        if !is_new || now.duration_since(at) < PROGRESS_PAUSE {
+            return None;
+        }
+
+        *told = Told { at: Some(now), tokens: self.tokens.len(), computed: self.computed };
+        let count = |tokens: usize| u32::try_from(tokens).unwrap_or(u32::MAX);
+        Some(Progress {
+            text: progress::end_of(&written(&self.tokens[self.prompt..], model)),
+            prompt_tokens: count(self.prompt),
+            prompt_computed: count(self.computed.min(self.prompt)),
+        })
     }
 
     /// Adds the next `count` tokens to the batch; `count` is at most [`Self::pending`].
@@ -286,13 +325,8 @@ impl Sequence {
         model: &LlamaModel,
     ) -> Result<Generation, EngineError> {
         let finish = result?;
-        let vocabulary = model.vocab();
         let chosen = &self.tokens[self.prompt..];
-
-        let mut bytes = Vec::with_capacity(chosen.len() * 2);
-        for token in chosen {
-            vocabulary.token_to_piece_into(LlamaToken(*token), &mut bytes, false, None);
-        }
+        let bytes = written(chosen, model);
 
         Ok(Generation {
             // Valid UTF-8, the usual case, is taken without a copy.
@@ -304,4 +338,14 @@ impl Sequence {
             finish,
         })
     }
+}
+
+/// The bytes of a text.
+fn written(tokens: &[Token], model: &LlamaModel) -> Vec<u8> {
+    let vocabulary = model.vocab();
+    let mut bytes = Vec::with_capacity(tokens.len() * 2);
+    for token in tokens {
+        vocabulary.token_to_piece_into(LlamaToken(*token), &mut bytes, false, None);
+    }
+    bytes
 }

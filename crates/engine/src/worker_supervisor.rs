@@ -264,7 +264,8 @@ impl WorkerSupervisor {
             let span = pending.reply.span();
             span.sent();
             let timed = span.is_enabled();
-            worker.send_turn(Turn { timed, ..Turn::new(id, &pending.request) });
+            let watched = pending.watch.is_some();
+            worker.send_turn(Turn { timed, watched, ..Turn::new(id, &pending.request) });
             self.sent.insert(id, pending);
 
             self.owed_since.get_or_insert_with(Instant::now);
@@ -298,6 +299,11 @@ impl WorkerSupervisor {
             WorkerEvent::Frame(FromWorker::Done { id, result, timing }) => {
                 if let Some(pending) = self.sent.remove(id) {
                     pending.reply.send_answer(result, timing);
+                }
+            }
+            WorkerEvent::Frame(FromWorker::Progress { id, progress }) => {
+                if let Some(pending) = self.sent.get(id) {
+                    pending.tell(progress);
                 }
             }
             WorkerEvent::Frame(FromWorker::Counts(counts)) => {

@@ -11,7 +11,7 @@ use tracing::Instrument;
 
 use super::submission::RunSampling;
 use prime_protocol::{Left, Limits, Run, Strategy, Trajectory, Usage};
-use prime_roles::{AgentError, Executor, Proposal, Sampling};
+use prime_roles::{AgentError, Executor, Proposal, Sampling, live};
 
 /// What a turn needs to start its successor's proposal early.
 pub struct Lookahead {
@@ -110,7 +110,9 @@ impl Speculation {
         let trajectory = Arc::new(trajectory);
         let asking = {
             let (executor, trajectory) = (Arc::clone(&executor), Arc::clone(&trajectory));
-            async move { propose(executor.as_ref(), &trajectory, sampling).await }.in_current_span()
+            // The turn's listener hears its next proposal, too.
+            let asking = async move { propose(executor.as_ref(), &trajectory, sampling).await };
+            live::within(live::listener(), asking).in_current_span()
         };
 
         // If it panics, no reply is sent, as if it had not been started.

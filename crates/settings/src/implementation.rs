@@ -107,6 +107,10 @@ const MODEL_EXECUTOR: &[&str] = &[
     "derive",
     "derive_characters",
     "choices",
+    "examples",
+    "example_tokens",
+    "view",
+    "feedback",
     "temperature",
     "top_p",
 ];

@@ -33,7 +33,7 @@ mod upstreams;
 
 pub use agents::{
     AdaptiveOptions, Agents, ChoicesName, CoordinatorAgent, DeriveName, Ensemble, Escalation,
-    ExecutorAgent, HistoryName, Split, VerdictName, VerifierAgent,
+    ExecutorAgent, FeedbackName, HistoryName, Split, VerdictName, VerifierAgent, ViewName,
 };
 pub use api_key::{ApiKey, KeyHash, KeyHashError, is_name};
 pub use definitions::{BUILT_IN, Defined, Definitions, Template};

@@ -1,13 +1,17 @@
 //! A model in a local engine.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 
 use crate::model::{Completion, CompletionRequest, Model};
 use crate::{AgentError, Failure};
 use prime_engine::{
-    EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Engine, EngineError, Finish, Format, Request, Sampling,
+    EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Engine, EngineError, Finish, Format, Progress, Request,
+    Sampling, Watch,
 };
 use prime_protocol::Usage;
+use prime_roles::live::{self, Listener, PromptRead, Writing};
 
 /// A model in a local engine.
 pub struct EngineModel {
@@ -57,6 +61,13 @@ fn engine_request(request: CompletionRequest, is_chat: bool) -> Request {
     }
 }
 
+/// Passes on what an engine tells.
+fn watch(listener: Listener) -> Watch {
+    Arc::new(move |Progress { text, prompt_tokens: tokens, prompt_computed: read }| {
+        listener(Writing { text, prompt: Some(PromptRead { read, tokens }) });
+    })
+}
+
 /// Translates an error. The engine has already retried where that can help.
 #[expect(clippy::needless_pass_by_value, reason = "passed to `map_err`")]
 fn agent_error(error: EngineError) -> AgentError {
@@ -86,7 +97,7 @@ impl Model for EngineModel {
     async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
         let generation = self
             .engine
-            .generate(engine_request(request, self.is_chat))
+            .generate_watched(engine_request(request, self.is_chat), live::listener().map(watch))
             .await
             .map_err(agent_error)?;
 

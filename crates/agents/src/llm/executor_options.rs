@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::prompt::History;
+use crate::prompt::{History, Shown};
 use prime_settings::{ChoicesName, DeriveName};
 
 /// The template of models that have learnt the lessons: they alone know queries.
@@ -31,6 +31,8 @@ pub struct ExecutorOptions {
     pub derive_characters: u32,
     /// When the grammar is the list of the state's choices.
     pub choices: ChoicesName,
+    /// What its prompts show, and how.
+    pub shown: Shown,
     /// Maximum tokens of a completion, at least 1. The last line of a truncated completion is
     /// judged as it is.
     pub max_tokens: u32,
@@ -56,6 +58,7 @@ impl ExecutorOptions {
             derive: DeriveName::Always,
             derive_characters: 0,
             choices: ChoicesName::AfterRejections,
+            shown: Shown::default(),
             max_tokens,
             temperature: None,
             top_p: None,

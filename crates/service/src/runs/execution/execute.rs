@@ -53,6 +53,7 @@ impl Execution {
         let now = self.store.now_ms();
         let recorder = Recorder {
             stream: Arc::clone(&live.stream),
+            writings: Arc::clone(&live.writings),
             started: open_row(&live, Status::Running, now),
             judge: live.spec.judge(),
         };
