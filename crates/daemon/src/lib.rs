@@ -25,6 +25,7 @@ mod daemon_error;
 mod encodings;
 pub mod error;
 mod events;
+mod exchanges;
 mod fuzz_entry;
 pub mod guard;
 mod head_requests;
@@ -84,6 +85,7 @@ fn configure(config: &mut web::ServiceConfig) {
         .configure(runs::configure)
         .configure(events::configure)
         .configure(progress::configure)
+        .configure(exchanges::configure)
         .configure(catalog::configure);
     config
         .configure(openai::configure)

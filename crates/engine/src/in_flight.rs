@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::request_span::RequestSpan;
 use super::wire::{Timing, TurnId};
-use super::{EngineError, Generation, Progress, Request, Watch};
+use super::{EngineError, Following, Generation, Progress, Request};
 
 type Callback = Box<dyn FnOnce(Result<Generation, EngineError>) + Send>;
 
@@ -73,8 +73,8 @@ pub(super) struct PendingRequest {
     pub(super) ticket: Ticket,
     pub(super) request: Request,
     pub(super) reply: Reply,
-    /// Told how far it is.
-    pub(super) watch: Option<Watch>,
+    /// What its caller wants to know besides.
+    pub(super) following: Following,
     /// How often it was sent to a worker.
     pub(super) attempts: u8,
 }
@@ -82,7 +82,7 @@ pub(super) struct PendingRequest {
 impl PendingRequest {
     /// Tells the caller how far its request is.
     pub(super) fn tell(&self, progress: Progress) {
-        if let Some(watch) = &self.watch {
+        if let Some(watch) = &self.following.watch {
             // As with replies: one caller's panic must not cost the others theirs.
             let _ = catch_unwind(AssertUnwindSafe(|| watch(progress)));
         }

@@ -74,9 +74,9 @@ pub use devices::{
 pub use engine::Engine;
 pub use error::EngineError;
 pub use fit::{Bytes, Fit, FreeMemory, MemoryEstimate, Shortage, check_fit};
-pub use progress::{Progress, Watch};
+pub use progress::{Following, Progress, Watch};
 pub use request::{
-    EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Finish, Format, Generation, Request, Sampling,
+    EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Finish, Format, Generation, Request, Sampling, Sent,
 };
 #[doc(hidden)]
 pub use spec::Fault;

@@ -22,6 +22,15 @@ pub struct Progress {
 /// only pass the progress on.
 pub type Watch = Arc<dyn Fn(Progress) + Send + Sync>;
 
+/// What a caller wants to know of its request besides the answer.
+#[derive(Clone, Default)]
+pub struct Following {
+    /// Told how far it is, from 200 ms after the worker has begun with it.
+    pub watch: Option<Watch>,
+    /// Whether the answer comes with what was sent to the model.
+    pub with_sent: bool,
+}
+
 /// The end of a text, at most [`TEXT_BYTES_MAX`] of it. A character that is still incomplete is
 /// left out.
 #[cfg(any(feature = "llama", test))]

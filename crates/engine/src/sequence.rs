@@ -13,7 +13,7 @@ use super::sampler::{self, Sampler};
 use super::sampling_context::SamplingContext;
 use super::turn_timer::TurnTimer;
 use super::wire::{Timing, Turn, TurnId};
-use super::{EngineError, Finish, Generation, Progress, progress};
+use super::{EngineError, Finish, Generation, Progress, Sent, progress};
 
 /// Pause between two reports of how far a turn is.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(200);
@@ -44,6 +44,7 @@ pub(super) struct Sequence {
     stop: Option<char>,
     max_tokens: usize,
     with_logprobs: bool,
+    with_sent: bool,
     ignore_end: bool,
     logprobs: Vec<f32>,
     forced: usize,
@@ -82,6 +83,7 @@ impl Sequence {
             stop: turn.stop,
             max_tokens: turn.max_tokens as usize,
             with_logprobs: turn.logprobs,
+            with_sent: turn.with_sent,
             ignore_end: turn.ignore_end,
             logprobs: Vec::new(),
             forced: 0,
@@ -151,7 +153,7 @@ impl Sequence {
         *told = Told { at: Some(now), tokens: self.tokens.len(), computed: self.computed };
         let count = |tokens: usize| u32::try_from(tokens).unwrap_or(u32::MAX);
         Some(Progress {
-            text: progress::end_of(&written(&self.tokens[self.prompt..], model)),
+            text: progress::end_of(&written(&self.tokens[self.prompt..], model, false)),
             prompt_tokens: count(self.prompt),
             prompt_computed: count(self.computed.min(self.prompt)),
         })
@@ -326,7 +328,8 @@ impl Sequence {
     ) -> Result<Generation, EngineError> {
         let finish = result?;
         let chosen = &self.tokens[self.prompt..];
-        let bytes = written(chosen, model);
+        let bytes = written(chosen, model, false);
+        let sent = self.with_sent.then(|| self.sent(model));
 
         Ok(Generation {
             // Valid UTF-8, the usual case, is taken without a copy.
@@ -336,16 +339,26 @@ impl Sequence {
             logprobs: self.logprobs,
             prompt_tokens: u32::try_from(self.prompt).unwrap_or(u32::MAX),
             finish,
+            sent,
+        })
+    }
+
+    /// What the model was sent.
+    fn sent(&self, model: &LlamaModel) -> Box<Sent> {
+        let prompt = self.prompt();
+        Box::new(Sent {
+            text: String::from_utf8_lossy(&written(prompt, model, true)).into_owned(),
+            tokens: prompt.iter().map(|token| token.cast_unsigned()).collect(),
         })
     }
 }
 
-/// The bytes of a text.
-fn written(tokens: &[Token], model: &LlamaModel) -> Vec<u8> {
+/// The bytes of a text, with or without those of special tokens.
+fn written(tokens: &[Token], model: &LlamaModel, with_special: bool) -> Vec<u8> {
     let vocabulary = model.vocab();
     let mut bytes = Vec::with_capacity(tokens.len() * 2);
     for token in tokens {
-        vocabulary.token_to_piece_into(LlamaToken(*token), &mut bytes, false, None);
+        vocabulary.token_to_piece_into(LlamaToken(*token), &mut bytes, with_special, None);
     }
     bytes
 }

@@ -24,6 +24,7 @@ pub(super) fn serve(text: &str, transport: &mut impl Transport) {
                     logprobs: Vec::new(),
                     prompt_tokens: 0,
                     finish: Finish::EndOfText,
+                    sent: None,
                 };
                 let timing = turn.timed.then(Timing::default);
                 transport.send(FromWorker::Done { id: turn.id, result: Ok(generation), timing });

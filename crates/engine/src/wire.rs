@@ -54,6 +54,8 @@ pub(super) struct Turn<'a> {
     pub(super) timed: bool,
     /// Whether to tell how far it is.
     pub(super) watched: bool,
+    /// Whether its answer comes with what was sent to the model.
+    pub(super) with_sent: bool,
 }
 
 impl<'a> Turn<'a> {
@@ -74,6 +76,7 @@ impl<'a> Turn<'a> {
             ignore_end: request.ignore_end,
             timed: false,
             watched: false,
+            with_sent: false,
         }
     }
 

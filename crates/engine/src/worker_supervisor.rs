@@ -264,8 +264,10 @@ impl WorkerSupervisor {
             let span = pending.reply.span();
             span.sent();
             let timed = span.is_enabled();
-            let watched = pending.watch.is_some();
-            worker.send_turn(Turn { timed, watched, ..Turn::new(id, &pending.request) });
+            let (watched, with_sent) =
+                (pending.following.watch.is_some(), pending.following.with_sent);
+            let turn = Turn::new(id, &pending.request);
+            worker.send_turn(Turn { timed, watched, with_sent, ..turn });
             self.sent.insert(id, pending);
 
             self.owed_since.get_or_insert_with(Instant::now);

@@ -1,10 +1,10 @@
-//! What a model writes while an agent waits for it: a listener is at hand while the agent's future
-//! is polled, and whoever asks a model takes it along.
+//! What a model writes while an agent waits for it, and what it was sent: a listener is at hand
+//! while the agent's future is polled, and whoever asks a model takes it along.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// How far an answer is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,9 +24,91 @@ pub struct PromptRead {
     pub tokens: u32,
 }
 
-/// Hears what is written. It may be called on any thread, must return at once, and must not panic.
-/// A writer calls it a few times a second, not for every token.
-pub type Listener = Arc<dyn Fn(Writing) + Send + Sync>;
+/// How much of what models are asked and answer is to be kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kept {
+    #[default]
+    Nothing,
+    /// The texts.
+    Text,
+    /// The texts and their tokens.
+    Tokens,
+}
+
+/// A request to a model, and its answer, as they were sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exchange {
+    /// What the model read, chat template included; for a server its messages, as JSON.
+    pub prompt: String,
+    /// Whether `prompt` is the messages, which the server puts into a template.
+    pub is_messages: bool,
+    /// The prompt's tokens, where wanted and known.
+    pub prompt_tokens: Vec<u32>,
+    /// What it wrote; `None` if there is no answer.
+    pub answer: Option<String>,
+    /// The answer's tokens, where wanted and known.
+    pub answer_tokens: Vec<u32>,
+    /// Why there is no answer.
+    pub failure: Option<String>,
+}
+
+/// Hears what is written and what was sent. It may be called on any thread, must return at once,
+/// and must not panic.
+pub trait Listen: Send + Sync {
+    /// What is written so far: called a few times a second, not for every token.
+    fn writes(&self, writing: Writing);
+
+    /// What [`Listen::exchanged`] should get.
+    fn keeps(&self) -> Kept {
+        Kept::Nothing
+    }
+
+    /// A request that is over.
+    fn exchanged(&self, _exchange: Exchange) {}
+}
+
+impl<F: Fn(Writing) + Send + Sync> Listen for F {
+    fn writes(&self, writing: Writing) {
+        self(writing);
+    }
+}
+
+/// Shared by whoever asks models for one turn.
+pub type Listener = Arc<dyn Listen>;
+
+/// Passes on what is written, and holds back what was sent until it is known whether that counts:
+/// for a proposal that was begun early.
+pub struct Held {
+    listener: Listener,
+    exchanges: Mutex<Vec<Exchange>>,
+}
+
+impl Held {
+    pub fn new(listener: Listener) -> Arc<Self> {
+        Arc::new(Self { listener, exchanges: Mutex::default() })
+    }
+
+    /// Passes on what was sent so far.
+    pub fn release(&self) {
+        let held =
+            std::mem::take(&mut *self.exchanges.lock().unwrap_or_else(PoisonError::into_inner));
+        held.into_iter().for_each(|exchange| self.listener.exchanged(exchange));
+    }
+}
+
+impl Listen for Held {
+    fn writes(&self, writing: Writing) {
+        self.listener.writes(writing);
+    }
+
+    fn keeps(&self) -> Kept {
+        self.listener.keeps()
+    }
+
+    fn exchanged(&self, exchange: Exchange) {
+        self.exchanges.lock().unwrap_or_else(PoisonError::into_inner).push(exchange);
+    }
+}
 
 thread_local! {
     /// The listener of the agent whose future is being polled.
@@ -62,7 +144,6 @@ pub async fn within<F: Future>(listener: Option<Listener>, future: F) -> F::Outp
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
-    use std::sync::Mutex;
 
     use super::*;
 
@@ -73,7 +154,7 @@ mod tests {
 
     fn write(text: &str) {
         if let Some(listener) = listener() {
-            listener(Writing { text: text.to_owned(), prompt: None });
+            listener.writes(Writing { text: text.to_owned(), prompt: None });
         }
     }
 
@@ -94,5 +175,32 @@ mod tests {
         write("after");
         assert_eq!(*outer.lock().expect("unpoisoned"), ["a", "c"]);
         assert_eq!(*inner.lock().expect("unpoisoned"), ["b"]);
+    }
+
+    #[derive(Default)]
+    struct Keeps(Mutex<Vec<String>>);
+
+    impl Listen for Keeps {
+        fn writes(&self, _: Writing) {}
+
+        fn keeps(&self) -> Kept {
+            Kept::Text
+        }
+
+        fn exchanged(&self, exchange: Exchange) {
+            self.0.lock().expect("unpoisoned").push(exchange.prompt);
+        }
+    }
+
+    #[test]
+    fn what_was_begun_early_counts_once_it_is_released() {
+        let keeps = Arc::new(Keeps::default());
+        let held = Held::new(Arc::clone(&keeps) as Listener);
+        assert_eq!(held.keeps(), Kept::Text);
+        held.exchanged(Exchange { prompt: "early".to_owned(), ..Exchange::default() });
+        keeps.exchanged(Exchange { prompt: "now".to_owned(), ..Exchange::default() });
+        held.release();
+        held.release();
+        assert_eq!(*keeps.0.lock().expect("unpoisoned"), ["now", "early"]);
     }
 }

@@ -56,6 +56,7 @@ pub use search::{
     VoteName,
 };
 pub use sections::{
-    Budget, Log, LogFormat, LogLevel, Placement, Reward, Run, Runtime, Server, Settings,
+    Budget, Log, LogFormat, LogLevel, Placement, PromptsName, Reward, Run, Runtime, Server,
+    Settings,
 };
 pub use upstreams::{Api, Dialect, Upstream, UpstreamPool};

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::model::{Completion, CompletionRequest, Model};
+use crate::model::{Completion, CompletionRequest, ExactPrompt, Model};
 use crate::{AgentError, Failure};
 use prime_engine::{
-    EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Engine, EngineError, Finish, Format, Progress, Request,
-    Sampling, Watch,
+    EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Engine, EngineError, Finish, Following, Format,
+    Progress, Request, Sampling, Sent, Watch,
 };
 use prime_protocol::Usage;
 use prime_roles::live::{self, Listener, PromptRead, Writing};
@@ -64,7 +64,7 @@ fn engine_request(request: CompletionRequest, is_chat: bool) -> Request {
 /// Passes on what an engine tells.
 fn watch(listener: Listener) -> Watch {
     Arc::new(move |Progress { text, prompt_tokens: tokens, prompt_computed: read }| {
-        listener(Writing { text, prompt: Some(PromptRead { read, tokens }) });
+        listener.writes(Writing { text, prompt: Some(PromptRead { read, tokens }) });
     })
 }
 
@@ -95,9 +95,11 @@ fn newest(mut lines: Vec<Box<str>>) -> Vec<Box<str>> {
 #[async_trait]
 impl Model for EngineModel {
     async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
+        let following =
+            Following { with_sent: request.with_exact, watch: live::listener().map(watch) };
         let generation = self
             .engine
-            .generate_watched(engine_request(request, self.is_chat), live::listener().map(watch))
+            .generate_followed(engine_request(request, self.is_chat), following)
             .await
             .map_err(agent_error)?;
 
@@ -114,6 +116,10 @@ impl Model for EngineModel {
             // In the middle of a text, only this text has reached its end; another might not.
             is_exhausted: generation.finish == Finish::Exhausted && is_empty,
             is_stopped: generation.finish == Finish::Stopped,
+            exact: generation.sent.map(|sent| {
+                let Sent { text, tokens } = *sent;
+                ExactPrompt { text, tokens }
+            }),
             ..Completion::default()
         })
     }

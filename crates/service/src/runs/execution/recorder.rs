@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tracing::Span;
 
+use super::sent::{Hears, Sent};
 use crate::runs::live::writings::Writings;
 use crate::runs::store::event_stream::{EventStream, RowUpdate};
 use prime_protocol::{Role, RunSnapshot, TurnId};
@@ -19,6 +20,8 @@ pub struct Recorder {
     pub stream: Arc<EventStream>,
     /// What the run's models write.
     pub writings: Arc<Writings>,
+    /// What was sent to models.
+    pub sent: Arc<Sent>,
     /// The run's row once it has started.
     pub started: RowUpdate,
     /// Who judges its steps.
@@ -30,6 +33,13 @@ impl Observer for Recorder {
         let mut line = TraceLine::of(event);
         if let TraceLine::Started { judge, .. } = &mut line {
             *judge = Some(&self.judge);
+        }
+        let sent = match event {
+            Event::Step { id, .. } => self.sent.take(*id),
+            _ => Vec::new(),
+        };
+        if let TraceLine::Step(step) = &mut line {
+            step.sent = sent.into();
         }
         self.stream.append(&line);
         if let Event::Step { id, .. }
@@ -50,7 +60,12 @@ impl Observer for Recorder {
     }
 
     fn listener(&self, id: TurnId, role: Role) -> Option<Listener> {
-        Some(self.writings.listener(id, role))
+        Some(Arc::new(Hears {
+            id,
+            role,
+            writings: Arc::clone(&self.writings),
+            sent: Arc::clone(&self.sent),
+        }))
     }
 
     fn wants_snapshot(&self) -> bool {

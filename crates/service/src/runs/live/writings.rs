@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 use tokio::sync::watch;
@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use prime_printable::printable;
 use prime_protocol::{Role, TurnId};
-use prime_runtime::{Listener, Writing};
+use prime_runtime::Writing;
 
 /// Characters of a text that are shown: its end.
 const TEXT_CHARS_MAX: usize = 2_000;
@@ -57,13 +57,8 @@ impl Writings {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hears what is written for a turn.
-    pub(in crate::runs) fn listener(self: &Arc<Self>, id: TurnId, role: Role) -> Listener {
-        let writings = Arc::clone(self);
-        Arc::new(move |writing| writings.write(id, role, writing))
-    }
-
-    fn write(&self, id: TurnId, role: Role, writing: Writing) {
+    /// Notes what is written for a turn.
+    pub(in crate::runs) fn write(&self, id: TurnId, role: Role, writing: Writing) {
         let mut turns = self.turns();
         let change = self.changes.borrow().wrapping_add(1);
         turns.insert((id.round, id.trajectory), (change, role, writing));
@@ -127,13 +122,12 @@ mod tests {
 
     #[test]
     fn a_turn_is_shown_until_it_is_over_and_its_text_is_printable() {
-        let writings = Arc::new(Writings::default());
+        let writings = Writings::default();
         let id = TurnId { round: 1, trajectory: 2 };
-        let hear = writings.listener(id, Role::Executor);
         let (none, shown) = writings.now();
         assert_eq!((none, shown), (0, Vec::new()));
 
-        hear(writing("pla\u{1b}[2Jce"));
+        writings.write(id, Role::Executor, writing("pla\u{1b}[2Jce"));
         let (change, shown) = writings.now();
         assert_eq!(
             shown,
@@ -158,12 +152,11 @@ mod tests {
 
     #[test]
     fn of_many_long_texts_the_ends_of_the_newest_are_shown() {
-        let writings = Arc::new(Writings::default());
+        let writings = Writings::default();
         for trajectory in (0..20).rev() {
             let id = TurnId { round: 1, trajectory };
-            writings.listener(id, Role::Verifier)(writing(
-                &("a".repeat(10) + &"\u{e9}".repeat(1_995)),
-            ));
+            let text = "a".repeat(10) + &"\u{e9}".repeat(1_995);
+            writings.write(id, Role::Verifier, writing(&text));
         }
         let (_, shown) = writings.now();
         let trajectories: Vec<u32> = shown.iter().map(|turn| turn.trajectory).collect();
