@@ -76,3 +76,34 @@ impl Listen for Hears {
         self.sent.add(self.id, self.role, exchange);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(prompt: &str) -> Exchange {
+        Exchange { prompt: prompt.to_owned(), ..Exchange::default() }
+    }
+
+    #[test]
+    fn a_step_gets_what_was_sent_for_its_own_turn() {
+        let sent = Sent::new(PromptsName::Text);
+        let turn = |trajectory| TurnId { round: 1, trajectory };
+        sent.add(turn(0), Role::Executor, asked("task, first"));
+        sent.add(turn(1), Role::Executor, asked("task, other"));
+        sent.add(turn(0), Role::Verifier, asked("judge it"));
+
+        let prompts = |id| {
+            let taken = sent.take(id).into_iter();
+            taken.map(|kept| (kept.role, kept.shared, kept.prompt)).collect::<Vec<_>>()
+        };
+        let first = [
+            (Role::Executor, 0, "task, first".to_owned()),
+            (Role::Verifier, 0, "judge it".to_owned()),
+        ];
+        assert_eq!(prompts(turn(0)), first);
+        assert_eq!(prompts(turn(0)), []);
+        // In the order of events, whatever the trajectory.
+        assert_eq!(prompts(turn(1)), [(Role::Executor, 6, "other".to_owned())]);
+    }
+}
