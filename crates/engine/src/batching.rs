@@ -214,8 +214,8 @@ impl<'m> Batcher<'m> {
             }
 
             self.admit()?;
-            self.decode()?;
             self.tell(transport);
+            self.decode()?;
             self.report(transport, false);
         }
     }
@@ -228,10 +228,16 @@ impl<'m> Batcher<'m> {
         }
 
         let now = Instant::now();
+        let mut is_told = false;
         for turn in watched {
             if let Some(progress) = turn.news(now, self.model) {
                 transport.send(FromWorker::Progress { id: turn.id(), progress });
+                is_told = true;
             }
+        }
+        // A decode may take seconds.
+        if is_told {
+            transport.flush();
         }
     }
 

@@ -18,6 +18,10 @@ use super::{EngineError, Finish, Generation, Progress, Sent, progress};
 /// Pause between two reports of how far a turn is.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(200);
 
+/// Tokens of a prompt that are still to be computed from which on a turn tells so before it begins:
+/// on a CPU they take seconds.
+const LONG_PROMPT_TOKENS: usize = 64;
+
 /// What the caller of a watched turn was told last.
 #[derive(Default)]
 struct Told {
@@ -141,12 +145,17 @@ impl Sequence {
         self.told.is_some()
     }
 
-    /// How far the turn is, if it is watched, that is new, and a pause has passed.
+    /// How far the turn is, if it is watched, that is new, and a pause has passed; a turn with a
+    /// long prompt before it tells so at once.
     pub(super) fn news(&mut self, now: Instant, model: &LlamaModel) -> Option<Progress> {
         let told = self.told.as_mut()?;
-        let at = *told.at.get_or_insert(now);
         let is_new = (told.tokens, told.computed) != (self.tokens.len(), self.computed);
-        if !is_new || now.duration_since(at) < PROGRESS_PAUSE {
+        let is_due = match told.at {
+            Some(at) => now.duration_since(at) >= PROGRESS_PAUSE,
+            None => self.prompt - self.computed >= LONG_PROMPT_TOKENS,
+        };
+        told.at.get_or_insert(now);
+        if !is_new || !is_due {
             return None;
         }
 

@@ -18,19 +18,27 @@ fn a_turn_tells_what_was_sent_and_what_is_written_so_far() {
             with_sent: true,
         };
 
-        let long = Request { max_tokens: 1_500, ignore_end: true, ..request("a turn", 3) };
+        let long = Request {
+            max_tokens: 1_500,
+            ignore_end: true,
+            ..request(&"a long prompt: ".repeat(6), 3)
+        };
         let answer = futures::executor::block_on(engine.generate_followed(long, following));
         let answer = answer.expect("generated");
 
         // A token a byte, after the one that begins a text.
         let sent = answer.sent.expect("asked for");
-        assert_eq!(sent.tokens.len(), 7);
-        assert!(sent.text.ends_with("a turn"), "{:?}", sent.text);
+        assert_eq!(sent.tokens.len(), 91);
+        assert!(sent.text.ends_with("prompt: a long prompt: "), "{:?}", sent.text);
 
-        // How often depends on the machine; every text is a part of the answer.
-        for progress in told.lock().expect("unpoisoned").iter() {
-            assert_eq!(progress.prompt_tokens, 7);
-            assert!(progress.prompt_computed <= 7);
+        let told = told.lock().expect("unpoisoned");
+        // Before the prompt is computed.
+        let first = Progress { prompt_tokens: 91, ..Progress::default() };
+        assert_eq!(told.first(), Some(&first));
+        // How often it tells more depends on the machine; every text is a part of the answer.
+        for progress in told.iter() {
+            assert_eq!(progress.prompt_tokens, 91);
+            assert!(progress.prompt_computed <= 91);
             assert!(answer.text.contains(&progress.text), "{:?}", progress.text);
         }
 
