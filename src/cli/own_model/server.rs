@@ -124,6 +124,7 @@ pub(super) fn chosen(url: &str, listed: &Value) -> anyhow::Result<Chosen> {
         set("agents.executor.pool", NAME),
         set("agents.executor.prompt", "step"),
         set("agents.executor.history", "window"),
+        set("agents.executor.feedback", "explained"),
         set("agents.executor.grammar", is_held),
         set("agents.executor.derive", "never"),
         set("agents.executor.max_tokens", max_tokens),
