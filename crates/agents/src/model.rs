@@ -132,14 +132,14 @@ impl<M: Model> Model for KeptModel<M> {
         let request = CompletionRequest { with_exact: true, ..request };
         let seen = request.clone();
         let result = self.0.complete(request).await;
-        listener.exchanged(exchange(seen, &result, listener.keeps()));
+        listener.exchanged(exchange(&seen, &result, listener.keeps()));
         result
     }
 }
 
 /// A request and its result as they are kept.
 fn exchange(
-    request: CompletionRequest,
+    request: &CompletionRequest,
     result: &Result<Completion, AgentError>,
     kept: Kept,
 ) -> Exchange {
@@ -151,7 +151,7 @@ fn exchange(
     let exact = completion.and_then(|completion| completion.exact.as_ref());
     Exchange {
         is_messages: exact.is_none(),
-        prompt: exact.map_or_else(|| messages(&request), |exact| exact.text.clone()),
+        prompt: exact.map_or_else(|| messages(request), |exact| exact.text.clone()),
         prompt_tokens: exact.map(|exact| with_tokens(&exact.tokens)).unwrap_or_default(),
         answer: completion.map(|completion| completion.text.clone()),
         answer_tokens: completion

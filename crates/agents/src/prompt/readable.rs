@@ -1,8 +1,6 @@
 //! Inputs and states as a person would note them down: a field a line, the places of a list
 //! numbered from 0, the rows of a grid below each other.
 
-use std::fmt::Write as _;
-
 use serde_json::Value;
 
 /// Longest list whose places are numbered.
@@ -21,35 +19,31 @@ pub(super) fn readable(value: &Value) -> String {
 
 fn write_field(text: &mut String, indent: usize, name: &str, value: &Value) {
     let pad = "  ".repeat(indent);
-    // Writing to a string does not fail.
-    let _ = match value {
+    let lines = match value {
         Value::Object(fields) if !fields.is_empty() => {
-            let _ = writeln!(text, "{pad}{name}:");
+            *text += &format!("{pad}{name}:\n");
             for (name, value) in fields {
                 write_field(text, indent + 1, name, value);
             }
-            Ok(())
+            return;
         }
         Value::Array(rows) if rows.iter().any(|row| row.is_array() || row.is_object()) => {
-            let _ = writeln!(text, "{pad}{name}:");
-            for (place, row) in rows.iter().enumerate() {
-                let _ = writeln!(text, "{pad}  [{place}]: {}", row_of(row));
-            }
-            Ok(())
+            let rows = rows.iter().enumerate();
+            let rows = rows.map(|(place, row)| format!("{pad}  [{place}]: {}\n", row_of(row)));
+            format!("{pad}{name}:\n{}", rows.collect::<Vec<_>>().concat())
         }
         Value::Array(values) if (1..=NUMBERED_MAX).contains(&values.len()) => {
-            let _ = write!(text, "{pad}{name}:");
-            for (place, value) in values.iter().enumerate() {
-                let _ = write!(text, " [{place}]={}", short(value));
-            }
-            writeln!(text)
+            let values = values.iter().enumerate();
+            let values = values.map(|(place, value)| format!(" [{place}]={}", short(value)));
+            format!("{pad}{name}:{}\n", values.collect::<Vec<_>>().concat())
         }
         Value::Array(values) if !values.is_empty() => {
             let all: Vec<_> = values.iter().map(short).collect();
-            writeln!(text, "{pad}{name} ({} values, from place 0): {}", all.len(), all.join(" "))
+            format!("{pad}{name} ({} values, from place 0): {}\n", all.len(), all.join(" "))
         }
-        other => writeln!(text, "{pad}{name}: {}", short(other)),
+        other => format!("{pad}{name}: {}\n", short(other)),
     };
+    *text += &lines;
 }
 
 /// A row of a grid or table.
