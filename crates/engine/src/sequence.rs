@@ -152,7 +152,7 @@ impl Sequence {
         let is_new = (told.tokens, told.computed) != (self.tokens.len(), self.computed);
         let is_due = match told.at {
             Some(at) => now.duration_since(at) >= PROGRESS_PAUSE,
-            None => self.prompt - self.computed >= LONG_PROMPT_TOKENS,
+            None => self.prompt.saturating_sub(self.computed) >= LONG_PROMPT_TOKENS,
         };
         told.at.get_or_insert(now);
         if !is_new || !is_due {
