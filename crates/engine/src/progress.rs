@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 /// Most bytes of a text that is told while it is written: its end, which is what a reader watches.
+#[cfg(any(feature = "llama", test))]
 const TEXT_BYTES_MAX: usize = 4096;
 
 /// How far a turn is.
