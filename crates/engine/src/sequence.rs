@@ -338,7 +338,7 @@ impl Sequence {
         let finish = result?;
         let chosen = &self.tokens[self.prompt..];
         let bytes = written(chosen, model, false);
-        let sent = self.with_sent.then(|| self.sent(model));
+        let sent = self.with_sent.then(|| Box::new(self.sent(model)));
 
         Ok(Generation {
             // Valid UTF-8, the usual case, is taken without a copy.
@@ -353,12 +353,12 @@ impl Sequence {
     }
 
     /// What the model was sent.
-    fn sent(&self, model: &LlamaModel) -> Box<Sent> {
+    fn sent(&self, model: &LlamaModel) -> Sent {
         let prompt = self.prompt();
-        Box::new(Sent {
+        Sent {
             text: String::from_utf8_lossy(&written(prompt, model, true)).into_owned(),
             tokens: prompt.iter().map(|token| token.cast_unsigned()).collect(),
-        })
+        }
     }
 }
 

@@ -38,6 +38,7 @@ const SILENCE_MIN: Duration = Duration::from_secs(5);
 const IDLE: Duration = Duration::from_hours(1);
 
 /// What an engine's handles ask of the pump.
+#[expect(clippy::large_enum_variant, reason = "nearly all commands are requests")]
 pub(super) enum Command {
     Submit(PendingRequest),
     Cancel(Ticket),
