@@ -4,7 +4,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, get, stream } from "./api";
 import { asError } from "./hooks";
-import type { Run } from "./types";
+import type { Run, Writing } from "./types";
 
 const RETRY_MS = [500, 1000, 2000, 4000, 8000, 10_000];
 
@@ -14,14 +14,18 @@ export function isOver(run: Run): boolean {
 
 export interface Live {
   run: Run | undefined;
+  /** What its models write at this moment. */
+  writing: Writing[];
   error: ApiError | undefined;
   /** When the connection was lost; null while there is one. */
   lost: Date | null;
 }
 
+const NOTHING: Live = { run: undefined, writing: [], error: undefined, lost: null };
+
 /** Follows a run until it is over; the stream is closed while the page is hidden, so that tabs do not use up connections. */
 export function useLive(id: string): Live {
-  const [state, setState] = useState<Live & { id: string }>({ id, run: undefined, error: undefined, lost: null });
+  const [state, setState] = useState<Live & { id: string }>({ id, ...NOTHING });
   useEffect(() => {
     const path = `/v1/runs/${encodeURIComponent(id)}`;
     const ended = new AbortController();
@@ -29,7 +33,7 @@ export function useLive(id: string): Live {
     let last = "";
     let failures = 0;
     const put = (change: Partial<Live>) => {
-      if (!ended.signal.aborted) setState((old) => ({ ...(old.id === id ? old : { id, run: undefined, error: undefined, lost: null }), ...change }));
+      if (!ended.signal.aborted) setState((old) => ({ ...(old.id === id ? old : { id, ...NOTHING }), ...change }));
     };
     const pause = (ms: number) =>
       new Promise<void>((resolve) => {
@@ -50,14 +54,19 @@ export function useLive(id: string): Live {
           const run = await get<Run>(path, control.signal);
           failures = 0;
           over = isOver(run);
-          put({ run, error: undefined, lost: null });
+          // What was written before a break may be over.
+          put({ run, error: undefined, lost: null, writing: [] });
           if (over) return;
           const onEvent = ({ id: number, event, data }: { id: string; event: string; data: string }) => {
+            if (event === "writing") {
+              put({ writing: (JSON.parse(data) as { turns: Writing[] }).turns });
+              return;
+            }
             if (event !== "record") return;
             last = number;
             const record = JSON.parse(data) as Run;
             over = isOver(record);
-            put({ run: record, error: undefined, lost: null });
+            put({ run: record, error: undefined, lost: null, ...(over ? { writing: [] } : {}) });
           };
           await stream(`${path}/progress`, last, onEvent, control.signal);
           // Of a daemon that drains: a pause, then its successor.
@@ -87,5 +96,5 @@ export function useLive(id: string): Live {
       control.abort();
     };
   }, [id]);
-  return state.id === id ? state : { run: undefined, error: undefined, lost: null };
+  return state.id === id ? state : NOTHING;
 }

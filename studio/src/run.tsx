@@ -16,6 +16,7 @@ import { StepView } from "./step_view";
 import { Quoted, Text, count, duration, time, words } from "./text";
 import { Tree, nameOf } from "./tree";
 import type { Run as Record, Shape, StepList as Steps, Tree as TreeData } from "./types";
+import { WritingNow } from "./writing";
 
 /** Events that the tree may lack before the page says so. */
 const BEHIND = 50_000;
@@ -235,7 +236,7 @@ function RunPage({ run }: { run: Record }): JSX.Element {
 }
 
 export function Run({ id }: { id: string }): JSX.Element {
-  const { run, error, lost } = useLive(id);
+  const { run, error, lost, writing } = useLive(id);
   return (
     <main class="run">
       <nav class="crumbs" aria-label="Where you are">
@@ -263,6 +264,7 @@ export function Run({ id }: { id: string }): JSX.Element {
       )}
       {error && <Problem error={error} />}
       {run === undefined && error === undefined && <Skeleton />}
+      <WritingNow turns={writing} />
       {run !== undefined && <RunPage run={run} />}
     </main>
   );

@@ -13,6 +13,7 @@ import { DECISIONS } from "./step_list";
 import { Quoted, Text, count, duration, visible } from "./text";
 import { TryAgent } from "./try_agent";
 import type { Run, StepDetail } from "./types";
+import { SentToModels } from "./writing";
 
 /** Why the step was accepted or rejected, and what came of it. */
 function Explanation({ detail, onPosition }: { detail: StepDetail; onPosition?: (position: number) => void }): JSX.Element {
@@ -193,6 +194,7 @@ export function StepView(props: {
           <Text of={detail.view} block />
         </details>
       )}
+      <SentToModels key={`sent ${run} ${detail.seq}`} run={run} seq={detail.seq} />
       <details>
         <summary>Stack: {step.depth === 1 ? "1 committed step" : `${count(step.depth)} committed steps`}{detail.pops > 0 && `, of which the last ${count(detail.pops)} were undone here`}</summary>
         <ol class="stack" reversed>

@@ -54,6 +54,27 @@ export interface Run {
   reviews?: { needed: number; open: number; rejected: number };
 }
 
+/** What a model has written of one turn so far. */
+export interface Writing {
+  round: number;
+  trajectory: number;
+  role: string;
+  text: string;
+  prompt_tokens?: number;
+  prompt_read?: number;
+}
+
+/** A request to a model and its answer, as they were sent. */
+export interface SentExchange {
+  role: string;
+  prompt: string;
+  messages?: boolean;
+  prompt_tokens?: number[];
+  answer?: string;
+  answer_tokens?: number[];
+  failure?: string;
+}
+
 export interface RunList {
   runs: Run[];
   unreadable?: string[];

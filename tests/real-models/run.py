@@ -4,15 +4,21 @@ Usage: run.py EXECUTABLE MODELS
 No verdict depends on time; an absent answer ends with the limit of the whole command.
 """
 
+import fcntl
 import http.server
 import json
+import os
 import pathlib
+import pty
 import re
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import unittest
+import urllib.request
 
 import gguf
 from tokenizers import Tokenizer, models, pre_tokenizers
@@ -181,6 +187,67 @@ class RealModels(unittest.TestCase):
         # All but the last tokens of a prompt that another one begins with are not computed again.
         if len(steps) > 1:
             self.assertGreater(steps[-1]["usage"].get("cached", 0), 0, steps[-1]["usage"])
+
+    def test_a_terminal_shows_what_the_model_is_writing(self):
+        main, terminal = pty.openpty()
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+        process = subprocess.Popen(
+            [EXECUTABLE, "run", "n-queens", "--model", SMOLLM, "--set", "agents.executor.derive=always",
+             "--set", "run.fanout=1", "--set", "run.max_rounds=1", "--set", "run.budget.wall_ms=400000"],
+            stdout=subprocess.DEVNULL, stderr=terminal, env={**os.environ, "TERM": "xterm"},
+        )
+        os.close(terminal)
+        shown = ""
+        try:
+            while "  writing   " not in shown:
+                shown += os.read(main, 4096).decode(errors="replace")
+        except OSError:
+            self.fail(f"it ended without a word of the model: {shown[-2000:]!r}")
+        finally:
+            process.kill()
+            process.wait()
+            os.close(main)
+
+    def test_a_journal_keeps_what_a_model_read_and_wrote(self):
+        with tempfile.TemporaryDirectory() as folder:
+            process = subprocess.Popen(
+                [EXECUTABLE, "serve", "--model", SMOLLM, "--set", "server.bind=127.0.0.1:0",
+                 "--set", f"journal.path={folder}/runs.sqlite", "--set", "journal.prompts=tokens",
+                 "--set", "run.fanout=1", "--set", "run.max_rounds=1", "--set", "run.budget.steps=2"],
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder,
+            )
+            try:
+                seen = ""
+                while (address := re.search(r"http://127\.0\.0\.1:\d+", seen)) is None:
+                    line = process.stdout.readline()
+                    self.assertTrue(line, seen)
+                    seen += line
+                url = address.group(0)
+                threading.Thread(target=process.stdout.read, daemon=True).start()
+                body = json.dumps({"task": "n-queens", "difficulty": "easy", "index": 0}).encode()
+                asked = urllib.request.Request(f"{url}/v1/runs", body, {"content-type": "application/json"})
+                with urllib.request.urlopen(asked) as answer:
+                    name = json.load(answer)["id"]
+                with urllib.request.urlopen(f"{url}/v1/runs/{name}/events") as events:
+                    self.assertIn(b"event: result", events.read())
+                with urllib.request.urlopen(f"{url}/v1/runs/{name}/trace?prompts=true") as trace:
+                    lines = [json.loads(line) for line in trace.read().splitlines()]
+                steps = [line for line in lines if line["event"] == "step"]
+                self.assertEqual(len(steps), 2)
+                for step in steps:
+                    [exchange] = step["exchanges"]
+                    self.assertTrue(exchange["prompt"].startswith(f"<|im_start|>system\n{SYSTEM}<|im_end|>"))
+                    self.assertTrue(exchange["prompt"].endswith("<|im_start|>assistant\n"))
+                    tokenizer, _ = tokenizer_of(SMOLLM)
+                    self.assertEqual(tokenizer.encode(exchange["prompt"], add_special_tokens=False).ids, exchange["prompt_tokens"])
+                    self.assertEqual(exchange["answer_tokens"], step["tokens"])
+                # What both prompts begin with is kept once.
+                self.assertGreater(steps[1]["sent"][0]["shared"], 1000)
+                with urllib.request.urlopen(f"{url}/v1/runs/{name}/steps/{steps[1]['seq']}/exchanges") as one:
+                    self.assertEqual(json.load(one)["exchanges"], steps[1]["exchanges"])
+            finally:
+                process.terminate()
+                process.wait()
 
     def test_a_base_model_completes_a_text(self):
         _, said = run("agents", "try", "executor", "llama", "--task", "n-queens", "--model", GEMMA)

@@ -18,9 +18,10 @@ pub mod prompt;
 mod recorded;
 mod recording;
 pub mod registry;
-mod thought;
 pub mod task_program;
+mod thought;
 pub mod upstream;
+pub mod written;
 
 pub use prime_roles::{
     AdaptiveCoordinator, AgentError, AgentReply, AgentSetId, Agents, AsyncCoordinator,

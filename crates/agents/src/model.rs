@@ -4,9 +4,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use serde_json::json;
 
+use super::written::Hearer;
 use super::{AgentError, Sampling};
 use prime_protocol::Usage;
+use prime_roles::live::{self, Exchange, Kept};
 use prime_settings::Thinking;
 
 /// What a model is asked.
@@ -49,49 +52,10 @@ pub struct CompletionRequest {
     /// Equal for requests that share a prefix: a server that has computed one has the prefix of the
     /// others cached.
     pub affinity: u64,
-    /// Is told what the model writes while it writes it.
-    pub listener: Option<Listener>,
-}
-
-/// A part of a completion, as it arrives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Written<'a> {
-    /// Thinking.
-    Thought(&'a str),
-    /// A part of the answer.
-    Text(&'a str),
-    /// What was written so far does not count: the request is sent again.
-    Restarted,
-}
-
-/// Told what a model writes, part by part, in order. It is called on the thread of the connection,
-/// so it must return quickly and must not panic. What it hears is what a model or server wrote:
-/// hostile until cleaned.
-#[derive(Clone)]
-pub struct Listener(Arc<dyn Fn(Written<'_>) + Send + Sync>);
-
-impl Listener {
-    /// A listener that calls `hear`.
-    pub fn new(hear: impl Fn(Written<'_>) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(hear))
-    }
-
-    /// Tells it.
-    pub fn tell(&self, written: Written<'_>) {
-        (self.0)(written);
-    }
-}
-
-impl std::fmt::Debug for Listener {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Listener")
-    }
-}
-
-impl PartialEq for Listener {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
+    /// Hears what the model writes while it writes it.
+    pub hearer: Option<Hearer>,
+    /// Whether the completion comes with what the model was sent, where that is known.
+    pub with_exact: bool,
 }
 
 impl CompletionRequest {
@@ -114,9 +78,17 @@ impl CompletionRequest {
             alternatives: 0,
             scored: None,
             affinity: 0,
-            listener: None,
+            hearer: None,
+            with_exact: false,
         }
     }
+}
+
+/// What a model read: the prompt in its chat template, with special tokens.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExactPrompt {
+    pub text: String,
+    pub tokens: Vec<u32>,
 }
 
 /// What a model wrote.
@@ -143,6 +115,8 @@ pub struct Completion {
     pub is_stopped: bool,
     /// Which of several servers answered.
     pub source: Option<Arc<str>>,
+    /// What the model was sent, if requested and known.
+    pub exact: Option<ExactPrompt>,
 }
 
 /// Completes prompts. Dropping the future cancels the request.
@@ -169,6 +143,59 @@ impl<M: Model + ?Sized> Model for Arc<M> {
     }
 }
 
+/// A model whose requests the listener of the turn at hand gets, if it keeps them.
+pub struct KeptModel<M>(pub M);
+
+#[async_trait]
+impl<M: Model> Model for KeptModel<M> {
+    async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
+        let listener = live::listener().filter(|listener| listener.keeps() > Kept::Nothing);
+        let Some(listener) = listener else { return self.0.complete(request).await };
+
+        let request = CompletionRequest { with_exact: true, ..request };
+        let seen = request.clone();
+        let result = self.0.complete(request).await;
+        listener.exchanged(exchange(&seen, &result, listener.keeps()));
+        result
+    }
+
+    fn applies_grammars(&self) -> bool {
+        self.0.applies_grammars()
+    }
+}
+
+/// A request and its result as they are kept.
+fn exchange(
+    request: &CompletionRequest,
+    result: &Result<Completion, AgentError>,
+    kept: Kept,
+) -> Exchange {
+    let completion = result.as_ref().ok();
+    let with_tokens = |tokens: &[u32]| match kept {
+        Kept::Tokens => tokens.to_vec(),
+        Kept::Nothing | Kept::Text => Vec::new(),
+    };
+    let exact = completion.and_then(|completion| completion.exact.as_ref());
+    Exchange {
+        is_messages: exact.is_none(),
+        prompt: exact.map_or_else(|| messages(request), |exact| exact.text.clone()),
+        prompt_tokens: exact.map(|exact| with_tokens(&exact.tokens)).unwrap_or_default(),
+        answer: completion.map(|completion| completion.text.clone()),
+        answer_tokens: completion
+            .map(|completion| with_tokens(&completion.tokens))
+            .unwrap_or_default(),
+        failure: result.as_ref().err().map(ToString::to_string),
+    }
+}
+
+/// The messages of a request, as JSON.
+fn messages(request: &CompletionRequest) -> String {
+    let message = |role: &str, content: &str| json!({ "role": role, "content": content });
+    let system = request.system.as_deref().map(|system| message("system", system));
+    let all: Vec<_> = system.into_iter().chain([message("user", &request.prompt)]).collect();
+    serde_json::Value::from(all).to_string()
+}
+
 /// Observes every request to a model and its result.
 pub type Tap = Arc<dyn Fn(&CompletionRequest, &Result<Completion, AgentError>) + Send + Sync>;
 
@@ -187,6 +214,8 @@ impl<M> TappedModel<M> {
 #[async_trait]
 impl<M: Model> Model for TappedModel<M> {
     async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
+        // Whoever looks on wants to see what was sent.
+        let request = CompletionRequest { with_exact: true, ..request };
         // The model consumes the request, which the tap sees together with the result.
         let seen = request.clone();
         let result = self.model.complete(request).await;
@@ -196,5 +225,81 @@ impl<M: Model> Model for TappedModel<M> {
 
     fn applies_grammars(&self) -> bool {
         self.model.applies_grammars()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::Failure;
+    use prime_roles::live::{Listen, Writing};
+
+    struct Answers(Result<Completion, AgentError>);
+
+    #[async_trait]
+    impl Model for Answers {
+        async fn complete(&self, _: CompletionRequest) -> Result<Completion, AgentError> {
+            self.0.clone()
+        }
+    }
+
+    struct Keeps(Kept, Mutex<Vec<Exchange>>);
+
+    impl Listen for Keeps {
+        fn writes(&self, _: Writing) {}
+
+        fn keeps(&self) -> Kept {
+            self.0
+        }
+
+        fn exchanged(&self, exchange: Exchange) {
+            self.1.lock().expect("unpoisoned").push(exchange);
+        }
+    }
+
+    fn kept(kept: Kept, answer: Result<Completion, AgentError>) -> Vec<Exchange> {
+        let keeps = Arc::new(Keeps(kept, Mutex::default()));
+        let model = KeptModel(Answers(answer));
+        let request = CompletionRequest {
+            system: Some("be \"brief\"".to_owned()),
+            ..CompletionRequest::raw("n-queens", "two\nand two")
+        };
+        let asking = live::within(Some(Arc::clone(&keeps) as _), model.complete(request));
+        drop(futures::executor::block_on(asking));
+        std::mem::take(&mut *keeps.1.lock().expect("unpoisoned"))
+    }
+
+    #[test]
+    fn what_was_sent_is_kept_as_exactly_as_it_is_known() {
+        let exact = ExactPrompt { text: "<|user|>two".to_owned(), tokens: vec![1, 9] };
+        let local = Completion {
+            text: "four".to_owned(),
+            tokens: vec![4],
+            exact: Some(exact),
+            ..Completion::default()
+        };
+
+        assert_eq!(kept(Kept::Nothing, Ok(local.clone())), []);
+        let expected = Exchange {
+            prompt: "<|user|>two".to_owned(),
+            answer: Some("four".to_owned()),
+            ..Exchange::default()
+        };
+        assert_eq!(kept(Kept::Text, Ok(local.clone())), [expected.clone()]);
+        let with_tokens =
+            Exchange { prompt_tokens: vec![1, 9], answer_tokens: vec![4], ..expected };
+        assert_eq!(kept(Kept::Tokens, Ok(local)), [with_tokens]);
+
+        let failed = AgentError::new("model", Failure::Engine, "it died".to_owned());
+        let [exchange] = &kept(Kept::Tokens, Err(failed))[..] else { panic!("one request") };
+        let messages = concat!(
+            r#"[{"role":"system","content":"be \"brief\""},"#,
+            r#"{"role":"user","content":"two\nand two"}]"#
+        );
+        assert_eq!(exchange.prompt, messages);
+        assert!(exchange.is_messages && exchange.answer.is_none());
+        assert!(exchange.failure.as_deref().is_some_and(|why| why.contains("it died")));
     }
 }

@@ -3,7 +3,6 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
-use std::time::Duration;
 
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -20,19 +19,11 @@ use super::trace_schema::TraceRecord;
 use super::wire::{EventsHeaders, EventsQuery, TraceQuery};
 use prime_service::runs::{EventBatch, RunError, TraceContent};
 
-/// Time between two records on a stream of progress.
-const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
-
 pub fn configure(config: &mut web::ServiceConfig) {
     config
         .service(
             web::resource("/v1/runs/{id}/events")
                 .route(web::get().to(events))
-                .default_service(web::to(|| method_not_allowed("GET"))),
-        )
-        .service(
-            web::resource("/v1/runs/{id}/progress")
-                .route(web::get().to(progress))
                 .default_service(web::to(|| method_not_allowed("GET"))),
         )
         .service(
@@ -91,7 +82,7 @@ fn server_sent(lines: &EventBatch) -> Bytes {
 }
 
 /// The last event that the client has, from the header or else from the query.
-fn last_seen(request: &HttpRequest) -> Result<u64, ApiError> {
+pub(super) fn last_seen(request: &HttpRequest) -> Result<u64, ApiError> {
     let wanted: EventsQuery = parse_query(request)?;
     match request.headers().get("Last-Event-ID") {
         Some(last) => {
@@ -107,7 +98,7 @@ fn last_seen(request: &HttpRequest) -> Result<u64, ApiError> {
 }
 
 /// A stream of server-sent events.
-fn sent(body: impl Stream<Item = Result<Bytes, RunError>> + 'static) -> HttpResponse {
+pub(super) fn sent(body: impl Stream<Item = Result<Bytes, RunError>> + 'static) -> HttpResponse {
     HttpResponse::Ok()
         .content_type("text/event-stream")
         .insert_header(("X-Accel-Buffering", "no"))
@@ -158,62 +149,6 @@ pub async fn events(
     .filter(|piece| std::future::ready(!piece.as_ref().is_ok_and(Bytes::is_empty)));
 
     Ok(sent(with_heartbeat(lines.chain(result), permit)))
-}
-
-/// A server-sent record of a run. Only for the OpenAPI document.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "never constructed")]
-struct ProgressEvent {
-    /// The number of the last event that the record counts.
-    id: String,
-    /// `record`.
-    event: String,
-    /// The run's record as JSON, a `RunRecord`.
-    data: String,
-}
-
-/// Watches a run's record.
-///
-/// Server-sent events, at most five a second however fast the run is: `record`, with the number of
-/// the last durable event as `id`. The first one comes at once. The stream ends with the run, or
-/// when the daemon drains.
-#[utoipa::path(
-    get, path = "/v1/runs/{id}/progress", tag = "runs", operation_id = "watch_progress",
-    params(("id", description = "The run's `id`"), EventsQuery, EventsHeaders),
-    responses((status = 200, description = "Server-sent events", content_type = "text/event-stream", body = ProgressEvent)),
-)]
-pub async fn progress(
-    state: web::Data<State>,
-    request: HttpRequest,
-    id: web::Path<String>,
-) -> Result<HttpResponse, ApiError> {
-    let after = last_seen(&request)?;
-    let id = id.into_inner();
-    authorized_run(&state, &request, &id).await?;
-    let permit = stream_permit(&request)?;
-
-    let start = (std::sync::Arc::clone(&state.runs), id, None::<u64>, false);
-    // The first record comes at once, the others after a pause in which something has changed.
-    let records = stream::try_unfold(start, move |(runs, id, seen, is_over)| async move {
-        if is_over {
-            return Ok(None);
-        }
-        if let Some(seen) = seen {
-            tokio::time::sleep(PROGRESS_INTERVAL).await;
-            runs.reader().progressed(&id, seen).await;
-            if runs.is_draining() {
-                return Ok(None);
-            }
-        }
-
-        let (_, record) = runs.reader().get(&id).await?;
-        let text = serde_json::to_string(&record).expect("invariant: records serialise");
-        let piece = Bytes::from(format!("id: {}\nevent: record\ndata: {text}\n\n", record.events));
-        // A client that reconnects waits for what it has not seen.
-        let next = (runs, id, Some(record.events.max(after)), record.status.is_over());
-        Ok::<_, RunError>(Some((piece, next)))
-    });
-    Ok(sent(with_heartbeat(records, permit)))
 }
 
 /// A run's trace, as JSON Lines.

@@ -25,6 +25,7 @@ mod daemon_error;
 mod encodings;
 pub mod error;
 mod events;
+mod exchanges;
 mod fuzz_entry;
 pub mod guard;
 mod head_requests;
@@ -37,6 +38,7 @@ pub mod mcp;
 mod openai;
 mod openapi;
 mod parameters;
+mod progress;
 mod readiness;
 mod reload;
 mod reports;
@@ -79,7 +81,12 @@ pub use parameters::numbers_in_words;
 pub use reload::{Reload, ReloadRequest, Reloaded, Reloads};
 
 fn configure(config: &mut web::ServiceConfig) {
-    config.configure(runs::configure).configure(events::configure).configure(catalog::configure);
+    config
+        .configure(runs::configure)
+        .configure(events::configure)
+        .configure(progress::configure)
+        .configure(exchanges::configure)
+        .configure(catalog::configure);
     config
         .configure(openai::configure)
         .configure(health::configure)

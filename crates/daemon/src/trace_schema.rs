@@ -6,7 +6,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use prime_protocol::{Assurance, Located, Opinion, Role, RoleTimes, Speculations, Usage};
-use prime_report::Judge;
+use prime_report::{Judge, SentExchange};
 
 /// A line of a trace: an event with its number.
 #[derive(ToSchema)]
@@ -193,6 +193,10 @@ pub struct StepEvent {
     /// ln p of each.
     #[schema(nullable = false)]
     logprobs: Option<Vec<f64>>,
+    /// What models were sent and what they answered, each prompt without what it shares with the
+    /// one before of its role. Only where `journal.prompts` keeps it.
+    #[schema(nullable = false)]
+    sent: Option<Vec<SentExchange>>,
     /// Milliseconds of run time so far.
     elapsed_ms: u64,
     /// The state in which it was proposed. Only in traces.
@@ -208,6 +212,9 @@ pub struct StepEvent {
     /// `derivation` and `action`. Only in traces with prompts.
     #[schema(nullable = false)]
     completion: Option<String>,
+    /// `sent`, whole. Only in traces with prompts.
+    #[schema(nullable = false)]
+    exchanges: Option<Vec<SentExchange>>,
     /// The step's share in the trajectory's composite reward. Only in traces.
     #[schema(value_type = Object, required = false)]
     reward: Value,

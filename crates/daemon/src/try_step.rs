@@ -52,6 +52,11 @@ pub struct ModelExchange {
     /// The instructions that stay the same from turn to turn; null if there are none.
     pub system: Option<String>,
     pub prompt: String,
+    /// What the model read, with its chat template and special tokens; left out for a server, which
+    /// applies a template of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub exact: Option<String>,
     /// The completion as the model wrote it; null if there is none.
     pub answer: Option<String>,
     /// Why there is none.
@@ -118,6 +123,7 @@ impl From<Exchange> for ModelExchange {
             Ok(reply) => Self {
                 system,
                 prompt,
+                exact: reply.exact.map(|exact| exact.text),
                 answer: Some(reply.text),
                 failure: None,
                 cut: reply.is_truncated,
@@ -127,6 +133,7 @@ impl From<Exchange> for ModelExchange {
             Err(error) => Self {
                 system,
                 prompt,
+                exact: None,
                 answer: None,
                 failure: Some(error.to_string()),
                 cut: false,

@@ -215,8 +215,30 @@ impl<'m> Batcher<'m> {
             }
 
             self.admit()?;
+            self.tell(transport);
             self.decode()?;
             self.report(transport, false);
+        }
+    }
+
+    /// Tells how far the watched turns are.
+    fn tell(&mut self, transport: &mut impl Transport) {
+        let mut watched = self.active.iter_mut().filter(|turn| turn.is_watched()).peekable();
+        if watched.peek().is_none() {
+            return;
+        }
+
+        let now = Instant::now();
+        let mut is_told = false;
+        for turn in watched {
+            if let Some(progress) = turn.news(now, self.model) {
+                transport.send(FromWorker::Progress { id: turn.id(), progress });
+                is_told = true;
+            }
+        }
+        // A decode may take seconds.
+        if is_told {
+            transport.flush();
         }
     }
 

@@ -11,7 +11,9 @@ use super::in_flight::{PendingRequest, Reply, Ticket};
 use super::status::StatusCell;
 use super::worker_handle::worker_command_for;
 use super::worker_supervisor::{Command, WorkerSupervisor};
-use super::{EngineError, EngineSpec, EngineStatus, Generation, Isolation, Request, check_chat};
+use super::{
+    EngineError, EngineSpec, EngineStatus, Following, Generation, Isolation, Request, check_chat,
+};
 
 /// One model on one device. Clones share it; it ends with [`Engine::shutdown`] or with the last
 /// clone.
@@ -107,17 +109,18 @@ impl Engine {
         request: Request,
         reply: impl FnOnce(Result<Generation, EngineError>) + Send + 'static,
     ) {
-        self.enqueue(request, reply);
+        self.enqueue(request, Following::default(), reply);
     }
 
     fn enqueue(
         &self,
         request: Request,
+        following: Following,
         reply: impl FnOnce(Result<Generation, EngineError>) + Send + 'static,
     ) -> Ticket {
         let ticket = Ticket(self.tickets.fetch_add(1, Ordering::Relaxed));
         let reply = Reply::new(Box::new(reply), self.status.in_flight());
-        let pending = PendingRequest { ticket, request, reply, attempts: 0 };
+        let pending = PendingRequest { ticket, request, reply, following, attempts: 0 };
         // If the pump has ended, the request comes back, and dropping it replies `Shutdown`.
         drop(self.commands.send(Command::Submit(pending)));
         ticket
@@ -129,10 +132,22 @@ impl Engine {
     /// See [`EngineError`]; a worker's death is reported only after four workers died while they
     /// had this request.
     pub async fn generate(&self, request: Request) -> Result<Generation, EngineError> {
+        self.generate_followed(request, Following::default()).await
+    }
+
+    /// As [`Engine::generate`], with what `following` asks for.
+    ///
+    /// # Errors
+    /// As [`Engine::generate`].
+    pub async fn generate_followed(
+        &self,
+        request: Request,
+        following: Following,
+    ) -> Result<Generation, EngineError> {
         let (answer, answered) = oneshot::channel();
 
         // A caller that stopped waiting does not need the answer.
-        let ticket = self.enqueue(request, move |result| drop(answer.send(result)));
+        let ticket = self.enqueue(request, following, move |result| drop(answer.send(result)));
         let mut cancel_on_drop = CancelOnDrop { commands: &self.commands, ticket: Some(ticket) };
 
         let result = answered.await.unwrap_or(Err(EngineError::Shutdown));

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::request_span::RequestSpan;
 use super::wire::{Timing, TurnId};
-use super::{EngineError, Generation, Request};
+use super::{EngineError, Following, Generation, Progress, Request};
 
 type Callback = Box<dyn FnOnce(Result<Generation, EngineError>) + Send>;
 
@@ -73,8 +73,20 @@ pub(super) struct PendingRequest {
     pub(super) ticket: Ticket,
     pub(super) request: Request,
     pub(super) reply: Reply,
+    /// What its caller wants to know besides.
+    pub(super) following: Following,
     /// How often it was sent to a worker.
     pub(super) attempts: u8,
+}
+
+impl PendingRequest {
+    /// Tells the caller how far its request is.
+    pub(super) fn tell(&self, progress: Progress) {
+        if let Some(watch) = &self.following.watch {
+            // As with replies: one caller's panic must not cost the others theirs.
+            let _ = catch_unwind(AssertUnwindSafe(|| watch(progress)));
+        }
+    }
 }
 
 /// The turns that the worker has, in the order in which they were sent.
@@ -91,6 +103,10 @@ impl InFlight {
 
     pub(super) fn is_empty(&self) -> bool {
         self.turns.is_empty()
+    }
+
+    pub(super) fn get(&self, id: TurnId) -> Option<&PendingRequest> {
+        self.turns.get(&id)
     }
 
     pub(super) fn insert(&mut self, id: TurnId, pending: PendingRequest) {

@@ -22,6 +22,7 @@ mod in_flight;
 mod kv_cache;
 #[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "only workers render"))]
 mod memory_limit;
+mod progress;
 mod request;
 mod request_span;
 mod restart_policy;
@@ -75,8 +76,10 @@ pub use devices::{
 pub use engine::Engine;
 pub use error::EngineError;
 pub use fit::{Bytes, Fit, FreeMemory, MemoryEstimate, Shortage, check_fit};
+pub use progress::{Following, Progress, Watch};
 pub use request::{
-    EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Finish, Format, Generation, Request, Sampling, Thinking,
+    EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Finish, Format, Generation, Request, Sampling, Sent,
+    Thinking,
 };
 #[doc(hidden)]
 pub use spec::Fault;

@@ -208,6 +208,16 @@ pub enum Finish {
     Exhausted,
 }
 
+/// What a model was sent, as it saw it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sent {
+    /// The text of the prompt's tokens: with chat template and special tokens; invalid UTF-8 is
+    /// replaced by U+FFFD.
+    pub text: String,
+    /// The prompt's tokens, including a begin-of-text token.
+    pub tokens: Vec<u32>,
+}
+
 /// A generated text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Generation {
@@ -228,6 +238,8 @@ pub struct Generation {
     pub thought_tokens: u32,
     /// Why it ended.
     pub finish: Finish,
+    /// What was sent, if the caller wants to know.
+    pub sent: Option<Box<Sent>>,
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! A turn that has a sequence of the context: its tokens, what to decode next, and how it samples.
 
+use std::time::{Duration, Instant};
+
 use llama_cpp_2::context::LlamaContext;
 use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::model::LlamaModel;
@@ -12,7 +14,23 @@ use super::sampling_context::SamplingContext;
 use super::thinking_phase::{ThinkingPhase, Thought};
 use super::turn_timer::TurnTimer;
 use super::wire::{Timing, Turn, TurnId};
-use super::{EngineError, Finish, Generation};
+use super::{EngineError, Finish, Generation, Progress, Sent, progress};
+
+/// Pause between two reports of how far a turn is.
+const PROGRESS_PAUSE: Duration = Duration::from_millis(200);
+
+/// Tokens of a prompt that are still to be computed from which on a turn tells so before it begins:
+/// on a CPU they take seconds.
+const LONG_PROMPT_TOKENS: usize = 64;
+
+/// What the caller of a watched turn was told last.
+#[derive(Default)]
+struct Told {
+    /// When, or when the turn was first looked at.
+    at: Option<Instant>,
+    tokens: usize,
+    computed: usize,
+}
 
 pub(super) struct Sequence {
     id: TurnId,
@@ -40,12 +58,15 @@ pub(super) struct Sequence {
     /// Most tokens of the answer.
     max_tokens: usize,
     with_logprobs: bool,
+    with_sent: bool,
     ignore_end: bool,
     logprobs: Vec<f32>,
     forced: usize,
     /// Set once the last token is chosen; log-probabilities may still have to be computed.
     finish: Option<Finish>,
     timer: Option<TurnTimer>,
+    /// Present while somebody watches the turn.
+    told: Option<Told>,
 }
 
 /// What a turn begins with.
@@ -88,11 +109,13 @@ impl Sequence {
             stop: turn.stop,
             max_tokens: turn.max_tokens as usize,
             with_logprobs: turn.logprobs,
+            with_sent: turn.with_sent,
             ignore_end: turn.ignore_end,
             logprobs: Vec::new(),
             forced: 0,
             finish: None,
             timer,
+            told: turn.watched.then(Told::default),
         };
 
         if sequence.grammar.as_mut().is_some_and(Grammar::is_exhausted) {
@@ -159,6 +182,33 @@ impl Sequence {
     /// Where the turn's time went, if that is measured.
     pub(super) fn timing(&self) -> Option<Timing> {
         self.timer.as_ref().map(TurnTimer::timing)
+    }
+
+    pub(super) fn is_watched(&self) -> bool {
+        self.told.is_some()
+    }
+
+    /// How far the turn is, if it is watched, that is new, and a pause has passed; a turn with a
+    /// long prompt before it tells so at once.
+    pub(super) fn news(&mut self, now: Instant, model: &LlamaModel) -> Option<Progress> {
+        let told = self.told.as_mut()?;
+        let is_new = (told.tokens, told.computed) != (self.tokens.len(), self.computed);
+        let is_due = match told.at {
+            Some(at) => now.duration_since(at) >= PROGRESS_PAUSE,
+            None => self.prompt.saturating_sub(self.computed) >= LONG_PROMPT_TOKENS,
+        };
+        told.at.get_or_insert(now);
+        if !is_new || !is_due {
+            return None;
+        }
+
+        *told = Told { at: Some(now), tokens: self.tokens.len(), computed: self.computed };
+        let count = |tokens: usize| u32::try_from(tokens).unwrap_or(u32::MAX);
+        Some(Progress {
+            text: progress::end_of(&written(&self.tokens[self.prompt..], model, false)),
+            prompt_tokens: count(self.prompt),
+            prompt_computed: count(self.computed.min(self.prompt)),
+        })
     }
 
     /// Adds the next `count` tokens to the batch; `count` is at most [`Self::pending`].
@@ -402,23 +452,19 @@ impl Sequence {
         model: &LlamaModel,
     ) -> Result<Generation, EngineError> {
         let finish = result?;
-        let vocabulary = model.vocab();
         let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let chosen = &self.tokens[self.answer..];
 
         let text_of = |tokens: &[Token]| {
-            let mut bytes = Vec::with_capacity(tokens.len() * 2);
-            for token in tokens {
-                vocabulary.token_to_piece_into(LlamaToken(*token), &mut bytes, false, None);
-            }
             // Valid UTF-8, the usual case, is taken without a copy.
-            String::from_utf8(bytes)
+            String::from_utf8(written(tokens, model, false))
                 .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
         };
         let thought = match self.answer - self.prompt {
             0 => String::new(),
             _ => prime_reasoning::thought(&text_of(&self.tokens[self.prompt..self.thought])),
         };
+        let sent = self.with_sent.then(|| Box::new(self.sent(model)));
 
         Ok(Generation {
             text: text_of(chosen),
@@ -429,6 +475,26 @@ impl Sequence {
             logprobs: self.logprobs,
             prompt_tokens: count(self.prompt),
             finish,
+            sent,
         })
     }
+
+    /// What the model was sent.
+    fn sent(&self, model: &LlamaModel) -> Sent {
+        let prompt = self.prompt();
+        Sent {
+            text: String::from_utf8_lossy(&written(prompt, model, true)).into_owned(),
+            tokens: prompt.iter().map(|token| token.cast_unsigned()).collect(),
+        }
+    }
+}
+
+/// The bytes of a text, with or without those of special tokens.
+fn written(tokens: &[Token], model: &LlamaModel, with_special: bool) -> Vec<u8> {
+    let vocabulary = model.vocab();
+    let mut bytes = Vec::with_capacity(tokens.len() * 2);
+    for token in tokens {
+        vocabulary.token_to_piece_into(LlamaToken(*token), &mut bytes, with_special, None);
+    }
+    bytes
 }

@@ -27,6 +27,7 @@ pub(super) fn serve(text: &str, transport: &mut impl Transport) {
                     thought: String::new(),
                     thought_tokens: 0,
                     finish: Finish::EndOfText,
+                    sent: None,
                 };
                 let timing = turn.timed.then(Timing::default);
                 transport.send(FromWorker::Done { id: turn.id, result: Ok(generation), timing });

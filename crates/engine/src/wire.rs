@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::request::{EXCLUDED_BYTES_MAX, GRAMMAR_BYTES_MAX, PROMPT_BYTES_MAX};
 use super::spec::Fault;
 use super::{
-    EngineCounts, EngineError, EngineSpec, Format, Generation, Request, Sampling, Thinking,
+    EngineCounts, EngineError, EngineSpec, Format, Generation, Progress, Request, Sampling,
+    Thinking,
 };
 
 /// Longest body of a frame, in bytes: the longest prompt, grammar and excluded lines, and room for
@@ -53,6 +54,10 @@ pub(super) struct Turn<'a> {
     pub(super) ignore_end: bool,
     /// Whether to measure the turn.
     pub(super) timed: bool,
+    /// Whether to tell how far it is.
+    pub(super) watched: bool,
+    /// Whether its answer comes with what was sent to the model.
+    pub(super) with_sent: bool,
 }
 
 impl<'a> Turn<'a> {
@@ -73,6 +78,8 @@ impl<'a> Turn<'a> {
             logprobs: request.logprobs,
             ignore_end: request.ignore_end,
             timed: false,
+            watched: false,
+            with_sent: false,
         }
     }
 
@@ -97,7 +104,9 @@ pub(super) enum FromWorker {
     Refused(EngineError),
     /// A turn is over.
     Done { id: TurnId, result: Result<Generation, EngineError>, timing: Option<Timing> },
-    /// Progress; sent at least every 100 ms while there are turns, and before the answers that it
+    /// How far a watched turn is; sent at most five times a second, and before its answer.
+    Progress { id: TurnId, progress: Progress },
+    /// Counts; sent at least every 100 ms while there are turns, and before the answers that it
     /// counts.
     Counts(EngineCounts),
 }

@@ -38,6 +38,7 @@ const SILENCE_MIN: Duration = Duration::from_secs(5);
 const IDLE: Duration = Duration::from_hours(1);
 
 /// What an engine's handles ask of the pump.
+#[expect(clippy::large_enum_variant, reason = "nearly all commands are requests")]
 pub(super) enum Command {
     Submit(PendingRequest),
     Cancel(Ticket),
@@ -264,7 +265,10 @@ impl WorkerSupervisor {
             let span = pending.reply.span();
             span.sent();
             let timed = span.is_enabled();
-            worker.send_turn(Turn { timed, ..Turn::new(id, &pending.request) });
+            let (watched, with_sent) =
+                (pending.following.watch.is_some(), pending.following.with_sent);
+            let turn = Turn::new(id, &pending.request);
+            worker.send_turn(Turn { timed, watched, with_sent, ..turn });
             self.sent.insert(id, pending);
 
             self.owed_since.get_or_insert_with(Instant::now);
@@ -298,6 +302,11 @@ impl WorkerSupervisor {
             WorkerEvent::Frame(FromWorker::Done { id, result, timing }) => {
                 if let Some(pending) = self.sent.remove(id) {
                     pending.reply.send_answer(result, timing);
+                }
+            }
+            WorkerEvent::Frame(FromWorker::Progress { id, progress }) => {
+                if let Some(pending) = self.sent.get(id) {
+                    pending.tell(progress);
                 }
             }
             WorkerEvent::Frame(FromWorker::Counts(counts)) => {

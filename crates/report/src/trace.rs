@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::exchanges::SentExchange;
 use prime_protocol::{
     Assurance, Basis, Chosen, Decision, End, Ending, Located, Opinion, Reward, Role, RoleTimes,
     RunInput, Score, Speculations, TurnId, TurnOutcome, Usage, Verdict,
@@ -86,6 +87,9 @@ pub struct StepLine<'a> {
     pub tokens: Cow<'a, [u32]>,
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub logprobs: Cow<'a, [f32]>,
+    /// What models were sent for it and what they answered, where the journal keeps that.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub sent: Cow<'a, [SentExchange]>,
     /// Milliseconds of run time so far.
     pub elapsed_ms: u64,
 }
@@ -238,6 +242,7 @@ impl<'a> TraceLine<'a> {
                 source: proposal.source.as_deref().map(Cow::Borrowed),
                 tokens: proposal.tokens.as_slice().into(),
                 logprobs: proposal.logprobs.as_slice().into(),
+                sent: Cow::Borrowed(&[]),
                 elapsed_ms: *elapsed_ms,
             }),
             Event::Mishap { id, elapsed_ms, role, error, mishaps } => Self::Mishap {

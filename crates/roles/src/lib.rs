@@ -7,6 +7,7 @@ mod agents;
 mod card;
 pub mod conformance;
 mod failure;
+pub mod live;
 mod locating;
 mod null_problem;
 mod reference;

@@ -27,7 +27,7 @@ use super::run_table::{RoundOver, RunTable, last_failure};
 use super::turn::{Turn, TurnBody, Turns};
 use super::turn_timing::Stage;
 use super::work::{Coordinate, Execute, Verify, Work};
-use prime_roles::{AgentError, AgentSetId, Failure, setback};
+use prime_roles::{AgentError, AgentSetId, Failure, live, setback};
 
 type Panic = Box<dyn Any + Send>;
 type Worked = (Turn, Result<Result<(), AgentError>, Panic>);
@@ -180,7 +180,8 @@ impl<W: Work> Agent<W> {
         }
 
         // Its agent needs time, or may: the work becomes a future, which owns the turn.
-        let (run, round) = (turn.body().run, turn.body().id.round);
+        let (run, id) = (turn.body().run, turn.body().id);
+        let listener = self.table.listener(run, id, W::ROLE);
         let (work, heartbeat) = (Arc::clone(work), Arc::clone(&self.heartbeat));
         let table = Arc::clone(&self.table);
         let working = async move {
@@ -194,7 +195,9 @@ impl<W: Work> Agent<W> {
                 // right one.
                 let polled = poll_fn(|context| {
                     heartbeat.switch(set);
-                    let (polled, setback) = setback::observed(|| working.as_mut().poll(context));
+                    let (polled, setback) = setback::observed(|| {
+                        live::heard(listener.as_ref(), || working.as_mut().poll(context))
+                    });
                     if let Some(error) = setback.filter(|_| polled.is_pending()) {
                         is_set_back = true;
                         table.set_setback(run, Some(last_failure(W::ROLE, &error)));
@@ -230,7 +233,7 @@ impl<W: Work> Agent<W> {
             // Polled again by the set, with a waker of its own. If the round has ended while the
             // turn was on its way, both are dropped here.
             Poll::Pending => {
-                let round_over = self.table.round_over(run, round);
+                let round_over = self.table.round_over(run, id.round);
                 self.waiting.extend(round_over.map(|round_over| Waiting { round_over, working }));
             }
         }

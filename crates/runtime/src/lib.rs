@@ -38,6 +38,7 @@ mod tests;
 pub use cell::{Placement, RuntimePlan};
 pub use cells::Hangs;
 pub use observer::{Event, Observer, Silent, Wake, Watched};
+pub use prime_roles::live::{Exchange, Kept, Listen, Listener, PromptRead, Writing};
 pub use restart_limit::RestartLimit;
 pub use run_handle::{Canceller, RunHandle};
 pub use runtime::Runtime;

@@ -9,6 +9,7 @@ use prime_protocol::{
     Ballot, Basis, Chosen, Decision, End, Ending, Located, Outcome, Reward, Role, RoleTimes,
     RunSnapshot, Speculations, TurnId, Usage, Verdict,
 };
+use prime_roles::live::Listener;
 use prime_roles::{AgentError, Failure, Proposal};
 
 /// An event of a run. It borrows, so that an observer that ignores it costs nothing.
@@ -106,6 +107,12 @@ pub trait Observer: Send + Sync {
         false
     }
 
+    /// Whoever wants to hear what a model writes for a turn; asked when an agent may have to wait.
+    /// What is heard is no event: it comes from any thread, and ends with the turn's next event.
+    fn listener(&self, _id: TurnId, _role: Role) -> Option<Listener> {
+        None
+    }
+
     /// Receives the run as it is after the events so far.
     fn save_snapshot(&self, _snapshot: RunSnapshot) {}
 
@@ -152,6 +159,10 @@ impl<W: Observer> Observer for Watched<W> {
 
     fn wants_timing(&self) -> bool {
         self.watcher.wants_timing() || self.keeper.wants_timing()
+    }
+
+    fn listener(&self, id: TurnId, role: Role) -> Option<Listener> {
+        self.watcher.listener(id, role).or_else(|| self.keeper.listener(id, role))
     }
 
     fn wants_snapshot(&self) -> bool {

@@ -15,7 +15,8 @@ use tracing::Span;
 use super::observer::{Event, Observer};
 use super::run_span;
 use super::submission::{Load, RunId, Submission};
-use prime_protocol::{Ending, Outcome, Role};
+use prime_protocol::{Ending, Outcome, Role, TurnId};
+use prime_roles::live::Listener;
 use prime_roles::{AgentError, AgentSetId, Agents};
 
 /// A run that has not ended.
@@ -247,6 +248,13 @@ impl RunTable {
 
     pub fn setback(&self, id: RunId) -> Option<String> {
         locked(&self.runs).by_id.get(&id)?.setback.clone()
+    }
+
+    /// Whoever wants to hear what a model writes for a turn.
+    pub fn listener(&self, id: RunId, turn: TurnId, role: Role) -> Option<Listener> {
+        // Observers may call back, so that the runs must not be locked then.
+        let observer = locked(&self.runs).by_id.get(&id).map(|entry| Arc::clone(&entry.observer));
+        observer?.listener(turn, role)
     }
 
     /// Removes a run that has ended.

@@ -11,7 +11,7 @@ use tracing::Instrument;
 
 use super::submission::RunSampling;
 use prime_protocol::{Left, Limits, Run, Strategy, Trajectory, Usage};
-use prime_roles::{AgentError, Executor, Proposal, Sampling};
+use prime_roles::{AgentError, Executor, Proposal, Sampling, live};
 
 /// What a turn needs to start its successor's proposal early.
 pub struct Lookahead {
@@ -95,6 +95,8 @@ pub struct Speculation {
     trajectory: Arc<Trajectory>,
     sampling: Sampling,
     proposal: oneshot::Receiver<TimedProposal>,
+    /// What its model was sent, for the turn's listener.
+    held: Option<Arc<live::Held>>,
 }
 
 impl Speculation {
@@ -108,9 +110,13 @@ impl Speculation {
         let (mut reply, proposal) = oneshot::channel();
 
         let trajectory = Arc::new(trajectory);
+        let held = live::listener().map(live::Held::new);
         let asking = {
             let (executor, trajectory) = (Arc::clone(&executor), Arc::clone(&trajectory));
-            async move { propose(executor.as_ref(), &trajectory, sampling).await }.in_current_span()
+            // The turn's listener hears its next proposal, too.
+            let asking = async move { propose(executor.as_ref(), &trajectory, sampling).await };
+            let listener = held.clone().map(|held| held as live::Listener);
+            live::within(listener, asking).in_current_span()
         };
 
         // If it panics, no reply is sent, as if it had not been started.
@@ -125,7 +131,7 @@ impl Speculation {
             drop(reply.send(proposal));
         });
 
-        Self { executor, trajectory, sampling, proposal }
+        Self { executor, trajectory, sampling, proposal, held }
     }
 
     /// Whether this executor would now be asked exactly this.
@@ -144,6 +150,9 @@ impl Speculation {
     /// Waits for the proposal; `None` if it failed. Also returns what the executor was shown.
     pub async fn take(self) -> Option<(TimedProposal, Arc<Trajectory>)> {
         let proposal = self.proposal.await.ok()?;
+        if let Some(held) = self.held {
+            held.release();
+        }
         Some((proposal, self.trajectory))
     }
 

@@ -14,6 +14,7 @@ mod spans;
 mod speculation;
 mod storms;
 mod whole;
+mod writing;
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};

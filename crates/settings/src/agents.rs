@@ -105,6 +105,21 @@ pub struct ExecutorAgent {
     /// were no valid choices) or `never`. A model that chooses from such a list can propose nothing
     /// invalid: compare it with a uniform draw.
     pub choices: ChoicesName,
+    /// Most worked examples in the prompt, with states from the example on the task's page; 0 = none.
+    /// The templates `step` and `complete` show them, before the input.
+    #[schemars(range(max = 5))]
+    pub examples: u32,
+    /// Most tokens of the worked examples together, with three bytes taken for a token: fewer are
+    /// shown where they are long.
+    #[schemars(range(min = 1, max = 65_536))]
+    pub example_tokens: u32,
+    /// How `step` and `complete` show input and state: `json`, or `readable` (a field a line, the
+    /// places of lists numbered, the rows of grids below each other).
+    pub view: ViewName,
+    /// What `step` and `complete` say of rejected lines: `verdict` (what the verifier wrote),
+    /// `explained` (for the model that wrote them: which part of the line is wrong, and what is
+    /// possible instead) or `none` (the lines alone).
+    pub feedback: FeedbackName,
     /// Overrides `run.temperature`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f64", range(min = 0.0, max = 2.0))]
@@ -362,6 +377,23 @@ pub enum ChoicesName {
     Never,
     AfterRejections,
     Always,
+}
+
+/// A value of `agents.executor.view`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ViewName {
+    Json,
+    Readable,
+}
+
+/// A value of `agents.executor.feedback`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FeedbackName {
+    None,
+    Verdict,
+    Explained,
 }
 
 /// A value of `agents.verifier.verdict`.

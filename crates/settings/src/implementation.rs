@@ -108,6 +108,10 @@ const MODEL_EXECUTOR: &[&str] = &[
     "derive",
     "derive_characters",
     "choices",
+    "examples",
+    "example_tokens",
+    "view",
+    "feedback",
     "temperature",
     "top_p",
 ];

@@ -34,7 +34,7 @@ mod upstreams;
 
 pub use agents::{
     AdaptiveOptions, Agents, ChoicesName, CoordinatorAgent, DeriveName, Ensemble, Escalation,
-    ExecutorAgent, HistoryName, Split, VerdictName, VerifierAgent,
+    ExecutorAgent, FeedbackName, HistoryName, Split, VerdictName, VerifierAgent, ViewName,
 };
 pub use api_key::{ApiKey, KeyHash, KeyHashError, is_name};
 pub use definitions::{BUILT_IN, Defined, Definitions, Template};
@@ -57,7 +57,8 @@ pub use search::{
     VoteName,
 };
 pub use sections::{
-    Budget, Log, LogFormat, LogLevel, Placement, Reward, Run, Runtime, Server, Settings,
+    Budget, Log, LogFormat, LogLevel, Placement, PromptsName, Reward, Run, Runtime, Server,
+    Settings,
 };
 pub use thinking::Thinking;
 pub use upstreams::{Api, Dialect, Upstream, UpstreamPool};

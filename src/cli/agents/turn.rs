@@ -207,6 +207,11 @@ fn exchange(
         indented(text, "system", system)?;
     }
     indented(text, "prompt", &request.prompt)?;
+    let exact = answer.as_ref().ok().and_then(|reply| reply.exact.as_ref());
+    if let Some(exact) = exact.filter(|exact| exact.text != request.prompt) {
+        let heading = format!("as the model read it ({} tokens)", exact.tokens.len());
+        indented(text, &heading, &exact.text)?;
+    }
     match answer {
         Ok(reply) => {
             indented(text, "answer", &reply.text)?;

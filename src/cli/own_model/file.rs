@@ -38,6 +38,7 @@ fn of_facts(path: &str, facts: &ModelFacts) -> anyhow::Result<Chosen> {
         set(&executor("implementation"), "llama"),
         set(&executor("engine"), NAME),
         set(&executor("history"), "window"),
+        set(&executor("feedback"), "explained"),
     ];
 
     let (how, prompt, thinks) = match &facts.chat_template {
@@ -120,6 +121,7 @@ mod tests {
             "agents.executor.prompt=\"step\"",
             "agents.executor.grammar=true",
             "agents.executor.max_tokens=256",
+            "agents.executor.feedback=\"explained\"",
         ] {
             assert!(chat.sets.iter().any(|set| set == expected), "{expected}: {:?}", chat.sets);
         }

@@ -125,6 +125,7 @@ pub(super) fn chosen(url: &str, listed: &Value, dialect: Dialect) -> anyhow::Res
         set("agents.executor.pool", NAME),
         set("agents.executor.prompt", "step"),
         set("agents.executor.history", "window"),
+        set("agents.executor.feedback", "explained"),
         set("agents.executor.grammar", is_held),
         set("agents.executor.derive", "never"),
         set("agents.executor.thinking", thinking),

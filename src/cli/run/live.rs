@@ -4,18 +4,18 @@ use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::time::Instant;
 
-use super::status::{Status, Step};
+use super::status::{Draft, Status, Step};
 use crate::cli::output::{count, is_stderr_terminal, note, stderr_columns};
-use prime_protocol::{Decision, Located, RunPlan, TurnId};
+use prime_protocol::{Decision, Located, Role, RunPlan, TurnId};
 use prime_report::TraceLine;
-use prime_runtime::{Event, Observer};
+use prime_runtime::{Event, Listener, Observer, Writing};
 
 /// Wall times of a month or more are not shown: to somebody who watches, they are no limit.
 const WALL_MS_SHOWN_MAX: u64 = 30 * 24 * 3_600_000;
@@ -42,6 +42,8 @@ pub enum Expected {
 
 /// Counts for the live lines, and the trace file.
 pub struct Live {
+    /// Itself, for those who tell it what a model writes.
+    me: Weak<Self>,
     bar: ProgressBar,
     /// Whether standard error is a terminal: only then is there somebody to watch.
     is_watched: bool,
@@ -66,6 +68,8 @@ pub struct Live {
     limit: Option<Duration>,
     /// The last proposed line, and the last that was rejected.
     steps_shown: Mutex<(Option<Step>, Option<Step>)>,
+    /// What a model is writing, as it was told last.
+    draft: Mutex<Option<Draft>>,
     trace: Option<Mutex<BufWriter<File>>>,
     trace_error: Mutex<Option<std::io::Error>>,
 }
@@ -79,7 +83,7 @@ pub fn create_trace(path: &Path) -> anyhow::Result<BufWriter<File>> {
 
 impl Live {
     /// The display of a run that has not begun.
-    pub fn new(plan: &RunPlan, expected: Expected, trace: Option<BufWriter<File>>) -> Self {
+    pub fn new(plan: &RunPlan, expected: Expected, trace: Option<BufWriter<File>>) -> Arc<Self> {
         let is_watched = is_stderr_terminal();
         let (Expected::About(steps) | Expected::AtMost(steps)) = expected;
         let bar = if is_watched { ProgressBar::new(steps) } else { ProgressBar::hidden() };
@@ -91,7 +95,8 @@ impl Live {
 
         bar.enable_steady_tick(Duration::from_millis(100));
 
-        Self {
+        Arc::new_cyclic(|me| Self {
+            me: Weak::clone(me),
             bar,
             is_watched,
             expected,
@@ -113,7 +118,8 @@ impl Live {
             steps_shown: Mutex::default(),
             trace: trace.map(Mutex::new),
             trace_error: Mutex::default(),
-        }
+            draft: Mutex::default(),
+        })
     }
 
     /// Committed steps of the longest trajectory of the last round.
@@ -183,6 +189,7 @@ impl Live {
 
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let shown = self.steps_shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let draft = self.draft.lock().unwrap_or_else(PoisonError::into_inner);
         let status = Status {
             steps: get(&self.steps),
             expected: self.expected,
@@ -196,6 +203,7 @@ impl Live {
             backtracks: get(&self.backtracks),
             last: shown.0.as_ref(),
             rejected: shown.1.as_ref(),
+            draft: draft.as_ref(),
         };
 
         if self.bar.is_hidden() {
@@ -204,6 +212,23 @@ impl Live {
             // The spinner and a blank stand before the first line.
             let columns = stderr_columns().unwrap_or(80).saturating_sub(2);
             self.bar.set_message(status.lines(columns));
+        }
+    }
+
+    /// Shows what a model is writing.
+    fn wrote(&self, id: TurnId, role: Role, writing: &Writing) {
+        let draft = Draft::new(id, role, writing);
+        *self.draft.lock().unwrap_or_else(PoisonError::into_inner) = Some(draft);
+        if self.is_due() {
+            self.show();
+        }
+    }
+
+    /// Forgets what was written of a turn that is over.
+    fn turn_over(&self, id: TurnId) {
+        if self.is_watched {
+            let mut draft = self.draft.lock().unwrap_or_else(PoisonError::into_inner);
+            drop(draft.take_if(|draft| draft.id == id));
         }
     }
 
@@ -251,6 +276,19 @@ impl Drop for Live {
 }
 
 impl Observer for Live {
+    fn listener(&self, id: TurnId, role: Role) -> Option<Listener> {
+        // Lines below each other, as elsewhere than on a terminal, would be too many.
+        if !self.is_watched || self.bar.is_hidden() {
+            return None;
+        }
+        let live = Weak::clone(&self.me);
+        Some(Arc::new(move |writing| {
+            if let Some(live) = live.upgrade() {
+                live.wrote(id, role, &writing);
+            }
+        }))
+    }
+
     fn observe(&self, event: &Event<'_>) {
         // Only the first failure counts, and the run continues without its trace.
         if let Err(error) = self.write(event) {
@@ -269,6 +307,7 @@ impl Observer for Live {
                 if let Some(located) = located {
                     self.located(*id, located);
                 }
+                self.turn_over(*id);
                 self.judged(*depth, *decision);
                 self.keep(*depth, &proposal.line, verdict.feedback.as_deref(), *decision);
             }

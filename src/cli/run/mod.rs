@@ -182,7 +182,7 @@ async fn solve(
     let ResolvedRun { spec, problem } = checked.with_agents(&app, &agents, None)?;
     let solved = spec.context();
 
-    let live = Arc::new(Live::new(&spec.plan, expected_steps(problem.as_ref()), trace));
+    let live = Live::new(&spec.plan, expected_steps(problem.as_ref()), trace);
     let observer = Arc::clone(&live) as Arc<dyn Observer>;
     let submission = Submission {
         problem: Arc::clone(&problem),

@@ -5,6 +5,8 @@ use std::time::Duration;
 use super::live::Expected;
 use crate::cli::output::{count, wrapped};
 use prime_printable::printable_line;
+use prime_protocol::{Role, TurnId};
+use prime_runtime::{PromptRead, Writing};
 
 /// Rows that the last lines may take each: lines of a model may be long.
 const STEP_ROWS_MAX: usize = 2;
@@ -25,6 +27,38 @@ impl Step {
     }
 }
 
+/// What a model is writing. What it wrote is made printable.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    pub id: TurnId,
+    role: Role,
+    /// The line that it is at.
+    line: String,
+    prompt: Option<PromptRead>,
+}
+
+impl Draft {
+    pub fn new(id: TurnId, role: Role, writing: &Writing) -> Self {
+        let line = writing.text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+        Self { id, role, line: printable_line(line).into_owned(), prompt: writing.prompt }
+    }
+
+    /// The row of the status; `fanout` is the number of trajectories.
+    fn row(&self, fanout: u64) -> String {
+        let whose = match (self.role, fanout) {
+            (Role::Executor, ..=1) => String::new(),
+            (Role::Executor, _) => format!("trajectory {}: ", self.id.trajectory),
+            (role, _) => format!("{role}: "),
+        };
+        match self.prompt {
+            Some(PromptRead { read, tokens }) if self.line.is_empty() => {
+                format!("  reading   {whose}{read} of {tokens} tokens of the prompt")
+            }
+            _ => format!("  writing   {whose}{}", self.line),
+        }
+    }
+}
+
 /// What is shown of a run.
 pub struct Status<'s> {
     /// Committed steps of the longest trajectory of the round.
@@ -42,6 +76,8 @@ pub struct Status<'s> {
     pub backtracks: u64,
     pub last: Option<&'s Step>,
     pub rejected: Option<&'s Step>,
+    /// What a model is writing.
+    pub draft: Option<&'s Draft>,
 }
 
 impl Status<'_> {
@@ -89,6 +125,9 @@ impl Status<'_> {
             let reason = reason.as_deref().unwrap_or("no reason given");
             text += &cut(&format!("  rejected  step {}: {line}: {reason}", depth + 1), columns);
         }
+        if let Some(draft) = self.draft {
+            text += &cut(&draft.row(self.fanout), columns);
+        }
         text.truncate(text.trim_end().len());
         text
     }
@@ -130,7 +169,40 @@ mod tests {
             backtracks: 2,
             last,
             rejected,
+            draft: None,
         }
+    }
+
+    fn draft(role: Role, text: &str, prompt: Option<PromptRead>) -> Draft {
+        let id = TurnId { round: 1, trajectory: 3 };
+        Draft::new(id, role, &Writing { text: text.to_owned(), prompt })
+    }
+
+    #[test]
+    fn what_a_model_is_writing_is_shown_last_and_printable() {
+        let prompt = Some(PromptRead { read: 128, tokens: 384 });
+        for (draft, expected) in [
+            (
+                draft(Role::Executor, "", prompt),
+                "  reading   trajectory 3: 128 of 384 tokens of the prompt",
+            ),
+            (
+                draft(Role::Executor, "so row 3 is free\npla", prompt),
+                "  writing   trajectory 3: pla",
+            ),
+            (draft(Role::Executor, "first\n", None), "  writing   trajectory 3: first"),
+            (
+                draft(Role::Verifier, "\u{1b}[2JVALID", None),
+                "  writing   verifier: \\u001b[2JVALID",
+            ),
+        ] {
+            let shown = Status { draft: Some(&draft), ..status(None, None) }.lines(76);
+            assert_eq!(shown.lines().last(), Some(expected));
+        }
+
+        let alone = draft(Role::Executor, "place", None);
+        let shown = Status { draft: Some(&alone), fanout: 1, ..status(None, None) }.lines(76);
+        assert_eq!(shown.lines().last(), Some("  writing   place"));
     }
 
     #[test]

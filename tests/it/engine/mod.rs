@@ -4,6 +4,7 @@
 mod answers;
 mod automata;
 mod exclusions;
+mod following;
 mod grammars;
 mod idle;
 mod prefixes;

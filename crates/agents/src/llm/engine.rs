@@ -1,15 +1,18 @@
 //! A model in a local engine.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 
-use crate::model::{Completion, CompletionRequest, Model};
+use crate::model::{Completion, CompletionRequest, ExactPrompt, Model};
 use crate::thought::{estimated_tokens, only_thought};
 use crate::{AgentError, Failure};
 use prime_engine::{
-    EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Engine, EngineError, Finish, Format, Request, Sampling,
-    Thinking,
+    EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Engine, EngineError, Finish, Following, Format,
+    Progress, Request, Sampling, Sent, Thinking, Watch,
 };
 use prime_protocol::Usage;
+use prime_roles::live::{self, Listener, PromptRead, Writing};
 
 /// A model in a local engine.
 pub struct EngineModel {
@@ -64,6 +67,13 @@ fn engine_request(request: CompletionRequest, is_chat: bool) -> Request {
     }
 }
 
+/// Passes on what an engine tells.
+fn watch(listener: Listener) -> Watch {
+    Arc::new(move |Progress { text, prompt_tokens: tokens, prompt_computed: read }| {
+        listener.writes(Writing { text, prompt: Some(PromptRead { read, tokens }) });
+    })
+}
+
 /// Translates an error. The engine has already retried where that can help.
 #[expect(clippy::needless_pass_by_value, reason = "passed to `map_err`")]
 fn agent_error(error: EngineError) -> AgentError {
@@ -92,9 +102,11 @@ fn newest(mut lines: Vec<Box<str>>) -> Vec<Box<str>> {
 impl Model for EngineModel {
     async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
         let is_free = request.grammar.is_none();
+        let following =
+            Following { with_sent: request.with_exact, watch: live::listener().map(watch) };
         let generation = self
             .engine
-            .generate(engine_request(request, self.is_chat))
+            .generate_followed(engine_request(request, self.is_chat), following)
             .await
             .map_err(agent_error)?;
 
@@ -138,6 +150,10 @@ impl Model for EngineModel {
             // In the middle of a text, only this text has reached its end; another might not.
             is_exhausted: generation.finish == Finish::Exhausted && is_empty,
             is_stopped: generation.finish == Finish::Stopped,
+            exact: generation.sent.map(|sent| {
+                let Sent { text, tokens } = *sent;
+                ExactPrompt { text, tokens }
+            }),
             ..Completion::default()
         })
     }

@@ -11,7 +11,7 @@ use super::executor_options::{COMPACT, ExecutorOptions};
 use super::executor_prompts::{Asked, ExecutorPrompts};
 use super::read_completion::ReadCompletion;
 use crate::model::{Completion, CompletionRequest, Model};
-use crate::prompt::{self, FreeLine, TemplateError, Templates};
+use crate::prompt::{self, CUT_OFF, FreeLine, TemplateError, Templates};
 use crate::thought::kept;
 use crate::{AgentError, AsyncExecutor, Proposal, Sampling};
 use prime_bench::output::line::action_line;
@@ -307,7 +307,7 @@ impl AsyncExecutor for LlmExecutor {
 
         let cut_off = completion.is_truncated.then(|| {
             format!(
-                "cut off after {} tokens of completion: max_tokens of the executor, or the context \
+                "{CUT_OFF}{} tokens of completion: max_tokens of the executor, or the context \
                  of its model or engine",
                 completion.usage.completion
             )

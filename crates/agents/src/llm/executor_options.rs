@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::prompt::History;
+use crate::prompt::{History, Shown};
 use prime_settings::{ChoicesName, DeriveName, Thinking};
 
 /// The template of models that have learnt the lessons: they alone know queries.
@@ -33,6 +33,8 @@ pub struct ExecutorOptions {
     pub choices: ChoicesName,
     /// How much the model may think before its answer.
     pub thinking: Thinking,
+    /// What its prompts show, and how.
+    pub shown: Shown,
     /// Maximum tokens of a completion, at least 1. The last line of a truncated completion is
     /// judged as it is.
     pub max_tokens: u32,
@@ -59,6 +61,7 @@ impl ExecutorOptions {
             derive_characters: 0,
             choices: ChoicesName::AfterRejections,
             thinking: Thinking::AsModel,
+            shown: Shown::default(),
             max_tokens,
             temperature: None,
             top_p: None,

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use super::executor_options::ExecutorOptions;
 use super::{label, rendered};
 use crate::AgentError;
-use crate::prompt::{History, Prompt, PromptContext, TemplateError, Templates};
+use crate::prompt::{History, Prompt, PromptContext, Shown, TemplateError, Templates};
 use prime_protocol::{Role, Trajectory};
+use prime_settings::DeriveName;
 
 /// The texts of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub struct ExecutorPrompts {
     history: History,
     /// Whether a grammar constrains the completion.
     is_held: bool,
+    may_reason: bool,
+    shown: Shown,
     variables: BTreeMap<String, String>,
     agent: String,
 }
@@ -45,6 +48,8 @@ impl ExecutorPrompts {
                 .transpose()?,
             history: options.history,
             is_held: options.grammar,
+            may_reason: !options.grammar || options.derive != DeriveName::Never,
+            shown: options.shown,
             variables: options.variables.clone(),
             agent: label(Role::Executor, &options.name),
         })
@@ -71,6 +76,8 @@ impl ExecutorPrompts {
     pub fn of(&self, trajectory: &Trajectory) -> Result<Asked, AgentError> {
         let context = PromptContext {
             is_held: self.is_held,
+            may_reason: self.may_reason,
+            shown: self.shown,
             ..PromptContext::new(trajectory, self.history, &self.variables)
         };
 

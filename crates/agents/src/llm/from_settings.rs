@@ -9,7 +9,7 @@ use super::{
 };
 use crate::factory::Factory;
 use crate::model::Model;
-use crate::prompt::{History, TemplateError, Templates};
+use crate::prompt::{History, Shown, TemplateError, Templates};
 use crate::{Coordinator, Executor, Verifier};
 use prime_protocol::{Role, Thresholds};
 use prime_settings::{
@@ -106,6 +106,12 @@ fn executor_options(
         derive_characters: options.derive_characters,
         choices: options.choices,
         thinking: options.thinking,
+        shown: Shown {
+            examples: options.examples,
+            example_tokens: options.example_tokens,
+            view: options.view,
+            feedback: options.feedback,
+        },
         max_tokens: options.max_tokens,
         temperature: options.temperature.map(|value| value as f32),
         top_p: options.top_p.map(|value| value as f32),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::shown::Shown;
 use super::templates::{Prompt, TemplateError, Templates};
 use super::variables::{History, PromptContext};
 use prime_bench::tasks::{self, Difficulty, Kind, Machine, Problem, Rule};
@@ -59,6 +60,8 @@ fn render_for(
         let action = next_line(trajectory.machine.as_ref());
         prompt.render(&PromptContext {
             is_held: history == History::None,
+            // Only a template that shows examples pays for them.
+            shown: Shown { examples: u32::from(history == History::None), ..Shown::default() },
             action: &action,
             rules: &rules,
             verdict: (prompt.role() == Role::Coordinator).then_some(verdict),

@@ -10,9 +10,15 @@ use prime_bench::tasks::pattern::{self, Bounds};
 use prime_bench::tasks::spec::Spec;
 
 mod check;
+mod examples;
+mod feedback;
+mod readable;
+mod shown;
 mod templates;
 mod variables;
 
+pub use feedback::CUT_OFF;
+pub use shown::Shown;
 pub use templates::{Prompt, TemplateError, Templates};
 pub use variables::{History, PromptContext, names};
 

@@ -7,7 +7,8 @@ use dashmap::DashMap;
 use minijinja::{Environment, Error, ErrorKind, Value as Variable};
 
 use super::TEMPLATES;
-use super::variables::{self, PromptContext, names};
+use super::shown::Shown;
+use super::variables::{self, Known, PromptContext, names};
 use prime_protocol::Role;
 
 /// A template that cannot be used.
@@ -137,6 +138,7 @@ impl Templates {
             role,
             wanted,
             tasks: DashMap::new(),
+            examples: DashMap::new(),
         })
     }
 }
@@ -159,6 +161,8 @@ pub struct Prompt {
     wanted: Vec<&'static str>,
     /// The variable `task` of each benchmark task.
     tasks: DashMap<&'static str, Variable>,
+    /// The variable `examples` of each benchmark task.
+    examples: DashMap<(&'static str, Shown), Variable>,
 }
 
 impl Prompt {
@@ -178,7 +182,10 @@ impl Prompt {
         let variables: Variable = self
             .wanted
             .iter()
-            .map(|name| (*name, variables::value(name, self.role, context, &self.tasks)))
+            .map(|name| {
+                let known = Known { tasks: &self.tasks, examples: &self.examples };
+                (*name, variables::value(name, self.role, context, known))
+            })
             .collect();
 
         let rendered = self

@@ -5,9 +5,13 @@ use std::collections::BTreeMap;
 use dashmap::DashMap;
 use minijinja::{Value as Variable, context};
 
+use super::examples;
+use super::feedback::{CUT_OFF, explained};
+use super::shown::{Shown, TextOf as _};
 use prime_bench::prompts;
-use prime_bench::tasks::{Problem, Rule};
+use prime_bench::tasks::{Machine, Problem, Rule};
 use prime_protocol::{Rejection, Role, Thresholds, Trajectory, Verdict};
+use prime_settings::FeedbackName;
 
 /// How many of the committed steps a prompt includes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +33,10 @@ pub struct PromptContext<'a> {
     pub variables: &'a BTreeMap<String, String>,
     /// Whether a grammar constrains the answer.
     pub is_held: bool,
+    /// Whether something may come before the action.
+    pub may_reason: bool,
+    /// What is shown, and how.
+    pub shown: Shown,
     /// The proposed line, for verifiers and coordinators.
     pub action: &'a str,
     /// The constraints to check, for verifiers.
@@ -50,6 +58,8 @@ impl<'a> PromptContext<'a> {
             history,
             variables,
             is_held: false,
+            may_reason: true,
+            shown: Shown::default(),
             action: "",
             rules: &[],
             verdict: None,
@@ -77,7 +87,9 @@ const COMMON: [&str; 12] = [
 /// The variables of a role's templates.
 pub fn names(role: Role) -> Vec<&'static str> {
     let own: &[&str] = match role {
-        Role::Executor => &["feedback", "is_held"],
+        Role::Executor => {
+            &["feedback", "is_held", "may_reason", "examples", "input_text", "state_text"]
+        }
         Role::Verifier => &["action", "after", "ends", "constraints"],
         Role::Coordinator => &[
             "action",
@@ -146,12 +158,52 @@ fn after(context: &PromptContext<'_>) -> (Option<String>, bool) {
     }
 }
 
+/// The input as a role may see it.
+fn input(machine: &dyn Machine, role: Role) -> serde_json::Value {
+    let data = machine.problem().data();
+    // Only verifiers see the fields that a task hides.
+    if role == Role::Verifier { data } else { prompts::visible(machine.spec(), data) }
+}
+
+/// What an executor is told of its last line.
+fn last_feedback(context: &PromptContext<'_>) -> Option<String> {
+    let trajectory = context.trajectory;
+    let feedback = trajectory.feedback.as_deref()?;
+    match context.shown.feedback {
+        FeedbackName::None => None,
+        FeedbackName::Verdict => Some(feedback.to_owned()),
+        FeedbackName::Explained => {
+            // The line is among the rejected ones, and its reason beside it.
+            let listed =
+                trajectory.stack.top().excluded.last().and_then(|last| last.reason.as_deref());
+            let is_listed = listed.is_some_and(|reason| {
+                feedback.starts_with(reason.strip_suffix('…').unwrap_or(reason))
+            });
+            let said = if feedback.starts_with(CUT_OFF) {
+                "it was too long and was cut off; write only the action"
+            } else {
+                feedback
+            };
+            (!is_listed).then(|| said.to_owned())
+        }
+    }
+}
+
+/// What was computed for earlier prompts.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'k> {
+    /// The variable `task` of each benchmark task.
+    pub tasks: &'k DashMap<&'static str, Variable>,
+    /// The variable `examples` of each.
+    pub examples: &'k DashMap<(&'static str, Shown), Variable>,
+}
+
 /// The value of a variable; `name` is one of [`names`].
 pub(super) fn value(
     name: &str,
     role: Role,
     context: &PromptContext<'_>,
-    tasks: &DashMap<&'static str, Variable>,
+    known: Known<'_>,
 ) -> Variable {
     let trajectory = context.trajectory;
     let machine = trajectory.machine.as_ref();
@@ -170,15 +222,21 @@ pub(super) fn value(
             if problem.is_asked() {
                 return view();
             }
-            tasks.entry(spec.slug).or_insert_with(view).clone()
+            known.tasks.entry(spec.slug).or_insert_with(view).clone()
         }
         "client" => is_client(machine.problem().as_ref()).into(),
-        "input" => {
-            let data = machine.problem().data();
-            // Only verifiers see the fields that a task hides.
-            let data =
-                if role == Role::Verifier { data } else { prompts::visible(machine.spec(), data) };
-            data.to_string().into()
+        "input" => input(machine, role).to_string().into(),
+        "input_text" => context.shown.view.text(&input(machine, role)).into(),
+        "state_text" if machine.problem().is_asked() => machine.view().into(),
+        "state_text" => context.shown.view.text(&machine.state()).into(),
+        "examples" => {
+            // An instance that is its task's example is shown none; the others share them.
+            if machine.problem().is_asked() || examples::is_own(machine) {
+                return examples::none();
+            }
+            let key = (machine.spec().slug, context.shown);
+            let worked = || examples::of(machine, context.shown);
+            known.examples.entry(key).or_insert_with(worked).clone()
         }
         "state" if machine.problem().is_asked() => machine.view().into(),
         "state" => machine.state().to_string().into(),
@@ -194,7 +252,16 @@ pub(super) fn value(
             .map(|rejection| rejection.line.to_string())
             .collect(),
         "rejections" => {
-            let shown = |Rejection { line, reason }: &Rejection| context! { line, reason };
+            let shown = |Rejection { line, reason }: &Rejection| {
+                let reason = reason.as_deref();
+                match context.shown.feedback {
+                    FeedbackName::None => context! { line, reason => None::<&str> },
+                    FeedbackName::Verdict => context! { line, reason },
+                    FeedbackName::Explained => {
+                        context! { line, reason => explained(machine, line, reason) }
+                    }
+                }
+            };
             trajectory.stack.top().excluded.iter().map(shown).collect()
         }
         "abandoned" => {
@@ -202,13 +269,14 @@ pub(super) fn value(
         }
         "variables" => Variable::from_serialize(context.variables),
         "is_held" => context.is_held.into(),
+        "may_reason" => context.may_reason.into(),
         "action" => context.action.into(),
         "after" => after(context).0.into(),
         "ends" => after(context).1.into(),
         "constraints" => Variable::from_serialize(context.rules),
         "feedback" => match verdict {
             Some(verdict) => verdict.feedback.clone().into(),
-            None => trajectory.feedback.clone().into(),
+            None => last_feedback(context).into(),
         },
         "score" => verdict.map(|verdict| verdict.score.value()).into(),
         "violations" => verdict

@@ -8,7 +8,7 @@ use crate::ensemble::{EnsembleMember, EnsembleVerifier};
 use crate::escalation::{EscalatingExecutor, NamedExecutor};
 use crate::factory::Factory;
 use crate::llm::{EngineModel, Learnt, ModelByTask, from_settings};
-use crate::model::{Model, TappedModel};
+use crate::model::{KeptModel, Model, TappedModel};
 use crate::process::{ProcessCoordinator, ProcessExecutor, ProcessVerifier};
 use crate::prompt::TemplateError;
 use crate::recording::{Recording, RecordingExecutor};
@@ -100,8 +100,8 @@ impl FactoryBuilder<'_> {
 
     fn tapped(&self, model: impl Model + 'static) -> Arc<dyn Model> {
         match self.resources.tap.clone() {
-            Some(tap) => Arc::new(TappedModel::new(model, tap)),
-            None => Arc::new(model),
+            Some(tap) => Arc::new(KeptModel(TappedModel::new(model, tap))),
+            None => Arc::new(KeptModel(model)),
         }
     }
 

@@ -18,7 +18,8 @@ use super::retry_after::retry_after;
 use super::scoring;
 use super::streamed::Streamed;
 use crate::Failure;
-use crate::model::{Completion, Listener};
+use crate::model::Completion;
+use crate::written::Hearer;
 use prime_http_client::root_cause;
 use prime_protocol::Usage;
 use prime_settings::{Api, Dialect, UpstreamPool};
@@ -47,7 +48,7 @@ pub(super) struct Sent<'a> {
     pub extra: &'a Map<String, Value>,
     /// Whether the answer is asked to be an object with an action.
     pub has_schema: bool,
-    pub listener: Option<&'a Listener>,
+    pub hearer: Option<&'a Hearer>,
 }
 
 impl HttpClient {
@@ -206,7 +207,7 @@ impl HttpClient {
             if bytes > self.response_bytes_max {
                 return Err(costing(self.too_long(), &streamed));
             }
-            if let Err(error) = streamed.push(&part, sent.listener) {
+            if let Err(error) = streamed.push(&part, sent.hearer) {
                 return Err(malformed(error, backend, Usage::new(0, streamed.tokens())));
             }
         }

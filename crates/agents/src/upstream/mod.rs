@@ -49,6 +49,7 @@ use tokio::sync::mpsc;
 
 use super::AgentError;
 use super::model::{Completion, CompletionRequest, Model};
+use super::written::Hearer;
 use backend::Backend;
 use http::HttpClient;
 use pool::Pool;
@@ -222,6 +223,9 @@ impl Model for OpenAiModel {
 
     async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
         let client = Arc::clone(&self.client);
+        // Taken here: the pool's thread does not know whose turn it is.
+        let hearer = request.hearer.clone().or_else(Hearer::of_turn);
+        let request = CompletionRequest { hearer, ..request };
         let (tell, mut told) = mpsc::unbounded_channel();
         let mut task = self.thread.spawn(async move { client.complete(&request, &tell).await });
 

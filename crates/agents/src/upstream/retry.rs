@@ -13,7 +13,8 @@ use super::http::{HttpClient, Sent};
 use super::pool::Pool;
 use super::request::RequestFormat;
 use super::wait_queue::RoutingHint;
-use crate::model::{Completion, CompletionRequest, Written};
+use crate::model::{Completion, CompletionRequest};
+use crate::written::Written;
 use crate::{AgentError, Failure};
 use prime_bench::tasks::TaskRng;
 use prime_protocol::Usage;
@@ -115,8 +116,8 @@ impl RetryingClient {
                         error.is_retryable &= !is_greedy && attempt < self.policy.retries_max;
                         request.sampling.seed = request.sampling.seed.wrapping_add(1);
                     }
-                    if let Some(listener) = &request.listener {
-                        listener.tell(Written::Restarted);
+                    if let Some(hearer) = &request.hearer {
+                        hearer.tell(Written::Restarted);
                     }
 
                     // Before the permit is returned, so that the breaker knows it when the next
@@ -152,7 +153,7 @@ impl RetryingClient {
                 body: &body,
                 extra: &self.format.extra,
                 has_schema: self.format.has_schema(request),
-                listener: request.listener.as_ref(),
+                hearer: request.hearer.as_ref(),
             };
             let error = match self.http.complete(backend, &sent).await {
                 Ok(completion) => return Ok(completion),

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::response::{ResponseError, message};
-use crate::model::{Listener, Written};
+use crate::written::{Hearer, Written};
 
 /// Parts of an answer for each token that it may have, and beyond: a server that sends more does
 /// not stop where it was told to.
@@ -56,25 +56,25 @@ impl Streamed {
     ///
     /// # Errors
     /// They are no events of an answer, or more than there may be.
-    pub fn push(&mut self, bytes: &[u8], listener: Option<&Listener>) -> Result<(), ResponseError> {
+    pub fn push(&mut self, bytes: &[u8], hearer: Option<&Hearer>) -> Result<(), ResponseError> {
         let mut rest = bytes;
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             self.line.extend_from_slice(&rest[..end]);
             rest = &rest[end + 1..];
             let line = std::mem::take(&mut self.line);
-            self.take(&line, listener)?;
+            self.take(&line, hearer)?;
         }
         self.line.extend_from_slice(rest);
         Ok(())
     }
 
-    fn take(&mut self, line: &[u8], listener: Option<&Listener>) -> Result<(), ResponseError> {
+    fn take(&mut self, line: &[u8], hearer: Option<&Hearer>) -> Result<(), ResponseError> {
         let line = line.trim_ascii();
         // Other fields and comments carry nothing of an answer.
         let Some(data) = line.strip_prefix(b"data:").map(<[u8]>::trim_ascii) else {
             // A server that fails may fall back to plain JSON.
             return match serde_json::from_slice::<Value>(line) {
-                Ok(value) => self.part(&value, listener),
+                Ok(value) => self.part(&value, hearer),
                 Err(_) => Ok(()),
             };
         };
@@ -84,10 +84,10 @@ impl Streamed {
         }
         let part: Value =
             serde_json::from_slice(data).map_err(|error| ResponseError::NotJson(error.column()))?;
-        self.part(&part, listener)
+        self.part(&part, hearer)
     }
 
-    fn part(&mut self, part: &Value, listener: Option<&Listener>) -> Result<(), ResponseError> {
+    fn part(&mut self, part: &Value, hearer: Option<&Hearer>) -> Result<(), ResponseError> {
         if let Some(error) = part.get("error").filter(|error| !error.is_null()) {
             return Err(ResponseError::Error(message(error)));
         }
@@ -119,12 +119,12 @@ impl Streamed {
 
         self.reasoning.push_str(thought);
         self.content.push_str(said);
-        if let Some(listener) = listener {
+        if let Some(hearer) = hearer {
             if !thought.is_empty() {
-                listener.tell(Written::Thought(thought));
+                hearer.tell(Written::Thought(thought));
             }
             if !said.is_empty() {
-                listener.tell(Written::Text(said));
+                hearer.tell(Written::Text(said));
             }
         }
 

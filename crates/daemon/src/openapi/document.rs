@@ -9,8 +9,8 @@ use super::{integer_bounds, named_variants};
 use crate::error::method_not_allowed;
 use crate::state::State;
 use crate::{
-    catalog, cluster, events, health, http_metrics, openai, reload, reports, reviews, runs, split,
-    steps, try_step, verify,
+    catalog, cluster, events, exchanges, health, http_metrics, openai, progress, reload, reports,
+    reviews, runs, split, steps, try_step, verify,
 };
 
 /// The introduction.
@@ -25,6 +25,7 @@ Every error has one shape, `ErrorBody`, and every response a header `X-Request-I
 #[openapi(
     info(description = DESCRIPTION),
     servers((url = "/", description = "This daemon")),
+    components(schemas(progress::Written)),
     paths(
         runs::submit,
         runs::list,
@@ -38,12 +39,13 @@ Every error has one shape, `ErrorBody`, and every response a header `X-Request-I
         reports::list,
         reports::file,
         events::events,
-        events::progress,
+        progress::progress,
         events::trace,
         steps::tree,
         steps::shape,
         steps::list,
         steps::show,
+        exchanges::exchanges,
         steps::find,
         steps::compare,
         steps::spec,

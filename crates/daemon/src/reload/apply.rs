@@ -11,13 +11,14 @@ use prime_settings::{Server, Settings};
 
 /// Keys and whole sections whose changes apply to new runs at once. All others apply from the next
 /// start.
-const AT_ONCE: [&str; 15] = [
+const AT_ONCE: [&str; 16] = [
     "agents",
     "definitions",
     "engines",
     "journal.clock_trust_hours",
     "journal.idempotency_days",
     "journal.key_bytes_max",
+    "journal.prompts",
     "journal.retention_bytes",
     "journal.retention_days",
     "log.level",

@@ -46,6 +46,7 @@ pub use index::step_detail::{StackFrame, StepDetail};
 pub use index::step_list::{StepList, StepSummary};
 pub use index::tree::{Course, RoundNode, RunTree, TrajectoryNode};
 pub use live::live_run::LiveRun;
+pub use live::writings::{TurnWriting, Writings};
 pub use reader::RunReader;
 pub use reader::comparison::{ArmFigures, Comparison};
 pub use reader::event_reader::EventBatch;

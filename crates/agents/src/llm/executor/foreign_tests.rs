@@ -6,7 +6,9 @@ use futures::executor::block_on;
 
 use super::*;
 use crate::llm::fake_model::{FakeModel, LIMITS, advanced};
+use crate::prompt::Shown;
 use prime_protocol::{Decision, Verdict};
+use prime_settings::{FeedbackName, ViewName};
 
 const SAMPLING: Sampling = Sampling { temperature: 0.0, top_p: 1.0, seed: 1 };
 
@@ -141,4 +143,63 @@ fn a_budget_for_thinking_is_a_part_of_what_the_run_has_left() {
         let options = ExecutorOptions { thinking, ..ExecutorOptions::step("big", 64) };
         assert_eq!(shared(&options, left), expected, "{thinking:?}, {left:?}");
     }
+}
+
+#[test]
+fn a_prompt_shows_examples_a_readable_state_and_what_is_wrong_with_a_line() {
+    let mut trajectory = advanced("n-queens", 0);
+    let verdict =
+        Verdict { feedback: Some("format: of no use here".to_owned()), ..Verdict::default() };
+    trajectory.settle("place 9 0", false, &verdict, Decision::Backtrack, &LIMITS);
+
+    for template in ["executor/step.j2", "executor/complete.j2"] {
+        let prompt = |shown| {
+            let model = FakeModel::saying("x");
+            let options = ExecutorOptions { template: template.to_owned(), shown, ..held() };
+            propose(&model, options, &trajectory);
+            model.last().prompt
+        };
+
+        let shown = Shown {
+            examples: 1,
+            view: ViewName::Readable,
+            feedback: FeedbackName::Explained,
+            ..Shown::default()
+        };
+        let helped = prompt(shown);
+        for part in [
+            "n: 6\norder: [0]=2 [1]=0 [2]=5 [3]=3 [4]=1 [5]=4\n",
+            "queens: (empty)\nnext: 0\nbacktracks: 0\nlast: (empty)\n",
+            "place 0 2\n",
+            "<r> is 9, but here it can be 0",
+        ] {
+            assert!(helped.contains(part), "{part:?} is missing in\n{helped}");
+        }
+        assert!(!helped.contains("of no use") && !helped.contains("\n\n\n"), "{helped}");
+        assert!(!helped.contains("{\""), "no JSON: {helped}");
+
+        let plain = prompt(Shown::default());
+        assert!(plain.contains("of no use here") && plain.contains("\"queens\":[]"), "{plain}");
+        assert!(!plain.contains("order: ["), "no example: {plain}");
+
+        let silent = prompt(Shown { feedback: FeedbackName::None, ..Shown::default() });
+        assert!(silent.contains("place 9 0") && !silent.contains("of no use"), "{silent}");
+    }
+}
+
+#[test]
+fn what_stays_the_same_from_step_to_step_comes_first() {
+    let first = {
+        let model = FakeModel::saying("x");
+        propose(&model, held(), &advanced("bubble-sort", 1));
+        model.last().prompt
+    };
+    let second = {
+        let model = FakeModel::saying("x");
+        propose(&model, held(), &advanced("bubble-sort", 2));
+        model.last().prompt
+    };
+    let common = first.bytes().zip(second.bytes()).take_while(|(one, two)| one == two).count();
+    let task_and_input = first.find("STEPS SO FAR").expect("steps");
+    assert!(common > task_and_input, "{common} of {}", first.len());
 }

@@ -147,12 +147,13 @@ fn the_step_prompt_has_the_task_and_the_feedback() {
         spec.page.step,
         spec.page.actions[0].line,
         spec.constraints[1].meaning,
+        "The last line is the action",
         &input,
         &steps,
         &format!("AFTER 3 STEPS:\n{state}"),
         "- swap 0 5: no neighbours\n",
         "WRONG: no neighbours",
-        "The last line is the action",
+        "\n\nNEXT STEP:\n",
     ] {
         at += prompt[at..]
             .find(part)

@@ -8,6 +8,7 @@ use tracing::Span;
 use super::Execution;
 use super::recorder::Recorder;
 use super::rows::{final_row, open_row};
+use super::sent::Sent;
 use crate::runs::live::admission::RunSlot;
 use crate::runs::live::live_run::LiveRun;
 use crate::runs::record::Status;
@@ -53,6 +54,8 @@ impl Execution {
         let now = self.store.now_ms();
         let recorder = Recorder {
             stream: Arc::clone(&live.stream),
+            writings: Arc::clone(&live.writings),
+            sent: Arc::new(Sent::new(self.app.get().settings().journal.prompts)),
             started: open_row(&live, Status::Running, now),
             judge: live.spec.judge(),
         };

@@ -14,6 +14,7 @@ pub(super) mod observers;
 mod recorder;
 mod resume;
 mod rows;
+mod sent;
 
 use std::sync::Arc;
 

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use tracing::Span;
 
+use super::sent::{Hears, Sent};
+use crate::runs::live::writings::Writings;
 use crate::runs::store::event_stream::{EventStream, RowUpdate};
-use prime_protocol::RunSnapshot;
+use prime_protocol::{Role, RunSnapshot, TurnId};
 use prime_report::{Judge, TraceLine};
-use prime_runtime::{Event, Observer, Wake};
+use prime_runtime::{Event, Listener, Observer, Wake};
 
 /// Largest snapshot, as JSON. It is written in one commit, which all other runs wait for, and the
 /// journal takes no body above 256 MiB; without one, a later process replays more events.
@@ -16,6 +18,10 @@ const SNAPSHOT_BYTES_MAX: usize = 64 << 20;
 /// Writes the events of one run.
 pub struct Recorder {
     pub stream: Arc<EventStream>,
+    /// What the run's models write.
+    pub writings: Arc<Writings>,
+    /// What was sent to models.
+    pub sent: Arc<Sent>,
     /// The run's row once it has started.
     pub started: RowUpdate,
     /// Who judges its steps.
@@ -28,7 +34,21 @@ impl Observer for Recorder {
         if let TraceLine::Started { judge, .. } = &mut line {
             *judge = Some(&self.judge);
         }
+        let sent = match event {
+            Event::Step { id, .. } => self.sent.take(*id),
+            _ => Vec::new(),
+        };
+        if let TraceLine::Step(step) = &mut line {
+            step.sent = sent.into();
+        }
         self.stream.append(&line);
+        if let Event::Step { id, .. }
+        | Event::Mishap { id, .. }
+        | Event::TurnFailed { id, .. }
+        | Event::TrajectoryEnded { id, .. } = event
+        {
+            self.writings.end(*id);
+        }
         if matches!(event, Event::Started { .. }) {
             // The run's row says that it runs once that is durable, together with the event.
             drop(self.stream.update(self.started.clone()));
@@ -37,6 +57,15 @@ impl Observer for Recorder {
 
     fn attach(&self, span: &Span) {
         self.stream.attach(span);
+    }
+
+    fn listener(&self, id: TurnId, role: Role) -> Option<Listener> {
+        Some(Arc::new(Hears {
+            id,
+            role,
+            writings: Arc::clone(&self.writings),
+            sent: Arc::clone(&self.sent),
+        }))
     }
 
     fn wants_snapshot(&self) -> bool {

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use super::writings::Writings;
 use crate::runs::progress::Progress;
 use crate::runs::record::{RunRecord, Status, timestamp};
 use crate::runs::spec::RunSpec;
@@ -20,6 +21,8 @@ pub struct LiveRun {
     pub context: RunContext,
     pub resumed: AtomicU32,
     pub stream: Arc<EventStream>,
+    /// What its models write.
+    pub writings: Arc<Writings>,
 
     canceller: Mutex<Option<Canceller>>,
     is_cancelled: AtomicBool,
@@ -41,6 +44,7 @@ impl LiveRun {
             context,
             resumed: AtomicU32::new(row.resumed),
             stream,
+            writings: Arc::default(),
             canceller: Mutex::default(),
             is_cancelled: AtomicBool::new(false),
             cancellation: Notify::new(),

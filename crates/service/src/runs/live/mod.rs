@@ -4,6 +4,7 @@
 
 pub(super) mod admission;
 pub(super) mod live_run;
+pub(super) mod writings;
 
 use std::sync::Arc;
 

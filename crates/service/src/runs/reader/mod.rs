@@ -14,6 +14,7 @@ use super::cluster_link::ClusterLink;
 use super::error::RunError;
 use super::live::LiveRuns;
 use super::live::live_run::LiveRun;
+use super::live::writings::Writings;
 use super::record::RunRecord;
 use super::store::RunStore;
 use super::store::replay::durable_counts;
@@ -57,6 +58,11 @@ impl RunReader {
             RunRecord::of_row(&row).map_err(|error| RunError::Unreadable(error.to_string()))?;
         self.cluster.name_missing_agents(std::slice::from_mut(&mut record)).await?;
         Ok((row.owner, record))
+    }
+
+    /// What the models of a run write at this moment; `None` unless this process executes the run.
+    pub fn writings(&self, id: &str) -> Option<Arc<Writings>> {
+        self.live.unfinished(id).map(|live| Arc::clone(&live.writings))
     }
 
     /// Lets the record of a run that is not replayed yet show its durable counts.

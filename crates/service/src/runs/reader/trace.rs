@@ -15,7 +15,7 @@ use crate::runs::store::replay::apply;
 use prime_agent_set::RecordedPrompts;
 use prime_agent_set::llm::Asked;
 use prime_protocol::{Replay, Reward, Trajectory};
-use prime_report::{RecordedEvent, StepLine};
+use prime_report::{LastPrompts, RecordedEvent, SentExchange, StepLine};
 
 /// What the steps of a trace show beside what the journal keeps of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,8 @@ struct Annotator {
     content: TraceContent,
     replay: Replay,
     prompts: Option<RecordedPrompts>,
+    /// The prompts before, of which the journal keeps what is new.
+    last: LastPrompts,
 }
 
 /// The fields that follow from the run's state before a step.
@@ -49,6 +51,9 @@ struct Before<'a> {
     prompt: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     completion: Option<Cow<'a, str>>,
+    /// What models were sent and what they answered, whole.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    exchanges: Vec<SentExchange>,
 }
 
 /// The same, with what follows from the state after the step.
@@ -78,6 +83,7 @@ impl Annotator {
             system,
             prompt,
             completion,
+            exchanges: Vec::new(),
         })
     }
 
@@ -89,6 +95,12 @@ impl Annotator {
             let applied = apply(&mut self.replay, event, progress);
             return applied.map(|()| None).map_err(|error| error.to_string());
         };
+        let exchanges = if self.prompts.is_some() {
+            let unpacked = step.sent.iter().map(|sent| self.last.unpack(sent.clone()));
+            unpacked.collect::<Result<_, _>>()?
+        } else {
+            Vec::new()
+        };
         // Before it is applied, which may replace the trajectory's state.
         let known = self
             .replay
@@ -98,7 +110,8 @@ impl Annotator {
         apply(&mut self.replay, event, progress).map_err(|error| error.to_string())?;
         let Some((counts, before)) = known else { return Ok(None) };
         let reward = self.replay.step_reward(step.id(), counts, step.applicable, step.score);
-        let annotated = serde_json::to_string(&Annotated { before: before?, reward });
+        let annotated =
+            serde_json::to_string(&Annotated { before: Before { exchanges, ..before? }, reward });
         annotated.map(Some).map_err(|error| error.to_string())
     }
 }
@@ -130,6 +143,7 @@ impl RunReader {
                     content,
                     replay: Replay::new(problem, spec.plan.clone()),
                     prompts,
+                    last: LastPrompts::default(),
                 })
             })
             .transpose()?;
@@ -156,6 +170,53 @@ impl RunReader {
         );
         Ok(futures::StreamExt::chain(stream::iter([Ok(head)]), lines))
     }
+}
+
+impl RunReader {
+    /// What models were sent for a step and what they answered; none if the journal keeps nothing
+    /// of it. Reads the run up to the step.
+    ///
+    /// # Errors
+    /// When the run does not exist, or has no step of this number.
+    pub async fn exchanges(&self, id: &str, seq: u64) -> Result<Vec<SentExchange>, RunError> {
+        self.store.row(id).await?;
+        let mut events = Box::pin(self.events(id, 0, false));
+        let mut last = LastPrompts::default();
+
+        while let Some(lines) = events.try_next().await? {
+            let reading = tokio::task::spawn_blocking(move || {
+                let found = exchanges_of(&lines, seq, &mut last);
+                (found, last)
+            });
+            let (found, passed) = reading.await.map_err(|_| RunError::Draining)?;
+            last = passed;
+            let found = found
+                .map_err(|reason| RunError::Unreadable(format!("up to event {seq}: {reason}")))?;
+            if let Some(exchanges) = found {
+                return Ok(exchanges);
+            }
+        }
+        Err(RunError::NoSuchStep(seq))
+    }
+}
+
+/// The exchanges of the step `seq`, if it is among these events.
+fn exchanges_of(
+    lines: &EventBatch,
+    seq: u64,
+    last: &mut LastPrompts,
+) -> Result<Option<Vec<SentExchange>>, String> {
+    for (at, event) in lines.events().take_while(|(at, _)| *at <= seq) {
+        let recorded =
+            RecordedEvent::read(event).map_err(|error| format!("not an event: {error}"))?;
+        let RecordedEvent::Step(step) = recorded else { continue };
+        let unpacked = step.sent.iter().map(|sent| last.unpack(sent.clone()));
+        let unpacked = unpacked.collect::<Result<Vec<_>, _>>()?;
+        if at == seq {
+            return Ok(Some(unpacked));
+        }
+    }
+    Ok(None)
 }
 
 fn prompts_of(spec: &RunSpec) -> Result<RecordedPrompts, RunError> {

@@ -1,0 +1,43 @@
+//! What of a turn a prompt shows, and how.
+
+use prime_settings::{FeedbackName, ViewName};
+use serde_json::Value;
+
+use super::readable::readable;
+
+/// What of a turn a prompt shows, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Shown {
+    /// Most worked examples.
+    pub examples: u32,
+    /// Most tokens of them together, as far as that can be said without a model.
+    pub example_tokens: u32,
+    pub view: ViewName,
+    pub feedback: FeedbackName,
+}
+
+impl Default for Shown {
+    /// What every template could show always.
+    fn default() -> Self {
+        Self {
+            examples: 0,
+            example_tokens: 1_024,
+            view: ViewName::Json,
+            feedback: FeedbackName::Verdict,
+        }
+    }
+}
+
+/// Texts of inputs and states.
+pub(super) trait TextOf {
+    fn text(self, value: &Value) -> String;
+}
+
+impl TextOf for ViewName {
+    fn text(self, value: &Value) -> String {
+        match self {
+            Self::Json => value.to_string(),
+            Self::Readable => readable(value),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What the models of a run were sent, until the step that they were asked for is recorded.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::runs::live::writings::Writings;
+use prime_protocol::{Role, TurnId};
+use prime_report::{LastPrompts, SentExchange};
+use prime_runtime::{Exchange, Kept, Listen, Writing};
+use prime_settings::PromptsName;
+
+/// The exchanges of the turns that are under way.
+pub struct Sent {
+    keeps: Kept,
+    turns: Mutex<BTreeMap<(u32, u32), Vec<(Role, Exchange)>>>,
+    /// How many turns there are, so that a step without a model takes no lock.
+    count: AtomicUsize,
+    last: Mutex<LastPrompts>,
+}
+
+impl Sent {
+    pub fn new(keeps: PromptsName) -> Self {
+        Self {
+            keeps: match keeps {
+                PromptsName::None => Kept::Nothing,
+                PromptsName::Text => Kept::Text,
+                PromptsName::Tokens => Kept::Tokens,
+            },
+            turns: Mutex::default(),
+            count: AtomicUsize::new(0),
+            last: Mutex::default(),
+        }
+    }
+
+    fn add(&self, id: TurnId, role: Role, exchange: Exchange) {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        turns.entry((id.round, id.trajectory)).or_default().push((role, exchange));
+        self.count.store(turns.len(), Ordering::Relaxed);
+    }
+
+    /// What was sent for a turn that is over, as the journal keeps it. Called in the order of the
+    /// run's events.
+    pub fn take(&self, id: TurnId) -> Vec<SentExchange> {
+        if self.count.load(Ordering::Relaxed) == 0 {
+            return Vec::new();
+        }
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let exchanges = turns.remove(&(id.round, id.trajectory)).unwrap_or_default();
+        self.count.store(turns.len(), Ordering::Relaxed);
+        drop(turns);
+
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        exchanges.into_iter().map(|(role, exchange)| last.pack(role, exchange)).collect()
+    }
+}
+
+/// Hears of one turn what is written and what was sent.
+pub struct Hears {
+    pub id: TurnId,
+    pub role: Role,
+    pub writings: Arc<Writings>,
+    pub sent: Arc<Sent>,
+}
+
+impl Listen for Hears {
+    fn writes(&self, writing: Writing) {
+        self.writings.write(self.id, self.role, writing);
+    }
+
+    fn keeps(&self) -> Kept {
+        self.sent.keeps
+    }
+
+    fn exchanged(&self, exchange: Exchange) {
+        self.sent.add(self.id, self.role, exchange);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(prompt: &str) -> Exchange {
+        Exchange { prompt: prompt.to_owned(), ..Exchange::default() }
+    }
+
+    #[test]
+    fn a_step_gets_what_was_sent_for_its_own_turn() {
+        let sent = Sent::new(PromptsName::Text);
+        let turn = |trajectory| TurnId { round: 1, trajectory };
+        sent.add(turn(0), Role::Executor, asked("task, first"));
+        sent.add(turn(1), Role::Executor, asked("task, other"));
+        sent.add(turn(0), Role::Verifier, asked("judge it"));
+
+        let prompts = |id| {
+            let taken = sent.take(id).into_iter();
+            taken.map(|kept| (kept.role, kept.shared, kept.prompt)).collect::<Vec<_>>()
+        };
+        let first = [
+            (Role::Executor, 0, "task, first".to_owned()),
+            (Role::Verifier, 0, "judge it".to_owned()),
+        ];
+        assert_eq!(prompts(turn(0)), first);
+        assert_eq!(prompts(turn(0)), []);
+        // In the order of events, whatever the trajectory.
+        assert_eq!(prompts(turn(1)), [(Role::Executor, 6, "other".to_owned())]);
+    }
+}

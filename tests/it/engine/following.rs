@@ -1,0 +1,48 @@
+//! What a caller is told of its request besides the answer.
+
+use std::sync::{Arc, Mutex};
+
+use prime_engine::{Engine, Following, Isolation, Progress, Request};
+
+use super::{fixture, request, spec};
+
+#[test]
+fn a_turn_tells_what_was_sent_and_what_is_written_so_far() {
+    let fixture = fixture();
+    for isolation in [Isolation::Thread, Isolation::Process] {
+        let engine = Engine::start(spec(&fixture.model, isolation)).expect("started");
+        let told: Arc<Mutex<Vec<Progress>>> = Arc::default();
+        let kept = Arc::clone(&told);
+        let following = Following {
+            watch: Some(Arc::new(move |progress| kept.lock().expect("unpoisoned").push(progress))),
+            with_sent: true,
+        };
+
+        let long = Request {
+            max_tokens: 1_500,
+            ignore_end: true,
+            ..request(&"a long prompt: ".repeat(6), 3)
+        };
+        let answer = futures::executor::block_on(engine.generate_followed(long, following));
+        let answer = answer.expect("generated");
+
+        // A token a byte, after the one that begins a text.
+        let sent = answer.sent.expect("asked for");
+        assert_eq!(sent.tokens.len(), 91);
+        assert!(sent.text.ends_with("prompt: a long prompt: "), "{:?}", sent.text);
+
+        let told = told.lock().expect("unpoisoned");
+        // Before the prompt is computed.
+        let first = Progress { prompt_tokens: 91, ..Progress::default() };
+        assert_eq!(told.first(), Some(&first));
+        // How often it tells more depends on the machine; every text is a part of the answer.
+        for progress in told.iter() {
+            assert_eq!(progress.prompt_tokens, 91);
+            assert!(progress.prompt_computed <= 91);
+            assert!(answer.text.contains(&progress.text), "{:?}", progress.text);
+        }
+
+        let silent = futures::executor::block_on(engine.generate(request("a turn", 3)));
+        assert!(silent.expect("generated").sent.is_none());
+    }
+}
