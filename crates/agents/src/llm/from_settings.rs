@@ -13,7 +13,7 @@ use crate::prompt::{History, Shown, TemplateError, Templates};
 use crate::{Coordinator, Executor, Verifier};
 use prime_protocol::{Role, Thresholds};
 use prime_settings::{
-    Agent, BUILT_IN, CoordinatorAgent, ExecutorAgent, HistoryName, RoleOptions, Settings,
+    Agent, BUILT_IN, CoordinatorAgent, Dialect, ExecutorAgent, HistoryName, RoleOptions, Settings,
     UpstreamPool, VerdictName, VerifierAgent, VerifierImplementation,
 };
 
@@ -82,6 +82,21 @@ fn applies_grammars<A: RoleOptions>(settings: &Settings, agent: &Agent<A>) -> bo
     pool.is_none_or(UpstreamPool::applies_grammars)
 }
 
+/// The same for a model that is open: servers that were asked what they are know better than a
+/// configuration that leaves it to them.
+fn model_applies_grammars<A: RoleOptions>(
+    settings: &Settings,
+    agent: &Agent<A>,
+    model: &dyn Model,
+) -> bool {
+    let pool = agent.pool().and_then(|pool| settings.pools.get(pool));
+    if pool.is_some_and(|pool| pool.dialect == Dialect::Auto) {
+        model.applies_grammars()
+    } else {
+        applies_grammars(settings, agent)
+    }
+}
+
 /// An executor's options in its own terms.
 #[expect(clippy::cast_possible_truncation, reason = "samplers work with single precision")]
 fn executor_options(
@@ -132,8 +147,8 @@ pub fn executor(
     let templates = checked_templates(settings, agent)?;
 
     let mut options = executor_options(settings, name, agent);
-    // A pool that finds out what its servers are knows better than its configuration.
-    options.grammar = agent.options.grammar && model.applies_grammars();
+    options.grammar =
+        agent.options.grammar && model_applies_grammars(settings, agent, model.as_ref());
     checked(
         move || LlmExecutor::new(Arc::clone(&model), &templates, options.clone()),
         |made| Arc::new(made),
@@ -173,7 +188,8 @@ pub fn verifier(
             VerdictFormat::Rating { best: options.rating_max, threshold: options.threshold }
         }
         VerdictName::Report => {
-            let grammar = options.grammar && model.applies_grammars();
+            let grammar =
+                options.grammar && model_applies_grammars(settings, agent, model.as_ref());
             VerdictFormat::Report { grammar, max_tokens: options.max_tokens }
         }
         VerdictName::Likelihood => {
@@ -250,7 +266,7 @@ pub fn coordinator(
 #[cfg(test)]
 mod tests {
     use futures::executor::block_on;
-    use prime_settings::{Dialect, ExecutorImplementation};
+    use prime_settings::ExecutorImplementation;
 
     use super::*;
     use crate::Sampling;
