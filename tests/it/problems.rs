@@ -103,12 +103,23 @@ fn steps_are_checked_as_they_are_made() {
 #[test]
 fn nothing_is_verified_without_a_check() {
     let daemon = replaying(&json!(["42"]));
-    let problem = json!({"statement": "What is it?", "steps": "single"});
-    let record = daemon.finished(&daemon.submitted(&json!({"problem": problem})));
-    assert_eq!((&record["status"], &record["answer"]), (&json!("unverified"), &json!("42")));
-    let why = "the problem has no constraint with a `check`, so that no answer to it can be \
-               verified: add `constraints`";
-    assert_eq!(record["labels"][1], why);
+    let why = "the problem has no constraint with a `check` of `answer` or `state`, so that no \
+               answer to it can be verified: add `constraints`";
+
+    // A check of the input alone holds for any answer.
+    let of_input = json!([{"name": "a", "severity": "minor", "check": "input.a == 2"}]);
+    for constraints in [json!([]), of_input] {
+        let problem = json!({
+            "statement": "What is it?",
+            "input": {"a": 2},
+            "steps": "single",
+            "constraints": constraints,
+        });
+        let record = daemon.finished(&daemon.submitted(&json!({"problem": problem})));
+        assert_ne!(record["status"], "verified", "{record}");
+        assert_eq!(record["answer"], "42");
+        assert_eq!(record["labels"][1], why);
+    }
 }
 
 #[test]

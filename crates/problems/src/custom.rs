@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use super::answer::{Answers, depth_of};
 use super::checks::Checks;
-use super::definition::{ConstraintDefinition, Definition, StepMode};
+use super::definition::{AnswerForm, ConstraintDefinition, Definition, StepMode};
 use super::error::{Fault, ProblemError, quoted};
+use super::integers::large_float;
 use super::limits::{
     CONSTRAINTS_MAX, INPUT_BYTES_MAX, JSON_DEPTH_MAX, MAX_STEPS_MAX, NAME_BYTES_MAX,
     STATEMENT_BYTES_MAX, STEPS_MAX, TEXT_BYTES_MAX,
@@ -84,6 +85,31 @@ fn input(definition: &Definition) -> Result<(), Fault> {
         return Err(Fault::new(problem, "write it flatter"));
     }
     Fault::unless_short("the input", definition.input.to_string().len(), INPUT_BYTES_MAX)
+}
+
+/// Refuses floats that stand for several integers, in the input and in the answer's schema: a check
+/// would take one of these integers for another.
+fn floats(definition: &Definition) -> Result<(), ProblemError> {
+    let schema = definition.answer.as_ref().and_then(|form| match form {
+        AnswerForm::Schema(schema) => Some(("problem.answer.schema", schema)),
+        AnswerForm::Pattern(_) => None,
+    });
+
+    for (path, value) in [("problem.input", &definition.input)].into_iter().chain(schema) {
+        if let Some(large) = large_float(value) {
+            let below = if large.path.is_empty() || large.path.starts_with('[') { "" } else { "." };
+            let problem = format!(
+                "the float {} is not below 2^53 and may stand for several integers",
+                large.digits
+            );
+            return Err(ProblemError::new(
+                format!("{path}{below}{}", large.path),
+                problem,
+                "write it as an integer or as a text",
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn max_steps(definition: &Definition) -> Result<(), Fault> {
@@ -199,6 +225,8 @@ impl Custom {
 
         let form = definition.answer.as_ref();
         let answers = Answers::new(form).map_err(|fault| fault.at("problem.answer"))?;
+        // After the limits of depth, because it recurses.
+        floats(&definition)?;
         // Before the checks, whose parsing takes the time.
         constraints(&definition)?;
 
@@ -320,7 +348,7 @@ impl Problem for Custom {
     }
 
     fn has_checks(&self) -> bool {
-        self.kinds().any(|kind| kind.is_some())
+        self.0.checks.read_work()
     }
 
     fn statement(&self) -> Cow<'_, str> {

@@ -3,7 +3,10 @@
 
 use std::fmt::{self, Display};
 
+use serde_json::Value;
+
 use super::error::quoted;
+use super::numbers::EXACT;
 
 /// An integer that would lose digits.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -16,7 +19,12 @@ pub struct LossyInteger {
 }
 
 fn reason(digits: &str) -> String {
-    if is_float(digits) {
+    if is_float(digits) && digits.parse().is_ok_and(|value: f64| value.abs() < EXACT) {
+        format!(
+            "the float {digits} is no integer and would be read as one; write it with fewer \
+             digits, or as a text"
+        )
+    } else if is_float(digits) {
         format!(
             "the float {digits} is not below 2^53 and would equal several integers; write it as an \
              integer or as a text"
@@ -38,11 +46,59 @@ fn is_kept_integer(number: &str) -> bool {
     is_float(number) || number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok()
 }
 
-/// Whether a number equals at most one integer.
+/// Whether a number equals at most one integer, and none unless it is one.
 fn is_one_number(number: &str) -> bool {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    let is_small = || number.parse::<f64>().is_ok_and(|value| value.abs() < EXACT);
-    if is_float(number) { is_small() } else { is_kept_integer(number) }
+    let is_small =
+        |value: f64| value.abs() < EXACT && (value.fract() != 0.0 || is_integral(number));
+    if is_float(number) { number.parse().is_ok_and(is_small) } else { is_kept_integer(number) }
+}
+
+/// Whether the text of a number is that of an integer, such as `1.50e1`.
+fn is_integral(number: &str) -> bool {
+    let (digits, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let whole = whole.trim_start_matches('-');
+
+    // The place of the last digit that is not zero, counted from the point.
+    let fraction = fraction.trim_end_matches('0');
+    let zeros = whole.len() - whole.trim_end_matches('0').len();
+    let last = match (fraction.len(), zeros) {
+        (0, zeros) if zeros == whole.len() => return true,
+        (0, zeros) => i64::try_from(zeros).ok(),
+        (places, _) => i64::try_from(places).ok().map(|places| -places),
+    };
+    // An exponent that is no number of 64 bits leaves nothing but zero.
+    let exponent = exponent.parse::<i64>().ok();
+    last.zip(exponent).is_some_and(|(last, exponent)| last.saturating_add(exponent) >= 0)
+}
+
+/// The first float of a value from 2^53 on. Its digits are lost already: it may stand for several
+/// integers.
+pub fn large_float(value: &Value) -> Option<LossyInteger> {
+    fn find<'v>(value: &'v Value, open: &mut Vec<Open<'v>>) -> Option<LossyInteger> {
+        match value {
+            Value::Number(number) => {
+                let is_large =
+                    number.is_f64() && number.as_f64().is_some_and(|number| number.abs() >= EXACT);
+                is_large
+                    .then(|| LossyInteger { path: quoted(&Path(open)), digits: number.to_string() })
+            }
+            Value::Array(values) => values.iter().enumerate().find_map(|(index, value)| {
+                open.push(Open::List(index));
+                let found = find(value, open);
+                open.pop();
+                found
+            }),
+            Value::Object(fields) => fields.iter().find_map(|(name, value)| {
+                open.push(Open::Object(name));
+                let found = find(value, open);
+                open.pop();
+                found
+            }),
+            _ => None,
+        }
+    }
+    find(value, &mut Vec::new())
 }
 
 /// What is open at a place in the text.
@@ -181,9 +237,27 @@ mod tests {
             let found = lossy_number(json).expect(json);
             assert!(found.to_string().starts_with("the float "), "{found}");
         }
+        for json in ["0.99999999999999999999", "[1e-400]", "-123.00000000000000000001"] {
+            let found = lossy_number(json).expect(json);
+            assert!(found.to_string().contains("is no integer"), "{found}");
+        }
+        for json in ["1.50e1", "100e-2", "0.0e-9", "-0", "1.0", "1E+3", "0e99999999999999999999"] {
+            assert_eq!(lossy_number(json), None, "{json}");
+        }
         for json in ["4503599627370496.5e0", "9007199254740993", "1.5", "-0.0", "[1e15]"] {
             assert_eq!(lossy_number(json), None, "{json}");
         }
+    }
+
+    #[test]
+    fn a_large_float_of_a_value_is_named_with_its_place() {
+        let value = serde_json::json!({"a": [1, 9_007_199_254_740_992.0], "b": 1e300});
+        let found = large_float(&value).expect("2^53");
+        assert_eq!((found.path.as_str(), found.digits.as_str()), ("a[1]", "9007199254740992.0"));
+
+        let value =
+            serde_json::json!({"a": [u64::MAX, i64::MIN, 9_007_199_254_740_991.0], "b": "1e300"});
+        assert_eq!(large_float(&value), None);
     }
 
     #[test]

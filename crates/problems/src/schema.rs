@@ -5,18 +5,19 @@ use std::borrow::Cow;
 
 use jsonschema::{PatternOptions, Validator};
 use percent_encoding::percent_decode_str;
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use super::error::{Fault, ProblemError, quoted};
+use super::keywords;
 use super::limits::{PATTERN_SIZE_MAX, SCHEMA_BYTES_MAX, SCHEMA_DEPTH_MAX, SCHEMA_NODES_MAX};
 use super::pattern::Pattern;
 
 /// Keywords whose values are data, not schemas.
 const DATA: [&str; 5] = ["const", "enum", "default", "examples", "example"];
 
-/// Keywords whose values map names to schemas: the names are not keywords.
+/// Keywords whose values map names to schemas, or to lists of names: the names are not keywords.
 const NAMED: [&str; 5] =
-    ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+    ["properties", "patternProperties", "dependentSchemas", "dependentRequired", "dependencies"];
 
 /// Keywords that refer outside the schema, or whose cost is not a sum over its parts.
 const REFUSED: [&str; 8] = [
@@ -34,23 +35,40 @@ const REFUSED: [&str; 8] = [
 #[derive(Debug)]
 pub struct Schema(Validator);
 
-/// Whether all objects in a value have their keys in order.
-fn is_sorted(value: &Value) -> bool {
+/// −0.0, which is equal to 0 and has another hash.
+fn is_negative_zero(number: &Number) -> bool {
+    number.as_f64().is_some_and(|number| number == 0.0 && number.is_sign_negative())
+}
+
+/// Whether all objects in a value have their keys in order, and no number is −0.0.
+fn is_canonical(value: &Value) -> bool {
     match value {
-        Value::Array(values) => values.iter().all(is_sorted),
-        Value::Object(fields) => fields.keys().is_sorted() && fields.values().all(is_sorted),
+        Value::Number(number) => !is_negative_zero(number),
+        Value::Array(values) => values.iter().all(is_canonical),
+        Value::Object(fields) => fields.keys().is_sorted() && fields.values().all(is_canonical),
         _ => true,
     }
 }
 
-/// The value with the keys of its objects in order. The validator compares two objects field by
-/// field in the order in which their maps have them; that order says nothing in JSON.
-fn sorted(value: &Value) -> Cow<'_, Value> {
-    if is_sorted(value) {
+fn without_negative_zeros(value: &mut Value) {
+    match value {
+        Value::Number(number) if is_negative_zero(number) => *number = 0.into(),
+        Value::Array(values) => values.iter_mut().for_each(without_negative_zeros),
+        Value::Object(fields) => fields.values_mut().for_each(without_negative_zeros),
+        _ => {}
+    }
+}
+
+/// The value with the keys of its objects in order, and 0 for −0.0. The validator compares two
+/// objects field by field in the order in which their maps have them, and finds equal elements of a
+/// long list by their hashes.
+fn canonical(value: &Value) -> Cow<'_, Value> {
+    if is_canonical(value) {
         return Cow::Borrowed(value);
     }
     let mut value = value.clone();
     value.sort_all_objects();
+    without_negative_zeros(&mut value);
     Cow::Owned(value)
 }
 
@@ -214,10 +232,10 @@ impl Schema {
         Fault::unless_short("the schema", schema.to_string().len(), SCHEMA_BYTES_MAX)?;
         let mut written =
             Expansion { root: schema, nodes: 0, patterns_kib: 0 }.schema(schema, 0)?;
-        // For `const` and `enum`: see `sorted`.
+        // For `enum`: see `canonical`.
         written.sort_all_objects();
 
-        jsonschema::options()
+        keywords::exact(jsonschema::options())
             .should_validate_formats(false)
             .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_SIZE_MAX))
             .build(&written)
@@ -237,7 +255,7 @@ impl Schema {
     /// # Errors
     /// The part of the value that is invalid.
     pub fn check(&self, value: &Value) -> Result<(), String> {
-        let value = sorted(value);
+        let value = canonical(value);
 
         // The common case, in which no error has to be made.
         if self.0.is_valid(&value) {
@@ -336,6 +354,33 @@ mod tests {
         assert_eq!(unique.check(&json!(many)), Ok(()));
         many.extend([json!({"c": [other]}), json!({"c": [one]})]);
         assert!(unique.check(&json!(many)).is_err(), "the last two are the same");
+        let zeros: Vec<Value> = (0..18).map(Value::from).chain([json!({"a": [-0.0]})]).collect();
+        assert_eq!(unique.check(&json!(zeros)), Ok(()));
+        let zeros: Vec<Value> = (0..18).map(Value::from).chain([json!(-0.0)]).collect();
+        assert!(unique.check(&json!(zeros)).is_err(), "0 comes twice");
+    }
+
+    #[test]
+    fn names_of_properties_are_not_keywords() {
+        for keyword in ["dependentRequired", "dependencies"] {
+            for name in ["definitions", "$defs", "const", "enum", "$ref", "$id", "pattern"] {
+                let schema = Schema::new(&json!({keyword: {name: ["b"]}})).expect(name);
+                assert!(schema.check(&json!({name: 1})).is_err(), "{keyword} {name}");
+                assert_eq!(schema.check(&json!({name: 1, "b": 1})), Ok(()), "{keyword} {name}");
+                assert_eq!(schema.check(&json!({"a": 1})), Ok(()), "{keyword} {name}");
+            }
+        }
+
+        for keyword in ["dependentSchemas", "dependencies"] {
+            let needs = json!({"$ref": "#/$defs/needs"});
+            let schema = Schema::new(&json!({
+                "$defs": {"needs": {"required": ["b"]}},
+                keyword: {"definitions": needs},
+            }))
+            .expect("valid");
+            assert!(schema.check(&json!({"definitions": 1})).is_err(), "{keyword}");
+            assert_eq!(schema.check(&json!({"definitions": 1, "b": 1})), Ok(()), "{keyword}");
+        }
     }
 
     #[test]

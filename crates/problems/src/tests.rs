@@ -284,6 +284,20 @@ fn an_executor_is_shown_the_problem_and_what_to_write() {
 }
 
 #[test]
+fn only_a_check_that_reads_the_work_counts_as_one() {
+    for (check, expected) in
+        [("input.a == 2", false), ("answer == 4", true), ("state.steps.size() < 9", true)]
+    {
+        let problem = custom(&json!({
+            "statement": "What is 2 + 2?",
+            "input": {"a": 2},
+            "constraints": [{"name": "c", "severity": "minor", "check": check}],
+        }));
+        assert_eq!(problem.has_checks(), expected, "{check}");
+    }
+}
+
+#[test]
 fn mistakes_name_their_path() {
     let with = |path: &str, value: Value| {
         let mut json = factors();
@@ -321,6 +335,17 @@ fn mistakes_name_their_path() {
         (with("/statement", json!("x".repeat(40_000))), "problem.statement", "40000 bytes"),
         (with("/input", json!("x".repeat(300_000))), "problem.input", "300002 bytes"),
         (with("/input", deep), "problem.input", "nested more than 32 deep"),
+        (
+            with("/input", json!({"a": [1e15, -9_007_199_254_740_992.0]})),
+            "problem.input.a[1]",
+            "the float -9007199254740992.0 is not below 2^53",
+        ),
+        (with("/input", json!([1e16])), "problem.input[0]", "is not below 2^53"),
+        (
+            with("/answer", json!({"schema": {"const": 1e16}})),
+            "problem.answer.schema.const",
+            "the float 1e16 is not below 2^53",
+        ),
         (with("/answer", json!({"pattern": "("})), "problem.answer", "not a regular expression"),
         (
             with("/answer", json!({"schema": {"$ref": "http://x"}})),

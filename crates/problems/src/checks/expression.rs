@@ -11,13 +11,17 @@ use cel::common::ast::{
 };
 use cel::parser::ParseErrors;
 
+use super::exact;
 use crate::error::{Fault, quoted};
 use crate::limits::{EXPRESSION_BYTES_MAX, PARSE_DEPTH_MAX, TREE_DEPTH_MAX};
 use crate::pattern::Pattern;
 
 /// The functions of CEL that expressions may call.
-pub(super) static ENV: LazyLock<Arc<Env>> =
-    LazyLock::new(|| Arc::new(Env::stdlib().with_optional_support(false)));
+pub(super) static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
+    let mut env = Env::stdlib().with_optional_support(false);
+    exact::add_to(&mut env);
+    Arc::new(env)
+});
 
 /// Replaces `matches`: the second argument is the index of a compiled pattern. No source can
 /// contain this name.
@@ -217,6 +221,11 @@ impl Walk {
                 "there are the operators, `has`, `all`, `exists`, `exists_one`, `map`, `filter`, `size`, `contains`, \
                  `startsWith`, `endsWith`, `matches` and the conversions between types",
             ));
+        }
+
+        // Those of macros as well, which are written out by now.
+        if let (None, Some(exact)) = (&call.target, exact::replacement(name)) {
+            exact.clone_into(&mut call.func_name);
         }
 
         if let Some(target) = &mut call.target {

@@ -3,6 +3,7 @@
 //! is bounded then for the given input and an ordinary trace, and again before each evaluation for
 //! the actual values.
 
+mod exact;
 mod expression;
 mod shape;
 mod values;
@@ -140,6 +141,13 @@ impl Checks {
     /// The kind of the check at this index among the constraints.
     pub fn kind_of(&self, constraint: usize) -> Option<Kind> {
         self.all.iter().find(|check| check.constraint == constraint).map(|check| check.kind)
+    }
+
+    /// Whether a check looks at what was written. One that reads the input alone is a condition on
+    /// the problem, and says nothing of an answer.
+    pub fn read_work(&self) -> bool {
+        let reads = |check: &Check| ["answer", "state"].map(|name| check.expression.mentions(name));
+        self.all.iter().any(|check| reads(check).contains(&true))
     }
 
     /// The checks of this kind that fail. A check too expensive for the actual values is not

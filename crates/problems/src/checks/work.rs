@@ -5,6 +5,7 @@ use cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators,
 };
 
+use super::exact;
 use super::expression::{Expression, MATCHES};
 use super::shape::Shape;
 use crate::pattern::Pattern;
@@ -173,7 +174,7 @@ impl<'a> Bounds<'a> {
                 Cost { work: sum(&[work, index.parts(), quoted]), shape: list.indexed() }
             }
             // Each element is compared, and a comparison may write the value into an error.
-            (operators::IN, [value, list]) => {
+            (exact::IN, [value, list]) => {
                 Cost::small(sum(&[work, parts, list.len().saturating_mul(value.parts())]))
             }
             ("dyn", [value]) => Cost { work, shape: value.clone() },
