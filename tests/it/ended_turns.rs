@@ -183,9 +183,8 @@ serve("verifier", check)
         "run.locate=slow",
     ]);
 
-    let run = daemon.submitted(
-        &json!({"task": "union-find", "index": 5, "fanout": 1, "max_rounds": 1}),
-    );
+    let run =
+        daemon.submitted(&json!({"task": "union-find", "index": 5, "fanout": 1, "max_rounds": 1}));
     events.expect(&["0 starts"]);
     events.expect(&["0 hangs"]);
     assert_eq!(daemon.post(&format!("{run}/cancel")).status, 200);

@@ -21,8 +21,7 @@ pub enum Evidence {
 
 impl Evidence {
     /// Those of runs that a verifier looked at.
-    pub const CLAIMS: [Self; 4] =
-        [Self::Sound, Self::Incomplete, Self::Unknown, Self::Transition];
+    pub const CLAIMS: [Self; 4] = [Self::Sound, Self::Incomplete, Self::Unknown, Self::Transition];
 
     /// Whether results of both may stand in one table.
     pub fn is_comparable(self, other: Self) -> bool {

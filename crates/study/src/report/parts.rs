@@ -43,7 +43,8 @@ mod tests {
 
     #[test]
     fn one_kind_of_evidence_is_one_part() {
-        let records = [checked_by("", record("base", "n-queens", 0)), record("prime", "n-queens", 0)];
+        let records =
+            [checked_by("", record("base", "n-queens", 0)), record("prime", "n-queens", 0)];
         let parts = parts(&records);
         let [Part { evidence: None, records }] = &parts[..] else { panic!("one part") };
         assert_eq!(records.len(), 2);
