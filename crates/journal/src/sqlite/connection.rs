@@ -153,11 +153,13 @@ pub(super) fn as_open_error(path: &Path, error: JournalError) -> JournalError {
 pub(super) fn as_start_error(path: &Path, error: JournalError) -> JournalError {
     match as_open_error(path, error) {
         JournalError::Damaged(reason) => {
-            let path = path.display();
-            JournalError::Damaged(format!(
-                "{path}: {reason}: see with `prime-agents journal check {path}` what can be read, then restore a backup, \
-                 or save the rest with `prime-agents journal salvage {path} NEW_FILE`"
-            ))
+            let file = path.display();
+            let reason = format!(
+                "it is damaged: {reason}: see with `prime-agents journal check {file}` what can be \
+                 read, then restore a backup, or save the rest with `prime-agents journal salvage \
+                 {file} NEW_FILE`"
+            );
+            JournalError::Open { path: path.to_owned(), reason }
         }
         other => other,
     }
@@ -171,11 +173,12 @@ pub(super) fn with_advice(path: &Path, error: JournalError) -> JournalError {
     tracing::error!(
         path = %file,
         reason,
-        "the journal is damaged: stop the daemon, see with `prime-agents journal check {file}` what can be read, then \
-         restore a backup, or save the rest with `prime-agents journal salvage {file} NEW_FILE`"
+        "the journal is damaged: stop the daemon, see with `prime-agents journal check {file}` what \
+         can be read, then restore a backup, or save the rest with `prime-agents journal salvage \
+         {file} NEW_FILE`"
     );
     JournalError::Damaged(format!(
-        "{reason}: the operator sees the file in the daemon's log, checks it with `prime-agents journal check`, and saves \
-         what can be read with `prime-agents journal salvage`"
+        "{reason}: the daemon's log names the file; its operator checks it with `prime-agents \
+         journal check`, and saves what can be read with `prime-agents journal salvage`"
     ))
 }

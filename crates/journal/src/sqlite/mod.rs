@@ -74,8 +74,8 @@ impl SqliteJournal {
     /// Opens the journal at a path, or creates it along with its folders.
     ///
     /// # Errors
-    /// `InUse` while it is open elsewhere, `Open` if it cannot be opened or is not a journal,
-    /// `Damaged` if it is unreadable.
+    /// `InUse` while it is open elsewhere, `Open` if it cannot be opened, is not a journal, or is
+    /// damaged.
     pub fn open(path: &Path, options: SqliteOptions) -> Result<Self, JournalError> {
         let path = &resolve(path)
             .map_err(|reason| JournalError::Open { path: path.to_owned(), reason })?;

@@ -67,7 +67,7 @@ impl Checked {
 impl SqliteFile {
     /// # Errors
     /// `InUse` while a daemon uses it, `Open` if there is no such file or it is no journal,
-    /// `Damaged` if nothing can be read.
+    /// or nothing can be read.
     pub fn open(path: &Path) -> Result<Self, JournalError> {
         let refused = |reason| JournalError::Open { path: path.to_owned(), reason };
         if !path.exists() {
@@ -144,10 +144,13 @@ impl SqliteFile {
 /// The error of a file of which nothing can be read: says which, and what to do.
 fn nothing_readable(path: &Path, error: JournalError) -> JournalError {
     match as_open_error(path, error) {
-        JournalError::Damaged(reason) => JournalError::Damaged(format!(
-            "{}: {reason}: nothing can be read from it, nor saved with `prime-agents journal salvage`: restore a backup",
-            path.display()
-        )),
+        JournalError::Damaged(reason) => {
+            let reason = format!(
+                "it is damaged: {reason}: nothing can be read from it, nor saved with \
+                 `prime-agents journal salvage`: restore a backup"
+            );
+            JournalError::Open { path: path.to_owned(), reason }
+        }
         other => other,
     }
 }
