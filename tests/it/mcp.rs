@@ -34,6 +34,9 @@ fn what_is_malformed_is_answered_in_the_form_of_the_protocol() {
     let daemon = Daemon::start(&[]);
     for (body, status, expected) in [
         (PING, 200, json!(["p", null])),
+        (&format!("\u{feff}{PING}"), 200, json!(["p", null])),
+        // The last one counts.
+        (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#, 200, json!([2, null])),
         ("{not json", 400, json!([null, -32700])),
         ("", 400, json!([null, -32700])),
         ("3", 400, json!([null, -32600])),

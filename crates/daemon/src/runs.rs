@@ -12,14 +12,17 @@ use super::state::State;
 use super::submit::{key_of, submit_run, traceparent_of};
 use super::wire::{
     CollectRequest, Collected, ForkQuery, ForkRequest, ListQuery, RunList, SubmitHeaders,
+    Unremovable,
 };
-use prime_journal::Removed;
+use prime_journal::{DamagedRow, Removed};
 use prime_service::app::Overrides;
 use prime_service::requests::{RunRequest, spec_with_agents};
 use prime_service::runs::{Cleanup, RunRecord};
 
 /// A century, as for `journal.retention_days`.
 const DAYS_MAX: u32 = 36_500;
+/// Most entries of an answer about what cannot be removed.
+const UNREMOVABLE_MAX: usize = 100;
 
 pub fn configure(config: &mut web::ServiceConfig) {
     let resource = |path: &str, route, allowed: &'static str| {
@@ -138,8 +141,13 @@ pub async fn collect(
         }
     };
 
-    let Removed { runs, events, bytes, .. } = state.runs.collect(cleanup).await?;
-    Ok(HttpResponse::Ok().json(Collected { runs, events, bytes }))
+    let Removed { runs, events, bytes, damaged, .. } = state.runs.collect(cleanup).await?;
+    let damaged = damaged
+        .into_iter()
+        .take(UNREMOVABLE_MAX)
+        .map(|DamagedRow { id, reason }| Unremovable { id, reason })
+        .collect();
+    Ok(HttpResponse::Ok().json(Collected { runs, events, bytes, damaged }))
 }
 
 /// Shows a run.

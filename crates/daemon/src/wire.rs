@@ -190,9 +190,22 @@ pub struct CollectRequest {
 }
 
 /// What was removed.
-#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Collected {
     pub runs: u64,
     pub events: u64,
     pub bytes: u64,
+    /// What stays because the journal is damaged there, at most a hundred entries; absent if
+    /// nothing is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub damaged: Vec<Unremovable>,
+}
+
+/// What cannot be removed.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Unremovable {
+    /// The run; empty if its id cannot be read, or if it is none.
+    pub id: String,
+    pub reason: String,
 }

@@ -10,6 +10,7 @@ mod error_code;
 mod leases;
 mod needs;
 mod notice;
+mod probe;
 mod queries;
 mod retention;
 mod room;
@@ -265,14 +266,10 @@ impl Journal for PostgresJournal {
 
     fn probe(&self) -> Result<(), JournalError> {
         let Some(node) = self.node() else {
-            return Err(self.session.unreachable("the node has to register again"));
+            return Err(self.session.unreachable(probe::FORGOTTEN));
         };
-        self.session.run(async |client: &mut Object| {
-            let statement =
-                client.prepare_cached("UPDATE node SET probes = probes + 1 WHERE id = $1").await?;
-            client.execute(&statement, &[&node.0]).await?;
-            Ok(())
-        })
+        let batch = probe::batch(node)?;
+        self.session.run(async |client: &mut Object| probe::send(client, node, &batch).await)
     }
 
     /// Does nothing: commits postpone no work here.

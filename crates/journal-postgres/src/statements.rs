@@ -177,13 +177,33 @@ pub(super) async fn commit_with_reviews(
     batch: &Batch,
 ) -> Result<(), Failure> {
     let transaction = client.transaction().await?;
+    apply(&transaction, mark, batch).await?;
+    Ok(transaction.commit().await?)
+}
 
-    commit(&transaction, mark, batch).await?;
+async fn apply<C: GenericClient + Sync>(
+    client: &C,
+    mark: Mark,
+    batch: &Batch,
+) -> Result<(), Failure> {
+    commit(client, mark, batch).await?;
     // After the commit's own statement, so that an event may be flagged and reviewed at once.
     for (id, seq, said) in &batch.reviews {
-        add_review(&transaction, id, *seq, said).await?;
+        add_review(client, id, *seq, said).await?;
     }
-    Ok(transaction.commit().await?)
+    Ok(())
+}
+
+/// Applies a commit and takes it back; then makes a small change of the node's own durable.
+pub(super) async fn probe(client: &mut Object, mark: Mark, batch: &Batch) -> Result<(), Failure> {
+    let transaction = client.transaction().await?;
+    apply(&transaction, mark, batch).await?;
+    transaction.rollback().await?;
+
+    let statement =
+        client.prepare_cached("UPDATE node SET probes = probes + 1 WHERE id = $1").await?;
+    client.execute(&statement, &[&mark.node.0]).await?;
+    Ok(())
 }
 
 async fn add_review<C: GenericClient + Sync>(

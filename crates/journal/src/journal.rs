@@ -1,7 +1,9 @@
 //! The interface of journals: the writes of a commit, queries, retention, and the trait.
 
 use crate::error::JournalError;
-use crate::records::{FlaggedEvent, IdempotencyKey, Review, RunRow, RunRows, Segment, Snapshot};
+use crate::records::{
+    DamagedRow, FlaggedEvent, IdempotencyKey, Review, RunRow, RunRows, Segment, Snapshot,
+};
 
 /// One change. A batch of them is committed atomically.
 #[derive(Clone, Debug)]
@@ -81,7 +83,7 @@ pub struct Retention {
 }
 
 /// What a round of retention removed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
     /// Runs removed in this round; the events of a long one may follow in later rounds.
     pub runs: u64,
@@ -90,6 +92,9 @@ pub struct Removed {
     pub bytes: u64,
     /// Whether there is more to remove, or to return to the file system, than one round may do.
     pub has_more: bool,
+    /// What stays because it is damaged, with the run's id where that is known. Each round names
+    /// what it met.
+    pub damaged: Vec<DamagedRow>,
 }
 
 /// What a journal holds.

@@ -32,20 +32,38 @@ pub fn gc(arguments: &GcArguments) -> anyhow::Result<ExitCode> {
     let post = Post { path: "/v1/gc", body: Some(&body), is_long: true, ..Post::default() };
     let removed: Value = common.client()?.post(&post)?.json()?;
 
+    let damaged = damaged(&removed);
     let text = match common.output {
         Output::Json => serde_json::to_string_pretty(&removed)? + "\n",
         Output::Text => {
             let removed =
                 |name: &str, noun: &str| count(removed[name].as_u64().unwrap_or_default(), noun);
             format!(
-                "removed {} with {}, {}\n",
+                "removed {} with {}, {}\n{}",
                 removed("runs", "run"),
                 removed("events", "event"),
-                removed("bytes", "byte")
+                removed("bytes", "byte"),
+                damaged
             )
         }
     };
 
     print(text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What stays because it is damaged, a line each, and what to do.
+fn damaged(removed: &Value) -> String {
+    let Some(damaged) = removed["damaged"].as_array().filter(|damaged| !damaged.is_empty()) else {
+        return String::new();
+    };
+
+    let field = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
+    let mut text = String::new();
+    for row in damaged {
+        let reason = field(row, "reason");
+        text += &format!("damaged: run {:?}: {}\n", field(row, "id"), reason.escape_debug());
+    }
+    text + "What is damaged stays: stop the daemon, and see with `prime-agents journal check` what \
+            can be read\n"
 }

@@ -81,6 +81,41 @@ fn a_journal_is_checked_and_what_can_be_read_of_it_is_saved() {
 }
 
 #[test]
+fn a_file_that_lost_its_end_is_named_and_what_it_has_is_saved() {
+    let home = Home::new();
+    let daemon = Daemon::start_in(&home, &[]);
+    let input = json!({"n": 3, "from": 0, "to": 2});
+    let run = daemon.submitted(&json!({"task": "tower-of-hanoi", "input": input, "fanout": 1}));
+    daemon.finished(&run);
+    daemon.end_by(Signal::TERM);
+
+    let file = home.journal();
+    let bytes = std::fs::metadata(&file).unwrap().len();
+    std::fs::File::options().write(true).open(&file).unwrap().set_len(bytes - 5_000).unwrap();
+
+    let (check, salvage) = (
+        format!("`prime-agents journal check {}`", shown(&file)),
+        format!("`prime-agents journal salvage {} NEW_FILE`", shown(&file)),
+    );
+    let to_copy = file.with_extension("copied");
+    done(&["journal", "copy", shown(&file), shown(&to_copy)]).refused(&[&check, &salvage]);
+
+    let cut = format!(
+        "page: the file has {} bytes, but its header says {bytes}: its end is missing\n",
+        bytes - 5_000
+    );
+    let checked = done(&["journal", "check", shown(&file)]);
+    assert!(checked.code == 1 && checked.stdout.starts_with(&cut), "{}", checked.stdout);
+    assert!(checked.stderr.contains("journal salvage"), "{}", checked.stderr);
+
+    let saved = file.with_extension("saved");
+    let salvaged = done(&["journal", "salvage", shown(&file), shown(&saved)]);
+    assert_eq!(salvaged.code, 0, "{}", salvaged.stderr);
+    assert!(salvaged.stdout.starts_with(&cut), "{}", salvaged.stdout);
+    assert!(salvaged.stdout.contains(" were saved; "), "{}", salvaged.stdout);
+}
+
+#[test]
 fn files_that_cannot_be_checked_or_written_are_refused() {
     let home = Home::new();
     let missing = home.journal();

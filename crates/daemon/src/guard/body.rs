@@ -32,7 +32,7 @@ impl From<&Server> for BodyLimits {
     }
 }
 
-/// Extracts the whole body of a request.
+/// Extracts the whole body of a request, without a byte order mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Body(pub Bytes);
 
@@ -53,9 +53,17 @@ impl FromRequest for Body {
         }
 
         let mut payload = payload.take();
-        async move { read_body(&mut payload, limits.bytes_max, deadline).await.map(Body) }
-            .boxed_local()
+        async move {
+            let body = read_body(&mut payload, limits.bytes_max, deadline).await?;
+            Ok(Self(body.slice_ref(without_byte_order_mark(&body))))
+        }
+        .boxed_local()
     }
+}
+
+/// The text without the byte order mark that some editors and shells put before it. JSON knows none.
+pub(crate) fn without_byte_order_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
 }
 
 /// Checks the headers that describe the body.

@@ -38,6 +38,7 @@ mod server;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use body::without_byte_order_mark;
 pub use body::{Body, BodyLimits, read_body};
 pub use connections::{Connection, ConnectionLimits, Connections, Exchange};
 pub use head_limits::HeadLimits;

@@ -52,7 +52,6 @@ fn invalid(id: Option<&Value>, message: &str) -> Message {
 
 /// Reads a body or a line.
 pub fn read(text: &[u8], takes_batches: bool) -> Received {
-    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let value: Value = match serde_json::from_slice(text) {
         Ok(value) => value,
         Err(error) => {

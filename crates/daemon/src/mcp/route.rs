@@ -72,8 +72,11 @@ async fn answer(
     let tools = Server::new(Arc::new(Local::new(state, owner_of(&request))));
 
     match read(&body.0, takes_batches(version(&request))) {
-        Received::One(Message::Valid { id, .. }) => {
-            let Answer { status, body } = one(&tools, &request, id.as_ref(), body.0).await?;
+        Received::One(Message::Valid { id, value, .. }) => {
+            // As it was read, so that the SDK understands the same: of a field that comes twice,
+            // the last counts.
+            let text = web::Bytes::from(value.to_string());
+            let Answer { status, body } = one(&tools, &request, id.as_ref(), text).await?;
             let mut response = HttpResponse::build(status);
             if !body.is_empty() {
                 response.content_type(JSON);

@@ -13,6 +13,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _,
 use tokio::sync::Mutex;
 
 use super::json_rpc::{Message, Received, error, read, takes_batches};
+use crate::guard::without_byte_order_mark;
 use prime_problems::lossy_integer;
 
 /// Longest line.
@@ -139,21 +140,22 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Lines<R, W> {
             self.refusals.push(error(ErrorCode::INVALID_REQUEST, None, &message));
             return;
         }
+        let line = without_byte_order_mark(&line);
         if line.trim_ascii().is_empty() {
             return;
         }
 
         // Once parsed, such an integer has lost its digits, and equals others.
-        if let Some(lossy) = std::str::from_utf8(&line).ok().and_then(lossy_integer) {
+        if let Some(lossy) = std::str::from_utf8(line).ok().and_then(lossy_integer) {
             let id =
-                serde_json::from_slice::<Value>(&line).ok().map(|message| message["id"].clone());
+                serde_json::from_slice::<Value>(line).ok().map(|message| message["id"].clone());
             let id = id.filter(|id| !id.is_null());
             self.refusals.push(error(ErrorCode::INVALID_REQUEST, id.as_ref(), &lossy.to_string()));
             return;
         }
 
         let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
-        match read(&line, session.takes_batches) {
+        match read(line, session.takes_batches) {
             Received::One(Message::Valid { parsed, .. }) => self.received.push_back(*parsed),
             Received::One(Message::Refused(error)) => self.refusals.push(error),
             Received::One(Message::Ignored) => {}

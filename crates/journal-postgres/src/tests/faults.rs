@@ -272,3 +272,26 @@ fn what_has_to_be_mended_keeps_a_commit_waiting() {
     assert_events(&journal, "r", 1);
     assert_eq!(journal.run("s").unwrap(), Some(row("s")));
 }
+
+#[test]
+fn a_probe_fails_whenever_a_commit_would() {
+    let schema = Schema::new();
+    let journal = open(&schema);
+    let new = |id: &str| vec![accept(id), append(id, &events(row(id).head, 1))];
+    journal.commit(&new("r")).unwrap();
+    journal.probe().unwrap();
+
+    for table in ["head", "run", "segment", "idempotency_key", "snapshot", "flag", "review"] {
+        schema.sql(&format!("ALTER TABLE {table} RENAME TO {table}_x"));
+        let error = journal.probe().unwrap_err();
+        assert!(error.to_string().contains(table), "{table}: {error}");
+        schema.sql(&format!("ALTER TABLE {table}_x RENAME TO {table}"));
+
+        journal.probe().unwrap();
+        journal.commit(&new(&format!("after {table}"))).unwrap();
+    }
+
+    // What a probe writes is taken back.
+    assert_eq!(schema.sql("SELECT count(*) FROM run"), ["8"]);
+    assert_eq!(schema.sql("SELECT count(*) FROM head"), ["8"]);
+}

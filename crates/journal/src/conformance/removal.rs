@@ -15,6 +15,7 @@ pub(super) fn collect(journal: &dyn Journal, retention: &Retention) -> Removed {
             events: all.events + round.events,
             bytes: all.bytes + round.bytes,
             has_more: false,
+            damaged: round.damaged,
         };
         if !round.has_more {
             return all;

@@ -103,11 +103,23 @@ impl Readers {
         Self { path: path.to_owned(), idle: Mutex::default() }
     }
 
-    /// Reads with a connection from the pool.
+    /// Reads with a connection from the pool, for a daemon's clients.
+    ///
+    /// # Errors
+    /// `Open` if no connection can be opened; those of the closure. `Damaged` says what to do.
+    pub(super) fn read<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, JournalError>,
+    ) -> Result<T, JournalError> {
+        self.read_alone(read).map_err(|error| with_advice(&self.path, error))
+    }
+
+    /// Reads with a connection from the pool, for callers that say themselves what to do about
+    /// damage.
     ///
     /// # Errors
     /// `Open` if no connection can be opened; those of the closure.
-    pub(super) fn read<T>(
+    pub(super) fn read_alone<T>(
         &self,
         read: impl FnOnce(&Connection) -> Result<T, JournalError>,
     ) -> Result<T, JournalError> {
@@ -135,4 +147,38 @@ pub(super) fn as_open_error(path: &Path, error: JournalError) -> JournalError {
         JournalError::NotWritable(reason) => JournalError::Open { path: path.to_owned(), reason },
         other => other,
     }
+}
+
+/// The error of an opening, for the operator: says which file is damaged, and what to do.
+pub(super) fn as_start_error(path: &Path, error: JournalError) -> JournalError {
+    match as_open_error(path, error) {
+        JournalError::Damaged(reason) => {
+            let file = path.display();
+            let reason = format!(
+                "it is damaged: {reason}: see with `prime-agents journal check {file}` what can be \
+                 read, then restore a backup, or save the rest with `prime-agents journal salvage \
+                 {file} NEW_FILE`"
+            );
+            JournalError::Open { path: path.to_owned(), reason }
+        }
+        other => other,
+    }
+}
+
+/// Adds to the error of a damaged file what its operator can do. Clients of a daemon see it, so that
+/// only the log names the file.
+pub(super) fn with_advice(path: &Path, error: JournalError) -> JournalError {
+    let JournalError::Damaged(reason) = error else { return error };
+    let file = path.display();
+    tracing::error!(
+        path = %file,
+        reason,
+        "the journal is damaged: stop the daemon, see with `prime-agents journal check {file}` what \
+         can be read, then restore a backup, or save the rest with `prime-agents journal salvage \
+         {file} NEW_FILE`"
+    );
+    JournalError::Damaged(format!(
+        "{reason}: the daemon's log names the file; its operator checks it with `prime-agents \
+         journal check`, and saves what can be read with `prime-agents journal salvage`"
+    ))
 }

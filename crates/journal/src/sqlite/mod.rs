@@ -18,6 +18,7 @@ mod listing;
 mod lock;
 mod log_file;
 mod packing;
+mod padded;
 mod page;
 mod past_damage;
 mod queries;
@@ -28,6 +29,7 @@ mod run_rows;
 mod salvage;
 mod schema;
 mod spent_keys;
+mod unremovable;
 mod usage;
 mod values;
 mod write_state;
@@ -44,7 +46,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::error::JournalError;
 use crate::journal::{Journal, Query, Removed, Retention, Size, Write};
 use crate::records::{FlaggedEvent, IdempotencyKey, RunRow, RunRows, Segment, Snapshot};
-use connection::{Readers, as_open_error};
+use connection::{Readers, as_start_error};
 use lock::Lock;
 pub use salvage::{Checked, CutRun, SqliteFile};
 use schema::Found;
@@ -72,17 +74,17 @@ impl SqliteJournal {
     /// Opens the journal at a path, or creates it along with its folders.
     ///
     /// # Errors
-    /// `InUse` while it is open elsewhere, `Open` if it cannot be opened or is not a journal,
-    /// `Damaged` if it is unreadable.
+    /// `InUse` while it is open elsewhere, `Open` if it cannot be opened, is not a journal, or is
+    /// damaged.
     pub fn open(path: &Path, options: SqliteOptions) -> Result<Self, JournalError> {
         let path = &resolve(path)
             .map_err(|reason| JournalError::Open { path: path.to_owned(), reason })?;
 
         beside::check(path)?;
         let mut lock = Lock::take(path)?;
-        let writer = Self::writer(path, options).map_err(|error| as_open_error(path, error))?;
+        let writer = Self::writer(path, options).map_err(|error| as_start_error(path, error))?;
         let readers = Readers::new(path);
-        readers.read(queries::bytes)?;
+        readers.read_alone(queries::bytes).map_err(|error| as_start_error(path, error))?;
 
         let new = lock.keep().then(|| path.clone());
         Ok(Self { readers, writer: Mutex::new(writer), lock, new })
@@ -226,10 +228,16 @@ impl Journal for SqliteJournal {
 
         // Measured before the writer is locked: a finished run does not grow.
         let measured = match retention.bytes_max {
-            Some(_) => self.readers.read(usage::measure)?,
+            Some(_) => self.readers.read(|connection| match usage::measure(connection) {
+                // What was measured before decides.
+                Err(JournalError::Damaged(_)) => Ok(Measured::default()),
+                measured => measured,
+            })?,
             None => Measured::default(),
         };
-        self.lock().collect(retention, &measured)
+        let (removed, damaged) = self.lock().collect(retention, &measured)?;
+        let damaged = self.readers.read(|connection| damaged.rows(connection))?;
+        Ok(Removed { damaged, ..removed })
     }
 
     fn size(&self) -> Result<Size, JournalError> {

@@ -16,7 +16,7 @@ use crate::records::{DamagedRow, RunRows};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     created_ms: i64,
-    id: String,
+    pub(super) id: String,
     pub(super) no: i64,
 }
 
@@ -245,7 +245,10 @@ fn read_from(transaction: &Connection, no: i64, keys: &mut Vec<Key>) -> Result<(
         }
         Ok(())
     };
-    read().map_err(|error| error.to_string())
+    read().map_err(|error| match error {
+        JournalError::Damaged(reason) => reason,
+        error => error.to_string(),
+    })
 }
 
 /// Whether the page on which a number is, or would be, can be read.

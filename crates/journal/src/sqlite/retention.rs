@@ -2,17 +2,16 @@
 //!
 //! A run's row goes first, which makes the run invisible. Its flags and segments follow in as many
 //! rounds as needed; the table `removing` remembers them. Free pages are then returned to the file
-//! system.
+//! system. What a damaged page keeps from being removed is passed over (`unremovable.rs`).
 
 use std::collections::BTreeSet;
 
-use rusqlite::{
-    Connection, OptionalExtension as _, Row, Transaction, TransactionBehavior, params_from_iter,
-};
+use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params_from_iter};
 
 use super::connection::set_max_size;
 use super::known_runs::KnownRuns;
 use super::queries::bytes;
+use super::unremovable::{Part, Unremovable};
 use super::usage::Measured;
 use super::writer::Writer;
 use super::{reviews, spent_keys, usage};
@@ -47,18 +46,25 @@ impl Writer {
     /// Folds what is in batches, so that it can be measured and removed with its run. Leaves it
     /// there if there is no room.
     pub(super) fn prepare_collection(&mut self) -> Result<(), JournalError> {
-        self.fold_if_there_is_room(SPARE_PAGES)
+        match self.fold_if_there_is_room(SPARE_PAGES) {
+            // A damaged batch stays where it is, and with it the last events of its runs. Their
+            // removal does not depend on them.
+            Err(JournalError::Damaged(_)) => Ok(()),
+            folded => folded,
+        }
     }
 
+    /// Also returns what is damaged and stays therefore.
     pub(super) fn collect(
         &mut self,
         retention: &Retention,
         measured: &Measured,
-    ) -> Result<Removed, JournalError> {
-        let mut removed = self.collect_within(ROUND, retention, measured);
+    ) -> Result<(Removed, Unremovable), JournalError> {
+        let mut damaged = Unremovable::default();
+        let mut removed = self.collect_within(ROUND, retention, measured, &mut damaged);
         // Removal itself needs room for the log. The reserve is that room.
         if matches!(removed, Err(JournalError::NotWritable(_))) && self.reserve.release() {
-            removed = self.collect_within(SMALL_ROUND, retention, measured);
+            removed = self.collect_within(SMALL_ROUND, retention, measured, &mut damaged);
             // Shrinks the files, so that there is room for the reserve again.
             let shrunk = self.write(|connection, _| {
                 Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
@@ -68,7 +74,7 @@ impl Writer {
         }
 
         self.reserve.fill();
-        removed
+        Ok((removed?, damaged))
     }
 
     fn collect_within(
@@ -76,15 +82,30 @@ impl Writer {
         limits: Budget,
         retention: &Retention,
         measured: &Measured,
+        damaged: &mut Unremovable,
     ) -> Result<Removed, JournalError> {
         let bytes_max = self.bytes_max;
         self.write(|connection, state| {
             set_max_size(connection, bytes_max, SPARE_PAGES)?;
-            let removed = round(connection, limits, retention, measured);
+            let removed = loop {
+                let known = damaged.len();
+                match round(connection, limits, retention, measured, damaged) {
+                    // The error has ended the whole transaction. The next attempt passes over what
+                    // this one found.
+                    Err(JournalError::Damaged(_)) if damaged.len() > known => {}
+                    done => break done,
+                }
+            };
 
             set_max_size(connection, bytes_max, 0)?;
             // The round may have removed runs that the writer knows.
-            state.runs = KnownRuns::load(connection)?;
+            match KnownRuns::load(connection) {
+                Ok(runs) => state.runs = runs,
+                // What it knows of runs that are gone is harmless: they were over, and numbers are
+                // never used again.
+                Err(JournalError::Damaged(_)) => {}
+                Err(error) => return Err(error),
+            }
             removed
         })
     }
@@ -95,24 +116,36 @@ fn round(
     limits: Budget,
     retention: &Retention,
     measured: &Measured,
+    damaged: &mut Unremovable,
 ) -> Result<Removed, JournalError> {
     let mut removed = Removed::default();
     let mut budget = limits;
 
     let before = bytes(connection)?;
 
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
 
     reach(&transaction, retention.now_ms)?;
-    usage::record(&transaction, measured)?;
-    let expired = spent_keys::expire(&transaction, retention.now_ms, limits.rows)?;
+    for (run, bytes) in &measured.runs {
+        damaged.attempt(&mut transaction, Part::Size(*run), |connection| {
+            usage::record(connection, *run, *bytes)
+        })?;
+    }
+    let expired = damaged
+        .attempt(&mut transaction, Part::ExpiredKeys, |connection| {
+            spent_keys::expire(connection, retention.now_ms, limits.rows)
+        })?
+        .unwrap_or_default();
 
     let mut owners = BTreeSet::new();
     loop {
         // What an earlier round began is completed before another run is removed.
-        let pending = pending(&transaction)?;
-        let next_expired =
-            if pending.is_none() { next_expired(&transaction, retention, measured)? } else { None };
+        let pending = pending(&transaction, damaged)?;
+        let next_expired = if pending.is_none() {
+            next_expired(&transaction, retention, measured, damaged)?
+        } else {
+            None
+        };
 
         if budget.is_spent() {
             removed.has_more = pending.or(next_expired).is_some();
@@ -120,23 +153,45 @@ fn round(
         }
 
         match (pending, next_expired) {
-            (Some(run), _) => remove_body(&transaction, run, &mut budget, &mut removed)?,
+            (Some(run), _) => {
+                let spent = damaged.attempt(&mut transaction, Part::Events(run), |connection| {
+                    remove_body(connection, run, budget)
+                })?;
+                if let Some((left, events)) = spent {
+                    budget = left;
+                    removed.events += events;
+                }
+            }
             (None, Some(run)) => {
-                owners.extend(remove_row(&transaction, run, retention, &mut budget, &mut removed)?);
+                let gone = damaged.attempt(&mut transaction, Part::Run(run), |connection| {
+                    remove_row(connection, run, retention)
+                })?;
+                if let Some(owner) = gone {
+                    owners.extend(owner);
+                    budget.rows -= RUN_ROWS;
+                    removed.runs += 1;
+                }
             }
             (None, None) => break,
         }
     }
 
-    for owner in &owners {
-        spent_keys::trim(&transaction, owner, spent_keys::OWNER_KEYS_MAX)?;
+    for owner in owners {
+        damaged.attempt(&mut transaction, Part::Keys(owner.clone()), |connection| {
+            spent_keys::trim(connection, &owner, spent_keys::OWNER_KEYS_MAX)
+        })?;
     }
 
     removed.bytes = before.saturating_sub(bytes(&transaction)?);
     transaction.commit()?;
     removed.has_more |= measured.has_more || expired >= limits.rows;
     // In a transaction of its own, so that what was removed stays removed if this fails.
-    removed.has_more |= vacuum(connection, limits.rows * VACUUM_PAGES_PER_ROW)?;
+    match vacuum(connection, limits.rows * VACUUM_PAGES_PER_ROW) {
+        Ok(has_more) => removed.has_more |= has_more,
+        // The free pages stay in the file, and the journal uses them again.
+        Err(JournalError::Damaged(reason)) => damaged.note(Part::FreePages, reason),
+        Err(error) => return Err(error),
+    }
     Ok(removed)
 }
 
@@ -152,9 +207,19 @@ fn reach(transaction: &Transaction<'_>, now_ms: u64) -> Result<(), JournalError>
 }
 
 /// A run whose flags and segments are partly removed.
-fn pending(transaction: &Transaction<'_>) -> Result<Option<i64>, JournalError> {
-    let mut statement = transaction.prepare_cached("SELECT run FROM removing LIMIT 1")?;
-    Ok(statement.query_row([], |row| row.get(0)).optional()?)
+fn pending(
+    transaction: &Transaction<'_>,
+    damaged: &Unremovable,
+) -> Result<Option<i64>, JournalError> {
+    let mut statement = transaction.prepare_cached("SELECT run FROM removing ORDER BY run")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let run = row.get(0)?;
+        if !damaged.has(&Part::Events(run)) {
+            return Ok(Some(run));
+        }
+    }
+    Ok(None)
 }
 
 /// The next run to remove.
@@ -162,12 +227,13 @@ fn next_expired(
     transaction: &Transaction<'_>,
     retention: &Retention,
     measured: &Measured,
+    damaged: &Unremovable,
 ) -> Result<Option<i64>, JournalError> {
     let owner = retention.owner.as_deref();
 
     let whose = owner.map_or(Whose::Everybodys, Whose::Owners);
     // The run that ended first decides: if it is young enough, all are.
-    let Some((run, updated)) = first_ended(transaction, whose)? else { return Ok(None) };
+    let Some((run, updated)) = first_ended(transaction, whose, damaged)? else { return Ok(None) };
     if retention.updated_before_ms.is_some_and(|before| updated.unsigned_abs() < before) {
         return Ok(Some(run));
     }
@@ -185,15 +251,15 @@ fn next_expired(
     if bytes(transaction)? <= most {
         return Ok(None);
     }
-    // No owner has measured bytes, for example if rows are damaged: then age alone decides.
-    let of_largest = first_ended(transaction, Whose::Largest)?;
-    let first = if of_largest.is_some() {
-        of_largest
-    } else {
-        first_ended(transaction, Whose::Everybodys)?
-    };
-
-    Ok(first.map(|(run, _)| run))
+    for owner in usage::owners(transaction)? {
+        let first = first_ended(transaction, Whose::Owners(&owner), damaged)?;
+        if let Some((run, _)) = first {
+            return Ok(Some(run));
+        }
+    }
+    // No owner has measured bytes that can be removed, for example if rows are damaged: then age
+    // alone decides.
+    Ok(Some(run))
 }
 
 /// Which owner's runs to look at.
@@ -201,41 +267,53 @@ fn next_expired(
 enum Whose<'o> {
     Everybodys,
     Owners(&'o str),
-    /// Those of the owner whose finished runs hold the most.
-    Largest,
 }
 
-/// The run that ended first, and when. A damaged row, whose time is not a number, goes last.
+/// The run that ended first, and when, of those that are not known to be damaged. A damaged row,
+/// whose time is not a number, goes last.
 fn first_ended(
     transaction: &Transaction<'_>,
     whose: Whose<'_>,
+    damaged: &Unremovable,
 ) -> Result<Option<(i64, i64)>, JournalError> {
     let (of_owner, owner) = match whose {
-        Whose::Everybodys => (String::new(), None),
-        Whose::Owners(owner) => ("AND owner = ?1".to_owned(), Some(owner)),
-        Whose::Largest => (format!("AND owner = {}", usage::LARGEST), None),
+        Whose::Everybodys => ("", None),
+        Whose::Owners(owner) => ("AND owner = ?1", Some(owner)),
     };
 
-    let sql = format!(
-        "SELECT no, updated_ms FROM run WHERE is_over = 1 {of_owner} ORDER BY updated_ms, no LIMIT 1"
-    );
+    let read = |hint: &str| -> Result<Option<(i64, i64)>, JournalError> {
+        let sql = format!(
+            "SELECT no, updated_ms FROM run {hint} WHERE is_over = 1 {of_owner} ORDER BY updated_ms, no"
+        );
+        let mut statement = transaction.prepare_cached(&sql)?;
+        let read = |row: &Row<'_>| -> rusqlite::Result<(i64, i64)> {
+            Ok((row.get(0)?, row.get_ref(1)?.as_i64().unwrap_or(i64::MAX)))
+        };
+        for row in statement.query_map(params_from_iter(owner), read)? {
+            let (run, updated) = row?;
+            if !damaged.has(&Part::Run(run)) {
+                return Ok(Some((run, updated)));
+            }
+        }
+        Ok(None)
+    };
 
-    let mut statement = transaction.prepare_cached(&sql)?;
-    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get_ref(1)?.as_i64().unwrap_or(i64::MAX)));
-    Ok(statement.query_row(params_from_iter(owner), read).optional()?)
+    match read("") {
+        // The index is damaged: the rows themselves have the times, but in no order.
+        Err(JournalError::Damaged(_)) => read("NOT INDEXED"),
+        found => found,
+    }
 }
 
 /// Removes a run except its flags and segments. Returns its owner if its key is kept.
 fn remove_row(
-    transaction: &Transaction<'_>,
+    connection: &Connection,
     run: i64,
     retention: &Retention,
-    budget: &mut Budget,
-    removed: &mut Removed,
 ) -> Result<Option<String>, JournalError> {
     // Both read the run's row, which goes below.
-    let owner = spent_keys::keep(transaction, run, retention)?;
-    usage::forget(transaction, run)?;
+    let owner = spent_keys::keep(connection, run, retention)?;
+    usage::forget(connection, run)?;
 
     for sql in [
         "DELETE FROM snapshot WHERE run = ?1",
@@ -243,28 +321,25 @@ fn remove_row(
         "DELETE FROM run WHERE no = ?1",
         "INSERT INTO removing (run) VALUES (?1)",
     ] {
-        transaction.prepare_cached(sql)?.execute([run])?;
+        connection.prepare_cached(sql)?.execute([run])?;
     }
-
-    budget.rows -= RUN_ROWS;
-    removed.runs += 1;
     Ok(owner)
 }
 
-/// Removes a run's flags, then its segments, as far as the budget goes.
+/// Removes a run's flags, then its segments, as far as the budget goes. Returns what is left of the
+/// budget, and the number of events removed.
 fn remove_body(
-    transaction: &Transaction<'_>,
+    connection: &Connection,
     run: i64,
-    budget: &mut Budget,
-    removed: &mut Removed,
-) -> Result<(), JournalError> {
-    budget.rows -= reviews::remove(transaction, run, budget.rows)?;
+    mut budget: Budget,
+) -> Result<(Budget, u64), JournalError> {
+    budget.rows -= reviews::remove(connection, run, budget.rows)?;
 
-    let mut last = None;
+    let (mut last, mut events) = (None, 0);
     // The block ends the read before the rows are deleted.
     {
         // `length(body)` does not read the body.
-        let mut statement = transaction.prepare_cached(
+        let mut statement = connection.prepare_cached(
             "SELECT at, count, length(body) FROM segment
              WHERE at BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295 ORDER BY at",
         )?;
@@ -272,22 +347,22 @@ fn remove_body(
         while !budget.is_spent() {
             let Some(row) = rows.next()? else { break };
             last = Some(row.get::<_, i64>(0)?);
-            removed.events += u64::from(row.get::<_, u32>(1)?);
+            events += u64::from(row.get::<_, u32>(1)?);
             budget.rows -= 1;
             budget.bytes -= row.get::<_, i64>(2)?;
         }
     }
     // By range, up to what was counted.
     if let Some(last) = last {
-        transaction
+        connection
             .prepare_cached("DELETE FROM segment WHERE at BETWEEN ?1 << 32 AND ?2")?
             .execute([run, last])?;
     }
     // Everything is gone: the loop ended before the budget did.
     if !budget.is_spent() {
-        transaction.prepare_cached("DELETE FROM removing WHERE run = ?1")?.execute([run])?;
+        connection.prepare_cached("DELETE FROM removing WHERE run = ?1")?.execute([run])?;
     }
-    Ok(())
+    Ok((budget, events))
 }
 
 /// Returns free pages to the file system. Returns whether there are more. The file itself shrinks

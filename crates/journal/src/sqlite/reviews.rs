@@ -147,7 +147,7 @@ pub(super) fn flagged_of(
 /// Removes a run's first flags and their reviews, about `rows_max` rows. Returns the number of rows
 /// removed.
 pub(super) fn remove(
-    transaction: &Transaction<'_>,
+    connection: &Connection,
     run: i64,
     rows_max: i64,
 ) -> Result<i64, JournalError> {
@@ -155,7 +155,7 @@ pub(super) fn remove(
     let mut removed = 0;
 
     while removed < rows_max {
-        let mut statement = transaction
+        let mut statement = connection
             .prepare_cached("SELECT at FROM flag WHERE at BETWEEN ?1 AND ?2 ORDER BY at LIMIT 1")?;
         let first: Option<i64> = statement
             .query_row([flag_keys.start(), flag_keys.end()], |row| row.get(0))
@@ -163,9 +163,9 @@ pub(super) fn remove(
 
         let Some(at) = first else { break };
         let reviews =
-            transaction.prepare_cached("DELETE FROM review WHERE flag = ?1")?.execute([at])?;
+            connection.prepare_cached("DELETE FROM review WHERE flag = ?1")?.execute([at])?;
 
-        transaction.prepare_cached("DELETE FROM flag WHERE at = ?1")?.execute([at])?;
+        connection.prepare_cached("DELETE FROM flag WHERE at = ?1")?.execute([at])?;
         removed += 1 + i64::try_from(reviews).unwrap_or(i64::MAX - 1);
     }
     Ok(removed)

@@ -1,12 +1,13 @@
 //! Checks a journal's file, and saves what can be read of a damaged one. Only reads it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
 use super::connection::{Readers, as_open_error};
 use super::listing::Conditions;
 use super::lock::Lock;
+use super::padded::Padded;
 use super::past_damage;
 use super::queries::{self, Found};
 use super::schema::{self, Found as Content};
@@ -24,7 +25,11 @@ const COMMIT_BYTES: usize = 4 << 20;
 
 /// The file of a journal that no daemon uses meanwhile.
 pub struct SqliteFile {
+    path: PathBuf,
+    // Dropped in this order.
     readers: Readers,
+    /// What is read if the file has lost its end.
+    padded: Option<Padded>,
     _lock: Lock,
 }
 
@@ -61,7 +66,8 @@ impl Checked {
 
 impl SqliteFile {
     /// # Errors
-    /// `InUse` while a daemon uses it, `Open` if there is no such file or it is no journal.
+    /// `InUse` while a daemon uses it, `Open` if there is no such file or it is no journal,
+    /// or nothing can be read.
     pub fn open(path: &Path) -> Result<Self, JournalError> {
         let refused = |reason| JournalError::Open { path: path.to_owned(), reason };
         if !path.exists() {
@@ -70,17 +76,36 @@ impl SqliteFile {
 
         let path = &resolve(path).map_err(refused)?;
         let lock = Lock::take(path)?;
-        match schema::inspect(path).map_err(|error| as_open_error(path, error))? {
-            Content::Journal => Ok(Self { readers: Readers::new(path), _lock: lock }),
+        let padded = Padded::of(path)?;
+        let read = padded.as_ref().map_or(path.as_path(), Padded::path);
+
+        match schema::inspect(read).map_err(|error| nothing_readable(path, error))? {
+            Content::Journal => {
+                Ok(Self { path: path.clone(), readers: Readers::new(read), padded, _lock: lock })
+            }
             Content::Empty => Err(refused("it is empty: nothing can be read from it".to_owned())),
         }
+    }
+
+    fn read<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, JournalError>,
+    ) -> Result<T, JournalError> {
+        self.readers.read_alone(read).map_err(|error| nothing_readable(&self.path, error))
+    }
+
+    /// What is wrong with the file and its pages.
+    fn findings(&self, connection: &Connection) -> Result<Vec<String>, JournalError> {
+        let mut all: Vec<_> = self.padded.iter().map(|padded| padded.finding.clone()).collect();
+        all.extend(findings(connection)?);
+        Ok(all)
     }
 
     /// # Errors
     /// When nothing can be read at all.
     pub fn check(&self) -> Result<Checked, JournalError> {
-        self.readers.read(|connection| {
-            let mut checked = Checked { pages: findings(connection)?, ..Checked::default() };
+        self.read(|connection| {
+            let mut checked = Checked { pages: self.findings(connection)?, ..Checked::default() };
             each_run(connection, &mut checked, &mut |_| Ok(()))?;
             Ok(checked)
         })
@@ -93,8 +118,8 @@ impl SqliteFile {
     /// # Errors
     /// When nothing can be read at all, or the other journal cannot be written.
     pub fn salvage(&self, to: &dyn Journal) -> Result<Checked, JournalError> {
-        self.readers.read(|connection| {
-            let mut saved = Checked { pages: findings(connection)?, ..Checked::default() };
+        self.read(|connection| {
+            let mut saved = Checked { pages: self.findings(connection)?, ..Checked::default() };
             let mut pending = Vec::new();
             let mut bytes = 0;
 
@@ -113,6 +138,20 @@ impl SqliteFile {
             })?;
             Ok(saved)
         })
+    }
+}
+
+/// The error of a file of which nothing can be read: says which, and what to do.
+fn nothing_readable(path: &Path, error: JournalError) -> JournalError {
+    match as_open_error(path, error) {
+        JournalError::Damaged(reason) => {
+            let reason = format!(
+                "it is damaged: {reason}: nothing can be read from it, nor saved with \
+                 `prime-agents journal salvage`: restore a backup"
+            );
+            JournalError::Open { path: path.to_owned(), reason }
+        }
+        other => other,
     }
 }
 

@@ -1,7 +1,7 @@
 //! How many bytes the finished runs of each owner hold. A run is measured once, after its end, so
 //! that appends cost nothing.
 
-use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::batches;
 use crate::error::JournalError;
@@ -13,28 +13,18 @@ const BYTES: i64 = 64 << 20;
 /// Runs with their bytes.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
-    runs: Vec<(i64, i64)>,
-    /// Whether there are others that are not measured yet.
+    pub(super) runs: Vec<(i64, i64)>,
+    /// Whether there are others that are not measured yet, apart from damaged ones.
     pub has_more: bool,
 }
 
 /// Measures finished runs that were not measured before. Those that still have events in batches
-/// are left for later.
+/// are left for later; damaged ones stay unmeasured.
 pub(super) fn measure(connection: &Connection) -> Result<Measured, JournalError> {
     // One snapshot for all reads.
     let connection = &*connection.unchecked_transaction()?;
 
     let in_batches = batches::last_seqs(connection)?;
-
-    let sql = "SELECT no FROM run WHERE is_over = 1 AND bytes IS NULL ORDER BY no LIMIT ?1";
-    let mut statement = connection.prepare_cached(sql)?;
-    // One more than a round takes shows whether there are others.
-    let limit = i64::try_from(RUNS + 1).unwrap_or(i64::MAX);
-    let mut unmeasured: Vec<i64> =
-        statement.query_map([limit], |row| row.get(0))?.collect::<Result<_, _>>()?;
-
-    // Their segments are not all in their own rows, and a run is measured but once.
-    unmeasured.retain(|run| !in_batches.contains_key(run));
 
     // `length` of a blob does not read what overflows its page.
     let sql = "SELECT
@@ -45,61 +35,79 @@ pub(super) fn measure(connection: &Connection) -> Result<Measured, JournalError>
 
     let mut statement = connection.prepare_cached(sql)?;
 
-    let (mut runs, mut total) = (Vec::new(), 0);
-    for run in &unmeasured {
-        if runs.len() == RUNS || total >= BYTES {
+    let sql = "SELECT no FROM run WHERE is_over = 1 AND bytes IS NULL ORDER BY no";
+    let mut unmeasured = connection.prepare_cached(sql)?;
+    let mut unmeasured = unmeasured.query([])?;
+
+    let (mut measured, mut total) = (Measured::default(), 0);
+    loop {
+        let run: i64 = match unmeasured.next().map_err(JournalError::from) {
+            Ok(Some(row)) => row.get(0)?,
+            // No more can be found where the index is damaged.
+            Ok(None) | Err(JournalError::Damaged(_)) => break,
+            Err(error) => return Err(error),
+        };
+        // Its segments are not all in their own rows, and a run is measured but once.
+        if in_batches.contains_key(&run) {
+            continue;
+        }
+        if measured.runs.len() == RUNS || total >= BYTES {
+            measured.has_more = true;
             break;
         }
-        let bytes: i64 = statement.query_row([run], |row| row.get(0))?;
-        total += bytes;
-        runs.push((*run, bytes));
-    }
 
-    Ok(Measured { has_more: runs.len() < unmeasured.len(), runs })
+        match statement.query_row([run], |row| row.get::<_, i64>(0)).map_err(JournalError::from) {
+            Ok(bytes) => {
+                total += bytes;
+                measured.runs.push((run, bytes));
+            }
+            Err(JournalError::Damaged(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(measured)
 }
 
-/// Adds what was measured.
-pub(super) fn record(
-    transaction: &Transaction<'_>,
-    measured: &Measured,
-) -> Result<(), JournalError> {
-    for (run, bytes) in &measured.runs {
-        let sql = "UPDATE run SET bytes = ?2 WHERE no = ?1 AND bytes IS NULL";
-        let changed = transaction
-            .prepare_cached(sql)?
-            .execute(params![run, bytes])
-            .map_err(JournalError::from);
+/// Adds what was measured of a run.
+pub(super) fn record(connection: &Connection, run: i64, bytes: i64) -> Result<(), JournalError> {
+    let sql = "UPDATE run SET bytes = ?2 WHERE no = ?1 AND bytes IS NULL";
+    let changed =
+        connection.prepare_cached(sql)?.execute(params![run, bytes]).map_err(JournalError::from);
 
-        match changed {
-            // Another round measured or removed it, or SQLite found other columns damaged: then it
-            // does not count for any owner.
-            Ok(0) | Err(JournalError::Refused(_)) => continue,
-            changed => changed?,
-        };
+    match changed {
+        // Another round measured or removed it, or SQLite found other columns damaged: then it
+        // does not count for any owner.
+        Ok(0) | Err(JournalError::Refused(_)) => return Ok(()),
+        changed => changed?,
+    };
 
-        // The owner stays in SQL: in a damaged row it may not be text, and reading it would fail.
-        let sql = "INSERT INTO usage (owner, bytes) SELECT owner, ?2 FROM run WHERE no = ?1
-            ON CONFLICT (owner) DO UPDATE SET bytes = bytes + excluded.bytes";
-        transaction.prepare_cached(sql)?.execute(params![run, bytes])?;
-    }
+    // The owner stays in SQL: in a damaged row it may not be text, and reading it would fail.
+    let sql = "INSERT INTO usage (owner, bytes) SELECT owner, ?2 FROM run WHERE no = ?1
+        ON CONFLICT (owner) DO UPDATE SET bytes = bytes + excluded.bytes";
+    connection.prepare_cached(sql)?.execute(params![run, bytes])?;
     Ok(())
 }
 
 /// Subtracts a run that is about to be removed.
-pub(super) fn forget(transaction: &Transaction<'_>, run: i64) -> Result<(), JournalError> {
+pub(super) fn forget(connection: &Connection, run: i64) -> Result<(), JournalError> {
     let sql = "UPDATE usage SET bytes = usage.bytes - run.bytes
         FROM run WHERE run.no = ?1 AND run.owner = usage.owner AND run.bytes IS NOT NULL";
-    transaction.prepare_cached(sql)?.execute([run])?;
+    connection.prepare_cached(sql)?.execute([run])?;
     Ok(())
 }
 
 /// The bytes of an owner's measured runs.
-pub(super) fn of(transaction: &Transaction<'_>, owner: Option<&str>) -> Result<u64, JournalError> {
-    let mut statement = transaction.prepare_cached("SELECT bytes FROM usage WHERE owner = ?1")?;
+pub(super) fn of(connection: &Connection, owner: Option<&str>) -> Result<u64, JournalError> {
+    let mut statement = connection.prepare_cached("SELECT bytes FROM usage WHERE owner = ?1")?;
     let bytes: Option<i64> = statement.query_row([owner], |row| row.get(0)).optional()?;
     Ok(bytes.map_or(0, i64::unsigned_abs))
 }
 
-/// SQL expression for the owner whose finished runs hold the most; NULL if none holds anything.
-pub(super) const LARGEST: &str =
-    "(SELECT owner FROM usage WHERE bytes > 0 ORDER BY bytes DESC, owner LIMIT 1)";
+/// The owners whose finished runs hold anything, the largest first.
+pub(super) fn owners(connection: &Connection) -> Result<Vec<String>, JournalError> {
+    let sql = "SELECT owner FROM usage WHERE bytes > 0 ORDER BY bytes DESC, owner";
+    let mut statement = connection.prepare_cached(sql)?;
+    // An owner that is not text is a damaged one, whose runs go by age.
+    let owners = statement.query_map([], |row| Ok(row.get::<_, String>(0).ok()))?;
+    Ok(owners.filter_map(Result::transpose).collect::<Result<_, _>>()?)
+}

@@ -86,7 +86,17 @@ impl Writer {
     }
 
     /// Writes through the connection, reopening it if necessary.
+    ///
+    /// # Errors
+    /// Those of the closure. `Damaged` says what to do.
     pub(super) fn write<T>(
+        &mut self,
+        write: impl FnOnce(&mut Connection, &mut WriteState) -> Result<T, JournalError>,
+    ) -> Result<T, JournalError> {
+        self.write_alone(write).map_err(|error| connection::with_advice(&self.path, error))
+    }
+
+    fn write_alone<T>(
         &mut self,
         write: impl FnOnce(&mut Connection, &mut WriteState) -> Result<T, JournalError>,
     ) -> Result<T, JournalError> {

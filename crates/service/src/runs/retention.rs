@@ -8,11 +8,13 @@ use tokio::time::Instant;
 use super::error::RunError;
 use super::service::Runs;
 use super::trusted_clock::TrustedClock;
-use prime_journal::{Removed, Retention};
+use prime_journal::{DamagedRow, Removed, Retention};
 
 /// Time between two rounds of removal.
 const PERIOD: Duration = Duration::from_mins(1);
 const DAY_MS: u64 = 86_400_000;
+/// Most entries of a warning about damage.
+const NAMED_MAX: usize = 10;
 
 /// Which finished runs to remove.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,6 +25,20 @@ pub struct Cleanup {
     pub older_than_days: Option<u32>,
     /// Then the oldest while the journal, or what the owner's finished runs hold, exceeds this.
     pub bytes_max: Option<u64>,
+}
+
+/// Names in the log what cannot be removed.
+fn warn_of_damage(damaged: &[DamagedRow]) {
+    for DamagedRow { id, reason } in damaged.iter().take(NAMED_MAX) {
+        tracing::warn!(run = id, reason, "cannot remove what is damaged");
+    }
+    if !damaged.is_empty() {
+        tracing::warn!(
+            count = damaged.len(),
+            "damage keeps a part of the journal from being removed: stop the daemon, and see with \
+             `prime-agents journal check` what can be read"
+        );
+    }
 }
 
 impl Runs {
@@ -53,7 +69,10 @@ impl Runs {
             all.runs += round.runs;
             all.events += round.events;
             all.bytes += round.bytes;
+            // The last round has met all that stays.
+            all.damaged = round.damaged;
             if !round.has_more || self.is_draining() {
+                warn_of_damage(&all.damaged);
                 return Ok(all);
             }
         }

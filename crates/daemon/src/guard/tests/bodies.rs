@@ -37,6 +37,12 @@ fn whole_bodies_arrive_and_the_connection_goes_on() {
 
     client.write("POST /echo HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert_eq!(client.answer().text(), "");
+
+    // Without a byte order mark, but for a second one.
+    for (sent, read) in [("\u{feff}{}", "{}"), ("\u{feff}\u{feff}", "\u{feff}"), ("\u{feff}", "")] {
+        let headers = format!("Content-Length: {}\r\n", sent.len());
+        assert_eq!(post(&server, &headers, sent).answer().text(), read);
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt as _;
 
 use super::*;
 use crate::conformance::{accept, append, end, events, ids, row};
-use crate::journal::{Query, Write};
+use crate::journal::{Query, Retention, Write};
 use crate::records::{RunRow, RunRows};
 
 pub(super) const RUNS: u64 = 60;
@@ -235,4 +235,104 @@ fn a_log_shows_that_there_was_a_journal() {
     let path = folder.path().join("runs.db");
     fs::write(folder.path().join("runs.db-wal"), b"commits").unwrap();
     refused(&path, &["runs.db-wal shows that there was a journal"]);
+}
+
+/// Removes all finished runs, in rounds until there is no more to do. Returns how many were removed,
+/// and what the last round names.
+fn collect_all(journal: &SqliteJournal, retention: &Retention) -> (u64, BTreeSet<String>) {
+    let mut removed = 0;
+    for _ in 0..100 {
+        let round = journal.collect(retention).unwrap();
+        removed += round.runs;
+        if !round.has_more {
+            let named = round.damaged.into_iter().map(|row| row.id);
+            return (removed, named.filter(|id| !id.is_empty()).collect());
+        }
+    }
+    panic!("removal does not end");
+}
+
+#[test]
+fn a_damaged_page_keeps_only_what_is_on_it_from_being_removed() {
+    let by_age = Retention { updated_before_ms: Some(u64::MAX), ..Retention::default() };
+    let by_size = Retention { bytes_max: Some(0), ..Retention::default() };
+    for (table, retention) in [
+        ("run", &by_age),
+        ("run", &by_size),
+        ("spec", &by_age),
+        ("run_ended", &by_age),
+        ("run_by_created", &by_age),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = journal(&folder);
+        let leaves = leaves(&path, table);
+        let damaged = leaves[leaves.len() / 2];
+        zero(&path, damaged);
+
+        let journal = open(&folder, 0);
+        let (removed, named) = collect_all(&journal, retention);
+
+        // Every third of the sixty runs is over.
+        let finished: BTreeSet<_> = (1..=20).map(|at| id(3 * at)).collect();
+        assert!(named.is_subset(&finished), "{table}: {named:?}");
+        assert_eq!(removed + named.len() as u64, 20, "{table}: {named:?}");
+        // The first and the last run are on other pages, far away in every table.
+        if table == "run" {
+            assert!((1..15).contains(&named.len()), "{named:?}");
+            assert!(!named.contains(&id(3)) && !named.contains(&id(60)), "{named:?}");
+            assert!(journal.run(&id(3)).unwrap().is_none());
+            assert!(journal.run(&id(60)).unwrap().is_none());
+        }
+        // New runs are accepted, and the next round passes over the same. The other tables are one
+        // page, where new runs go, too.
+        if table == "run" {
+            journal.commit(&[accept("run_999"), end("run_999", 5_000)]).unwrap();
+            assert_eq!(collect_all(&journal, retention), (1, named), "{table}");
+        }
+    }
+}
+
+#[test]
+fn damaged_events_of_a_removed_run_are_named_and_other_runs_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = journal(&folder);
+    zero(&path, leaves(&path, "segment")[0]);
+
+    let journal = open(&folder, 0);
+    let all = Retention { updated_before_ms: Some(u64::MAX), ..Retention::default() };
+    let (removed, named) = collect_all(&journal, &all);
+    assert_eq!((removed, named.len()), (20, 0), "the rows of all runs go");
+
+    let again = journal.collect(&all).unwrap();
+    assert!(
+        again.damaged[0].reason.starts_with("events of the removed run in row 3: "),
+        "{again:?}"
+    );
+}
+
+#[test]
+fn errors_of_a_damaged_file_say_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = journal(&folder);
+    let damaged = leaves(&path, "run")[2];
+    let whole = fs::read(&path).unwrap();
+    zero(&path, damaged);
+
+    // Clients of a daemon see these: they name no path.
+    let journal = open(&folder, 0);
+    let lost = (1..=RUNS).map(id).find_map(|id| journal.run(&id).err()).unwrap().to_string();
+    assert!(lost.contains("`prime-agents journal check`"), "{lost}");
+    assert!(lost.contains("`prime-agents journal salvage`"), "{lost}");
+    assert!(!lost.contains(path.to_str().unwrap()), "{lost}");
+    drop(journal);
+
+    // The operator who starts a daemon sees these.
+    let check = format!("`prime-agents journal check {}`", path.display());
+    let salvage = format!("`prime-agents journal salvage {} NEW_FILE`", path.display());
+    fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+    refused(&path, &[path.to_str().unwrap(), &check, &salvage]);
+    fs::write(&path, &whole).unwrap();
+    let schema = fs::File::options().write(true).open(&path).unwrap();
+    schema.write_all_at(&[0xff; 64], 100).unwrap();
+    refused(&path, &[path.to_str().unwrap(), &check, &salvage]);
 }

@@ -143,7 +143,7 @@ fn a_run_may_be_removed_between_slices() {
 
     // As if there were no room to fold first: `a` is folded, `b` is not.
     let old = Retention { updated_before_ms: Some(2), ..Retention::default() };
-    while journal.lock().collect(&old, &Measured::default()).unwrap().has_more {}
+    while journal.lock().collect(&old, &Measured::default()).unwrap().0.has_more {}
 
     check(&journal, &["c"], &all[2..]);
 
@@ -304,7 +304,7 @@ fn events_of_a_removed_run_go_with_it() {
     // As if there were no room to fold first.
     let old = Retention { updated_before_ms: Some(2), ..Retention::default() };
     let removed = journal.lock().collect(&old, &Measured::default()).unwrap();
-    assert_eq!((removed.runs, rows(&journal)), (1, (3, 0)));
+    assert_eq!((removed.0.runs, rows(&journal)), (1, (3, 0)));
     assert_eq!(journal.segments("a", 0, usize::MAX).unwrap(), []);
 
     // Another run with that id does not get them either.

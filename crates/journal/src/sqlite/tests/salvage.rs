@@ -95,6 +95,52 @@ fn no_run_is_lost_with_an_index() {
 }
 
 #[test]
+fn what_a_cut_file_still_has_is_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = journal(&folder);
+    let rows = leaves(&path, "run");
+    let whole = fs::read(&path).unwrap();
+    // In the middle of a page, before the last runs.
+    let kept = usize::try_from(rows[rows.len() - 2]).unwrap() * 4_096 - 1_000;
+    fs::write(&path, &whole[..kept]).unwrap();
+
+    let checked = file(&folder).check().unwrap();
+    let cut = format!(
+        "the file has {kept} bytes, but its header says {}: its end is missing",
+        whole.len()
+    );
+    assert_eq!(checked.pages[0], cut);
+    assert!(checked.runs > 0 && checked.runs < RUNS, "{checked:?}");
+
+    let (saved, report, _target) = salvage(&folder);
+    assert_eq!(report.pages[0], cut);
+    assert_eq!(report.runs, checked.runs);
+    assert!(saved.run(&id(1)).unwrap().is_some());
+
+    assert_eq!(fs::read(&path).unwrap(), whole[..kept], "it is left as it was");
+    let beside = fs::read_dir(folder.path()).unwrap();
+    let beside = beside.map(|file| file.unwrap().file_name().into_string().unwrap());
+    assert_eq!(beside.filter(|name| name.starts_with(".journal-")).count(), 0);
+}
+
+#[test]
+fn a_file_of_which_nothing_can_be_read_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = journal(&folder);
+    let whole = fs::read(&path).unwrap();
+    for length in [50, 100] {
+        fs::write(&path, &whole[..length]).unwrap();
+        let error = match SqliteFile::open(&path) {
+            Err(error) => error,
+            Ok(file) => file.check().unwrap_err(),
+        };
+        let error = error.to_string();
+        assert!(error.contains(path.to_str().unwrap()), "{length}: {error}");
+        assert!(error.contains("restore a backup"), "{length}: {error}");
+    }
+}
+
+#[test]
 fn what_is_no_journal_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
