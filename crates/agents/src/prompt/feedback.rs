@@ -24,8 +24,8 @@ pub(super) fn explained(machine: &dyn Machine, line: &str, reason: Option<&str>)
                 None => detail.to_owned(),
             }
         }
-        // It can be applied: the verifier knows why it is wrong.
-        Ok(()) => reason.unwrap_or("it is not the next step").to_owned(),
+        // It can be applied, or only the task's program knows: the verdict says why it is wrong.
+        Ok(()) | Err(Refusal::Unanswered) => reason.unwrap_or("it is not the next step").to_owned(),
     }
 }
 
