@@ -287,7 +287,7 @@ mod tests {
             answer: Some("four".to_owned()),
             ..Exchange::default()
         };
-        assert_eq!(kept(Kept::Text, Ok(local.clone())), [expected.clone()]);
+        assert_eq!(kept(Kept::Text, Ok(local.clone())), std::slice::from_ref(&expected));
         let with_tokens =
             Exchange { prompt_tokens: vec![1, 9], answer_tokens: vec![4], ..expected };
         assert_eq!(kept(Kept::Tokens, Ok(local)), [with_tokens]);

@@ -81,7 +81,7 @@ fn text_of(view: ViewName, machine: &dyn Machine, spec: &Spec) -> String {
 }
 
 /// The places of at most `most` steps that have room together: first one of each form of action,
-/// then those that are farthest from the chosen ones.
+/// then any; each time the one that is farthest from the chosen ones.
 fn chosen(steps: &[Worked], most: usize, mut room: usize) -> BTreeSet<usize> {
     let word = |place: usize| steps[place].action.split(' ').next().unwrap_or_default();
     let mut chosen = BTreeSet::new();
@@ -145,8 +145,9 @@ mod tests {
         assert!(!is_own(other.start().as_ref()));
         let worked = worked(other.start().as_ref(), shown).expect("examples");
         let actions: Vec<_> = worked.steps.iter().map(|step| step.action.as_str()).collect();
-        // The first placement, and the first time that a queen goes.
-        assert_eq!(actions, ["place 0 2", "back 4"]);
+        // The first placement, and the last time that a queen goes: the one of row 2, which stands in
+        // column 1 in the end, after column 3.
+        assert_eq!(actions, ["place 0 2", "back 2"]);
         assert_eq!(worked.input, r#"{"n":6,"order":[2,0,5,3,1,4]}"#);
     }
 }

@@ -10,10 +10,13 @@ use prime_report::{LastPrompts, SentExchange};
 use prime_runtime::{Exchange, Kept, Listen, Writing};
 use prime_settings::PromptsName;
 
+/// The exchanges of each turn, by round and trajectory.
+type Turns = BTreeMap<(u32, u32), Vec<(Role, Exchange)>>;
+
 /// The exchanges of the turns that are under way.
 pub struct Sent {
     keeps: Kept,
-    turns: Mutex<BTreeMap<(u32, u32), Vec<(Role, Exchange)>>>,
+    turns: Mutex<Turns>,
     /// How many turns there are, so that a step without a model takes no lock.
     count: AtomicUsize,
     last: Mutex<LastPrompts>,

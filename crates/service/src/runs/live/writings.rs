@@ -36,10 +36,12 @@ pub struct TurnWriting {
     pub prompt_read: Option<u32>,
 }
 
+/// What is written, by round and trajectory, with the number of the change that wrote it.
+type Turns = BTreeMap<(u32, u32), (u64, Role, Writing)>;
+
 /// The turns that models write at this moment.
 pub struct Writings {
-    /// By round and trajectory, with the number of the change that wrote it.
-    turns: Mutex<BTreeMap<(u32, u32), (u64, Role, Writing)>>,
+    turns: Mutex<Turns>,
     /// How many turns there are, so that a step of a run that nobody writes takes no lock.
     count: AtomicUsize,
     /// The number of the last change.
@@ -53,7 +55,7 @@ impl Default for Writings {
 }
 
 impl Writings {
-    fn turns(&self) -> MutexGuard<'_, BTreeMap<(u32, u32), (u64, Role, Writing)>> {
+    fn turns(&self) -> MutexGuard<'_, Turns> {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
