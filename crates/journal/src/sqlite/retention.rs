@@ -287,7 +287,7 @@ fn first_ended(
         Whose::Owners(owner) => ("AND owner = ?1", Some(owner)),
     };
 
-    let read = |hint: &str| -> Result<Option<(i64, i64)>, JournalError> {
+    let mut read = |hint: &str| -> Result<Option<(i64, i64)>, JournalError> {
         let sql = format!(
             "SELECT no, updated_ms FROM run {hint} WHERE is_over = 1 {of_owner} ORDER BY updated_ms, no"
         );
