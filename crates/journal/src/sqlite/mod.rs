@@ -236,7 +236,7 @@ impl Journal for SqliteJournal {
             None => Measured::default(),
         };
         let (removed, damaged) = self.lock().collect(retention, &measured)?;
-        let damaged = self.readers.read(|connection| damaged.rows(connection))?;
+        let damaged = self.readers.read(|connection| unremovable::rows(connection, damaged))?;
         Ok(Removed { damaged, ..removed })
     }
 

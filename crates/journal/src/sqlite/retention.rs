@@ -26,6 +26,8 @@ const SMALL_ROUND: Budget = Budget { rows: 200, bytes: 1 << 20 };
 const RUN_ROWS: i64 = 10;
 /// Pages that a round returns to the file system, per row that it may remove.
 const VACUUM_PAGES_PER_ROW: i64 = 1;
+/// Times that a round begins again after damage.
+const ATTEMPTS_MAX: u32 = 16;
 /// Pages by which the file may exceed its limit during removal.
 const SPARE_PAGES: u64 = 64;
 
@@ -54,13 +56,14 @@ impl Writer {
         }
     }
 
-    /// Also returns what is damaged and stays therefore.
+    /// Also returns what is damaged and stays therefore, and why.
     pub(super) fn collect(
         &mut self,
         retention: &Retention,
         measured: &Measured,
-    ) -> Result<(Removed, Unremovable), JournalError> {
-        let mut damaged = Unremovable::default();
+    ) -> Result<(Removed, Vec<(Part, String)>), JournalError> {
+        let mut damaged = std::mem::take(&mut self.unremovable);
+        damaged.begin();
         let mut removed = self.collect_within(ROUND, retention, measured, &mut damaged);
         // Removal itself needs room for the log. The reserve is that room.
         if matches!(removed, Err(JournalError::NotWritable(_))) && self.reserve.release() {
@@ -74,7 +77,9 @@ impl Writer {
         }
 
         self.reserve.fill();
-        Ok((removed?, damaged))
+        let met = damaged.parts();
+        self.unremovable = damaged;
+        Ok((removed?, met))
     }
 
     fn collect_within(
@@ -87,12 +92,17 @@ impl Writer {
         let bytes_max = self.bytes_max;
         self.write(|connection, state| {
             set_max_size(connection, bytes_max, SPARE_PAGES)?;
+            let mut attempts = 0;
             let removed = loop {
                 let known = damaged.len();
+                attempts += 1;
                 match round(connection, limits, retention, measured, damaged) {
-                    // The error has ended the whole transaction. The next attempt passes over what
-                    // this one found.
-                    Err(JournalError::Damaged(_)) if damaged.len() > known => {}
+                    // The next attempt passes over what this one found.
+                    Err(JournalError::Damaged(_)) if damaged.len() > known => {
+                        if attempts == ATTEMPTS_MAX {
+                            break Ok(Removed { has_more: true, ..Removed::default() });
+                        }
+                    }
                     done => break done,
                 }
             };
@@ -123,17 +133,15 @@ fn round(
 
     let before = bytes(connection)?;
 
-    let mut transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
 
     reach(&transaction, retention.now_ms)?;
     for (run, bytes) in &measured.runs {
-        damaged.attempt(&mut transaction, Part::Size(*run), |connection| {
-            usage::record(connection, *run, *bytes)
-        })?;
+        damaged.attempt(Part::Size(*run), || usage::record(&transaction, *run, *bytes))?;
     }
     let expired = damaged
-        .attempt(&mut transaction, Part::ExpiredKeys, |connection| {
-            spent_keys::expire(connection, retention.now_ms, limits.rows)
+        .attempt(Part::ExpiredKeys, || {
+            spent_keys::expire(&transaction, retention.now_ms, limits.rows)
         })?
         .unwrap_or_default();
 
@@ -154,18 +162,16 @@ fn round(
 
         match (pending, next_expired) {
             (Some(run), _) => {
-                let spent = damaged.attempt(&mut transaction, Part::Events(run), |connection| {
-                    remove_body(connection, run, budget)
-                })?;
+                let spent = damaged
+                    .attempt(Part::Events(run), || remove_body(&transaction, run, budget))?;
                 if let Some((left, events)) = spent {
                     budget = left;
                     removed.events += events;
                 }
             }
             (None, Some(run)) => {
-                let gone = damaged.attempt(&mut transaction, Part::Run(run), |connection| {
-                    remove_row(connection, run, retention)
-                })?;
+                let gone =
+                    damaged.attempt(Part::Run(run), || remove_row(&transaction, run, retention))?;
                 if let Some(owner) = gone {
                     owners.extend(owner);
                     budget.rows -= RUN_ROWS;
@@ -177,8 +183,8 @@ fn round(
     }
 
     for owner in owners {
-        damaged.attempt(&mut transaction, Part::Keys(owner.clone()), |connection| {
-            spent_keys::trim(connection, &owner, spent_keys::OWNER_KEYS_MAX)
+        damaged.attempt(Part::Keys(owner.clone()), || {
+            spent_keys::trim(&transaction, &owner, spent_keys::OWNER_KEYS_MAX)
         })?;
     }
 
@@ -209,7 +215,7 @@ fn reach(transaction: &Transaction<'_>, now_ms: u64) -> Result<(), JournalError>
 /// A run whose flags and segments are partly removed.
 fn pending(
     transaction: &Transaction<'_>,
-    damaged: &Unremovable,
+    damaged: &mut Unremovable,
 ) -> Result<Option<i64>, JournalError> {
     let mut statement = transaction.prepare_cached("SELECT run FROM removing ORDER BY run")?;
     let mut rows = statement.query([])?;
@@ -227,7 +233,7 @@ fn next_expired(
     transaction: &Transaction<'_>,
     retention: &Retention,
     measured: &Measured,
-    damaged: &Unremovable,
+    damaged: &mut Unremovable,
 ) -> Result<Option<i64>, JournalError> {
     let owner = retention.owner.as_deref();
 
@@ -274,14 +280,14 @@ enum Whose<'o> {
 fn first_ended(
     transaction: &Transaction<'_>,
     whose: Whose<'_>,
-    damaged: &Unremovable,
+    damaged: &mut Unremovable,
 ) -> Result<Option<(i64, i64)>, JournalError> {
     let (of_owner, owner) = match whose {
         Whose::Everybodys => ("", None),
         Whose::Owners(owner) => ("AND owner = ?1", Some(owner)),
     };
 
-    let read = |hint: &str| -> Result<Option<(i64, i64)>, JournalError> {
+    let mut read = |hint: &str| -> Result<Option<(i64, i64)>, JournalError> {
         let sql = format!(
             "SELECT no, updated_ms FROM run {hint} WHERE is_over = 1 {of_owner} ORDER BY updated_ms, no"
         );

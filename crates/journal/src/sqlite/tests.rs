@@ -206,8 +206,7 @@ fn what_is_no_journal_is_refused_and_stays() {
     }
 
     fs::write(&path, b"SQLite format 3\0 and then nothing of the kind").unwrap();
-    let error = SqliteJournal::open(&path, SqliteOptions::default()).err().expect("it is refused");
-    assert!(matches!(error, JournalError::Damaged(_)), "{error}");
+    refused(&path, &["it is damaged", "`prime-agents journal check "]);
 
     refused(folder.path(), &["it is a folder"]);
     refused(&folder.path().join("file/runs.db"), &["its folder cannot be created"]);

@@ -1,10 +1,10 @@
-//! What a round of retention cannot remove, because it lies on a damaged page. A step that meets
-//! such a page is taken back by itself, and the round continues without it: one damaged page must
-//! not keep everything else from being removed.
+//! What rounds of retention cannot remove, because it lies on a damaged page: one such page must not
+//! keep everything else from being removed. SQLite writes nothing more in a transaction that has met
+//! damage, so that a round begins again without the step that met it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rusqlite::{Connection, Transaction};
+use rusqlite::Connection;
 
 use super::past_damage;
 use crate::error::JournalError;
@@ -25,90 +25,98 @@ pub(super) enum Part {
     FreePages,
 }
 
-/// The steps that failed, and why.
+/// The steps that failed since the journal was opened, and why. They are not tried again.
 #[derive(Debug, Default)]
-pub(super) struct Unremovable(BTreeMap<Part, String>);
+pub(super) struct Unremovable {
+    known: BTreeMap<Part, String>,
+    /// Those that the present rounds would have taken.
+    met: BTreeSet<Part>,
+}
 
 impl Unremovable {
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
+    /// Other rounds begin, perhaps for another owner.
+    pub(super) fn begin(&mut self) {
+        self.met.clear();
     }
 
-    pub(super) fn has(&self, part: &Part) -> bool {
-        self.0.contains_key(part)
+    pub(super) fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Whether a step is known to fail. Notes that it was met.
+    pub(super) fn has(&mut self, part: &Part) -> bool {
+        let has = self.known.contains_key(part);
+        if has {
+            self.met.insert(part.clone());
+        }
+        has
     }
 
     pub(super) fn note(&mut self, part: Part, reason: String) {
-        self.0.insert(part, reason);
+        self.met.insert(part.clone());
+        self.known.insert(part, reason);
     }
 
-    /// Takes a step. Returns `None` if something that it needs is damaged; then it has changed
-    /// nothing.
+    /// Takes a step. Returns `None` if it is known to fail.
     ///
     /// # Errors
-    /// Those of the step but for `Damaged`. `Damaged` if the error has ended the whole transaction,
-    /// as a sector that the disk cannot read does; the step is noted then, too.
+    /// Those of the step. After `Damaged`, which is noted, the transaction must be rolled back.
     pub(super) fn attempt<T>(
         &mut self,
-        transaction: &mut Transaction<'_>,
         part: Part,
-        step: impl FnOnce(&Connection) -> Result<T, JournalError>,
+        step: impl FnOnce() -> Result<T, JournalError>,
     ) -> Result<Option<T>, JournalError> {
         if self.has(&part) {
             return Ok(None);
         }
-
-        // A statement that meets damage may have changed other pages before: all of that goes back.
-        let mut savepoint = transaction.savepoint()?;
-        match step(&savepoint) {
-            Ok(done) => {
-                savepoint.commit()?;
-                Ok(Some(done))
-            }
+        match step() {
             Err(JournalError::Damaged(reason)) => {
                 self.note(part, reason.clone());
-                if savepoint.is_autocommit() {
-                    return Err(JournalError::Damaged(reason));
-                }
-                savepoint.rollback()?;
-                savepoint.commit()?;
-                Ok(None)
+                Err(JournalError::Damaged(reason))
             }
-            Err(error) => Err(error),
+            done => done.map(Some),
         }
     }
 
-    /// What stays, with the ids of runs where an index has them.
-    pub(super) fn rows(&self, connection: &Connection) -> Result<Vec<DamagedRow>, JournalError> {
-        let runs: BTreeSet<i64> = self
-            .0
-            .keys()
-            .filter_map(|part| if let Part::Run(no) = part { Some(*no) } else { None })
-            .collect();
-        let mut ids: BTreeMap<i64, String> = BTreeMap::new();
-        if !runs.is_empty() {
-            let (keys, _) = past_damage::all(connection)?;
-            ids.extend(
-                keys.into_iter().filter(|key| runs.contains(&key.no)).map(|key| (key.no, key.id)),
-            );
-        }
-
-        let rows = self.0.iter().filter_map(|(part, reason)| {
-            let what = match part {
-                Part::Run(no) => {
-                    let id = ids.remove(no).unwrap_or_default();
-                    let row = format!("row {no} of the table `run`: {reason}");
-                    return Some(DamagedRow { id, reason: row });
-                }
-                // The run itself is named if it cannot be removed.
-                Part::Size(_) => return None,
-                Part::Events(no) => format!("events of the removed run in row {no}"),
-                Part::ExpiredKeys => "expired idempotency keys".to_owned(),
-                Part::Keys(owner) => format!("the oldest idempotency keys of {owner:?}"),
-                Part::FreePages => "the free pages of the file".to_owned(),
-            };
-            Some(DamagedRow { id: String::new(), reason: format!("{what}: {reason}") })
-        });
-        Ok(rows.collect())
+    /// What was met.
+    pub(super) fn parts(&self) -> Vec<(Part, String)> {
+        let met = self.known.iter().filter(|(part, _)| self.met.contains(part));
+        met.map(|(part, reason)| (part.clone(), reason.clone())).collect()
     }
+}
+
+/// What stays, with the ids of runs where an index has them.
+pub(super) fn rows(
+    connection: &Connection,
+    parts: Vec<(Part, String)>,
+) -> Result<Vec<DamagedRow>, JournalError> {
+    let runs: BTreeSet<i64> = parts
+        .iter()
+        .filter_map(|(part, _)| if let Part::Run(no) = part { Some(*no) } else { None })
+        .collect();
+
+    let mut ids = BTreeMap::new();
+    if !runs.is_empty() {
+        let (keys, _) = past_damage::all(connection)?;
+        let keys = keys.into_iter().filter(|key| runs.contains(&key.no));
+        ids.extend(keys.map(|key| (key.no, key.id)));
+    }
+
+    let rows = parts.into_iter().filter_map(|(part, reason)| {
+        let mut id = String::new();
+        let what = match part {
+            Part::Run(no) => {
+                id = ids.remove(&no).unwrap_or_default();
+                format!("row {no} of the table `run`")
+            }
+            // The run itself is named if it cannot be removed.
+            Part::Size(_) => return None,
+            Part::Events(no) => format!("events of the removed run in row {no}"),
+            Part::ExpiredKeys => "expired idempotency keys".to_owned(),
+            Part::Keys(owner) => format!("the oldest idempotency keys of {owner:?}"),
+            Part::FreePages => "the free pages of the file".to_owned(),
+        };
+        Some(DamagedRow { id, reason: format!("{what}: {reason}") })
+    });
+    Ok(rows.collect())
 }

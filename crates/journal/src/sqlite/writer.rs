@@ -12,6 +12,7 @@ use super::log_file::LogFile;
 use super::reserve::Reserve;
 use super::run_rows::insert_row;
 use super::schema::{FIRST_SEQ_MAX, RUN_MAX};
+use super::unremovable::Unremovable;
 use super::values::{refused, signed};
 use super::write_state::WriteState;
 use super::{connection, queries, reviews};
@@ -37,6 +38,7 @@ pub(super) struct Writer {
     pub(super) pass: Option<FoldPass>,
     log: LogFile,
     pub(super) reserve: Reserve,
+    pub(super) unremovable: Unremovable,
     /// The sync that failed. Nothing is written any more, because the result of another sync would
     /// mean nothing.
     failed: Option<String>,
@@ -81,6 +83,7 @@ impl Writer {
             pass: None,
             log,
             reserve,
+            unremovable: Unremovable::default(),
             failed: None,
         })
     }

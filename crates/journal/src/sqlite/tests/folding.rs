@@ -279,7 +279,9 @@ fn a_damaged_batch_is_named() {
         let shown = |error: Option<JournalError>| {
             let error = error.expect("it is found");
             assert!(
-                matches!(&error, JournalError::Damaged(reason) if reason.starts_with("batch 1: ")),
+                matches!(&error, JournalError::Damaged(reason) if reason.starts_with("batch 1: "))
+                    || matches!(&error, JournalError::Open { reason, .. }
+                        if reason.starts_with("it is damaged: batch 1: ")),
                 "{error}"
             );
         };
