@@ -71,26 +71,26 @@ impl Form {
 mod tests {
     use super::*;
 
-    fn form(open: &str, end: &str, then: &str, skip: &str) -> Option<Form> {
+    fn form(open: &str, end: &str, then: &str, skip: &str) -> Form {
         let [open, end, then, skip] = [open, end, then, skip].map(str::to_owned);
-        Some(Form { open, end, then, skip })
+        Form { open, end, then, skip }
     }
 
     #[test]
     fn a_template_says_how_its_model_thinks() {
         let think = form("<think>\n", "</think>", "\n\n", "<think>\n\n</think>\n\n");
         for (source, expected) in [
-            ("{{ '<think>\n\n</think>\n\n' }}", think.clone()),
-            ("{{ '<|Assistant|><think>\n' }}", think),
-            ("{{ '[THINK]' }}", form("[THINK]", "[/THINK]", "", "[THINK][/THINK]")),
+            ("{{ '<think>\n\n</think>\n\n' }}", Some(think.clone())),
+            ("{{ '<|Assistant|><think>\n' }}", Some(think)),
+            ("{{ '[THINK]' }}", Some(form("[THINK]", "[/THINK]", "", "[THINK][/THINK]"))),
             (
                 "{{ '<|channel|>analysis<|message|>' }}",
-                form(
+                Some(form(
                     "<|channel|>analysis<|message|>",
                     "<|end|>",
                     "<|start|>assistant<|channel|>final<|message|>",
                     "<|channel|>final<|message|>",
-                ),
+                )),
             ),
             ("{{ messages[0].content }}", None),
         ] {
