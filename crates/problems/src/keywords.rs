@@ -47,6 +47,7 @@ impl Keyword for Exact {
 }
 
 /// Options with these keywords. `enum`, `uniqueItems` and the limits of a range are exact already.
+#[expect(clippy::result_large_err, reason = "the library asks for its error")]
 pub fn exact(options: ValidationOptions) -> ValidationOptions {
     options
         .with_keyword("const", |_, value, place| {

@@ -344,7 +344,7 @@ fn mistakes_name_their_path() {
         (
             with("/answer", json!({"schema": {"const": 1e16}})),
             "problem.answer.schema.const",
-            "the float 1e16 is not below 2^53",
+            "the float 1e+16 is not below 2^53",
         ),
         (with("/answer", json!({"pattern": "("})), "problem.answer", "not a regular expression"),
         (

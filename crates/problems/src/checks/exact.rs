@@ -101,11 +101,12 @@ fn is_equal(one: &dyn Val, other: &dyn Val) -> bool {
     if let (Some(one), Some(other)) =
         (one.downcast_ref::<CelMap<'_>>(), other.downcast_ref::<CelMap<'_>>())
     {
-        let same = |(key, value): (&CelMapKey<'_>, &Box<dyn Val + '_>)| {
-            let found = found(other, key);
-            found.is_some_and(|found| is_equal(value.as_ref(), found))
+        let same = |(key, value)| {
+            let (key, value): (&CelMapKey<'_>, &dyn Val) = (key, value);
+            found(other, key).is_some_and(|found| is_equal(value, found))
         };
-        return one.inner().len() == other.inner().len() && one.inner().iter().all(same);
+        let mut entries = one.inner().iter().map(|(key, value)| (key, value.as_ref()));
+        return one.inner().len() == other.inner().len() && entries.all(same);
     }
 
     one.equals(other)
@@ -113,18 +114,17 @@ fn is_equal(one: &dyn Val, other: &dyn Val) -> bool {
 
 /// The value at a key; a number is one key, of whatever type it is.
 fn found<'m>(map: &'m CelMap<'m>, key: &CelMapKey<'m>) -> Option<&'m dyn Val> {
-    let value = match number(key.inner()) {
+    match number(key.inner()) {
         Some(number) => at_number(map, number),
-        None => map.inner().get(key),
-    };
-    value.map(|value| value.as_ref() as &dyn Val)
+        None => map.inner().get(key).map(AsRef::as_ref),
+    }
 }
 
-fn at_number<'m, 'v>(map: &'m CelMap<'v>, number: Number) -> Option<&'m Box<dyn Val + 'v>> {
+fn at_number<'m>(map: &'m CelMap<'m>, number: Number) -> Option<&'m dyn Val> {
     let whole = number.whole()?;
     let int = i64::try_from(whole).ok().and_then(|key| map.inner().get(&CelMapKey::from(key)));
     let uint = || u64::try_from(whole).ok().and_then(|key| map.inner().get(&CelMapKey::from(key)));
-    int.or_else(uint)
+    int.or_else(uint).map(AsRef::as_ref)
 }
 
 fn order(operator: &str, one: &dyn Val, other: &dyn Val) -> Result<Ordering, ExecutionError> {

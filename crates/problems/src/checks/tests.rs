@@ -146,7 +146,7 @@ fn numbers_of_different_types_are_compared_without_rounding() {
         ("'a' < 'b' && 'b' >= 'a' && false < true && b'a' <= b'b'", true),
     ] {
         let answer = json!(9_999_999_999_999_999_i64);
-        let source = source.replace("D", D);
+        let source = source.replace('D', D);
         assert_eq!(ask(&source, &input, &[], Some(&answer)), Ok(expected), "{source}");
     }
 
