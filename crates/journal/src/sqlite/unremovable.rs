@@ -19,6 +19,10 @@ pub(super) enum Part {
     Events(i64),
     /// The record of what a run holds.
     Size(i64),
+    /// The use of an index of runs by their ends: that of all, or that of each owner's.
+    Index {
+        is_owners: bool,
+    },
     ExpiredKeys,
     /// The oldest keys of an owner with too many.
     Keys(String),
@@ -112,6 +116,7 @@ pub(super) fn rows(
             // The run itself is named if it cannot be removed.
             Part::Size(_) => return None,
             Part::Events(no) => format!("events of the removed run in row {no}"),
+            Part::Index { .. } => "an index of the table `run`".to_owned(),
             Part::ExpiredKeys => "expired idempotency keys".to_owned(),
             Part::Keys(owner) => format!("the oldest idempotency keys of {owner:?}"),
             Part::FreePages => "the free pages of the file".to_owned(),
