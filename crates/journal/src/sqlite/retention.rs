@@ -192,10 +192,11 @@ fn round(
     transaction.commit()?;
     removed.has_more |= measured.has_more || expired >= limits.rows;
     // In a transaction of its own, so that what was removed stays removed if this fails.
-    match vacuum(connection, limits.rows * VACUUM_PAGES_PER_ROW) {
-        Ok(has_more) => removed.has_more |= has_more,
+    let pages = limits.rows * VACUUM_PAGES_PER_ROW;
+    match damaged.attempt(Part::FreePages, || vacuum(connection, pages)) {
+        Ok(has_more) => removed.has_more |= has_more.unwrap_or_default(),
         // The free pages stay in the file, and the journal uses them again.
-        Err(JournalError::Damaged(reason)) => damaged.note(Part::FreePages, reason),
+        Err(JournalError::Damaged(_)) => {}
         Err(error) => return Err(error),
     }
     Ok(removed)
@@ -287,7 +288,9 @@ fn first_ended(
         Whose::Owners(owner) => ("AND owner = ?1", Some(owner)),
     };
 
-    let mut read = |hint: &str| -> Result<Option<(i64, i64)>, JournalError> {
+    let read = |hint: &str,
+                damaged: &mut Unremovable|
+     -> Result<Option<(i64, i64)>, JournalError> {
         let sql = format!(
             "SELECT no, updated_ms FROM run {hint} WHERE is_over = 1 {of_owner} ORDER BY updated_ms, no"
         );
@@ -304,11 +307,16 @@ fn first_ended(
         Ok(None)
     };
 
-    match read("") {
-        // The index is damaged: the rows themselves have the times, but in no order.
-        Err(JournalError::Damaged(_)) => read("NOT INDEXED"),
-        found => found,
+    let index = Part::Index { is_owners: owner.is_some() };
+    if damaged.has(&index) {
+        // The rows themselves have the times, but in no order.
+        return read("NOT INDEXED", damaged);
     }
+    let first = read("", damaged);
+    if let Err(JournalError::Damaged(reason)) = &first {
+        damaged.note(index, reason.clone());
+    }
+    first
 }
 
 /// Removes a run except its flags and segments. Returns its owner if its key is kept.

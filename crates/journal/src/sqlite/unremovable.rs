@@ -1,6 +1,8 @@
 //! What rounds of retention cannot remove, because it lies on a damaged page: one such page must not
 //! keep everything else from being removed. SQLite writes nothing more in a transaction that has met
 //! damage, so that a round begins again without the step that met it.
+//!
+//! A run beside a damaged page stays, too, if its page becomes so empty that SQLite would join both.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,6 +21,10 @@ pub(super) enum Part {
     Events(i64),
     /// The record of what a run holds.
     Size(i64),
+    /// The use of an index of runs by their ends: that of all, or that of each owner's.
+    Index {
+        is_owners: bool,
+    },
     ExpiredKeys,
     /// The oldest keys of an owner with too many.
     Keys(String),
@@ -112,6 +118,7 @@ pub(super) fn rows(
             // The run itself is named if it cannot be removed.
             Part::Size(_) => return None,
             Part::Events(no) => format!("events of the removed run in row {no}"),
+            Part::Index { .. } => "an index of the table `run`".to_owned(),
             Part::ExpiredKeys => "expired idempotency keys".to_owned(),
             Part::Keys(owner) => format!("the oldest idempotency keys of {owner:?}"),
             Part::FreePages => "the free pages of the file".to_owned(),
