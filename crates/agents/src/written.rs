@@ -1,9 +1,10 @@
 //! What a server writes, told to whoever listens to the turn while it arrives.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use prime_roles::live::{self, Writing};
+use tokio::time::Instant;
 
 /// Pause between two reports of what is written.
 const PAUSE: Duration = Duration::from_millis(200);

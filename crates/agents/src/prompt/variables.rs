@@ -226,8 +226,8 @@ pub(super) fn value(
         }
         "client" => is_client(machine.problem().as_ref()).into(),
         "input" => input(machine, role).to_string().into(),
+        "state" | "state_text" if machine.problem().is_asked() => machine.view().into(),
         "input_text" => context.shown.view.text(&input(machine, role)).into(),
-        "state_text" if machine.problem().is_asked() => machine.view().into(),
         "state_text" => context.shown.view.text(&machine.state()).into(),
         "examples" => {
             // An instance that is its task's example is shown none; the others share them.
@@ -238,7 +238,6 @@ pub(super) fn value(
             let worked = || examples::of(machine, context.shown);
             known.examples.entry(key).or_insert_with(worked).clone()
         }
-        "state" if machine.problem().is_asked() => machine.view().into(),
         "state" => machine.state().to_string().into(),
         "view" => prime_lessons::view(machine).into(),
         "depth" => trajectory.stack.depth().into(),

@@ -157,26 +157,10 @@ impl HttpClient {
             Api::Score => scoring::score(&body, &backend.name),
             Api::Pooling => scoring::pooled(&body, &backend.name),
             Api::Chat | Api::Completions => {
-                answer(&body).and_then(|answer| self.read(backend, &answer, sent))
+                answer(&body).and_then(|answer| read(backend, &answer, sent))
             }
         };
         read.map_err(|error| malformed(error, backend, Usage::default()))
-    }
-
-    /// Reads the answer of a server, which says which model has given it.
-    fn read(
-        &self,
-        backend: &Backend,
-        answer: &Value,
-        sent: &Sent<'_>,
-    ) -> Result<Completion, ResponseError> {
-        let mut completion = completion(answer, sent.has_schema, &backend.name)?;
-        if let Some(other) = other_model(answer, &backend.model) {
-            let other = sanitized(other, backend.secret());
-            backend.tell_of_other_model(&other);
-            completion.source = Some(format!("{} (as {other})", backend.name).into());
-        }
-        Ok(completion)
     }
 
     /// Reads an answer that comes in parts.
@@ -214,7 +198,7 @@ impl HttpClient {
 
         let spent = Usage::new(0, streamed.tokens());
         let answer = streamed.into_answer();
-        let read = answer.and_then(|answer| self.read(backend, &answer, sent));
+        let read = answer.and_then(|answer| read(backend, &answer, sent));
         read.map_err(|error| malformed(error, backend, spent))
     }
 
@@ -324,12 +308,24 @@ fn unreachable(error: &reqwest::Error) -> AttemptError {
     AttemptError::transient(Failure::Unreachable, reason)
 }
 
+/// Reads the answer of a server, which says which model has given it.
+fn read(backend: &Backend, answer: &Value, sent: &Sent<'_>) -> Result<Completion, ResponseError> {
+    let mut completion = completion(answer, sent.has_schema, &backend.name)?;
+    if let Some(other) = other_model(answer, &backend.model) {
+        let other = sanitized(other, backend.secret());
+        backend.tell_of_other_model(&other);
+        completion.source = Some(format!("{} (as {other})", backend.name).into());
+    }
+    Ok(completion)
+}
+
 fn broken_off(error: &reqwest::Error) -> AttemptError {
     let reason = format!("response broke off: {}", cause(error));
     AttemptError::transient(Failure::Unreachable, reason)
 }
 
 /// The error of an answer that is none, and what it cost at least.
+#[expect(clippy::needless_pass_by_value, reason = "passed to `map_err`")]
 fn malformed(error: ResponseError, backend: &Backend, spent: Usage) -> AttemptError {
     let reason = match &error {
         ResponseError::Error(message) => {

@@ -250,7 +250,6 @@ pub struct Chunk<'a> {
 
 /// A server-sent event of a chat completion. Only for the OpenAPI document.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "never constructed")]
 pub struct ChunkEvent {
     /// A chunk, of object `chat.completion.chunk`; an `ErrorBody` if the run fails; at the end
     /// `[DONE]`.
