@@ -115,7 +115,6 @@ pub struct RunInfo {
 
 /// Token counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[expect(clippy::struct_field_names, reason = "the words of OpenAI's interface")]
 pub struct TokenUsage {
     pub prompt_tokens: u64,
     pub completion_tokens: u64,
@@ -250,6 +249,7 @@ pub struct Chunk<'a> {
 
 /// A server-sent event of a chat completion. Only for the OpenAPI document.
 #[derive(ToSchema)]
+#[expect(dead_code, reason = "never constructed")]
 pub struct ChunkEvent {
     /// A chunk, of object `chat.completion.chunk`; an `ErrorBody` if the run fails; at the end
     /// `[DONE]`.
