@@ -22,6 +22,7 @@ const ROUTES: [&str; 40] = [
     "/v1/runs/{id}/shape",
     "/v1/runs/{id}/steps",
     "/v1/runs/{id}/steps/{seq}",
+    "/v1/runs/{id}/steps/{seq}/exchanges",
     "/v1/runs/{id}/steps/{seq}/try",
     "/v1/runs/{id}/find",
     "/v1/runs/{id}/spec",

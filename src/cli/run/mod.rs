@@ -270,7 +270,8 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         Output::Json => serde_json::to_string_pretty(&result)? + "\n",
     })?;
     if let Some(error) = trace_error {
-        return Err(error).context("--trace: the file is incomplete");
+        let path = arguments.trace.as_deref().unwrap_or(Path::new(""));
+        return Err(error).with_context(|| format!("--trace: {} is incomplete", path.display()));
     }
     Ok(ExitCode::from(stopped.map_or(u8::from(!result.verified), Stop::exit_code)))
 }
