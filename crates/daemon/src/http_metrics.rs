@@ -10,7 +10,7 @@ use prime_engine::Engine;
 use prime_service::metrics::{CONTENT_TYPE, Metrics, TEXT_CONTENT_TYPE};
 
 /// The patterns that become labels; all other paths share one label.
-const ROUTES: [&str; 40] = [
+const ROUTES: [&str; 41] = [
     "/v1/runs",
     "/v1/runs/{id}",
     "/v1/runs/{id}/cancel",
