@@ -380,7 +380,7 @@ fn failures_have_a_row_each_and_are_counted_by_role_and_kind() {
     let families = families(&metrics);
     assert_eq!(
         families["prime_agent_failures"].samples.len(),
-        3 * 11,
+        3 * 12,
         "each role and kind has a row"
     );
     for (role, failure, expected) in
