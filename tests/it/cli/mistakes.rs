@@ -35,7 +35,10 @@ fn numbers_that_are_none_are_refused_in_words() {
     for (arguments, parts) in [
         (&["run", "n-queens", "--base-seed", "-1"][..], ["'-1' for '--base-seed", whole]),
         (&["bench", "solve", "--instances", "-1"], ["'-1' for '--instances", whole]),
-        (&["runs", "gc", "--older-than-days", "-1"], ["'-1' for '--older-than-days", "-1 is not in 0..="]),
+        (
+            &["runs", "gc", "--older-than-days", "-1"],
+            ["'-1' for '--older-than-days", "-1 is not in 0..="],
+        ),
         (&["loadtest", "--trajectories", "1e3"], ["'1e3' for '--trajectories", whole]),
         (
             &["run", "n-queens", "--base-seed", "18446744073709551616"],
