@@ -24,7 +24,7 @@ import gguf
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers.utils.chat_template_utils import render_jinja_template
 
-EXECUTABLE, MODELS = sys.argv[1], pathlib.Path(sys.argv[2])
+EXECUTABLE, MODELS = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
 SMOLLM, GEMMA = MODELS / "smollm2-135m-instruct-q4_1.gguf", MODELS / "gemma-3-270m-q4_k_m.gguf"
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
 

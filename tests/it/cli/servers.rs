@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 
 use crate::binary::{Done, run};
 
+/// What a server replies to each request.
+type Replies = Box<dyn Fn() -> Reply + Send + Sync>;
+
 /// A task of one step, and the step that solves its first instance.
 const TASK: &str = "n-queens-last-queen";
 const STEP: &str = "place 4 2";
@@ -158,7 +161,7 @@ fn a_server_that_misbehaves_is_named_and_what_it_cost_is_counted() {
         "usage": usage,
     });
     let page = "<html>Sign in</html>".to_owned();
-    let cases: [(&str, Box<dyn Fn() -> Reply + Send + Sync>, &str, u64); 8] = [
+    let cases: [(&str, Replies, &str, u64); 8] = [
         (
             "HTML",
             Box::new(move || Reply::Text(200, "text/html", page.clone())),

@@ -154,8 +154,7 @@ fn thinking_is_a_word_or_a_number_in_every_layer() {
         assert_eq!(settings.agents.executor.thinking, expected, "{text}");
     }
     for text in ["0", "1000001", "on", "1.5", "true"] {
-        let error = with_sets(&[&format!("agents.executor.thinking={text}")]).unwrap_err();
-        let message = error.to_string();
+        let message = with_sets(&[&format!("agents.executor.thinking={text}")]).unwrap_err();
         assert!(message.contains("\"model\", \"off\", or a number of tokens from 1"), "{message}");
     }
 }
