@@ -228,9 +228,12 @@ mod tests {
                 let mut rng = TaskRng::new(5);
 
                 let mut inputs = |held_out: bool| -> BTreeSet<String> {
-                    let mut input = || match held_out {
-                        true => states.draw(0, true, &mut rng).problem().input().to_string(),
-                        false => states.instance(0, &mut rng).input().to_string(),
+                    let mut input = || {
+                        if held_out {
+                            states.draw(0, true, &mut rng).problem().input().to_string()
+                        } else {
+                            states.instance(0, &mut rng).input().to_string()
+                        }
                     };
                     (0..300).map(|_| input()).collect()
                 };
