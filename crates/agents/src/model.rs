@@ -214,7 +214,7 @@ impl<M> TappedModel<M> {
 #[async_trait]
 impl<M: Model> Model for TappedModel<M> {
     async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
-        // Whoever looks on wants to see what was sent.
+        // The tap is there to show what was sent.
         let request = CompletionRequest { with_exact: true, ..request };
         // The model consumes the request, which the tap sees together with the result.
         let seen = request.clone();

@@ -36,8 +36,8 @@ pub struct Pools(Arc<Mutex<OpenPools>>);
 
 impl Pools {
     /// The pool of this name. If its options have changed, a new pool is opened; agents that use
-    /// the old one keep it. Under the dialect `auto`, a pool whose servers did not say what they are
-    /// is opened again, which waits for them.
+    /// the old one keep it. Under the dialect `auto`, a pool whose servers did not say what they
+    /// are is opened again, which waits for them.
     ///
     /// # Errors
     /// The pool cannot be opened, for example because an API key is not in the environment.

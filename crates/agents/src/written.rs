@@ -1,4 +1,4 @@
-//! What a server writes, told to whoever listens to the turn while it arrives.
+//! Tells the listener of a turn what a server writes, while it arrives.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -35,8 +35,8 @@ impl Hearer {
         Self(Arc::new(hear))
     }
 
-    /// Tells the listener of the turn at hand, if it has one, the text so far; a few times a second.
-    /// Called by an agent while its future is polled.
+    /// Tells the listener of the turn at hand, if it has one, the text so far; a few times a
+    /// second. Called by an agent while its future is polled.
     pub fn of_turn() -> Option<Self> {
         let listener = live::listener()?;
         let so_far = Mutex::new(SoFar::default());

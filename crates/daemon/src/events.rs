@@ -10,7 +10,7 @@ use futures::{Stream, StreamExt as _, stream};
 use utoipa::ToSchema;
 
 use super::error::{ApiError, method_not_allowed};
-use super::guard::stream_permit;
+use super::guard::{Permit, stream_permit};
 use super::heartbeat::with_heartbeat;
 use super::parameters::parse_query;
 use super::request_context::authorized_run;
@@ -82,7 +82,7 @@ fn server_sent(lines: &EventBatch) -> Bytes {
 }
 
 /// The last event that the client has, from the header or else from the query.
-pub(super) fn last_seen(request: &HttpRequest) -> Result<u64, ApiError> {
+fn last_seen(request: &HttpRequest) -> Result<u64, ApiError> {
     let wanted: EventsQuery = parse_query(request)?;
     match request.headers().get("Last-Event-ID") {
         Some(last) => {
@@ -105,6 +105,18 @@ pub(super) fn sent(body: impl Stream<Item = Result<Bytes, RunError>> + 'static) 
         .streaming(body)
 }
 
+/// What a stream of a run begins with: after which event, the run, and leave to stream.
+pub(super) async fn watched(
+    state: &State,
+    request: &HttpRequest,
+    id: web::Path<String>,
+) -> Result<(u64, String, Option<Permit>), ApiError> {
+    let after = last_seen(request)?;
+    let id = id.into_inner();
+    authorized_run(state, request, &id).await?;
+    Ok((after, id, stream_permit(request)?))
+}
+
 /// Watches a run.
 ///
 /// Server-sent events: `started`, `step` (with verdict and decision), `trajectory_ended`, `voted`,
@@ -121,10 +133,7 @@ pub async fn events(
     request: HttpRequest,
     id: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
-    let after = last_seen(&request)?;
-    let id = id.into_inner();
-    authorized_run(&state, &request, &id).await?;
-    let permit = stream_permit(&request)?;
+    let (after, id, permit) = watched(&state, &request, id).await?;
     // Whether the result may follow depends on the last event that was sent.
     let sent_seq = Rc::new(Cell::new(after));
     let seen = Rc::clone(&sent_seq);

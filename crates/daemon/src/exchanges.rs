@@ -34,11 +34,19 @@ pub struct StepExchanges {
 /// for a server, and what they answered. Only of runs that started while `journal.prompts` was
 /// `text` or `tokens`. Reads the run up to the step.
 #[utoipa::path(
-    get, path = "/v1/runs/{id}/steps/{seq}/exchanges", tag = "runs", operation_id = "show_exchanges",
-    params(("id", description = "The run's `id`"), ("seq" = u64, description = "The number of the step's event")),
+    get, path = "/v1/runs/{id}/steps/{seq}/exchanges",
+    tag = "runs", operation_id = "show_exchanges",
+    params(
+        ("id", description = "The run's `id`"),
+        ("seq" = u64, description = "The number of the step's event"),
+    ),
     responses(
         (status = 200, description = "The requests and answers, whole", body = StepExchanges),
-        (status = 404, description = "The run or the step does not exist, or belongs to another key", body = ErrorBody),
+        (
+            status = 404,
+            description = "The run or the step does not exist, or belongs to another key",
+            body = ErrorBody,
+        ),
     ),
 )]
 pub async fn exchanges(

@@ -10,10 +10,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::error::{ApiError, method_not_allowed};
-use super::events::{last_seen, sent};
-use super::guard::stream_permit;
+use super::events::{sent, watched};
 use super::heartbeat::with_heartbeat;
-use super::request_context::authorized_run;
 use super::state::State;
 use super::wire::{EventsHeaders, EventsQuery};
 use prime_service::runs::{RunError, Runs, TurnWriting, Writings};
@@ -137,17 +135,19 @@ impl Sent {
 #[utoipa::path(
     get, path = "/v1/runs/{id}/progress", tag = "runs", operation_id = "watch_progress",
     params(("id", description = "The run's `id`"), EventsQuery, EventsHeaders),
-    responses((status = 200, description = "Server-sent events", content_type = "text/event-stream", body = ProgressEvent)),
+    responses((
+        status = 200,
+        description = "Server-sent events",
+        content_type = "text/event-stream",
+        body = ProgressEvent,
+    )),
 )]
 pub async fn progress(
     state: web::Data<State>,
     request: HttpRequest,
     id: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
-    let after = last_seen(&request)?;
-    let id = id.into_inner();
-    authorized_run(&state, &request, &id).await?;
-    let permit = stream_permit(&request)?;
+    let (after, id, permit) = watched(&state, &request, id).await?;
 
     let start = Sent { runs: Arc::clone(&state.runs), id, seen: None, is_over: false, change: 0 };
     let records = stream::try_unfold(start, move |sent| sent.next(after));

@@ -33,7 +33,7 @@ pub fn handle_file_size_signal() {
     let kind = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
     // The handler stays installed when the listener is dropped.
     if let Err(error) = signal(kind) {
-        tracing::warn!(%error, "cannot handle SIGXFSZ: a limit on file sizes would end the process");
+        tracing::warn!(%error, "cannot handle SIGXFSZ: a limit on file sizes will end the process");
     }
 }
 

@@ -16,10 +16,11 @@ use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 
+use super::awaited_prefix::is_prefix_awaited;
 use super::decode_latency::DecodeLatency;
 use super::fair_queue::{Decision, FairQueue};
 use super::grammar::GrammarCache;
-use super::kv_cache::{CacheOp, KvCache, SeqId, Token, common_prefix};
+use super::kv_cache::{CacheOp, KvCache, SeqId};
 use super::prompts::Prompts;
 use super::sampling_context::SamplingContext;
 use super::sequence::{Begun, Sequence, Step};
@@ -33,9 +34,6 @@ use super::{
 
 /// Longest silence towards the parent while there are turns.
 const HEARTBEAT: Duration = Duration::from_millis(100);
-/// A turn waits for another turn's prefill if the two have at least this many more tokens in common
-/// than are cached.
-const AWAITED_PREFIX_MIN: usize = 16;
 
 /// A cached sequence leaves a shared pool when it was not used while this many tokens were
 /// computed: by then attending over it has cost about as much as recomputing it. Measured on a CPU;
@@ -493,19 +491,4 @@ impl<'m> Batcher<'m> {
         self.kv_cache.release(seq, is_sound, &mut self.cache_ops);
         self.apply_cache_ops()
     }
-}
-
-/// Whether an active turn is computing a longer prefix of `prompt` than is cached: then waiting for
-/// it costs nothing.
-fn is_prefix_awaited(active: &[Sequence], kv_cache: &KvCache, prompt: &[Token]) -> bool {
-    let mut in_prefill = active.iter().filter(|sequence| sequence.is_in_prefill()).peekable();
-    if in_prefill.peek().is_none() {
-        return false;
-    }
-
-    let cached = kv_cache.cached(prompt);
-    // A turn always computes its last token itself, for the logits.
-    let wanted = &prompt[..prompt.len() - 1];
-    in_prefill
-        .any(|sequence| common_prefix(sequence.prompt(), wanted) >= cached + AWAITED_PREFIX_MIN)
 }

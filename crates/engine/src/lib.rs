@@ -41,6 +41,8 @@ mod worker_output;
 mod worker_supervisor;
 
 #[cfg(feature = "llama")]
+mod awaited_prefix;
+#[cfg(feature = "llama")]
 mod batch_budget;
 #[cfg(feature = "llama")]
 mod batching;

@@ -26,7 +26,8 @@ pub type Watch = Arc<dyn Fn(Progress) + Send + Sync>;
 /// What a caller wants to know of its request besides the answer.
 #[derive(Clone, Default)]
 pub struct Following {
-    /// Told how far it is: before the worker computes a long prompt, and from 200 ms after it has begun.
+    /// Told how far it is: before the worker computes a long prompt, and from 200 ms after it has
+    /// begun.
     pub watch: Option<Watch>,
     /// Whether the answer comes with what was sent to the model.
     pub with_sent: bool,

@@ -25,7 +25,7 @@ pub(super) struct ThinkingPhase {
 /// What the token just written means.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Thought {
-    /// It goes on.
+    /// The model is still thinking.
     Continues,
     /// It has ended.
     Ended,

@@ -7,9 +7,7 @@ use super::error_code::Failure;
 use super::statements::{self, Mark};
 use prime_journal::compression::Packer;
 use prime_journal::lease::NodeId;
-use prime_journal::{
-    Head, IdempotencyKey, JournalError, Review, ReviewCounts, RunRow, Segment, Snapshot, Write,
-};
+use prime_journal::{JournalError, Review, RunRow, Segment, Snapshot, Write};
 
 /// Why a node without a row cannot write.
 pub(super) const FORGOTTEN: &str = "the node has to register again";
@@ -20,26 +18,10 @@ pub(super) fn batch(node: NodeId) -> Result<Batch, JournalError> {
     let mut packer =
         Packer::new().map_err(|error| JournalError::NotWritable(format!("zstd: {error}")))?;
 
-    let (id, spec) = (format!("~probe of node {}", node.0), "{}".to_owned());
-    let head = Head::genesis(&spec);
-    let key = IdempotencyKey { key: id.clone(), fingerprint: [0; 32] };
-    let row = RunRow {
-        id: id.clone(),
-        owner: String::new(),
-        created_ms: 0,
-        updated_ms: 0,
-        task: String::new(),
-        status: "queued".to_owned(),
-        is_over: false,
-        resumed: 0,
-        summary: "{}".to_owned(),
-        split: None,
-        reviews: ReviewCounts::default(),
-        head,
-        spec,
-    };
+    let id = format!("~probe of node {}", node.0);
+    let (row, key) = RunRow::probe(id.clone());
 
-    let segment = Segment::following(head, ["{}"]);
+    let segment = Segment::following(row.head, ["{}"]);
     let snapshot = Snapshot { seq: 1, body: Vec::new() };
     let review = Review { at_ms: 0, by: String::new(), is_rejected: false, note: String::new() };
     let writes = [

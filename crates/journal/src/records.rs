@@ -32,6 +32,31 @@ pub struct RunRow {
     pub head: Head,
 }
 
+impl RunRow {
+    /// A run that nobody submitted, and its idempotency key: to test whether a run can be accepted.
+    #[must_use]
+    pub fn probe(id: String) -> (Self, IdempotencyKey) {
+        let spec = "{}".to_owned();
+        let key = IdempotencyKey { key: id.clone(), fingerprint: [0; 32] };
+        let row = Self {
+            id,
+            owner: String::new(),
+            created_ms: 0,
+            updated_ms: 0,
+            task: String::new(),
+            status: "queued".to_owned(),
+            is_over: false,
+            resumed: 0,
+            summary: "{}".to_owned(),
+            split: None,
+            reviews: ReviewCounts::default(),
+            head: Head::genesis(&spec),
+            spec,
+        };
+        (row, key)
+    }
+}
+
 /// Rows of runs, in the order requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunRows {

@@ -136,8 +136,8 @@ impl Pattern {
             Ok(regex) => Ok(Self { regex, kib: (PATTERN_SIZE_MAX >> 10) as u64 }),
             Err(regex::Error::CompiledTooBig(_)) => Err(Fault::new(
                 "the pattern is too large when it is compiled",
-                "count less in its repetitions, and write `[a-z]` instead of `\\p{L}`, which is every \
-                 letter there is",
+                "count less in its repetitions, and write `[a-z]` instead of `\\p{L}`, which is \
+                 every letter there is",
             )),
             Err(error) => Err(invalid(&quoted(&error))),
         }

@@ -8,6 +8,7 @@ mod completion_shares;
 pub mod coordination;
 mod end;
 mod judges;
+mod limits;
 mod located;
 mod lookahead;
 mod outcome;

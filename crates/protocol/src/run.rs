@@ -366,8 +366,8 @@ impl Run {
         }
     }
 
-    /// Ends the trajectory of a turn at which an agent failed for good, with the reason and what its
-    /// attempts cost.
+    /// Ends the trajectory of a turn at which an agent failed for good, with the reason and what
+    /// its attempts cost.
     pub fn fail(
         &mut self,
         id: TurnId,

@@ -1,5 +1,5 @@
-//! When a trajectory has a stronger verifier, the locator, judge its steps once, and how it goes back
-//! to the fault that was found.
+//! When a trajectory has a stronger verifier, the locator, judge its steps once, and how it goes
+//! back to the fault that was found.
 
 use super::coordination::Decision;
 use super::end::{End, Next};

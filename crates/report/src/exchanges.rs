@@ -15,7 +15,8 @@ use prime_runtime::Exchange;
 pub struct SentExchange {
     /// Who asked.
     pub role: Role,
-    /// Bytes at the start of this role's previous prompt in the run with which this one begins, too.
+    /// Bytes at the start of this role's previous prompt in the run with which this one begins,
+    /// too.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub shared: usize,
     /// The prompt after them.
@@ -125,7 +126,10 @@ mod tests {
         assert_eq!((first.shared, first.prompt.as_str()), (0, "task: a"));
         assert_eq!(
             serde_json::to_string(&first).expect("JSON"),
-            r#"{"role":"executor","prompt":"task: a","prompt_tokens":[1,2,3],"answer":"x","answer_tokens":[7]}"#
+            concat!(
+                r#"{"role":"executor","prompt":"task: a","prompt_tokens":[1,2,3],"#,
+                r#""answer":"x","answer_tokens":[7]}"#
+            )
         );
 
         let judge = packing.pack(Role::Verifier, exchange("task: a", &[], None));
@@ -144,7 +148,7 @@ mod tests {
         assert_eq!(whole(&judge, &mut reading), ("task: a".to_owned(), vec![]));
         assert_eq!(whole(&second, &mut reading), ("task: bc".to_owned(), vec![1, 2, 9]));
 
-        // A process that goes on with the run begins anew.
+        // A process that resumes the run starts without a previous prompt.
         let resumed = LastPrompts::default()
             .pack(Role::Executor, exchange("task: bd", &[1, 2, 9], Some("z")));
         assert_eq!(whole(&resumed, &mut reading), ("task: bd".to_owned(), vec![1, 2, 9]));

@@ -1,5 +1,5 @@
 //! What a model writes while an agent waits for it, and what it was sent: a listener is at hand
-//! while the agent's future is polled, and whoever asks a model takes it along.
+//! while the agent's future is polled, and what asks a model takes it along.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -73,7 +73,7 @@ impl<F: Fn(Writing) + Send + Sync> Listen for F {
     }
 }
 
-/// Shared by whoever asks models for one turn.
+/// Shared by all requests to models of one turn.
 pub type Listener = Arc<dyn Listen>;
 
 /// Passes on what is written, and holds back what was sent until it is known whether that counts:

@@ -83,7 +83,8 @@ impl App {
         Self::with_resources(settings, resources)
     }
 
-    /// As [`App::start`], for a single run with these tasks: its engines need room for its trajectories only.
+    /// As [`App::start`], for a single run with these tasks: its engines need room for its
+    /// trajectories only.
     ///
     /// # Errors
     /// As [`App::start`].

@@ -81,10 +81,10 @@ pub struct ExecutorAgent {
     /// continues the prompt.
     pub chat_template: bool,
     /// How much a model may think before its answer: `"model"` (as the model and its server do by
-    /// themselves), `"off"` (not at all, as far as it can be told) or a number of tokens, which come
-    /// on top of those of the answer. A model in a local engine keeps to the number; a server is
-    /// told as its `dialect` permits. Thinking is recognised by the model's template and marks, and a
-    /// grammar begins after it.
+    /// themselves), `"off"` (not at all, as far as it can be told) or a number of tokens, which
+    /// come on top of those of the answer. A model in a local engine keeps to the number; a server
+    /// is told as its `dialect` permits. Thinking is recognised by the model's template and marks,
+    /// and a grammar begins after it.
     #[serde(default)]
     pub thinking: Thinking,
     /// Whether the task's grammar constrains the output: at most one free line, then an action.
@@ -105,8 +105,8 @@ pub struct ExecutorAgent {
     /// were no valid choices) or `never`. A model that chooses from such a list can propose nothing
     /// invalid: compare it with a uniform draw.
     pub choices: ChoicesName,
-    /// Most worked examples in the prompt, with states from the example on the task's page; 0 = none.
-    /// The templates `step` and `complete` show them, before the input.
+    /// Most worked examples in the prompt, with states from the example on the task's page; 0 =
+    /// none. The templates `step` and `complete` show them, before the input.
     #[schemars(range(max = 5))]
     pub examples: u32,
     /// Most tokens of the worked examples together, with three bytes taken for a token: fewer are
@@ -235,10 +235,10 @@ pub struct VerifierAgent {
     /// continues the prompt.
     pub chat_template: bool,
     /// How much a model may think before its answer: `"model"` (as the model and its server do by
-    /// themselves), `"off"` (not at all, as far as it can be told) or a number of tokens, which come
-    /// on top of those of the answer. A model in a local engine keeps to the number; a server is
-    /// told as its `dialect` permits. Thinking is recognised by the model's template and marks, and a
-    /// grammar begins after it.
+    /// themselves), `"off"` (not at all, as far as it can be told) or a number of tokens, which
+    /// come on top of those of the answer. A model in a local engine keeps to the number; a server
+    /// is told as its `dialect` permits. Thinking is recognised by the model's template and marks,
+    /// and a grammar begins after it.
     #[serde(default)]
     pub thinking: Thinking,
     /// Whether a grammar constrains reports. A server is constrained if its `dialect` supports it.
@@ -313,10 +313,10 @@ pub struct CoordinatorAgent {
     /// continues the prompt.
     pub chat_template: bool,
     /// How much a model may think before its answer: `"model"` (as the model and its server do by
-    /// themselves), `"off"` (not at all, as far as it can be told) or a number of tokens, which come
-    /// on top of those of the answer. A model in a local engine keeps to the number; a server is
-    /// told as its `dialect` permits. Thinking is recognised by the model's template and marks, and a
-    /// grammar begins after it.
+    /// themselves), `"off"` (not at all, as far as it can be told) or a number of tokens, which
+    /// come on top of those of the answer. A model in a local engine keeps to the number; a server
+    /// is told as its `dialect` permits. Thinking is recognised by the model's template and marks,
+    /// and a grammar begins after it.
     #[serde(default)]
     pub thinking: Thinking,
     /// Whether to ask a model about clean steps (V = 0) too; otherwise they proceed.

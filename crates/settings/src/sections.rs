@@ -386,9 +386,10 @@ pub struct Journal {
     /// ended first are removed. 0 = no limit but `retention_bytes`.
     #[schemars(range(min = 0, max = 1_000_000_000_000_000_u64))]
     pub key_bytes_max: u64,
-    /// What runs keep of the requests to models: `none`, `text` (what each model read, chat template
-    /// included, and what it answered) or `tokens` (the ids of the tokens as well). A prompt is kept
-    /// without what it shares with the one before. Runs keep what holds when they start here.
+    /// What runs keep of the requests to models: `none`, `text` (what each model read, chat
+    /// template included, and what it answered) or `tokens` (the ids of the tokens as well). A
+    /// prompt is kept without what it shares with the one before. Runs keep what holds when they
+    /// start here.
     pub prompts: PromptsName,
     /// Days for which an `Idempotency-Key` stays taken after its run was removed: a request with it
     /// is refused with status 410 and not executed again.

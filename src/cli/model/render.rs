@@ -30,8 +30,8 @@ pub struct RenderArguments {
     /// Repeatable
     #[arg(long = "variable", value_name = "NAME=VALUE")]
     variables: Vec<String>,
-    /// How much the model is to think: model, off, or a number of tokens; the text shows how that is
-    /// begun or left out
+    /// How much the model is to think: model, off, or a number of tokens; the text shows how that
+    /// is begun or left out
     #[arg(long, value_name = "model|off|TOKENS", default_value = "model", value_parser = thinking)]
     thinking: Thinking,
     /// Text of the begin-of-text token, for a template without a model

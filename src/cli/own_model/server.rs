@@ -147,8 +147,8 @@ pub(super) fn chosen(url: &str, listed: &Value, dialect: Dialect) -> anyhow::Res
         "free answers whose last action counts (no grammar is known for it)"
     };
     let line = format!(
-        "model {} at {base}{others}: {} (dialect `{}`), prompt `step`, {held}, at most {max_tokens} tokens an answer; \
-         --set overrides each (pools.{NAME}, agents.executor)",
+        "model {} at {base}{others}: {} (dialect `{}`), prompt `step`, {held}, at most \
+         {max_tokens} tokens an answer; --set overrides each (pools.{NAME}, agents.executor)",
         printable_line(name),
         described(dialect),
         dialect.name()

@@ -1,5 +1,5 @@
-//! Models that think before their answer: a tiny model whose template opens the thinking, so that all
-//! the mechanics of one are there, with llama.cpp underneath.
+//! Models that think before their answer: a tiny model whose template opens the thinking, so that
+//! all the mechanics of one are there, with llama.cpp underneath.
 
 use prime_engine::{Engine, EngineError, Finish, Format, Generation, Isolation, Request, Thinking};
 use prime_engine_testing::TinyModel;

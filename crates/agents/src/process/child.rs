@@ -43,8 +43,8 @@ pub(super) struct LaunchSpec {
     pub line_bytes_max: u64,
     /// The handshake, newline included.
     pub hello: Vec<u8>,
-    /// What a task's program declares of its task: the answer of the first process, which all others
-    /// must repeat. `None` for agents, which declare nothing.
+    /// What a task's program declares of its task: the answer of the first process, which all
+    /// others must repeat. `None` for agents, which declare nothing.
     pub declared: Option<OnceLock<Value>>,
 }
 

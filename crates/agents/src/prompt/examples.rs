@@ -97,7 +97,7 @@ fn chosen(steps: &[Worked], most: usize, mut room: usize) -> BTreeSet<usize> {
         left.retain(|place| cost(*place) <= room);
         let best = left.iter().copied().max_by_key(|place| {
             let is_new = !words.contains(word(*place));
-            // Of equals the first.
+            // Among equals, the first one wins.
             (is_new, distance(&chosen, *place), steps.len() - place)
         });
         let Some(best) = best else { break };
@@ -145,8 +145,8 @@ mod tests {
         assert!(!is_own(other.start().as_ref()));
         let worked = worked(other.start().as_ref(), shown).expect("examples");
         let actions: Vec<_> = worked.steps.iter().map(|step| step.action.as_str()).collect();
-        // The first placement, and the last time that a queen goes: the one of row 2, which stands in
-        // column 1 in the end, after column 3.
+        // The first placement, and the last time that a queen goes: the one of row 2, which stands
+        // in column 1 in the end, after column 3.
         assert_eq!(actions, ["place 0 2", "back 2"]);
         assert_eq!(worked.input, r#"{"n":6,"order":[2,0,5,3,1,4]}"#);
     }

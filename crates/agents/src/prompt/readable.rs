@@ -86,7 +86,8 @@ mod tests {
     fn a_state_reads_like_a_note() {
         let state = json!({
             "queens": [2, 5], "next": 0, "last": "", "board": [[1, 0], [0, 1]], "free": [],
-            "nodes": [{"left": null, "key": 7}], "counts": {"swaps": 3, "done": false}, "best": null,
+            "nodes": [{"left": null, "key": 7}], "counts": {"swaps": 3, "done": false},
+            "best": null,
         });
         let expected = "\
 queens: [0]=2 [1]=5

@@ -91,8 +91,8 @@ fn shown(text: &str) -> String {
 fn check_line(what: &str, line: &str) -> Result<(), BadAnswer> {
     if line.is_empty() || line.len() > LINE_BYTES_MAX || line.chars().any(char::is_control) {
         return Err(malformed(format!(
-            "`{what}` has {:?}, which is no line: write 1 to {LINE_BYTES_MAX} bytes without control \
-             characters",
+            "`{what}` has {:?}, which is no line: write 1 to {LINE_BYTES_MAX} bytes without \
+             control characters",
             shown(line)
         )));
     }
@@ -105,8 +105,8 @@ fn found(violation: Violation, spec: &Spec) -> Result<Found, BadAnswer> {
     let declared = spec.constraints.iter().find(|constraint| constraint.name == name);
     let severity = severity.or(declared.map(|constraint| constraint.severity)).ok_or_else(|| {
         malformed(format!(
-            "the violation `{name}` has no `severity` and is not declared: write critical, major or \
-             minor"
+            "the violation `{name}` has no `severity` and is not declared: write critical, major \
+             or minor"
         ))
     })?;
     let meaning = declared.map_or("", |constraint| constraint.meaning);

@@ -252,7 +252,8 @@ fn build(slug: &str, declared: Declaration) -> Spec {
         sizes: ["", "", ""],
         actions: &[],
         constraints,
-        // The problem is what its program says: an answer with which it finds nothing wrong is right.
+        // The problem is what its program says: an answer with which it finds nothing wrong is
+        // right.
         sound: constraints.iter().map(|constraint| constraint.kind).collect::<Kinds>(),
         decisive: &[],
         hidden: &[],

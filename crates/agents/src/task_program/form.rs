@@ -56,8 +56,8 @@ pub(super) fn fault(form: &str) -> Option<String> {
         let field = &inside[..class + close];
         if !(NUMBERS.contains(&field) || is_class(field) || is_words(field)) {
             return Some(format!(
-                "<{field}> is no field: write <nat>, <int>, <nats>, <ints>, <big>, <bigint>, <rat>, \
-                 <digit>, words as <a|b>, or a class as <[a-d]{{1,2}}> or <[a-z]+>"
+                "<{field}> is no field: write <nat>, <int>, <nats>, <ints>, <big>, <bigint>, \
+                 <rat>, <digit>, words as <a|b>, or a class as <[a-d]{{1,2}}> or <[a-z]+>"
             ));
         }
         fields += 1;

@@ -1,5 +1,5 @@
-//! Limits of a task that is a program, with reasons. Sizes are in bytes of UTF-8. What a program may
-//! write in a line is `line_bytes_max` of its configuration.
+//! Limits of a task that is a program, with reasons. Sizes are in bytes of UTF-8. What a program
+//! may write in a line is `line_bytes_max` of its configuration.
 
 /// Bytes of the statement, which is part of every prompt.
 pub const STATEMENT_BYTES_MAX: usize = 32 << 10;
@@ -16,8 +16,8 @@ pub const FIELDS_MAX: usize = 6;
 /// Characters that a field of a form may count up to: a grammar counts them one by one.
 pub const CLASS_COUNT_MAX: usize = 256;
 
-/// Number of declared constraints: a set of violations has 32 bits, of which `format` and `step` have
-/// one each.
+/// Number of declared constraints: a set of violations has 32 bits, of which `format` and `step`
+/// have one each.
 pub const CONSTRAINTS_MAX: usize = 30;
 
 /// Violations of one step: the 32 bits without that of `format`.

@@ -1,4 +1,5 @@
-//! The machine of a task that is a program: it walks over states that the program has answered with.
+//! The machine of a task that is a program: it walks over states that the program has answered
+//! with.
 
 use std::sync::Arc;
 

@@ -343,13 +343,19 @@ mod tests {
         for (dialect, without, within) in [
             (
                 Dialect::LlamaServer,
-                json!({"chat_template_kwargs": off, "reasoning_budget_tokens": 0, "max_tokens": 400}),
-                json!({"chat_template_kwargs": on, "reasoning_budget_tokens": 600, "max_tokens": 1000}),
+                json!({
+                    "chat_template_kwargs": off, "reasoning_budget_tokens": 0, "max_tokens": 400,
+                }),
+                json!({
+                    "chat_template_kwargs": on, "reasoning_budget_tokens": 600, "max_tokens": 1000,
+                }),
             ),
             (
                 Dialect::Vllm,
                 json!({"chat_template_kwargs": off, "max_tokens": 400}),
-                json!({"chat_template_kwargs": on, "thinking_token_budget": 600, "max_tokens": 1000}),
+                json!({
+                    "chat_template_kwargs": on, "thinking_token_budget": 600, "max_tokens": 1000,
+                }),
             ),
             (
                 Dialect::Sglang,

@@ -199,7 +199,8 @@ mod tests {
             "data: {\"choices\": [{\"delta\": {\"content\": \"mö\"}, \"token_ids\": [4], ",
             "\"logprobs\": {\"content\": [{\"logprob\": -0.5}]}}]}\n\n",
             "data: {\"choices\": [{\"delta\": {\"content\": \"ve\"}, \"token_ids\": [5, 6], ",
-            "\"logprobs\": {\"content\": [{\"logprob\": -1.5}]}, \"finish_reason\": \"stop\"}]}\n\n",
+            "\"logprobs\": {\"content\": [{\"logprob\": -1.5}]}, ",
+            "\"finish_reason\": \"stop\"}]}\n\n",
             "data: {\"choices\": [], \"usage\": {\"prompt_tokens\": 3}}\n\ndata: [DONE]\n\n",
         );
         let expected = json!({

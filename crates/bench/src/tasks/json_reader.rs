@@ -336,7 +336,8 @@ mod tests {
 
         assert_eq!(
             with("/pairs/1/0", json!(256)),
-            "input field `pairs[1][0]`: invalid value: integer `256`, expected an integer from 0 to 255"
+            "input field `pairs[1][0]`: invalid value: integer `256`, \
+             expected an integer from 0 to 255"
         );
         assert_eq!(
             with("/pairs/1/1", json!(0.5)),

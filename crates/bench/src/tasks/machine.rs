@@ -37,7 +37,7 @@ pub enum Refusal {
     Unanswered,
 }
 
-/// Why whoever computes a machine's steps did not answer about a line.
+/// Why the program that computes a machine's steps gave no answer about a line.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct Unanswered(pub Box<dyn Error + Send + Sync>);
@@ -246,7 +246,8 @@ pub trait Machine: Send + Sync {
     /// [`Refusal`]; there is then no candidate, and the state is unchanged.
     fn propose(&mut self, line: &str) -> Result<(), Refusal>;
 
-    /// Asks about a line, so that [`Machine::propose`] and [`Machine::replay`] know it in this state;
+    /// Asks about a line, so that [`Machine::propose`] and [`Machine::replay`] know it in this
+    /// state;
     /// `None` where the machine computes its steps itself.
     fn foresee<'m>(&'m mut self, _line: &'m str) -> Option<Foresight<'m>> {
         None

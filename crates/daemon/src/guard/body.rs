@@ -61,7 +61,8 @@ impl FromRequest for Body {
     }
 }
 
-/// The text without the byte order mark that some editors and shells put before it. JSON knows none.
+/// The text without the byte order mark that some editors and shells put before it. JSON knows
+/// none.
 pub(crate) fn without_byte_order_mark(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
 }

@@ -165,17 +165,17 @@ pub(super) fn as_start_error(path: &Path, error: JournalError) -> JournalError {
     }
 }
 
-/// Adds to the error of a damaged file what its operator can do. Clients of a daemon see it, so that
-/// only the log names the file.
+/// Adds to the error of a damaged file what its operator can do. Clients of a daemon see it, so
+/// that only the log names the file.
 pub(super) fn with_advice(path: &Path, error: JournalError) -> JournalError {
     let JournalError::Damaged(reason) = error else { return error };
     let file = path.display();
     tracing::error!(
         path = %file,
         reason,
-        "the journal is damaged: stop the daemon, see with `prime-agents journal check {file}` what \
-         can be read, then restore a backup, or save the rest with `prime-agents journal salvage \
-         {file} NEW_FILE`"
+        "the journal is damaged: stop the daemon, see with `prime-agents journal check {file}` \
+         what can be read, then restore a backup, or save the rest with `prime-agents journal \
+         salvage {file} NEW_FILE`"
     );
     JournalError::Damaged(format!(
         "{reason}: the daemon's log names the file; its operator checks it with `prime-agents \

@@ -1,5 +1,6 @@
-//! A file that lost its end, as a copy cut short does. SQLite reads nothing of a file that is shorter
-//! than its header says, so that it is read from a copy of that size, whose missing pages are zero.
+//! A file that lost its end, as a copy cut short does. SQLite reads nothing of a file that is
+//! shorter than its header says, so that it is read from a copy of that size, whose missing pages
+//! are zero.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};

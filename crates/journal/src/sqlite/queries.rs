@@ -365,24 +365,9 @@ pub(super) fn probe(connection: &Connection) -> Result<(RunRow, IdempotencyKey),
         .optional()?;
     let (id, owner, created_ms, task) = newest.unwrap_or_default();
 
-    let (id, spec) = (format!("{id}~probe"), "{}".to_owned());
     let created_ms = created_ms.unsigned_abs();
-    let key = IdempotencyKey { key: id.clone(), fingerprint: [0; 32] };
-    let row = RunRow {
-        id,
-        owner,
-        created_ms,
-        updated_ms: created_ms,
-        task,
-        status: "queued".to_owned(),
-        is_over: false,
-        resumed: 0,
-        summary: "{}".to_owned(),
-        split: None,
-        reviews: ReviewCounts::default(),
-        head: Head::genesis(&spec),
-        spec,
-    };
+    let (row, key) = RunRow::probe(format!("{id}~probe"));
+    let row = RunRow { owner, created_ms, updated_ms: created_ms, task, ..row };
     Ok((row, key))
 }
 

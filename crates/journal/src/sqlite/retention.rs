@@ -288,24 +288,24 @@ fn first_ended(
         Whose::Owners(owner) => ("AND owner = ?1", Some(owner)),
     };
 
-    let read = |hint: &str,
-                damaged: &mut Unremovable|
-     -> Result<Option<(i64, i64)>, JournalError> {
-        let sql = format!(
-            "SELECT no, updated_ms FROM run {hint} WHERE is_over = 1 {of_owner} ORDER BY updated_ms, no"
-        );
-        let mut statement = transaction.prepare_cached(&sql)?;
-        let read = |row: &Row<'_>| -> rusqlite::Result<(i64, i64)> {
-            Ok((row.get(0)?, row.get_ref(1)?.as_i64().unwrap_or(i64::MAX)))
-        };
-        for row in statement.query_map(params_from_iter(owner), read)? {
-            let (run, updated) = row?;
-            if !damaged.has(&Part::Run(run)) {
-                return Ok(Some((run, updated)));
+    let read =
+        |hint: &str, damaged: &mut Unremovable| -> Result<Option<(i64, i64)>, JournalError> {
+            let sql = format!(
+                "SELECT no, updated_ms FROM run {hint} WHERE is_over = 1 {of_owner} \
+             ORDER BY updated_ms, no"
+            );
+            let mut statement = transaction.prepare_cached(&sql)?;
+            let read = |row: &Row<'_>| -> rusqlite::Result<(i64, i64)> {
+                Ok((row.get(0)?, row.get_ref(1)?.as_i64().unwrap_or(i64::MAX)))
+            };
+            for row in statement.query_map(params_from_iter(owner), read)? {
+                let (run, updated) = row?;
+                if !damaged.has(&Part::Run(run)) {
+                    return Ok(Some((run, updated)));
+                }
             }
-        }
-        Ok(None)
-    };
+            Ok(None)
+        };
 
     let index = Part::Index { is_owners: owner.is_some() };
     if damaged.has(&index) {

@@ -1,8 +1,9 @@
-//! What rounds of retention cannot remove, because it lies on a damaged page: one such page must not
-//! keep everything else from being removed. SQLite writes nothing more in a transaction that has met
-//! damage, so that a round begins again without the step that met it.
+//! What rounds of retention cannot remove, because it lies on a damaged page: one such page must
+//! not keep everything else from being removed. SQLite writes nothing more in a transaction that
+//! has met damage, so that a round begins again without the step that met it.
 //!
-//! A run beside a damaged page stays, too, if its page becomes so empty that SQLite would join both.
+//! A run beside a damaged page stays, too, if its page becomes so empty that SQLite would join
+//! both.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -114,9 +114,9 @@ pub enum Reason {
     )]
     ReadsNoProse { executor: String },
     #[error(
-        "the executor `{executor}` cannot propose lines of the task `{task}`: {why}; configure a model that follows \
-         instructions, with the prompt `step`, a program, or `uniform` where the task lists `choices` \
-         (`agents.executor.implementation`)"
+        "the executor `{executor}` cannot propose lines of the task `{task}`: {why}; configure a \
+         model that follows instructions, with the prompt `step`, a program, or `uniform` where \
+         the task lists `choices` (`agents.executor.implementation`)"
     )]
     CannotPropose { executor: String, task: &'static str, why: &'static str },
     #[error(

@@ -28,8 +28,8 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// The instance that a request names or contains. May compute for milliseconds, and blocks while
-    /// the program of a task answers.
+    /// The instance that a request names or contains. May compute for milliseconds, and blocks
+    /// while the program of a task answers.
     ///
     /// # Errors
     /// The first invalid field.

@@ -237,8 +237,8 @@ fn a_log_shows_that_there_was_a_journal() {
     refused(&path, &["runs.db-wal shows that there was a journal"]);
 }
 
-/// Removes all finished runs, in rounds until there is no more to do. Returns how many were removed,
-/// and what the last round names.
+/// Removes all finished runs, in rounds until there is no more to do. Returns how many were
+/// removed, and what the last round names.
 fn collect_all(journal: &SqliteJournal, retention: &Retention) -> (u64, BTreeSet<String>) {
     let mut removed = 0;
     for _ in 0..100 {

@@ -171,7 +171,8 @@ impl Execution {
         missing: &str,
     ) {
         if live.set_waiting_for(Some(missing.to_owned())) {
-            tracing::warn!(run = %live.stream.id, %missing, "a run waits for the program of its task");
+            let run = &live.stream.id;
+            tracing::warn!(%run, %missing, "a run waits for the program of its task");
         }
         let (execution, live) = (Arc::clone(self), Arc::clone(live));
         let mut replacements = self.app.replacements();
@@ -194,7 +195,7 @@ impl Execution {
             let resume = move || execution.resume_run(&live, &row, slot);
             let thread = std::thread::Builder::new().name("resume".to_owned()).spawn(resume);
             if let Err(error) = thread {
-                tracing::error!(%error, "no thread for resuming a run: the next process goes on with it");
+                tracing::error!(%error, "no thread for resuming a run: the next process resumes it");
             }
         });
     }
