@@ -4,10 +4,12 @@
 //! `cargo bench -p prime-benches --bench engine` on an idle machine. Options (after `--`):
 //! `--model FILE` instead of the shipped model and a random one of 10 million parameters (on a GPU
 //! also one of 300 million), `--device CUDA0` or `PRIME_TEST_DEVICE=CUDA0` for a GPU, `--rounds 3`
-//! instead of 5, `--short` for a sixth of the tokens, `--sequences 32` for one row only.
+//! instead of 5, `--short` for a sixth of the tokens, `--sequences 32` for one row only, `--server
+//! URL` for the comparison with a server of llama.cpp alone (`scripts/compare-llama-server`).
 #![allow(clippy::disallowed_methods, clippy::cast_precision_loss, reason = "it measures")]
 
 mod plain_loop;
+mod server;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -447,6 +449,11 @@ fn main() {
             divisor,
             sequences,
         };
+
+        if let Some(url) = value("--server") {
+            bench.against_server(url);
+            continue;
+        }
 
         bench.speed();
         // One row was asked for, so the other tables are left out.

@@ -124,6 +124,7 @@ fn the_first_event_says_who_judges() {
         json!({
             "kinds": ["format", "invariant", "terminal"],
             "evaluated": ["format", "invariant", "terminal"],
+            "edition": 1,
             "methods": ["rules"],
         })
     );

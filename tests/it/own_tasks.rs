@@ -359,6 +359,42 @@ fn a_run_survives_a_kill_and_waits_for_a_task_that_is_gone() {
     assert!(record["resumed"].as_u64() >= Some(1), "{record}");
 }
 
+/// The program was exchanged between two processes of the daemon: what the first one called clean,
+/// the second one does not.
+#[test]
+fn steps_that_another_program_finds_fault_with_are_not_vouched_for() {
+    let (_folder, path) = program(COUNTER);
+    let command = format!(r#"tasks.odd.command=["python3", "{path}"]"#);
+    let home = Home::new();
+    let first = daemon(&home, &[&command]);
+    let submit = |daemon: &Daemon, to: u64| {
+        let input = json!({"to": to});
+        daemon.submitted(&json!({"task": "odd", "input": input, "fanout": 1, "max_rounds": 1}))
+    };
+    let over = submit(&first, 6);
+    first.finished(&over);
+    let open = submit(&first, 20_000);
+    first.until(&open, |record| record["steps"].as_u64() >= Some(20));
+    let home = first.kill();
+
+    let stricter = std::fs::read_to_string(&path).expect("the program").replace(
+        "return {'state': at,",
+        "return {'violations': [{'name': 'low', 'severity': 'critical', 'message': 'x'}] \
+         if at < 5 else [], 'state': at,",
+    );
+    std::fs::write(&path, stricter).expect("writable");
+    let second = daemon(&home, &[&command]);
+
+    let record = second.finished(&open);
+    let expected = "the task's program answers otherwise than when the run was recorded: the step \
+                    `go` at depth 0, which was clean, breaks `low`";
+    assert_eq!((&record["verified"], &record["answer"]), (&json!(false), &Value::Null), "{record}");
+    assert!(record["failure"].to_string().contains(expected), "{record}");
+
+    let fork = second.post_text(&format!("{over}/fork?seq=4"), "");
+    fork.refused(409, None, &[expected]);
+}
+
 #[test]
 fn a_program_that_hangs_costs_its_own_runs_only() {
     let hangs = "def step(ask):\n    while True: time.sleep(60)\n";

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
@@ -16,6 +16,7 @@ use super::limits::{
     STATEMENT_BYTES_MAX, STEPS_MAX, TEXT_BYTES_MAX,
 };
 use super::machine::Walk;
+use super::probe::tell_answers_apart;
 use prime_bench::tasks::page::Page;
 use prime_bench::tasks::spec::PaperFigures;
 use prime_bench::tasks::{
@@ -61,6 +62,8 @@ struct Read {
     definition: Definition,
     answers: Answers,
     checks: Checks,
+    /// Whether the checks tell answers apart; tried when first asked for.
+    tell_apart: OnceLock<bool>,
 }
 
 /// A client's problem. Cheap to clone.
@@ -237,7 +240,7 @@ impl Custom {
         let checks =
             Checks::read(&definition.input, &sources, |place| format!("{}.check", path_of(place)))?;
 
-        Ok(Self(Arc::new(Read { definition, answers, checks })))
+        Ok(Self(Arc::new(Read { definition, answers, checks, tell_apart: OnceLock::new() })))
     }
 
     /// JSON from which [`Custom::read`] makes the same problem.
@@ -347,8 +350,9 @@ impl Problem for Custom {
         self.rules().into_iter().filter_map(|rule| rule.kind).collect()
     }
 
+    /// Whether some check tells answers apart; see the module `probe`.
     fn has_checks(&self) -> bool {
-        self.0.checks.read_work()
+        *self.0.tell_apart.get_or_init(|| tell_answers_apart(self))
     }
 
     fn statement(&self) -> Cow<'_, str> {

@@ -13,6 +13,7 @@ pub mod limits;
 mod machine;
 mod numbers;
 mod pattern;
+mod probe;
 mod schema;
 mod steps;
 mod view;

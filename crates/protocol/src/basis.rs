@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use prime_bench::tasks::{Kind, Kinds, Problem};
+use prime_bench::tasks::{EDITION, Kind, Kinds, Problem};
 
 /// How a verifier judges a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,6 +75,9 @@ struct Stored {
     kinds: Vec<Kind>,
     #[serde(default)]
     evaluated: Vec<Kind>,
+    /// The [`EDITION`] of the evaluated constraints; 0 in records from before there was one.
+    #[serde(default)]
+    edition: u32,
     methods: Vec<Method>,
 }
 
@@ -83,6 +86,7 @@ impl From<Basis> for Stored {
         Self {
             kinds: basis.kinds.iter().collect(),
             evaluated: basis.evaluated.iter().collect(),
+            edition: EDITION,
             methods: basis.methods().collect(),
         }
     }
@@ -91,7 +95,11 @@ impl From<Basis> for Stored {
 impl From<Stored> for Basis {
     fn from(stored: Stored) -> Self {
         let kinds = stored.kinds.into_iter().collect();
-        let evaluated = stored.evaluated.into_iter().collect();
+        // Constraints of another edition may have allowed what these refuse.
+        let evaluated = match stored.edition {
+            EDITION => stored.evaluated.into_iter().collect(),
+            _ => Kinds::NONE,
+        };
         let bit = |methods, method: Method| methods | 1 << method as u8;
         Self {
             kinds,
@@ -304,5 +312,19 @@ mod tests {
         let rules = Basis::rules(Kinds::ALL);
         let written = serde_json::to_string(&rules).unwrap();
         assert_eq!(serde_json::from_str::<Basis>(&written).unwrap(), rules);
+    }
+
+    #[test]
+    fn what_another_edition_evaluated_counts_as_looked_at_alone() {
+        for edition in [String::new(), r#""edition":0,"#.into(), r#""edition":999,"#.into()] {
+            let stored = format!(
+                r#"{{"kinds":["format","terminal"],"evaluated":["format","terminal"],{edition}
+                   "methods":["rules"]}}"#
+            );
+            let basis: Basis = serde_json::from_str(&stored).unwrap();
+
+            assert_eq!(basis.kinds(), kinds(&[Kind::Format, Kind::Terminal]));
+            assert_eq!(basis.evaluated(), Kinds::NONE, "{stored}");
+        }
     }
 }

@@ -34,7 +34,6 @@ impl Judges {
     }
 
     /// The basis of the step that leaves the state at `depth`.
-    #[cfg(test)]
     pub fn at(&self, depth: usize) -> Basis {
         let before = self.0.iter().take_while(|(from, _)| *from <= depth);
         before.last().map_or(Basis::NONE, |(_, basis)| *basis)

@@ -37,6 +37,12 @@ pub enum ReplayError {
     /// all right.
     #[error("{0}")]
     Unanswered(String),
+    /// The task's steps are asked of a program, which answers otherwise than when it was recorded.
+    #[error(
+        "the task's program answers otherwise than when the run was recorded: {0}; give it the \
+         program that it was accepted with, or submit it as a new run"
+    )]
+    OtherProgram(String),
     #[error("the record has a turn that was not in flight: round {round}, trajectory {trajectory}")]
     NotInFlight { round: u32, trajectory: u32 },
 }
@@ -149,7 +155,14 @@ impl Replay {
 
     fn take(&mut self, id: TurnId) -> Result<Box<Trajectory>, ReplayError> {
         let TurnId { round, trajectory } = id;
-        self.waiting.remove(&id).ok_or(ReplayError::NotInFlight { round, trajectory })
+        if let Some(waiting) = self.waiting.remove(&id) {
+            return Ok(waiting);
+        }
+        if self.run.problem().is_asked() {
+            let ended = format!("trajectory {trajectory} of round {round} has ended earlier");
+            return Err(ReplayError::OtherProgram(ended));
+        }
+        Err(ReplayError::NotInFlight { round, trajectory })
     }
 
     /// Applies the next event, `elapsed_ms` after the run's start.
@@ -167,14 +180,8 @@ impl Replay {
                 // A synchronous search does that itself, once it has chosen.
                 let is_committed = outcome.applicable && outcome.decision == Decision::Proceed;
                 if is_committed && !self.run.plan().strategy.is_synchronous() {
-                    trajectory.machine.foresee_blocking(outcome.line)?;
-                    trajectory.machine.replay(outcome.line).map_err(|refusal| {
-                        ReplayError::Step {
-                            line: outcome.line.to_owned(),
-                            depth: trajectory.stack.depth(),
-                            reason: refusal.to_string(),
-                        }
-                    })?;
+                    let basis = trajectory.basis_of(outcome.verdict);
+                    trajectory.retake(outcome.line, outcome.verdict.score, basis)?;
                 }
                 // A refused line that would have ended the trace sends the search back: only the
                 // machine knows which lines do.

@@ -132,6 +132,10 @@ impl Run {
         self.gathered.is_empty() && !self.completion_shares.has_parked()
     }
 
+    pub(super) fn problem(&self) -> &dyn Problem {
+        self.problem.as_ref()
+    }
+
     #[inline]
     pub fn plan(&self) -> &RunPlan {
         &self.plan

@@ -79,12 +79,8 @@ impl RunSnapshot {
 
             for line in saved.lines.lines() {
                 let depth = trajectory.stack.depth();
-                trajectory.machine.foresee_blocking(line)?;
-                trajectory.machine.replay(line).map_err(|refusal| ReplayError::Step {
-                    line: line.to_owned(),
-                    depth,
-                    reason: refusal.to_string(),
-                })?;
+                let (score, basis) = saved.state.judged_at(depth);
+                trajectory.retake(line, score, basis)?;
                 trajectory.stack.push(line, trajectory.machine.as_ref());
             }
 

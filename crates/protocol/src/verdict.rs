@@ -91,13 +91,14 @@ impl Usage {
 
     #[inline]
     pub fn add(&mut self, other: Self) {
-        self.prompt += other.prompt;
-        self.completion += other.completion;
-        self.cached += other.cached;
-        self.reasoning += other.reasoning;
+        // A server may claim any number.
+        self.prompt = self.prompt.saturating_add(other.prompt);
+        self.completion = self.completion.saturating_add(other.completion);
+        self.cached = self.cached.saturating_add(other.cached);
+        self.reasoning = self.reasoning.saturating_add(other.reasoning);
     }
 
     pub fn total(self) -> u64 {
-        self.prompt + self.completion
+        self.prompt.saturating_add(self.completion)
     }
 }

@@ -48,6 +48,8 @@ pub(super) struct Sent<'a> {
     pub extra: &'a Map<String, Value>,
     /// Whether the answer is asked to be an object with an action.
     pub has_schema: bool,
+    /// Length of the prompt, in bytes.
+    pub prompt_bytes: usize,
     pub hearer: Option<&'a Hearer>,
 }
 
@@ -310,7 +312,7 @@ fn unreachable(error: &reqwest::Error) -> AttemptError {
 
 /// Reads the answer of a server, which says which model has given it.
 fn read(backend: &Backend, answer: &Value, sent: &Sent<'_>) -> Result<Completion, ResponseError> {
-    let mut completion = completion(answer, sent.has_schema, &backend.name)?;
+    let mut completion = completion(answer, sent.has_schema, sent.prompt_bytes, &backend.name)?;
     if let Some(other) = other_model(answer, &backend.model) {
         let other = sanitized(other, backend.secret());
         backend.tell_of_other_model(&other);
@@ -331,11 +333,14 @@ fn malformed(error: ResponseError, backend: &Backend, spent: Usage) -> AttemptEr
         ResponseError::Error(message) => {
             ResponseError::Error(sanitized(message, backend.secret())).to_string()
         }
+        ResponseError::Withheld { reason, .. } => {
+            reason.sanitized(|text| sanitized(text, backend.secret())).to_string()
+        }
         other => other.to_string(),
     };
     let failed = AttemptError::transient(Failure::Malformed, reason);
     match error {
-        ResponseError::ReasoningOnly { usage, .. } => {
+        ResponseError::ReasoningOnly { usage, .. } | ResponseError::Withheld { usage, .. } => {
             AttemptError { usage, is_fault: false, ..failed }
         }
         ResponseError::HalfStream(_) => {

@@ -37,7 +37,9 @@ mod status;
 mod streamed;
 #[cfg(test)]
 mod tests;
+mod usage;
 mod wait_queue;
+mod withheld;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::request::ACTION;
+use super::usage::{usage, whole};
+use super::withheld::{Withheld, withheld};
 use crate::model::Completion;
 use crate::thought::{estimated_tokens, only_thought};
 use prime_protocol::Usage;
@@ -24,6 +26,8 @@ pub(super) enum ResponseError {
     NoChoice,
     #[error("response without text in `choices[0]`")]
     NoText,
+    #[error("{reason}")]
+    Withheld { reason: Withheld, usage: Usage },
     /// What the answer cost, and whether it was cut off.
     #[error("{}", only_thought(.usage.completion, *.is_truncated))]
     ReasoningOnly { usage: Usage, is_truncated: bool },
@@ -59,23 +63,6 @@ pub(super) fn answer(body: &[u8]) -> Result<Value, ResponseError> {
     }
 }
 
-/// The tokens that a response says it took.
-pub(super) fn usage(answer: &Value) -> Usage {
-    let usage = &answer["usage"];
-    let count =
-        |places: &[&str]| places.iter().find_map(|place| whole(usage.pointer(place)?)).unwrap_or(0);
-    let (prompt, completion) = (count(&["/prompt_tokens"]), count(&["/completion_tokens"]));
-
-    // A part of the tokens cannot be more than all of them.
-    let cached = count(&["/prompt_tokens_details/cached_tokens", "/prompt_cache_hit_tokens"]);
-    let reasoning = count(&["/completion_tokens_details/reasoning_tokens", "/reasoning_tokens"]);
-    Usage {
-        cached: cached.min(prompt),
-        reasoning: reasoning.min(completion),
-        ..Usage::new(prompt, completion)
-    }
-}
-
 /// What a message says beside its thinking: fields of its own, parts of the content, or marks.
 fn thought_and_said(choice: &Value) -> (String, Option<String>) {
     let message = choice.get("message").unwrap_or(choice);
@@ -104,20 +91,25 @@ fn action_in(text: &str) -> Option<String> {
     answer.as_object()?.get(ACTION)?.as_str().map(str::to_owned)
 }
 
-/// Reads an answer; `has_schema` says whether it was asked to be an object with an action.
+/// Reads an answer; `has_schema` says whether it was asked to be an object with an action, and
+/// `prompt_bytes` how long the prompt is, from which its tokens are estimated if nobody counted them.
 pub(super) fn completion(
     answer: &Value,
     has_schema: bool,
+    prompt_bytes: usize,
     source: &Arc<str>,
 ) -> Result<Completion, ResponseError> {
     let choice = answer.pointer("/choices/0").ok_or(ResponseError::NoChoice)?;
     let is_truncated = choice["finish_reason"] == "length";
-    let mut usage = usage(answer);
+    let mut usage = usage(answer, prompt_bytes);
 
     let (mut reasoning, said) = thought_and_said(choice);
     let has_said = said.as_ref().is_some_and(|said| !said.trim().is_empty());
     let has_thought = !reasoning.is_empty() || usage.reasoning > 0;
 
+    if let Some(reason) = withheld(choice).filter(|_| !has_said) {
+        return Err(ResponseError::Withheld { reason, usage });
+    }
     let text = match said {
         // Some servers hold the thinking to the schema, and stop when it fits.
         _ if !has_said && has_schema && action_in(&reasoning).is_some() => {
@@ -189,19 +181,6 @@ pub(super) fn other_model<'a>(answer: &'a Value, asked: &str) -> Option<&'a str>
     let (said, asked) = (plain(named), plain(asked));
     let is_same = asked == "default" || said.contains(&asked) || asked.contains(&said);
     (!is_same).then_some(named)
-}
-
-/// A count: some servers write the integer 12 as `12.0`, which JSON does not tell apart.
-fn whole(value: &Value) -> Option<u64> {
-    /// 2^53: from here on a float may stand for several integers.
-    const INEXACT_FROM: f64 = 9_007_199_254_740_992.0;
-
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is exact")]
-    let of_float = |float: f64| {
-        let is_count = float.fract() == 0.0 && (0.0..INEXACT_FROM).contains(&float);
-        is_count.then_some(float as u64)
-    };
-    value.as_u64().or_else(|| value.as_f64().and_then(of_float))
 }
 
 /// The message of an error response: `{"error": {"message": …}}`, one of its variants, or the whole
@@ -277,7 +256,7 @@ mod tests {
     use serde_json::json;
 
     fn read(answer: &Value) -> Result<Completion, ResponseError> {
-        completion(answer, false, &"s".into())
+        completion(answer, false, 40, &"s".into())
     }
 
     #[test]
@@ -320,31 +299,6 @@ mod tests {
     }
 
     #[test]
-    fn counts_may_be_floats_without_a_fraction() {
-        for (count, expected) in [
-            (json!(12), 12),
-            (json!(12.0), 12),
-            (json!(1.2e1), 12),
-            (json!(0.0), 0),
-            (json!(9_007_199_254_740_991.0), 9_007_199_254_740_991),
-            (json!(9_007_199_254_740_992.0), 0),
-            (json!(12.5), 0),
-            (json!(-1.0), 0),
-            (json!(-1), 0),
-            (json!(null), 0),
-            (json!("12"), 0),
-        ] {
-            let found = read(&json!({
-                "choices": [{"text": "", "token_ids": [4.0, 5]}],
-                "usage": {"prompt_tokens": count, "completion_tokens": 3.0},
-            }))
-            .unwrap();
-            assert_eq!(found.usage, Usage::new(expected, 3), "{count}");
-            assert_eq!(found.tokens, [4, 5]);
-        }
-    }
-
-    #[test]
     fn a_completion_of_vllm_has_lists() {
         let found = read(&json!({
             "choices": [{"text": "a b", "finish_reason": "length", "token_ids": [4, 5],
@@ -353,7 +307,7 @@ mod tests {
         .unwrap();
         assert_eq!(
             (found.text.as_str(), found.is_truncated, found.usage),
-            ("a b", true, Usage::default())
+            ("a b", true, Usage::new(10, 2))
         );
         assert_eq!((found.tokens, found.logprobs), (vec![4, 5], vec![-0.5, -1.5]));
     }
@@ -443,7 +397,7 @@ mod tests {
             (json!({"content": "", "reasoning": "{\"action\": \"move 1 0 2\"}"}), "move 1 0 2"),
         ] {
             let answer = json!({"choices": [{"message": message}]});
-            let found = completion(&answer, true, &"s".into()).unwrap();
+            let found = completion(&answer, true, 40, &"s".into()).unwrap();
             assert_eq!((found.text.as_str(), found.reasoning.as_str()), (expected, ""));
         }
     }
@@ -461,10 +415,33 @@ mod tests {
             ("{\"choices\":[{\"message\":{\"content\":null}}]}", ResponseError::NoText),
             ("{\"error\":{\"message\":\"no slot\"}}", ResponseError::Error("no slot".to_owned())),
         ] {
-            let found =
-                answer(body.as_bytes()).and_then(|answer| completion(&answer, false, &"s".into()));
+            let found = answer(body.as_bytes())
+                .and_then(|answer| completion(&answer, false, 40, &"s".into()));
             assert_eq!(found, Err(expected), "{body}");
         }
+    }
+
+    #[test]
+    fn an_answer_that_is_withheld_says_why() {
+        let tool = json!({"content": null, "tool_calls": [{"function": {"name": "f"}}]});
+        let refusal = json!({"content": "", "refusal": "no"});
+        let nothing = json!({"content": ""});
+        for (message, finish, reason) in [
+            (tool, "tool_calls", Withheld::ToolCall("f".to_owned())),
+            (refusal, "stop", Withheld::Refusal("no".to_owned())),
+            (nothing, "content_filter", Withheld::Filtered),
+        ] {
+            let found = read(&json!({
+                "choices": [{"message": message, "finish_reason": finish}],
+                "usage": {"prompt_tokens": 9, "completion_tokens": 4},
+            }));
+            let expected = ResponseError::Withheld { reason, usage: Usage::new(9, 4) };
+            assert_eq!(found, Err(expected), "{message}");
+        }
+        // What was said counts, whatever else there is.
+        let both = json!({"content": "move 1 0 2", "tool_calls": [{"function": {"name": "f"}}]});
+        let found = read(&json!({"choices": [{"message": both}]}));
+        assert_eq!(found.map(|found| found.text), Ok("move 1 0 2".to_owned()));
     }
 
     #[test]

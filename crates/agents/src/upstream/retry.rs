@@ -153,6 +153,7 @@ impl RetryingClient {
                 body: &body,
                 extra: &self.format.extra,
                 has_schema: self.format.has_schema(request),
+                prompt_bytes: request.prompt.len() + request.system.as_ref().map_or(0, String::len),
                 hearer: request.hearer.as_ref(),
             };
             let error = match self.http.complete(backend, &sent).await {

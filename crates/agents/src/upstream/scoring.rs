@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::response::{ResponseError, answer, usage};
+use super::response::{ResponseError, answer};
+use super::usage::usage;
 use crate::model::Completion;
 
 /// The only entry of the list `data`.
@@ -19,7 +20,7 @@ fn only(answer: &Value) -> Result<&Value, ResponseError> {
 
 fn completion(answer: &Value, score: f64, source: &Arc<str>) -> Completion {
     Completion {
-        usage: usage(answer),
+        usage: usage(answer, 0),
         score: Some(score),
         source: Some(Arc::clone(source)),
         ..Completion::default()

@@ -110,7 +110,12 @@ impl CorruptionRow {
 
 /// The first line that breaks a constraint of these kinds. A trace that should have ended but has
 /// not breaks one after its last line.
-fn first_found(problem: &dyn Problem, lines: &[String], kinds: Kinds, ends: bool) -> Option<usize> {
+pub(super) fn first_found(
+    problem: &dyn Problem,
+    lines: &[String],
+    kinds: Kinds,
+    ends: bool,
+) -> Option<usize> {
     let mut machine = problem.start();
     for (step, line) in lines.iter().enumerate() {
         let refused = machine.propose(line).is_err();

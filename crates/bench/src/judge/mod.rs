@@ -6,6 +6,8 @@ mod actions;
 pub mod check;
 pub mod corruption;
 pub mod detection;
+#[cfg(test)]
+mod edition_tests;
 mod judgement;
 pub mod labelled;
 mod lines;

@@ -6,6 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::spec::{Kind, Kinds, Spec};
 
+/// The edition of the constraints that this program evaluates. It is raised with every change after
+/// which a constraint refuses what it allowed before, or a sound set grows; a record whose steps
+/// were judged under another edition no longer shows what was evaluated.
+pub const EDITION: u32 = 1;
+
 /// Kinds by name, or for each task the smallest set that is sound there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Form", into = "Form")]

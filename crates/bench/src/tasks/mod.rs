@@ -61,7 +61,7 @@ pub mod system_simulation;
 pub mod tree_structures;
 
 pub use action::{Last, TaskAction};
-pub use checked_kinds::CheckedKinds;
+pub use checked_kinds::{CheckedKinds, EDITION};
 pub use instance::InstanceId;
 pub use machine::{
     AnyTask, BadInput, Broken, Foresight, Machine, Problem, Reference, Refusal, Rule, Snapshot,

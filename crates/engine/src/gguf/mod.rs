@@ -98,11 +98,12 @@ pub fn parse(bytes: &[u8]) -> Result<Header, GgufError> {
 /// [`EngineError::ModelTruncated`].
 pub fn read(path: &Path) -> Result<Header, EngineError> {
     let missing = |detail: String| EngineError::ModelMissing { path: path.to_owned(), detail };
-    let file = File::open(path).map_err(|e| missing(e.to_string()))?;
-    let meta = file.metadata().map_err(|e| missing(e.to_string()))?;
+    // First, because opening a pipe would wait for its writer.
+    let meta = path.metadata().map_err(|e| missing(e.to_string()))?;
     if !meta.is_file() {
         return Err(missing("it is not a regular file".to_owned()));
     }
+    let file = File::open(path).map_err(|e| missing(e.to_string()))?;
 
     Reader::new(BufReader::new(file), meta.len()).header().map_err(|error| match error {
         GgufError::Foreign(found) => EngineError::ModelForeign { path: path.to_owned(), found },

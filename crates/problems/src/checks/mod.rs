@@ -143,11 +143,12 @@ impl Checks {
         self.all.iter().find(|check| check.constraint == constraint).map(|check| check.kind)
     }
 
-    /// Whether a check looks at what was written. One that reads the input alone is a condition on
-    /// the problem, and says nothing of an answer.
-    pub fn read_work(&self) -> bool {
-        let reads = |check: &Check| ["answer", "state"].map(|name| check.expression.mentions(name));
-        self.all.iter().any(|check| reads(check).contains(&true))
+    /// The constraints whose checks look at what was written. One that reads the input alone is a
+    /// condition on the problem, and says nothing of an answer.
+    pub fn that_read_work(&self) -> impl Iterator<Item = usize> {
+        let reads =
+            |check: &&Check| ["answer", "state"].iter().any(|name| check.expression.mentions(name));
+        self.all.iter().filter(reads).map(|check| check.constraint)
     }
 
     /// The checks of this kind that fail. A check too expensive for the actual values is not

@@ -120,6 +120,18 @@ fn goal_tests_refuse_answers_that_only_look_right() {
     assert!(!sat(SATISFIABLE, true, &[1, -3, 4]));
     assert!(!sat(SATISFIABLE, false, &[]));
     assert!(sat(UNSATISFIABLE, false, &[]));
+    // Its counts depend on how it was found; they are counts all the same.
+    for (decisions, is_right) in [
+        (json!(7), true),
+        (json!(2.0), true),
+        (json!(null), false),
+        (json!(-1), false),
+        (json!("5"), false),
+        (json!(0.5), false),
+    ] {
+        let answer = json!({"satisfiable": true, "assignment": [1, -3], "decisions": decisions});
+        assert_eq!(accepts("sat-dpll", SATISFIABLE, answer), is_right, "{decisions}");
+    }
     assert!(!sat(UNSATISFIABLE, true, &[]));
     assert!(!sat(UNSATISFIABLE, false, &[1]));
 

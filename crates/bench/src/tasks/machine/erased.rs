@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::{AnyTask, BadInput, Machine, Problem, Refusal, Snapshot};
 use crate::output::value::exact;
 use crate::tasks::action::TaskAction;
+use crate::tasks::page::Page;
 use crate::tasks::rng::TaskRng;
 use crate::tasks::spec::{Difficulty, Kind, Kinds, Spec};
 use crate::tasks::task::{InvalidInput, PathDraw, Task};
@@ -136,8 +137,9 @@ impl<T: Task> Problem for Arc<Instance<T>> {
     }
 
     fn goal(&self, answer: &Value) -> Option<bool> {
-        let is_right = T::goal(&self.0, &exact(answer))?;
-        Some(is_right && has_listed_fields(answer, T::SPEC.page.answer))
+        let (answer, page) = (exact(answer), T::SPEC.page);
+        let is_right = T::goal(&self.0, &answer)?;
+        Some(is_right && has_listed_fields(&answer, page.answer) && are_counts(&answer, page))
     }
 }
 
@@ -146,6 +148,18 @@ impl<T: Task> Problem for Arc<Instance<T>> {
 fn has_listed_fields(answer: &Value, listed: &[(&str, &str)]) -> bool {
     let is_listed = |name: &String| listed.iter().any(|(known, _)| known == name);
     listed.is_empty() || answer.as_object().is_none_or(|fields| fields.keys().all(is_listed))
+}
+
+/// Whether each field that is a count in the page's example is one here, too. A goal test that
+/// accepts several answers does not compare counts that depend on how an answer was found.
+fn are_counts(answer: &Value, page: &Page) -> bool {
+    let Ok(example) = serde_json::from_str::<Value>(page.example.answer) else { return true };
+    page.answer.iter().all(|(field, meaning)| {
+        let given = answer.get(field).filter(|_| example[field].is_u64());
+        // Some say -1 for nothing.
+        let is_nothing = given.and_then(Value::as_i64) == Some(-1) && meaning.contains("-1");
+        given.is_none_or(Value::is_u64) || is_nothing
+    })
 }
 
 fn transition_index(spec: &Spec) -> Option<usize> {

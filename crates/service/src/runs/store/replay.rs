@@ -29,6 +29,9 @@ pub enum NotReplayed {
     /// The program of its task is not configured, or does not answer.
     #[error("{0}")]
     Task(String),
+    /// The program of its task is not the one that it ran with.
+    #[error("{0}")]
+    OtherProgram(String),
 }
 
 impl From<String> for NotReplayed {
@@ -50,7 +53,8 @@ impl From<NotReplayed> for RunError {
     fn from(error: NotReplayed) -> Self {
         match error {
             NotReplayed::Journal(error) => Self::Journal(error),
-            NotReplayed::Events(reason) | NotReplayed::Task(reason) => Self::Unreadable(reason),
+            NotReplayed::Events(reason) => Self::Unreadable(reason),
+            NotReplayed::Task(reason) | NotReplayed::OtherProgram(reason) => Self::Conflict(reason),
         }
     }
 }
@@ -99,6 +103,7 @@ pub fn apply(
     };
     applied.map_err(|error| match error {
         ReplayError::Unanswered(reason) => NotReplayed::Task(reason),
+        error @ ReplayError::OtherProgram(_) => NotReplayed::OtherProgram(error.to_string()),
         error => NotReplayed::Events(error.to_string()),
     })
 }
