@@ -395,6 +395,28 @@ fn steps_that_another_program_finds_fault_with_are_not_vouched_for() {
     fork.refused(409, None, &[expected]);
 }
 
+/// What a program contradicts itself in stays a contradiction after a restart, too: the run does not
+/// wait for another answer.
+#[test]
+fn a_program_that_refuses_what_it_lists_ends_a_resumed_run() {
+    let (_folder, path) = program(COUNTER);
+    let command = format!(r#"tasks.odd.command=["python3", "{path}"]"#);
+    let first = daemon(&Home::new(), &[&command]);
+    let run = first.submitted(&json!({
+        "task": "odd", "input": {"to": 20_000}, "fanout": 1, "max_rounds": 1,
+    }));
+    first.until(&run, |record| record["steps"].as_u64() >= Some(20));
+    let home = first.kill();
+
+    let refusing = std::fs::read_to_string(&path).expect("the program");
+    let refusing = refusing.replace("    at = ask", "    return {'refused': 'no'}\n    at = ask");
+    std::fs::write(&path, refusing).expect("writable");
+
+    let record = daemon(&home, &[&command]).finished(&run);
+    assert_eq!((&record["status"], &record["answer"]), (&json!("failed"), &Value::Null), "{record}");
+    assert!(record["failure"].to_string().contains("but listed among the choices"), "{record}");
+}
+
 #[test]
 fn a_program_that_hangs_costs_its_own_runs_only() {
     let hangs = "def step(ask):\n    while True: time.sleep(60)\n";

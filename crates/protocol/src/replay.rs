@@ -49,7 +49,11 @@ pub enum ReplayError {
 
 impl From<Unanswered> for ReplayError {
     fn from(error: Unanswered) -> Self {
-        Self::Unanswered(error.to_string())
+        if error.is_contradiction {
+            Self::OtherProgram(error.to_string())
+        } else {
+            Self::Unanswered(error.to_string())
+        }
     }
 }
 

@@ -83,7 +83,7 @@ async fn judge_answered(
     verifier.judge(&turn.trajectory, &turn.proposal.line).await
 }
 
-fn of_task(Unanswered(error): Unanswered) -> AgentError {
+fn of_task(Unanswered { error, .. }: Unanswered) -> AgentError {
     match error.downcast::<AgentError>() {
         Ok(error) => *error,
         Err(error) => AgentError::new("task", Failure::Unsupported, error.to_string()),

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::limits::{LINE_BYTES_MAX, VIOLATIONS_MAX};
 use super::node::{Node, Step};
 use super::problem::Asking;
+use crate::{AgentError, Failure};
 use prime_bench::tasks::{
     Broken, Foresight, Kind, Kinds, Machine, Problem, Refusal, Severity, Snapshot, Spec,
     Unanswered, Violations,
@@ -87,8 +88,11 @@ impl Machine for Walk {
         Some(Box::pin(async move {
             if self.is_unanswered(line) {
                 let step = self.problem.step(&self.at, line).await;
-                self.foreseen =
-                    Some((line.into(), step.map_err(|error| Unanswered(Box::new(error)))?));
+                let unanswered = |error: AgentError| Unanswered {
+                    is_contradiction: error.failure == Failure::Inconsistent,
+                    error: Box::new(error),
+                };
+                self.foreseen = Some((line.into(), step.map_err(unanswered)?));
             }
             Ok(())
         }))

@@ -39,8 +39,12 @@ pub enum Refusal {
 
 /// Why the program that computes a machine's steps gave no answer about a line.
 #[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub struct Unanswered(pub Box<dyn Error + Send + Sync>);
+#[error("{error}")]
+pub struct Unanswered {
+    pub error: Box<dyn Error + Send + Sync>,
+    /// It contradicts itself, so that asking again would not help.
+    pub is_contradiction: bool,
+}
 
 /// A line's step on its way.
 pub type Foresight<'m> = Pin<Box<dyn Future<Output = Result<(), Unanswered>> + Send + 'm>>;
