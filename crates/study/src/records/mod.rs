@@ -2,6 +2,7 @@
 //! elsewhere.
 
 mod columns;
+mod contradiction;
 mod evidence;
 mod log;
 mod parquet_file;

@@ -31,6 +31,11 @@ pub enum ReadError {
     #[error("{}, line {line}: {column}: {value:?} is no name that this version knows", path.display())]
     Name { path: PathBuf, line: usize, column: &'static str, value: String },
     #[error(
+        "{}, line {line}: {what}: no run has that; remove the line, or restore the file",
+        path.display()
+    )]
+    Contradiction { path: PathBuf, line: usize, what: String },
+    #[error(
         "{}, line {line}: {key} is in {} already; a run counts once", path.display(), first.display()
     )]
     Duplicate { path: PathBuf, line: usize, key: Box<Key>, first: PathBuf },
@@ -111,7 +116,10 @@ fn parse(path: &Path, line: usize, text: &str) -> Result<Record, ReadError> {
     let path = || path.to_owned();
     match serde_json::from_str::<Record>(text) {
         Ok(record) if record.schema == SCHEMA => match record.unknown_name() {
-            None => Ok(record),
+            None => match record.contradiction() {
+                None => Ok(record),
+                Some(what) => Err(ReadError::Contradiction { path: path(), line, what }),
+            },
             Some((column, value)) => Err(ReadError::Name { path: path(), line, column, value }),
         },
         Ok(record) => Err(ReadError::Schema { path: path(), line, found: record.schema.into() }),
