@@ -4,7 +4,7 @@
 use std::io::{self, BufRead, Read};
 use std::process::exit;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::thread;
 
 use anyhow::Context as _;
@@ -98,6 +98,32 @@ pub fn end_with(note: impl Fn() -> String + Send + 'static) -> anyhow::Result<()
         write_note(format_args!("{}", note()));
         exit(stop.exit_code().into());
     })
+}
+
+/// Until it is dropped, a request to stop ends the process after `cleanup`: for a part of a command
+/// that waits for something else and has nothing to show.
+pub struct EndsEarly(Arc<AtomicBool>);
+
+impl EndsEarly {
+    /// # Errors
+    /// When the signals cannot be handled.
+    pub fn with(cleanup: impl Fn() + Send + 'static) -> anyhow::Result<Self> {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let ends_early = Self(Arc::clone(&is_over));
+        listen(move |stop| {
+            if !is_over.load(Ordering::Relaxed) {
+                cleanup();
+                exit(stop.exit_code().into());
+            }
+        })?;
+        Ok(ends_early)
+    }
+}
+
+impl Drop for EndsEarly {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Whether the command was asked to stop. The second time ends the process.

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::binary::{Done, file, prime, run, shown};
@@ -413,8 +414,43 @@ fn a_program_that_refuses_what_it_lists_ends_a_resumed_run() {
     std::fs::write(&path, refusing).expect("writable");
 
     let record = daemon(&home, &[&command]).finished(&run);
-    assert_eq!((&record["status"], &record["answer"]), (&json!("failed"), &Value::Null), "{record}");
+    assert_eq!(
+        (&record["status"], &record["answer"]),
+        (&json!("failed"), &Value::Null),
+        "{record}"
+    );
     assert!(record["failure"].to_string().contains("but listed among the choices"), "{record}");
+}
+
+/// Whoever stops a command that waits for a program's handshake leaves no program behind.
+#[test]
+fn a_program_does_not_outlive_a_command_that_is_stopped_at_its_start() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (pipe, path) = (folder.path().join("pid"), folder.path().join("deaf.py"));
+    let made = with_path(Command::new("mkfifo")).arg(&pipe).status().expect("mkfifo");
+    assert!(made.success());
+    let code = format!(
+        "import os, signal\nwith open({:?}, 'w') as pipe: pipe.write(str(os.getpid()))\n\
+         while True: signal.pause()\n",
+        shown(&pipe)
+    );
+    std::fs::write(&path, code).expect("writable");
+
+    let program = format!("python3 -B {}", shown(&path));
+    let arguments = [&["run", "--task-program", &program, "--input", "{}"][..], &UNIFORM].concat();
+    let child = with_path(prime(&arguments)).spawn().expect("the binary starts");
+    // Opening it waits for the program.
+    let pid = std::fs::read_to_string(&pipe).expect("its process id");
+    let command = Pid::from_child(&child);
+    kill_process(command, Signal::TERM).expect("it runs");
+
+    let done = child.wait_with_output().expect("it ends");
+    assert_eq!(done.status.code(), Some(143), "{done:?}");
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    assert!(
+        stat.is_ok_and(|stat| stat.contains(") Z "))
+            || !Path::new(&format!("/proc/{pid}")).exists()
+    );
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueHint};
 
-use super::interrupt::{Stop, Stops};
+use super::interrupt::{EndsEarly, Stop, Stops};
 use super::log::start_log_of_one_run;
 pub use super::output::Output;
 use super::output::{columns, note, print, wrapped};
@@ -243,6 +243,11 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     start_log_of_one_run(&settings);
 
     let tasks = own_tasks(&settings, arguments)?;
+    // A program may take its time for the handshake, and must not outlive this process.
+    let starting = {
+        let programs = tasks.programs.clone();
+        EndsEarly::with(move || programs.end())?
+    };
     let checked = request(arguments, &tasks.tasks).and_then(|request| {
         CheckedRequest::of(&settings, &tasks.tasks, &request)
             .and_then(|checked| checked.check_learnt().map(|()| checked))
@@ -252,6 +257,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         tasks.programs.end();
     }
     let checked = checked?;
+    drop(starting);
 
     let task = checked.instance.problem.spec().slug;
     if let Some(beyond) = checked.beyond_learnt() {
