@@ -135,7 +135,7 @@ pub fn spec_with_agents(
 }
 
 /// Why no answer to a client's problem can be verified, if none can.
-fn never_verified(problem: &dyn Problem) -> Option<&'static str> {
+pub fn never_verified(problem: &dyn Problem) -> Option<&'static str> {
     if problem.has_reference() || problem.is_asked() {
         None
     } else if problem.needs_reader() {
@@ -145,7 +145,7 @@ fn never_verified(problem: &dyn Problem) -> Option<&'static str> {
         )
     } else if !problem.has_checks() {
         Some(
-            "the problem has no constraint with a `check` of `answer` or `state`, so that no \
+            "the problem has no constraint with a `check` of the answer or the steps, so that no \
              answer to it can be verified: add `constraints`",
         )
     } else {
