@@ -21,6 +21,7 @@ mod layers;
 mod load;
 mod locator;
 mod preset;
+mod own_task;
 mod program;
 mod reference;
 mod references;
@@ -49,6 +50,7 @@ pub use implementation::{
 pub use load::{DEFAULT_TOML, default_section};
 pub use preset::{Preset, PresetBudget};
 pub use prime_engine::{Device, DeviceError, FlashAttention, Isolation, KvPool};
+pub use own_task::OwnTask;
 pub use program::Program;
 pub use reference::reference_markdown;
 pub use resolve::{Agent, ListedAgent, RoleOptions};
