@@ -26,7 +26,7 @@ class RushHour(prime_bench.Task):
     title = "Rush Hour"
     statement = "Move the red car A to the exit on the right of the third row. Cars move along their own direction only."
     step = "a car and the direction in which it moves by one cell, such as B+1 (right or down) or B-1 (left or up)"
-    actions = ["<[A-Z]><+1|-1>"]
+    actions = ["<[A-Z]{1,1}><+1|-1>"]
     constraints = [{"name": "repeat", "severity": "critical", "meaning": "no board comes back"}]
     example = {"seed": 1, "index": 0, "moves": 4}
 

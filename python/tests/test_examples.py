@@ -101,7 +101,7 @@ def test_queries_are_executed_and_cannot_write(tmp_path: Path) -> None:
 
 PACKAGES = [
     ("packages/rush_hour.py", "RushHour", "reasoning_gym", {"seed": 1, "index": 0, "moves": 4}),
-    ("packages/sudoku.py", "Sudoku", "reasoning_gym", {"seed": 1, "index": 0}),
+    ("packages/futoshiki.py", "Futoshiki", "reasoning_gym", {"seed": 1, "index": 0}),
     ("packages/textarena_task.py", "TextArena", "textarena", {"game": "PegJump-v0", "seed": 1}),
 ]
 

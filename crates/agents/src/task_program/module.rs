@@ -151,10 +151,10 @@ impl Compiled {
         let length = u32::try_from(request.len())
             .map_err(|_| Fault::new(Failure::TooLong, "the request is longer than 4 GiB"))?;
         let at = alloc.call(&mut store, length).map_err(|error| failed(&error))?;
-        let outside = |_| {
+        let outside = || {
             Fault::new(Failure::Malformed, "it gave an address that is outside of its memory")
         };
-        memory.write(&mut store, at as usize, request).map_err(outside)?;
+        memory.write(&mut store, at as usize, request).map_err(|_| outside())?;
         let packed = answer.call(&mut store, (at, length)).map_err(|error| failed(&error))?;
 
         let (at, length) = (packed >> 32, packed & u64::from(u32::MAX));
@@ -168,7 +168,7 @@ impl Compiled {
         let end = usize::try_from(at + length).unwrap_or(usize::MAX);
         let start = usize::try_from(at).unwrap_or(usize::MAX);
         let written = memory.data(&store).get(start..end);
-        let written = written.ok_or_else(|| outside(()))?;
+        let written = written.ok_or_else(outside)?;
         Ok(written.trim_ascii_end().to_vec())
     }
 
