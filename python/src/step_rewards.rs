@@ -29,8 +29,7 @@ impl Rewards {
     ) -> (Self, RewardParts) {
         let mut rewards = self.0;
         let score = Score::from_tenths(tenths);
-        let reward =
-            rewards.add(&JudgedStep { applicable, committed, score, answered, last });
+        let reward = rewards.add(&JudgedStep { applicable, committed, score, answered, last });
         (Self(rewards), parts(&reward))
     }
 

@@ -154,7 +154,8 @@ impl Report {
             }
             for Violated { name, severity, message } in violations {
                 let (name, message) = (printable_line(name), printable_line(message));
-                lines.push(format!("`{line}`{end}: breaks {name} ({}): {message}", word(*severity)));
+                lines
+                    .push(format!("`{line}`{end}: breaks {name} ({}): {message}", word(*severity)));
             }
         }
         lines.join("\n") + "\n"

@@ -94,7 +94,8 @@ pub async fn list(state: web::Data<State>) -> Result<HttpResponse, ApiError> {
     // Programs that have not been asked yet are started.
     let own = in_background(move || declared(app.tasks())).await?;
     let built_in = tasks::all().chain(tasks::variants()).map(|task| info(task.spec()));
-    Ok(HttpResponse::Ok().json(TaskList { tasks: built_in.chain(own.into_iter().map(own_info)).collect() }))
+    Ok(HttpResponse::Ok()
+        .json(TaskList { tasks: built_in.chain(own.into_iter().map(own_info)).collect() }))
 }
 
 /// The tasks that programs compute, but for those whose program cannot be asked. Blocks while

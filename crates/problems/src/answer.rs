@@ -164,7 +164,10 @@ mod tests {
     use super::*;
 
     fn read(form: Option<&LineForm>, text: &str) -> Result<Value, Refusal> {
-        Reader::new(What::Answer, form).expect("a form").read(text).map_err(|refused| refused.refusal)
+        Reader::new(What::Answer, form)
+            .expect("a form")
+            .read(text)
+            .map_err(|refused| refused.refusal)
     }
 
     #[test]
@@ -248,7 +251,10 @@ mod tests {
         let answers = Reader::new(What::Answer, Some(&moved)).expect("a form");
         assert_eq!(answers.read("move 3"), Ok(json!("move 3")));
         let plain = LineForm::Pattern("(a|b)+".to_owned());
-        assert_eq!(Reader::new(What::Step, Some(&plain)).expect("a form").read("ab"), Ok(json!("ab")));
+        assert_eq!(
+            Reader::new(What::Step, Some(&plain)).expect("a form").read("ab"),
+            Ok(json!("ab"))
+        );
 
         let large = LineForm::Pattern(r"(?<word>\pL+ \pL+)".to_owned());
         let fault = Reader::new(What::Step, Some(&large)).expect_err("large");

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::answer::{Reader, What, depth_of};
 use super::checks::Checks;
-use super::definition::{LineForm, ConstraintDefinition, Definition, StepMode};
+use super::definition::{ConstraintDefinition, Definition, LineForm, StepMode};
 use super::error::{Fault, ProblemError, quoted};
 use super::integers::large_float;
 use super::limits::{
@@ -128,7 +128,8 @@ fn limit(given: Option<u64>, most: u64) -> Result<(), Fault> {
 
 /// A problem of one line has nothing to say of steps.
 fn steps(definition: &Definition) -> Result<(), ProblemError> {
-    let named = [("step", definition.step.is_some()), ("max_steps", definition.max_steps.is_some())];
+    let named =
+        [("step", definition.step.is_some()), ("max_steps", definition.max_steps.is_some())];
     for (field, is_given) in named {
         if is_given && definition.steps == StepMode::Single {
             return Err(ProblemError::new(

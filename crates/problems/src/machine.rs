@@ -88,8 +88,8 @@ impl Walk {
             None => {
                 let reader = self.problem.steps();
                 let read = reader.read(line)?;
-                let read = (!reader.keeps_text())
-                    .then(|| Read { parts: parts_of(&read), value: read });
+                let read =
+                    (!reader.keeps_text()).then(|| Read { parts: parts_of(&read), value: read });
 
                 let parts = next.steps.parts() + read.as_ref().map_or(0, |read| read.parts);
                 let bytes = next.steps.bytes() + line.len();

@@ -122,7 +122,10 @@ fn steps_under_a_schema_are_values() {
         Err(Refusal::Illegal("the step is not valid under the schema"))
     );
     let told_of_format = &told(machine.as_ref())[0].1;
-    assert!(told_of_format.contains("the step is not valid under the schema: "), "{told_of_format}");
+    assert!(
+        told_of_format.contains("the step is not valid under the schema: "),
+        "{told_of_format}"
+    );
 
     machine.propose("[2, 1]").expect("a step");
     assert_eq!(told(machine.as_ref())[0].0, "rising");

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use minijinja::{Environment, UndefinedBehavior, context};
 
-use super::definition::{LineForm, Definition, StepMode};
+use super::definition::{Definition, LineForm, StepMode};
 
 const NAME: &str = "executor/problem.j2";
 

@@ -20,8 +20,8 @@ mod implementation;
 mod layers;
 mod load;
 mod locator;
-mod preset;
 mod own_task;
+mod preset;
 mod program;
 mod reference;
 mod references;
@@ -48,9 +48,9 @@ pub use implementation::{
     VerifierImplementation, implementation, implementations,
 };
 pub use load::{DEFAULT_TOML, default_section};
+pub use own_task::OwnTask;
 pub use preset::{Preset, PresetBudget};
 pub use prime_engine::{Device, DeviceError, FlashAttention, Isolation, KvPool};
-pub use own_task::OwnTask;
 pub use program::Program;
 pub use reference::reference_markdown;
 pub use resolve::{Agent, ListedAgent, RoleOptions};

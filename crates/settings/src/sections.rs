@@ -13,8 +13,8 @@ use super::agents::{Agents, agent_name};
 use super::api_key::ApiKey;
 use super::definitions::Definitions;
 use super::engine::Engine;
-use super::preset::Preset;
 use super::own_task::OwnTask;
+use super::preset::Preset;
 use super::search::{
     AheadOptions, BeamOptions, DiversityOptions, GroupOptions, StrategyName, VoteName,
 };

@@ -181,7 +181,8 @@ mod tests {
         }
 
         fn step(input: &Value, state: &Value, line: &str) -> Result<Step, String> {
-            let after = state.as_u64().unwrap_or(0) + line.parse::<u64>().map_err(|_| "a number")?;
+            let after =
+                state.as_u64().unwrap_or(0) + line.parse::<u64>().map_err(|_| "a number")?;
             let beyond = after > input["goal"].as_u64().unwrap_or(0);
             let violations = beyond.then(|| Violation {
                 name: "beyond".to_owned(),

@@ -80,18 +80,20 @@ fn a_problem_is_checked_and_its_lines_judged_without_a_model() {
         assert!(text.contains(part), "{part:?} is missing in:\n{text}");
     }
 
-    let json = done(&[
-        "problem", "check", &example(), "--line", "[3, 5, 13]", "--output", "json",
-    ])
-    .json(0);
+    let json =
+        done(&["problem", "check", &example(), "--line", "[3, 5, 13]", "--output", "json"]).json(0);
     assert_eq!((&json["answer"], &json["lines"][0]["ends"]), (&json!([3, 5, 13]), &json!(true)));
 
     let words = json!({
         "statement": "s", "constraints": [{"name": "a", "severity": "minor", "text": "Be kind."}],
     });
     let text = done(&["problem", "check", &words.to_string()]).stdout;
-    assert!(text.contains("An answer is never verified: the problem has constraints in words"), "{text}");
-    let broken = r#"{"statement": "s", "constraints": [{"name": "a", "severity": "minor", "check": "x"}]}"#;
+    assert!(
+        text.contains("An answer is never verified: the problem has constraints in words"),
+        "{text}"
+    );
+    let broken =
+        r#"{"statement": "s", "constraints": [{"name": "a", "severity": "minor", "check": "x"}]}"#;
     done(&["problem", "check", broken]).refused(&["problem.constraints[0].check", "`x`"]);
 }
 

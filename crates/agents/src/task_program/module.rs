@@ -93,10 +93,8 @@ fn ended(error: &Error, limits: &ModuleLimits) -> Fault {
 impl Compiled {
     fn new(bytes: &[u8], limits: ModuleLimits) -> Result<Self, Fault> {
         if bytes.len() > MODULE_BYTES_MAX {
-            let reason = format!(
-                "it has {} bytes; a module has at most {MODULE_BYTES_MAX}",
-                bytes.len()
-            );
+            let reason =
+                format!("it has {} bytes; a module has at most {MODULE_BYTES_MAX}", bytes.len());
             return Err(Fault::new(Failure::Refused, reason));
         }
 
@@ -151,9 +149,8 @@ impl Compiled {
         let length = u32::try_from(request.len())
             .map_err(|_| Fault::new(Failure::TooLong, "the request is longer than 4 GiB"))?;
         let at = alloc.call(&mut store, length).map_err(|error| failed(&error))?;
-        let outside = || {
-            Fault::new(Failure::Malformed, "it gave an address that is outside of its memory")
-        };
+        let outside =
+            || Fault::new(Failure::Malformed, "it gave an address that is outside of its memory");
         memory.write(&mut store, at as usize, request).map_err(|_| outside())?;
         let packed = answer.call(&mut store, (at, length)).map_err(|error| failed(&error))?;
 
@@ -353,7 +350,8 @@ mod tests {
         assert!(refused(&wat(&silent)).contains("it answered the handshake with something else"));
         let large = wat(r#"(module (memory (export "memory") 17))"#);
         assert!(start(&large).is_err(), "more memory than it may have");
-        let endless = wat(r#"(module (memory (export "memory") 1) (func $s (loop $l (br $l))) (start $s))"#);
+        let endless =
+            wat(r#"(module (memory (export "memory") 1) (func $s (loop $l (br $l))) (start $s))"#);
         assert!(refused(&endless).contains("fuel"));
     }
 }

@@ -96,8 +96,8 @@ fn split<'b, 'v>(values: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
 /// The sum of numbers; of none, 0. Integers are added exactly, in any order.
 fn sum<'b, 'v>(values: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     let numbers = elements("sum", &values)?;
-    let only_unsigned =
-        !numbers.is_empty() && numbers.iter().all(|value| value.downcast_ref::<CelUInt>().is_some());
+    let only_unsigned = !numbers.is_empty()
+        && numbers.iter().all(|value| value.downcast_ref::<CelUInt>().is_some());
 
     let (mut whole, mut double) = (0_i128, None::<f64>);
     for value in numbers {

@@ -70,9 +70,7 @@ impl<'a> Bounds<'a> {
                         let most = self.size_of(value).into();
                         Interval { least: 0, most }
                     }
-                    (operators::ADD, [one, other]) => {
-                        self.interval(one).plus(self.interval(other))
-                    }
+                    (operators::ADD, [one, other]) => self.interval(one).plus(self.interval(other)),
                     (operators::SUBSTRACT, [one, other]) => {
                         self.interval(one).minus(self.interval(other))
                     }

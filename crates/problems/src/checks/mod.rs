@@ -132,7 +132,8 @@ impl Checks {
             input: values::of_json(input),
             input_shape: Shape::of(input),
         };
-        this.unless_too_expensive(has_values).map_err(|(constraint, fault)| fault.at(path(constraint)))?;
+        this.unless_too_expensive(has_values)
+            .map_err(|(constraint, fault)| fault.at(path(constraint)))?;
         Ok(this)
     }
 

@@ -6,10 +6,10 @@ use cel::common::ast::{
 };
 use serde_json::Value;
 
+use super::exact;
 use super::expression::{Expression, MATCHES};
 use super::functions::{DISTINCT, RANGE, SORT, SPLIT, SUM};
 use super::interval::Interval;
-use super::exact;
 use super::shape::Shape;
 use crate::limits::RANGE_MAX;
 use crate::pattern::Pattern;
@@ -245,9 +245,7 @@ impl<'a> Bounds<'a> {
                 let is_free = self.bound.iter().all(|(bound, _)| bound != name);
                 is_free.then_some(self.scene.given)
             }
-            Expr::Select(select) if !select.test => {
-                self.given(&select.operand)?.get(&select.field)
-            }
+            Expr::Select(select) if !select.test => self.given(&select.operand)?.get(&select.field),
             _ => None,
         }
     }
