@@ -31,14 +31,17 @@ def kinds_of(kinds: str | Iterable[str] | None, default: Sequence[str] = KINDS) 
 
 class _Either(ABCMeta):
     def __call__(cls, *args: Any, **named: Any) -> Any:
+        either: Any
         if cls is StepEnv:
             own = isinstance(args[0] if args else named.get("instance"), OwnInstance)
-            return (OwnStepEnv if own else _native.StepEnv)(*args, **named)
+            either = OwnStepEnv if own else _native.StepEnv
+            return either(*args, **named)
         if cls is VectorStepEnv:
             given = args[0] if args else named.pop("instances", ())
             given = given if isinstance(given, str) else list(given)
             own = any(isinstance(one, OwnInstance) for one in given)
-            return (OwnVectorStepEnv if own else _native.VectorStepEnv)(given, *args[1:], **named)
+            either = OwnVectorStepEnv if own else _native.VectorStepEnv
+            return either(given, *args[1:], **named)
         return super().__call__(*args, **named)
 
 
@@ -222,12 +225,17 @@ class OwnStepEnv(StepEnv):
         return f"<OwnStepEnv {self.instance.task}, {len(self._judged)} lines>"
 
 
+def _env(instance: Any, rules: dict[str, Any]) -> Any:
+    either: Any = StepEnv
+    return either(instance, **rules)
+
+
 class OwnVectorStepEnv(VectorStepEnv):
     """Instances as environments that are stepped together, in turn; those of built-in tasks may be among them."""
 
     def __init__(self, instances: Iterable[Any], *, threads: int = 0, **rules: Any) -> None:
         self._rules = rules
-        self._envs = [StepEnv(instance, **rules) for instance in instances]
+        self._envs = [_env(instance, rules) for instance in instances]
         self._ends = [(False, False)] * len(self._envs)
 
     @property
@@ -250,14 +258,14 @@ class OwnVectorStepEnv(VectorStepEnv):
         others = list((options or {}).get("instances", self.instances))
         if len(others) != len(self._envs):
             raise ValueError(f"options: there are {len(others)} instances for {len(self._envs)} environments")
-        self._envs = [StepEnv(instance, **self._rules) for instance in others]
+        self._envs = [_env(instance, self._rules) for instance in others]
         self._ends = [(False, False)] * len(self._envs)
         return [env.observation for env in self._envs], {}
 
     def reset_at(self, index: int, instance: Any = None) -> str:
         if not 0 <= index < len(self._envs):
             raise ValueError(f"index: {index} is not between 0 and {len(self._envs) - 1}")
-        self._envs[index] = StepEnv(instance or self._envs[index].instance, **self._rules)
+        self._envs[index] = _env(instance or self._envs[index].instance, self._rules)
         self._ends[index] = (False, False)
         return str(self._envs[index].observation)
 

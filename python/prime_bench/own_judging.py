@@ -66,7 +66,7 @@ def _agrees(read: Read, env: OwnStepEnv) -> bool:
 
 def reward(
     output: str | Sequence[str], instance: OwnInstance, kinds: str | Iterable[str] | None, weights: Sequence[float] | None
-) -> tuple[tuple[float, ...], list[float]]:
+) -> tuple[tuple[float, float, float, float, float], list[float]]:
     """The parts of the composite reward, and the reward of each line."""
     read = Read(output)
     lines = read.lines or [""]
