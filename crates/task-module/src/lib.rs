@@ -1,6 +1,7 @@
 //! Writes a task of one's own as a WebAssembly module: implement [`Task`], call [`export!`], build a
 //! `cdylib` with `cargo build --release --target wasm32-unknown-unknown`, and run it with
-//! `prime-agents run --task-program FILE.wasm`. `docs/your-task.md` has the whole contract.
+//! `prime-agents run --task-program FILE.wasm`. [`check`] says what is wrong with one, in a test.
+//! `docs/your-task.md` has the whole contract.
 //!
 //! ```
 //! use prime_task_module::{Start, Step, Task};
@@ -30,8 +31,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+mod check;
 #[doc(hidden)]
 pub mod exchange;
+
+pub use check::{Report, check};
 
 /// Version of the protocol.
 const VERSION: u64 = 1;
