@@ -30,7 +30,7 @@ class Futoshiki(prime_bench.Task):
     constraints = [
         {"name": "row", "severity": "critical", "meaning": "a row has no number twice"},
         {"name": "column", "severity": "critical", "meaning": "a column has no number twice"},
-        {"name": "relation", "severity": "critical", "meaning": "a cell is smaller or larger than its neighbour, as the sign says"},
+        {"name": "relation", "severity": "critical", "meaning": "each sign between two cells holds"},
     ]
     example = {"seed": 1, "index": 0}
 

@@ -135,9 +135,9 @@ class OwnStepEnv(StepEnv):
             line, told = self._asked(text)
 
         refused = told.get("refused")
-        named = [(one["name"], one.get("severity") or self.instance.severity_of(one["name"])) for one in told.get("violations", ())]
-        if refused is not None:
-            named = [("format", "critical")]
+        severity_of = self.instance.severity_of
+        told_of = told.get("violations", ()) if refused is None else [{"name": "format", "severity": "critical"}]
+        named = [(one["name"], one.get("severity") or severity_of(one["name"])) for one in told_of]
         found = [(name, severity) for name, severity in named if self.instance.kind_of(name) in self.kinds]
         self.severities.update(found)
         tenths = sum(SEVERITIES[severity] for _, severity in found)

@@ -127,7 +127,8 @@ def test_outputs_are_judged_and_rewarded() -> None:
     assert [(one.constraint, one.severity, one.times) for one in wrong.violations] == [("beyond", "major", 1)]
 
     late = judge("<actions>\n1\n3\n3\n</actions>", instance(4))
-    assert late.first_error is not None and late.first_error.violations == ("late",) and late.violations[-1].constraint == "format"
+    assert late.first_error is not None and late.first_error.violations == ("late",)
+    assert late.violations[-1].constraint == "format"
     assert judge("no idea", instance()).format == "failed"
 
     reward = prime_bench.composite_reward(["3", "1"], instance())

@@ -80,9 +80,9 @@ pub struct ConstraintDefinition {
     pub name: String,
     /// How bad it is to break it.
     pub severity: Severity,
-    /// A CEL expression over `input`, `step`, `previous`, `steps`, `state` and `answer` that must be
-    /// true. With `answer` in it, it is evaluated at the end; with `step` or `previous`, after every
-    /// step; else after every line. The keys of a map come in no order.
+    /// A CEL expression over `input`, `step`, `previous`, `steps`, `state` and `answer` that must
+    /// be true. With `answer` in it, it is evaluated at the end; with `step` or `previous`, after
+    /// every step; else after every line. The keys of a map come in no order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
     /// What the model is told when the check fails; the check itself where it is left out.

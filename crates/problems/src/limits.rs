@@ -81,7 +81,7 @@ pub const STEPS_MAX: u64 = 10_000;
 /// Bytes of all steps of a trace: bounds a trajectory's memory and the input of checks.
 pub const STEPS_BYTES_MAX: usize = 1 << 20;
 
-/// Parts of the values of all steps of a trace, which take up to 80 bytes each: for the same reason.
+/// Parts of the values of all steps of a trace, up to 80 bytes each: for the same reason.
 pub const STEPS_PARTS_MAX: u64 = 100_000;
 
 /// Bytes of a quote from a value or from a library's message in a reason.

@@ -108,10 +108,15 @@ fn steps_under_a_schema_are_values() {
     let problem = custom(&json!({
         "statement": "Write rising pairs.",
         "steps": "stepwise",
-        "step": {"schema": {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2}},
+        "step": {
+            "schema": {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2},
+        },
         "constraints": [
             {"name": "rising", "severity": "major", "check": "step[0] < step[1]"},
-            {"name": "sum", "severity": "critical", "check": "steps.map(s, sum(s)).sum() == int(answer)"},
+            {
+                "name": "sum", "severity": "critical",
+                "check": "steps.map(s, sum(s)).sum() == int(answer)",
+            },
         ],
     }));
     let mut machine = problem.problem().start();
@@ -203,7 +208,9 @@ fn mistakes_about_steps_name_their_path() {
         ),
         (
             constraint(
-                json!({"name": "a", "severity": "minor", "check": "true", "message": "m".repeat(5_000)}),
+                json!({
+                    "name": "a", "severity": "minor", "check": "true", "message": "m".repeat(5_000),
+                }),
             ),
             "problem.constraints[0].message",
             "5000 bytes",

@@ -1,5 +1,5 @@
-//! Writes a task of one's own as a WebAssembly module: implement [`Task`], call [`export!`], build a
-//! `cdylib` with `cargo build --release --target wasm32-unknown-unknown`, and run it with
+//! Writes a task of one's own as a WebAssembly module: implement [`Task`], call [`export!`], build
+//! a `cdylib` with `cargo build --release --target wasm32-unknown-unknown`, and run it with
 //! `prime-agents run --task-program FILE.wasm`. [`check`] says what is wrong with one, in a test.
 //! `docs/your-task.md` has the whole contract.
 //!

@@ -1,6 +1,7 @@
 """An OpenEnv server of step environments: `uvicorn prime_bench.integrations.openenv:app`.
 
-A client resets with `task`, `difficulty`, `index` and `base_seed`, or with `task` and `input` of a registered task, and steps with `{"line": …}`; every step has its reward.
+A client resets with `task`, `difficulty`, `index` and `base_seed`, or with `task` and `input` of a registered task. It
+steps with `{"line": …}`; every step has its reward.
 """
 
 # mypy: disallow-subclassing-any=False, disallow-untyped-decorators=False

@@ -1,7 +1,8 @@
 """Rewards for TRL's GRPOTrainer: `reward_funcs=[composite]`, or `environment_factory=PrimeEnvironment`.
 
-Needs nothing of TRL. Rows of the training data have `prompt`, `task`, `difficulty`, `index` and `base_seed`, or `prompt`, `task` and
-`input`: `rows` makes them. TRL keeps one number for a completion, so the rewards of single steps reach the log (`log_extra`), not the loss.
+Needs nothing of TRL. Rows of the training data have `prompt`, `task`, `difficulty`, `index` and `base_seed`, or `prompt`, `task`
+and `input`: `rows` makes them. TRL keeps one number for a completion, so the rewards of single steps reach the log (`log_extra`),
+not the loss.
 """
 
 from __future__ import annotations

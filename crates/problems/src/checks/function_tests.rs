@@ -39,15 +39,13 @@ fn lists_are_split_added_sorted_and_made_distinct_exactly() {
             true,
         ),
         (
-            "distinct(['ab', 'a', 'b']).size() == 3 && distinct([['a', 'b'], ['ab', '']]).size() == 2",
+            "distinct(['ab', 'a', 'b']).size() == 3 && distinct([['a', 'b'], ['ab']]).size() == 2",
             true,
         ),
         ("distinct([0.5, -0.5, 0.5]) == [0.5, -0.5] && [3, 1, 3].distinct() == [3, 1]", true),
         ("input.list.distinct().size() == input.list.size()", false),
-        (
-            "range(3) == [0, 1, 2] && range(-2, 1) == [-2, -1, 0] && range(0) == [] && range(3, 1) == []",
-            true,
-        ),
+        ("range(3) == [0, 1, 2] && range(-2, 1) == [-2, -1, 0]", true),
+        ("range(0) == [] && range(3, 1) == []", true),
         ("range(input.n).all(i, input.list[i] > 0)", true),
         ("range(1, size(input.list)).all(i, input.list[i - 1] <= input.list[i])", false),
         ("range(9223372036854775806, 9223372036854775807) == [9223372036854775806]", true),
