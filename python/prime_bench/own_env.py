@@ -152,7 +152,7 @@ class OwnStepEnv(StepEnv):
         self.truncated = not self.terminated and self._rewards.proposals + 1 >= self.max_steps
         judged = (refused is None, committed, tenths, answered, self.done if last is None else last)
         self._judged.append(judged)
-        self._rewards, parts = self._rewards.after(*judged)
+        self._rewards, parts = self._rewards.after(judged)
         self._broken, self._refused = [name for name, _ in found], refused
         return parts[0]
 
@@ -213,7 +213,7 @@ class OwnStepEnv(StepEnv):
         vars(self).update(state)
         self._rewards = _native._StepRewards(self._weights, self.instance.max_steps)
         for judged in self._judged:
-            self._rewards, _ = self._rewards.after(*judged)
+            self._rewards, _ = self._rewards.after(judged)
 
     def render(self) -> str:
         return self.observation

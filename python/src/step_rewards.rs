@@ -18,17 +18,13 @@ impl Rewards {
         Ok(Self(StepRewards::new(values::weights(weights)?, steps_max)))
     }
 
-    /// The rewards with one line more, and the parts of its own. `tenths` is V times ten.
-    fn after(
-        &self,
-        applicable: bool,
-        committed: bool,
-        tenths: u32,
-        answered: bool,
-        last: bool,
-    ) -> (Self, RewardParts) {
-        let mut rewards = self.0;
+    /// The rewards with one line more, and the parts of its own. A line is whether it could be
+    /// applied, whether it was, V times ten, whether the trace ends with it in an answer, and
+    /// whether the trajectory ends with it.
+    fn after(&self, line: (bool, bool, u32, bool, bool)) -> (Self, RewardParts) {
+        let (applicable, committed, tenths, answered, last) = line;
         let score = Score::from_tenths(tenths);
+        let mut rewards = self.0;
         let reward = rewards.add(&JudgedStep { applicable, committed, score, answered, last });
         (Self(rewards), parts(&reward))
     }
