@@ -207,11 +207,9 @@ fn mistakes_about_steps_name_their_path() {
             "belongs to a check",
         ),
         (
-            constraint(
-                json!({
-                    "name": "a", "severity": "minor", "check": "true", "message": "m".repeat(5_000),
-                }),
-            ),
+            constraint(json!({
+                "name": "a", "severity": "minor", "check": "true", "message": "m".repeat(5_000),
+            })),
             "problem.constraints[0].message",
             "5000 bytes",
         ),

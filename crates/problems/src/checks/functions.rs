@@ -26,12 +26,12 @@ pub const RANGE: &str = "@range";
 /// Name, number of arguments, the internal name, and what is called. No source can contain the
 /// internal names.
 const ALL: [(&str, usize, &str, Function); 6] = [
-    ("split", 2, SPLIT, split),
-    ("sum", 1, SUM, sum),
-    ("sort", 1, SORT, sort),
-    ("distinct", 1, DISTINCT, distinct),
-    ("range", 1, RANGE, range),
-    ("range", 2, RANGE, range),
+    ("split", 2, SPLIT, |values| split(&values)),
+    ("sum", 1, SUM, |values| sum(&values)),
+    ("sort", 1, SORT, |values| sort(&values)),
+    ("distinct", 1, DISTINCT, |values| distinct(&values)),
+    ("range", 1, RANGE, |values| range(&values)),
+    ("range", 2, RANGE, |values| range(&values)),
 ];
 
 /// The internal name of a function with this many arguments, the target of a method included.
@@ -76,7 +76,7 @@ fn list<'b, 'v>(values: Vec<Box<dyn Val + 'v>>) -> Evaluated<'b, 'v> {
 }
 
 /// The pieces of a text between the separators; its characters if the separator is empty.
-fn split<'b, 'v>(values: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
+fn split<'b, 'v>(values: &[CowVal<'_, 'v>]) -> Evaluated<'b, 'v> {
     let texts: Vec<&str> = values
         .iter()
         .filter_map(|value| value.downcast_ref::<CelString<'_>>().map(|text| text.inner()))
@@ -94,8 +94,8 @@ fn split<'b, 'v>(values: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
 }
 
 /// The sum of numbers; of none, 0. Integers are added exactly, in any order.
-fn sum<'b, 'v>(values: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
-    let numbers = elements("sum", &values)?;
+fn sum<'b, 'v>(values: &[CowVal<'_, 'v>]) -> Evaluated<'b, 'v> {
+    let numbers = elements("sum", values)?;
     let only_unsigned = !numbers.is_empty()
         && numbers.iter().all(|value| value.downcast_ref::<CelUInt>().is_some());
 
@@ -123,7 +123,7 @@ fn sum<'b, 'v>(values: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
         });
     };
 
-    #[expect(clippy::cast_precision_loss, reason = "what would be rounded is refused")]
+    // What would be rounded is refused.
     let rounded = whole as f64;
     if rounded.abs() >= EXACT {
         return Err(error("sum", "integers from 2^53 on are not added to doubles"));
@@ -132,8 +132,8 @@ fn sum<'b, 'v>(values: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
 }
 
 /// The list in ascending order: of numbers by their values, of texts by their code points.
-fn sort<'b, 'v>(values: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
-    let items = elements("sort", &values)?;
+fn sort<'b, 'v>(values: &[CowVal<'_, 'v>]) -> Evaluated<'b, 'v> {
+    let items = elements("sort", values)?;
     let mut sorted: Vec<&dyn Val> = items.iter().map(AsRef::as_ref).collect();
 
     // Compared with the first before sorting, so that no order is made up for what has none.
@@ -172,13 +172,13 @@ fn write_identity(value: &dyn Val, text: &mut String) -> Result<(), ExecutionErr
         }
         text.push(']');
     } else if let Some(map) = value.downcast_ref::<CelMap<'_>>() {
-        let mut entries = Vec::new();
-        for (key, value) in map.inner() {
+        let entries = map.inner().iter().map(|(key, value)| {
             let mut entry = String::new();
             write_identity(key.inner(), &mut entry)?;
             write_identity(value.as_ref(), &mut entry)?;
-            entries.push(entry);
-        }
+            Ok(entry)
+        });
+        let mut entries = entries.collect::<Result<Vec<_>, ExecutionError>>()?;
         entries.sort();
         put(format_args!("{{{}}}", entries.concat()));
     } else {
@@ -189,11 +189,11 @@ fn write_identity(value: &dyn Val, text: &mut String) -> Result<(), ExecutionErr
 }
 
 /// The list without what equals an earlier element. NaN equals nothing.
-fn distinct<'b, 'v>(values: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
+fn distinct<'b, 'v>(values: &[CowVal<'_, 'v>]) -> Evaluated<'b, 'v> {
     let mut seen = HashSet::new();
     let mut kept: Vec<Box<dyn Val + 'v>> = Vec::new();
 
-    for value in elements("distinct", &values)? {
+    for value in elements("distinct", values)? {
         let is_nan = matches!(number(value.as_ref()), Some(Number::Double(d)) if d.is_nan());
         let mut identity = String::new();
         write_identity(value.as_ref(), &mut identity)?;
@@ -206,7 +206,7 @@ fn distinct<'b, 'v>(values: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
 }
 
 /// The integers from 0, or from the first argument, to below the last one.
-fn range<'b, 'v>(values: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
+fn range<'b, 'v>(values: &[CowVal<'_, 'v>]) -> Evaluated<'b, 'v> {
     let bounds: Option<Vec<i128>> = values
         .iter()
         .map(|value| match number(value.as_ref()) {

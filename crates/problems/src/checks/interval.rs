@@ -14,7 +14,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    const ANY: Self = Self { least: i64::MIN as i128, most: u64::MAX as i128 };
+    const ANY: Self = Self { least: -(1 << 63), most: (1 << 64) - 1 };
 
     fn exactly(whole: i128) -> Self {
         Self { least: whole, most: whole }
