@@ -46,7 +46,7 @@ RUNS ?= 10
 LOAD ?= 2
 AT_ONCE ?= 1
 
-.PHONY: help setup cuda-arch gpu-check demo trainer test test-rust end-to-end test-trainer test-postgres cluster cluster-peers studio studio-check studio-test chaos soak openai api mcp python interop recompute golden test-models lint deny ci bench bench-check \
+.PHONY: help setup cuda-arch gpu-check demo trainer test test-rust end-to-end test-trainer test-postgres cluster cluster-peers studio studio-check studio-test chaos soak openai api mcp python tasks interop recompute golden test-models lint deny ci bench bench-check \
 	instructions peers coordination clean
 
 ##@ Build and try
@@ -79,7 +79,7 @@ studio: $(STUDIO)/installed ## rebuild the studio's page, which is committed in 
 
 ##@ Test
 # They run two at a time, the longest first: they wait for most of their time. All system packages are installed before.
-END_TO_END := api python studio-test openai mcp
+END_TO_END := api python tasks studio-test openai mcp
 
 test: test-rust ## all tests but the trainer's, in a real browser and of the Python package too
 	@$(MAKE) --no-print-directory end-to-end
@@ -195,6 +195,10 @@ python: $(PYTHON)/installed ## the Python package: source distribution, wheel, a
 		--out $(PYTHON)/dist
 	$(PYTHON)/venv/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(PYTHON)/dist/*.whl
 	PYTHONDONTWRITEBYTECODE=1 $(PYTHON)/venv/bin/pytest -c python/pyproject.toml -p no:cacheprovider python/tests
+
+tasks: python ## problems of packages (reasoning-gym, TextArena) as tasks in a daemon: backtracking, votes, kill -9, verdict
+	$(BUILD)
+	$(PYTHON)/venv/bin/python -B tests/tasks/run.py $(PRIME)
 
 $(PYTHON)/installed: python/tests/requirements.txt
 	@scripts/setup --python

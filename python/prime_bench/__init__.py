@@ -9,12 +9,20 @@
 Everything is computed in this process: no server, no model, no network.
 """
 
+from typing import TYPE_CHECKING
+
 from ._judging import FirstError, Judgement, Violation, judge, judge_many
-from ._native import ASSURANCES, EpisodeOver, Instance, StepEnv, VectorStepEnv, __version__, grammar
+from ._native import ASSURANCES, EpisodeOver, Instance, __version__, grammar
 from ._rewards import WEIGHTS, Reward, TrajectoryReward, composite_reward
 from ._tasks import Action, Constraint, Phase, TaskInfo, curriculum, instances, task, tasks
-from .dataset import Dataset, Entry, create_dataset, score_answer, score_answers
+from .dataset import Dataset, Entry, create_dataset, own_entries, score_answer, score_answers
+from .own_instance import OwnInstance, register
 from .own_task import Broken, CannotDo, Refused, Report, Task, check, serve, serve_agent
+
+if TYPE_CHECKING:
+    from ._native import StepEnv, VectorStepEnv
+else:
+    from .own_env import StepEnv, VectorStepEnv
 
 __all__ = [
     "ASSURANCES",
@@ -29,6 +37,7 @@ __all__ = [
     "FirstError",
     "Instance",
     "Judgement",
+    "OwnInstance",
     "Phase",
     "Refused",
     "Report",
@@ -48,6 +57,8 @@ __all__ = [
     "instances",
     "judge",
     "judge_many",
+    "own_entries",
+    "register",
     "score_answer",
     "score_answers",
     "serve",

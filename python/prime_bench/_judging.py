@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import _native
+from . import _native, own_judging
 from ._native import Instance
+from .own_instance import OwnInstance
 
 Output = str | Mapping[str, Any]
 """A model's text, or a dict of `actions` (lines) and `answer` (a dict), either of which may be missing."""
@@ -81,18 +82,21 @@ class Judgement:
         return cls(**fields)
 
 
-def judge(output: Output, instance: Instance, *, kinds: str | Iterable[str] | None = None) -> Judgement:
+def judge(output: Output, instance: Instance | OwnInstance, *, kinds: str | Iterable[str] | None = None) -> Judgement:
     """Judges an output, as `prime-agents bench check` does.
 
     Actions are read from `<actions>`, the answer from `<answer>`, as the prompts ask; without these tags from the last fenced
-    blocks. `kinds` are the kinds of constraints that count, by default all.
+    blocks. `kinds` are the kinds of constraints that count, by default all. The result of a task of your own is what its
+    `score_answer` says, else what its hints lead to, else that of a clean trace.
     """
+    if isinstance(instance, OwnInstance):
+        return Judgement._of(own_judging.judged(output, instance, kinds))
     return Judgement._of(_native._judge(output, instance, kinds))
 
 
 def judge_many(
     outputs: Sequence[Output],
-    instances: Sequence[Instance],
+    instances: Sequence[Instance | OwnInstance],
     *,
     kinds: str | Iterable[str] | None = None,
     threads: int = 0,
@@ -101,4 +105,8 @@ def judge_many(
 
     Raises ValueError where the two differ in length.
     """
+    if any(isinstance(instance, OwnInstance) for instance in instances):
+        if len(outputs) != len(instances):
+            raise ValueError(f"instances: there are {len(instances)} for {len(outputs)} outputs")
+        return [judge(output, instance, kinds=kinds) for output, instance in zip(outputs, instances, strict=True)]
     return [Judgement._of(fields) for fields in _native._judge_many(outputs, instances, kinds, threads)]

@@ -3,6 +3,7 @@ from typing import Any, final
 
 from ._rewards import Reward
 from .dataset import Entry
+from .own_instance import OwnInstance
 
 __version__: str
 
@@ -52,7 +53,7 @@ class StepEnv:
 
     def __new__(
         cls,
-        instance: Instance,
+        instance: Instance | OwnInstance,
         *,
         kinds: str | Iterable[str] | None = None,
         weights: Iterable[float] | None = None,
@@ -93,7 +94,7 @@ class VectorStepEnv:
 
     def __new__(
         cls,
-        instances: Iterable[Instance],
+        instances: Iterable[Instance | OwnInstance],
         *,
         threads: int = 0,
         kinds: str | Iterable[str] | None = None,
@@ -115,6 +116,18 @@ class VectorStepEnv:
     def instances(self) -> list[Instance]: ...
     def reference(self) -> list[str | None]: ...
     def close(self) -> None: ...
+
+@final
+class _StepRewards:
+    def __new__(cls, weights: Iterable[float] | None, steps_max: int) -> _StepRewards: ...
+    def after(
+        self, line: tuple[bool, bool, int, bool, bool]
+    ) -> tuple[_StepRewards, tuple[float, float, float, float, float]]: ...
+    def trajectory(self) -> tuple[float, float, float, float, float]: ...
+    @property
+    def proposals(self) -> int: ...
+    @property
+    def steps(self) -> int: ...
 
 @final
 class _Source:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from . import _native
 from ._native import Instance
+from .own_instance import OwnInstance
 
 WEIGHTS = (10.0, 1.0, 0.5, 0.1)
 """The paper's weights: α (task), β (verify), γ (efficiency), λ (format)."""
@@ -39,7 +40,7 @@ class TrajectoryReward(Reward):
 
 def composite_reward(
     output: str | Sequence[str],
-    instance: Instance,
+    instance: Instance | OwnInstance,
     *,
     kinds: str | Iterable[str] | None = None,
     weights: Sequence[float] | None = None,
@@ -57,5 +58,10 @@ def composite_reward(
 
     Raises ValueError for weights that are not four finite numbers, and for unknown kinds.
     """
+    if isinstance(instance, OwnInstance):
+        from . import own_judging
+
+        own, of_lines = own_judging.reward(output, instance, kinds, weights)
+        return TrajectoryReward(*own, steps=tuple(of_lines))
     parts, steps = _native._composite_reward(output, instance, kinds, weights)
     return TrajectoryReward(*parts, steps=tuple(steps))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypedDict, overload
 
-from . import _native
+from . import _native, own_judging
 from ._native import Instance
+from .own_instance import OwnInstance, register, registered
+from .own_task import Task
 
 Entry = TypedDict("Entry", {"question": str, "answer": str, "metadata": dict[str, Any]})
 
@@ -119,9 +122,37 @@ def create_dataset(name: str, size: int = 500, seed: int | None = None, **config
     return Dataset(name, size, seed, **config)
 
 
-def instance_of(entry: Mapping[str, Any]) -> Instance:
-    """The instance of an entry of a data set, or of any mapping with its metadata."""
+def _own(metadata: Any) -> OwnInstance | None:
+    task = metadata.get("task") if isinstance(metadata, Mapping) else None
+    if not isinstance(task, str) or metadata.get("input") is None:
+        return None
+    found = registered(task)
+    if found is None:
+        return None
+    given = metadata["input"]
+    return OwnInstance(found, json.loads(given) if isinstance(given, str) else given)
+
+
+def own_entries(task: Task, inputs: Iterable[Any], *, style: str = "structured") -> list[Entry]:
+    """Problems of a task of your own as entries of a data set, as `create_dataset` makes them. Registers the task, so that
+    `score_answer` and the adapters of trainers find it: in every process that reads the entries, call `register`.
+    """
+    register(task)
+    made = []
+    for given in inputs:
+        instance = OwnInstance(task, given)
+        text = json.dumps(instance.input, ensure_ascii=False)
+        made.append(Entry(question=instance.prompt(style), answer="", metadata={"task": task.name, "input": text}))
+    return made
+
+
+def instance_of(entry: Mapping[str, Any]) -> Any:
+    """The instance of an entry of a data set, or of any mapping with its metadata: `task`, `difficulty`, `index` and `base_seed`,
+    or, of a task that is registered, `task` and `input`."""
     metadata = entry.get("metadata", entry)
+    own = _own(metadata)
+    if own is not None:
+        return own
     try:
         name = (metadata["task"], metadata["difficulty"], metadata["index"], metadata["base_seed"])
     except (KeyError, TypeError) as error:
@@ -132,10 +163,11 @@ def instance_of(entry: Mapping[str, Any]) -> Instance:
 def score_answer(answer: str | None, entry: Mapping[str, Any]) -> float:
     """1.0 if the answer is right, 0.0 if not.
 
-    `answer` is a model's whole output or the bare JSON object. Every right answer counts where a task has several. For graded
-    scores see `judge` and `composite_reward`.
+    `answer` is a model's whole output or the bare JSON object. Every right answer counts where a task has several. A task of your
+    own gives 0 to 1 (`Task.score_answer`). For graded scores see `judge` and `composite_reward`.
     """
-    return _native._scores([answer], [entry], 1)[0]
+    own = _own(entry.get("metadata", entry))
+    return own_judging.score(answer, own) if own is not None else _native._scores([answer], [entry], 1)[0]
 
 
 def score_answers(
@@ -146,6 +178,10 @@ def score_answers(
 
     Raises ValueError where the two differ in length.
     """
+    if any(_own(entry.get("metadata", entry)) is not None for entry in entries):
+        if len(answers) != len(entries):
+            raise ValueError(f"entries: there are {len(entries)} for {len(answers)} answers")
+        return [score_answer(answer, entry) for answer, entry in zip(answers, entries, strict=True)]
     return _native._scores(answers, entries, threads)
 
 

@@ -29,7 +29,10 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from .own_instance import OwnInstance
 
 VERSION = 1
 
@@ -87,6 +90,10 @@ class Task:
         """The answer, in a state that is `done`. Answers are voted on: what does not matter is left out."""
         return state
 
+    def score_answer(self, given: Any, answer: Any) -> float | None:
+        """How right an answer is, 0 to 1, without a trace; None where only a trace tells."""
+        return None
+
     def choices(self, given: Any, state: Any) -> Sequence[str] | None:
         """Every line that can be applied in this state, or None where they cannot be listed."""
         return None
@@ -103,6 +110,12 @@ class Task:
         """A bound on the steps of traces that end: 1 to 1,000,000."""
         return 1000
 
+    def instance(self, given: Any) -> OwnInstance:
+        """The problem with this input, for `StepEnv`, `judge` and `composite_reward`."""
+        from .own_instance import OwnInstance
+
+        return OwnInstance(self, given)
+
 
 def _declared(task: Task) -> dict[str, Any]:
     told = {"name": task.name, "title": task.title, "statement": task.statement, "step": task.step}
@@ -118,7 +131,7 @@ def _beside(task: Task, given: Any, state: Any) -> dict[str, Any]:
     return {key: value for key, value in told.items() if value is not None}
 
 
-def _answered(task: Task, asked: Mapping[str, Any]) -> dict[str, Any]:
+def answered(task: Task, asked: Mapping[str, Any]) -> dict[str, Any]:
     given = asked["input"]
     try:
         if "line" not in asked:
@@ -187,7 +200,7 @@ def _exchange(
 
 def serve(task: Task) -> None:
     """Answers requests about a task on standard input, until it ends."""
-    _serve("task", {"task": _declared(task)}, lambda asked: _answered(task, asked))
+    _serve("task", {"task": _declared(task)}, lambda asked: answered(task, asked))
 
 
 def serve_agent(role: str, handle: Callable[[dict[str, Any]], Mapping[str, Any]]) -> None:
@@ -224,13 +237,13 @@ def _again(report: Report, task: Task, asked: Mapping[str, Any], what: str) -> d
     """The answer to a request, which is asked twice and as JSON."""
     try:
         before = _text(asked)
-        first = _text(_answered(task, json.loads(before)))
-        if first != _text(_answered(task, json.loads(before))):
+        first = _text(answered(task, json.loads(before)))
+        if first != _text(answered(task, json.loads(before))):
             report.problems.append(f"{what} is answered differently the second time")
             return None
         # A task that changes what it is given depends on more than its arguments.
         given = json.loads(before)
-        _answered(task, given)
+        answered(task, given)
         if _text(given) != before:
             report.problems.append(f"{what} changes the input or the state that it is given; make a copy")
         answer: dict[str, Any] = json.loads(first)

@@ -10,6 +10,7 @@ mod instance;
 mod judging;
 mod parallel;
 mod recent;
+mod step_rewards;
 mod tasks;
 mod values;
 mod vector;
@@ -30,6 +31,8 @@ mod _native {
     use crate::instance::{Instance, restore_instance};
     #[pymodule_export]
     use crate::judging::{composite_reward, judge, judge_many};
+    #[pymodule_export]
+    use crate::step_rewards::Rewards;
     #[pymodule_export]
     use crate::tasks::{grammar, page, phases, slugs};
     #[pymodule_export]

@@ -20,6 +20,7 @@ mod model;
 mod notify;
 mod output;
 mod own_model;
+mod problem;
 mod progress;
 mod reload;
 mod remote;
@@ -75,6 +76,8 @@ enum Command {
     Agents(agents::AgentsArguments),
     /// Show what a model's file holds, and how its chat template renders messages
     Model(model::ModelArguments),
+    /// Check a problem of your own, and judge lines by it
+    Problem(problem::ProblemArguments),
     /// Show, check or describe the configuration
     Config(config::ConfigArguments),
     /// Show the daemons that share one journal
@@ -149,6 +152,7 @@ pub fn main() -> ExitCode {
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Agents(arguments) => agents::agents(&arguments),
         Command::Model(arguments) => model::model(&arguments),
+        Command::Problem(arguments) => problem::problem(&arguments),
         Command::Config(arguments) => config::config(&arguments),
         Command::Cluster(arguments) => cluster::cluster(&arguments),
         Command::Journal(arguments) => journal::journal(&arguments),

@@ -38,6 +38,7 @@ mod openai;
 mod openai_forms;
 mod openai_streams;
 mod overload;
+mod own_modules;
 mod own_tasks;
 mod owners;
 mod problems;

@@ -305,6 +305,35 @@ fn a_daemon_lists_and_runs_the_tasks_of_its_configuration() {
     let record = daemon.finished(&run);
     assert_eq!((&record["status"], &record["answer"]), (&json!("verified"), &json!({"litres": 4})));
 
+    // The tools of MCP and the routes of OpenAI's clients know it as well.
+    let tool = |name: &str, arguments: Value| {
+        let params = json!({"name": name, "arguments": arguments});
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let answer = daemon.client.post(daemon.url("/mcp")).json(&call).send().expect("an answer");
+        let body: Value = answer.json().expect("JSON");
+        body["result"]["structuredContent"].clone()
+    };
+    let listed = tool("list_tasks", json!({"category": "own"}));
+    assert_eq!(
+        (&listed["tasks"][0]["task"], &listed["tasks"][0]["input"]["goal"], &listed["tasks"][1]),
+        (&json!("jugs"), &json!(4), &Value::Null)
+    );
+    let page = tool("describe_task", json!({"task": "jugs"}));
+    assert_eq!((&page["category"], &page["slug"]), (&json!("own"), &json!("jugs")), "{page}");
+    let made = tool("make_instance", json!({"task": "jugs", "input": input}));
+    assert_eq!(made["state"], json!({"a": 0, "b": 0, "seen": [[0, 0]]}), "{made}");
+
+    let asked = json!({"task": "jugs", "input": input}).to_string();
+    let chat = json!({"model": "prime", "messages": [{"role": "user", "content": asked}]});
+    let url = daemon.url("/v1/chat/completions");
+    let answer = daemon.client.post(url).json(&chat).send().expect("an answer");
+    let body: Value = answer.json().expect("JSON");
+    assert_eq!(
+        (&body["choices"][0]["message"]["content"], &body["prime"]["verified"]),
+        (&json!(r#"{"litres":4}"#), &json!(true)),
+        "{body}"
+    );
+
     // What a step did is asked of the program again.
     let trace = daemon.text(&format!("{run}/trace"));
     let first = trace.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));

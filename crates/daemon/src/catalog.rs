@@ -92,15 +92,17 @@ fn info(spec: &Spec) -> TaskInfo {
 pub async fn list(state: web::Data<State>) -> Result<HttpResponse, ApiError> {
     let app = state.runs.app();
     // Programs that have not been asked yet are started.
-    let own = in_background(move || own_tasks(app.tasks())).await?;
+    let own = in_background(move || declared(app.tasks())).await?;
     let built_in = tasks::all().chain(tasks::variants()).map(|task| info(task.spec()));
-    Ok(HttpResponse::Ok().json(TaskList { tasks: built_in.chain(own).collect() }))
+    Ok(HttpResponse::Ok()
+        .json(TaskList { tasks: built_in.chain(own.into_iter().map(own_info)).collect() }))
 }
 
-/// The tasks that programs compute, but for those whose program cannot be asked.
-fn own_tasks(tasks: &TaskPrograms) -> Vec<TaskInfo> {
+/// The tasks that programs compute, but for those whose program cannot be asked. Blocks while
+/// programs start.
+pub fn declared(tasks: &TaskPrograms) -> Vec<&'static Spec> {
     let declared = |name: String| match tasks.get(&name)?.spec() {
-        Ok(spec) => Some(own_info(spec)),
+        Ok(spec) => Some(spec),
         Err(error) => {
             tracing::warn!(task = name, %error, "a task of the configuration is not listed");
             None
@@ -122,7 +124,7 @@ fn own_page(spec: &Spec) -> TaskPage {
 }
 
 /// The category of tasks that programs compute.
-const OWN: &str = "own";
+pub const OWN: &str = "own";
 
 /// Steps of a worked example that are shown.
 const STEPS_SHOWN: usize = 40;

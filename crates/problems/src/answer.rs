@@ -1,8 +1,8 @@
-//! Parses the text of an answer into a value.
+//! Parses the text of an answer or of a step into a value.
 
 use serde_json::Value;
 
-use super::definition::AnswerForm;
+use super::definition::LineForm;
 use super::error::Fault;
 use super::integers::lossy_number;
 use super::limits::JSON_DEPTH_MAX;
@@ -10,13 +10,46 @@ use super::pattern::Pattern;
 use super::schema::Schema;
 use prime_bench::tasks::Refusal;
 
-/// The required form of an answer.
+/// What a text is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    Answer,
+    Step,
+}
+
+impl What {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Answer => "the answer",
+            Self::Step => "the step",
+        }
+    }
+
+    /// One of two refusals, which are constants.
+    fn illegal(self, of_answer: &'static str, of_step: &'static str) -> Refused {
+        Refused::illegal(match self {
+            Self::Answer => of_answer,
+            Self::Step => of_step,
+        })
+    }
+}
+
+/// The required form of an answer or a step.
 #[derive(Debug)]
-pub enum Answers {
+pub enum Form {
     /// Any non-empty text.
     Text,
     Pattern(Pattern),
+    /// A pattern with named groups, of a step.
+    Groups(Pattern),
     Schema(Schema),
+}
+
+/// The reader of answers or steps.
+#[derive(Debug)]
+pub struct Reader {
+    what: What,
+    form: Form,
 }
 
 /// A line that is not an answer, and the reason.
@@ -51,49 +84,76 @@ pub fn depth_of(value: &Value, left: usize) -> usize {
     }
 }
 
-impl Answers {
-    pub fn new(form: Option<&AnswerForm>) -> Result<Self, Fault> {
-        Ok(match form {
-            None => Self::Text,
-            Some(AnswerForm::Pattern(pattern)) => Self::Pattern(Pattern::whole(pattern)?),
-            Some(AnswerForm::Schema(schema)) => Self::Schema(Schema::new(schema)?),
-        })
+impl Reader {
+    pub fn new(what: What, form: Option<&LineForm>) -> Result<Self, Fault> {
+        let form = match form {
+            None => Form::Text,
+            Some(LineForm::Pattern(pattern)) => {
+                let pattern = Pattern::whole(pattern)?;
+                if what == What::Step && pattern.has_groups() {
+                    Form::Groups(pattern.with_groups()?)
+                } else {
+                    Form::Pattern(pattern)
+                }
+            }
+            Some(LineForm::Schema(schema)) => Form::Schema(Schema::new(schema)?),
+        };
+        Ok(Self { what, form })
+    }
+
+    /// Whether what is read is the text itself.
+    pub fn keeps_text(&self) -> bool {
+        matches!(self.form, Form::Text | Form::Pattern(_))
     }
 
     /// Parses a text, ignoring surrounding whitespace.
     pub fn read(&self, text: &str) -> Result<Value, Refused> {
         let text = text.trim();
+        let what = self.what.name();
         if text.is_empty() {
-            return Err(Refused::form("the answer is empty"));
+            return Err(Refused::form(format!("{what} is empty")));
         }
 
-        match self {
-            Self::Text => Ok(Value::String(text.to_owned())),
-            Self::Pattern(pattern) if pattern.matches(text) => Ok(Value::String(text.to_owned())),
-            Self::Pattern(_) => Err(Refused::illegal("the answer does not match the pattern")),
-            Self::Schema(schema) => {
-                let value: Value = serde_json::from_str(text)
-                    .map_err(|error| Refused::form(format!("the answer is not JSON: {error}")))?;
-
-                // The value has lost the digits already, and might pass for another one.
-                if let Some(lossy) = lossy_number(text) {
-                    let place = if lossy.path.is_empty() { "" } else { ", at " };
-                    let detail = format!("the answer{place}{}: {lossy}", lossy.path);
-                    return Err(Refused::form(detail));
-                }
-
-                // Before the schema, whose check recurses.
-                if depth_of(&value, JSON_DEPTH_MAX + 1) > JSON_DEPTH_MAX {
-                    return Err(Refused::illegal("the answer is nested too deep"));
-                }
-
-                schema.check(&value).map_err(|detail| Refused {
-                    refusal: Refusal::Illegal("the answer is not valid under the schema"),
-                    detail: format!("the answer is not valid under the schema: {detail}"),
-                })?;
-                Ok(value)
-            }
+        let unmatched = || {
+            self.what.illegal(
+                "the answer does not match the pattern",
+                "the step does not match the pattern",
+            )
+        };
+        match &self.form {
+            Form::Text => Ok(Value::String(text.to_owned())),
+            Form::Pattern(pattern) if pattern.matches(text) => Ok(Value::String(text.to_owned())),
+            Form::Pattern(_) => Err(unmatched()),
+            Form::Groups(pattern) => pattern.groups(text).map(Value::Object).ok_or_else(unmatched),
+            Form::Schema(schema) => self.under(schema, text),
         }
+    }
+
+    fn under(&self, schema: &Schema, text: &str) -> Result<Value, Refused> {
+        let what = self.what.name();
+        let value: Value = serde_json::from_str(text)
+            .map_err(|error| Refused::form(format!("{what} is not JSON: {error}")))?;
+
+        // The value has lost the digits already, and might pass for another one.
+        if let Some(lossy) = lossy_number(text) {
+            let place = if lossy.path.is_empty() { "" } else { ", at " };
+            return Err(Refused::form(format!("{what}{place}{}: {lossy}", lossy.path)));
+        }
+
+        // Before the schema, whose check recurses.
+        if depth_of(&value, JSON_DEPTH_MAX + 1) > JSON_DEPTH_MAX {
+            let deep = ("the answer is nested too deep", "the step is nested too deep");
+            return Err(self.what.illegal(deep.0, deep.1));
+        }
+
+        schema.check(&value).map_err(|detail| {
+            let refused = self.what.illegal(
+                "the answer is not valid under the schema",
+                "the step is not valid under the schema",
+            );
+            Refused { detail: format!("{}: {detail}", refused.detail), ..refused }
+        })?;
+        Ok(value)
     }
 }
 
@@ -103,13 +163,16 @@ mod tests {
 
     use super::*;
 
-    fn read(form: Option<&AnswerForm>, text: &str) -> Result<Value, Refusal> {
-        Answers::new(form).expect("a form").read(text).map_err(|refused| refused.refusal)
+    fn read(form: Option<&LineForm>, text: &str) -> Result<Value, Refusal> {
+        Reader::new(What::Answer, form)
+            .expect("a form")
+            .read(text)
+            .map_err(|refused| refused.refusal)
     }
 
     #[test]
     fn an_integer_that_cannot_be_kept_is_no_answer() {
-        let any = AnswerForm::Schema(json!(true));
+        let any = LineForm::Schema(json!(true));
         for (text, value) in [
             ("18446744073709551615", json!(u64::MAX)),
             ("-9223372036854775808", json!(i64::MIN)),
@@ -131,8 +194,8 @@ mod tests {
         }
 
         // 30!, and one more.
-        let factorial = AnswerForm::Schema(json!({"required": ["n"]}));
-        let refused = Answers::new(Some(&factorial))
+        let factorial = LineForm::Schema(json!({"required": ["n"]}));
+        let refused = Reader::new(What::Answer, Some(&factorial))
             .expect("a form")
             .read("{\"n\": 265252859812191058636308480000001}")
             .expect_err("33 digits");
@@ -145,8 +208,8 @@ mod tests {
 
     #[test]
     fn a_text_is_an_answer_of_its_form() {
-        let pattern = AnswerForm::Pattern("[0-9]+".to_owned());
-        let schema = AnswerForm::Schema(json!({"type": "array", "items": {"type": "integer"}}));
+        let pattern = LineForm::Pattern("[0-9]+".to_owned());
+        let schema = LineForm::Schema(json!({"type": "array", "items": {"type": "integer"}}));
 
         assert_eq!(read(None, " forty two "), Ok(json!("forty two")));
         assert_eq!(read(None, "  "), Err(Refusal::Unparsable));
@@ -169,7 +232,32 @@ mod tests {
         }
 
         let deep = format!("{}{}", "[".repeat(60), "]".repeat(60));
-        let any = AnswerForm::Schema(json!(true));
+        let any = LineForm::Schema(json!(true));
         assert_eq!(read(Some(&any), &deep), Err(Refusal::Illegal("the answer is nested too deep")));
+    }
+
+    #[test]
+    fn a_step_with_named_groups_is_what_they_match() {
+        let moved = LineForm::Pattern("move (?<n>[0-9]+)( to (?P<to>[a-c]))?".to_owned());
+        let reader = Reader::new(What::Step, Some(&moved)).expect("a form");
+        assert_eq!(reader.read("move 12 to b"), Ok(json!({"n": "12", "to": "b"})));
+        assert_eq!(reader.read(" move 3 "), Ok(json!({"n": "3"})), "a group that matches nothing");
+        assert_eq!(
+            reader.read("move b").map_err(|refused| refused.refusal),
+            Err(Refusal::Illegal("the step does not match the pattern"))
+        );
+
+        // As an answer, and without names, it is the text.
+        let answers = Reader::new(What::Answer, Some(&moved)).expect("a form");
+        assert_eq!(answers.read("move 3"), Ok(json!("move 3")));
+        let plain = LineForm::Pattern("(a|b)+".to_owned());
+        assert_eq!(
+            Reader::new(What::Step, Some(&plain)).expect("a form").read("ab"),
+            Ok(json!("ab"))
+        );
+
+        let large = LineForm::Pattern(r"(?<word>\pL+ \pL+)".to_owned());
+        let fault = Reader::new(What::Step, Some(&large)).expect_err("large");
+        assert!(fault.problem.contains("named groups"), "{fault:?}");
     }
 }

@@ -6,13 +6,13 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
-use super::answer::{Answers, depth_of};
+use super::answer::{Reader, What, depth_of};
 use super::checks::Checks;
-use super::definition::{AnswerForm, ConstraintDefinition, Definition, StepMode};
+use super::definition::{ConstraintDefinition, Definition, LineForm, StepMode};
 use super::error::{Fault, ProblemError, quoted};
 use super::integers::large_float;
 use super::limits::{
-    CONSTRAINTS_MAX, INPUT_BYTES_MAX, JSON_DEPTH_MAX, MAX_STEPS_MAX, NAME_BYTES_MAX,
+    CONSTRAINTS_MAX, INPUT_BYTES_MAX, JSON_DEPTH_MAX, MAX_PROPOSALS_MAX, NAME_BYTES_MAX,
     STATEMENT_BYTES_MAX, STEPS_MAX, TEXT_BYTES_MAX,
 };
 use super::machine::Walk;
@@ -60,7 +60,8 @@ pub struct Textual<'a> {
 #[derive(Debug)]
 struct Read {
     definition: Definition,
-    answers: Answers,
+    answers: Reader,
+    steps: Reader,
     checks: Checks,
     /// Whether the checks tell answers apart; tried when first asked for.
     tell_apart: OnceLock<bool>,
@@ -90,15 +91,19 @@ fn input(definition: &Definition) -> Result<(), Fault> {
     Fault::unless_short("the input", definition.input.to_string().len(), INPUT_BYTES_MAX)
 }
 
-/// Refuses floats that stand for several integers, in the input and in the answer's schema: a check
+/// Refuses floats that stand for several integers, in the input and in the schemas: a check
 /// would take one of these integers for another.
 fn floats(definition: &Definition) -> Result<(), ProblemError> {
-    let schema = definition.answer.as_ref().and_then(|form| match form {
-        AnswerForm::Schema(schema) => Some(("problem.answer.schema", schema)),
-        AnswerForm::Pattern(_) => None,
+    let forms = [
+        ("problem.answer.schema", definition.answer.as_ref()),
+        ("problem.step.schema", definition.step.as_ref()),
+    ];
+    let schemas = forms.into_iter().filter_map(|(path, form)| match form? {
+        LineForm::Schema(schema) => Some((path, schema)),
+        LineForm::Pattern(_) => None,
     });
 
-    for (path, value) in [("problem.input", &definition.input)].into_iter().chain(schema) {
+    for (path, value) in [("problem.input", &definition.input)].into_iter().chain(schemas) {
         if let Some(large) = large_float(value) {
             let below = if large.path.is_empty() || large.path.starts_with('[') { "" } else { "." };
             let problem = format!(
@@ -115,13 +120,50 @@ fn floats(definition: &Definition) -> Result<(), ProblemError> {
     Ok(())
 }
 
-fn max_steps(definition: &Definition) -> Result<(), Fault> {
-    let is_right = definition.max_steps.is_none_or(|most| (1..=MAX_STEPS_MAX).contains(&most));
-    if is_right {
+fn limit(given: Option<u64>, most: u64) -> Result<(), Fault> {
+    match given {
+        Some(given) if !(1..=most).contains(&given) => {
+            Err(Fault::new(format!("it is {given}"), format!("write 1 to {most}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A problem of one line has nothing to say of steps.
+fn steps(definition: &Definition) -> Result<(), ProblemError> {
+    let named =
+        [("step", definition.step.is_some()), ("max_steps", definition.max_steps.is_some())];
+    for (field, is_given) in named {
+        if is_given && definition.steps == StepMode::Single {
+            return Err(ProblemError::new(
+                format!("problem.{field}"),
+                "a problem of a single line has no steps",
+                "write `\"steps\": \"stepwise\"`; `max_proposals` bounds the proposals",
+            ));
+        }
+    }
+    limit(definition.max_steps, STEPS_MAX).map_err(|fault| fault.at("problem.max_steps"))?;
+    limit(definition.max_proposals, MAX_PROPOSALS_MAX)
+        .map_err(|fault| fault.at("problem.max_proposals"))
+}
+
+/// The same for its checks, which would never be evaluated.
+fn reads_no_steps(definition: &Definition, checks: &Checks) -> Result<(), ProblemError> {
+    if definition.steps != StepMode::Single {
         return Ok(());
     }
-    let given = definition.max_steps.unwrap_or_default();
-    Err(Fault::new(format!("it is {given}"), format!("write 1 to {MAX_STEPS_MAX}")))
+    for place in 0..definition.constraints.len() {
+        for variable in ["step", "previous", "steps"] {
+            if checks.reads(place, variable) {
+                return Err(ProblemError::new(
+                    format!("{}.check", path_of(place)),
+                    format!("it reads `{variable}`, and a problem of a single line has no steps"),
+                    "write `\"steps\": \"stepwise\"`, or read `answer`",
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Validates a name.
@@ -156,8 +198,19 @@ fn name<'d>(
     Ok(())
 }
 
-/// Checks that exactly one of check and text is given.
+/// Checks that exactly one of check and text is given, and a message with a check alone.
 fn judge(constraint: &ConstraintDefinition, path: &str) -> Result<(), ProblemError> {
+    if let Some(message) = &constraint.message {
+        let fault = if message.trim().is_empty() {
+            Err(Fault::new("the message is empty", "write what is wrong, or leave it out"))
+        } else if constraint.check.is_none() {
+            Err(Fault::new("a message belongs to a check", "write it into `text`"))
+        } else {
+            Fault::unless_short("the message", message.len(), TEXT_BYTES_MAX)
+        };
+        fault.map_err(|fault| fault.at(format!("{path}.message")))?;
+    }
+
     match (&constraint.check, &constraint.text) {
         (Some(_), None) => Ok(()),
         (None, Some(text)) => {
@@ -224,10 +277,12 @@ impl Custom {
     pub fn new(definition: Definition) -> Result<Self, ProblemError> {
         statement(&definition).map_err(|fault| fault.at("problem.statement"))?;
         input(&definition).map_err(|fault| fault.at("problem.input"))?;
-        max_steps(&definition).map_err(|fault| fault.at("problem.max_steps"))?;
+        steps(&definition)?;
 
-        let form = definition.answer.as_ref();
-        let answers = Answers::new(form).map_err(|fault| fault.at("problem.answer"))?;
+        let answers = Reader::new(What::Answer, definition.answer.as_ref())
+            .map_err(|fault| fault.at("problem.answer"))?;
+        let steps = Reader::new(What::Step, definition.step.as_ref())
+            .map_err(|fault| fault.at("problem.step"))?;
         // After the limits of depth, because it recurses.
         floats(&definition)?;
         // Before the checks, whose parsing takes the time.
@@ -237,10 +292,13 @@ impl Custom {
         let sources: Vec<(usize, &str)> = checks
             .filter_map(|(place, constraint)| Some((place, constraint.check.as_deref()?)))
             .collect();
-        let checks =
-            Checks::read(&definition.input, &sources, |place| format!("{}.check", path_of(place)))?;
+        let has_values = !steps.keeps_text();
+        let path = |place| format!("{}.check", path_of(place));
+        let checks = Checks::read(&definition.input, &sources, has_values, path)?;
+        reads_no_steps(&definition, &checks)?;
 
-        Ok(Self(Arc::new(Read { definition, answers, checks, tell_apart: OnceLock::new() })))
+        let tell_apart = OnceLock::new();
+        Ok(Self(Arc::new(Read { definition, answers, steps, checks, tell_apart })))
     }
 
     /// JSON from which [`Custom::read`] makes the same problem.
@@ -277,8 +335,12 @@ impl Custom {
         Arc::new(self.clone())
     }
 
-    pub(super) fn answers(&self) -> &Answers {
+    pub(super) fn answers(&self) -> &Reader {
         &self.0.answers
+    }
+
+    pub(super) fn steps(&self) -> &Reader {
+        &self.0.steps
     }
 
     pub(super) fn checks(&self) -> &Checks {
@@ -308,7 +370,7 @@ impl Problem for Custom {
     }
 
     fn proposals_max(&self) -> Option<u64> {
-        self.0.definition.max_steps
+        self.0.definition.max_proposals
     }
 
     fn on_path(&self, _: PathDraw, _: &mut TaskRng) -> Option<Box<dyn Machine>> {

@@ -18,6 +18,17 @@ pub struct Definition {
     pub input: Value,
     #[serde(default)]
     pub steps: StepMode,
+    /// What a step looks like, where lines are steps; any text where it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<LineForm>,
+    /// Most lines of a trace, the answer included, where lines are steps: 1 to 10,000.
+    #[serde(
+        default,
+        deserialize_with = "prime_bench::json_integer::optional",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schema(minimum = 1, maximum = 10_000))]
+    pub max_steps: Option<u64>,
     /// Most proposals of a trajectory, rejected ones included: 1 to 1,000,000. Without it, only the
     /// budget of the run ends an executor that guesses.
     #[serde(
@@ -26,10 +37,10 @@ pub struct Definition {
         skip_serializing_if = "Option::is_none"
     )]
     #[cfg_attr(feature = "schema", schema(minimum = 1, maximum = 1_000_000))]
-    pub max_steps: Option<u64>,
+    pub max_proposals: Option<u64>,
     /// What an answer looks like; any text where it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answer: Option<AnswerForm>,
+    pub answer: Option<LineForm>,
     /// What the steps and the answer must obey.
     #[serde(default)]
     pub constraints: Vec<ConstraintDefinition>,
@@ -47,14 +58,15 @@ pub enum StepMode {
     Stepwise,
 }
 
-/// What an answer looks like.
+/// What an answer or a step looks like.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum AnswerForm {
-    /// A regular expression that the whole text matches. The answer is a string.
+pub enum LineForm {
+    /// A regular expression that the whole text matches. An answer is a string; a step is one as
+    /// well, or, if the expression has named groups, a map of what they match.
     Pattern(String),
-    /// A JSON Schema. The text is JSON that is valid under it, and the answer is its value.
+    /// A JSON Schema. The text is JSON that is valid under it, and the answer or step is its value.
     #[cfg_attr(feature = "schema", schema(value_type = Object))]
     Schema(Value),
 }
@@ -68,10 +80,14 @@ pub struct ConstraintDefinition {
     pub name: String,
     /// How bad it is to break it.
     pub severity: Severity,
-    /// A CEL expression over `input`, `state` and `answer` that must be true. With `answer` in it,
-    /// it is evaluated at the end, else after every step. The keys of a map come in no order.
+    /// A CEL expression over `input`, `step`, `previous`, `steps`, `state` and `answer` that must
+    /// be true. With `answer` in it, it is evaluated at the end; with `step` or `previous`, after
+    /// every step; else after every line. The keys of a map come in no order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
+    /// What the model is told when the check fails; the check itself where it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     /// The constraint in words, for a verifier that reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,

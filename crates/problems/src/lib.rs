@@ -19,10 +19,12 @@ mod steps;
 mod view;
 
 #[cfg(test)]
+mod step_tests;
+#[cfg(test)]
 mod tests;
 
 pub use custom::{Custom, SPEC, Textual};
-pub use definition::{AnswerForm, ConstraintDefinition, Definition, StepMode};
+pub use definition::{ConstraintDefinition, Definition, LineForm, StepMode};
 pub use error::ProblemError;
 pub use integers::{LossyInteger, lossy_integer};
 pub use schema::Schema;

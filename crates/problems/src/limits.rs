@@ -42,12 +42,22 @@ pub const ORDINARY_STEP_BYTES: u64 = 64;
 /// Parts (numbers, elements, pieces of text) of an answer that a check must be able to process.
 pub const ORDINARY_ANSWER_PARTS: u64 = 16;
 
+/// Parts of a step's value that a check must be able to process.
+pub const ORDINARY_STEP_PARTS: u64 = 16;
+
+/// Numbers of a `range` in a check. Work is bounded by this where the numbers are not known.
+pub const RANGE_MAX: u64 = 10_000;
+
 /// Bytes of the pattern of an answer or of `matches`.
 pub const PATTERN_BYTES_MAX: usize = 1_000;
 
 /// Bytes of a compiled pattern. Matching takes time proportional to its size times the text's: at
 /// this size up to about 10 µs per byte.
 pub const PATTERN_SIZE_MAX: usize = 128 << 10;
+
+/// Bytes of the compiled pattern of a step with named groups: to find what they match takes several
+/// times as long as to see that a text matches.
+pub const GROUPS_SIZE_MAX: usize = 16 << 10;
 
 /// Bytes of the JSON Schema of an answer, as compact JSON.
 pub const SCHEMA_BYTES_MAX: usize = 64 << 10;
@@ -62,14 +72,17 @@ pub const SCHEMA_DEPTH_MAX: usize = 32;
 /// Bytes of a proposed line.
 pub const LINE_BYTES_MAX: usize = 4 << 10;
 
-/// Most proposals that `max_steps` may allow. More would be no limit beside a run's budget.
-pub const MAX_STEPS_MAX: u64 = 1_000_000;
+/// Most proposals that `max_proposals` may allow. More would be no limit beside a run's budget.
+pub const MAX_PROPOSALS_MAX: u64 = 1_000_000;
 
 /// Number of steps of a trace, its T_max.
 pub const STEPS_MAX: u64 = 10_000;
 
 /// Bytes of all steps of a trace: bounds a trajectory's memory and the input of checks.
 pub const STEPS_BYTES_MAX: usize = 1 << 20;
+
+/// Parts of the values of all steps of a trace, up to 80 bytes each: for the same reason.
+pub const STEPS_PARTS_MAX: u64 = 100_000;
 
 /// Bytes of a quote from a value or from a library's message in a reason.
 pub const QUOTE_BYTES_MAX: usize = 300;

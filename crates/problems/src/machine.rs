@@ -5,11 +5,11 @@ use std::sync::{Arc, OnceLock};
 use serde_json::{Value, json};
 
 use super::answer::Refused;
-use super::checks::Finding;
+use super::checks::{Finding, parts_of};
 use super::custom::{Custom, SPEC};
 use super::definition::StepMode;
-use super::limits::{LINE_BYTES_MAX, STEPS_BYTES_MAX, STEPS_MAX};
-use super::steps::Steps;
+use super::limits::{LINE_BYTES_MAX, STEPS_BYTES_MAX, STEPS_MAX, STEPS_PARTS_MAX};
+use super::steps::{Read, Steps};
 use super::view::view;
 use prime_bench::tasks::{
     Broken, Kind, Kinds, Machine, Problem, Refusal, Snapshot, Spec, Violations,
@@ -29,6 +29,7 @@ struct State {
 struct Candidate {
     state: State,
     invariant: OnceLock<Vec<Finding>>,
+    transition: OnceLock<Vec<Finding>>,
     terminal: OnceLock<Vec<Finding>>,
 }
 
@@ -80,10 +81,25 @@ impl Walk {
             None if next.steps.count() >= STEPS_MAX => {
                 return Err(Refused::illegal("there are too many steps"));
             }
-            None if next.steps.bytes() + line.len() > STEPS_BYTES_MAX => {
-                return Err(Refused::illegal("the steps are too long together; write the answer"));
+            // The answer is the last line.
+            None if next.steps.count() + 1 >= self.problem.steps_max() => {
+                return Err(Refused::illegal("only the answer may follow: no step is left"));
             }
-            None => next.steps.push(line),
+            None => {
+                let reader = self.problem.steps();
+                let read = reader.read(line)?;
+                let read =
+                    (!reader.keeps_text()).then(|| Read { parts: parts_of(&read), value: read });
+
+                let parts = next.steps.parts() + read.as_ref().map_or(0, |read| read.parts);
+                let bytes = next.steps.bytes() + line.len();
+                if bytes > STEPS_BYTES_MAX || parts > STEPS_PARTS_MAX {
+                    return Err(Refused::illegal(
+                        "the steps are too long together; write the answer",
+                    ));
+                }
+                next.steps.push(line, read);
+            }
         }
 
         Ok(next)
@@ -96,7 +112,11 @@ impl Walk {
             Kind::Terminal if candidate.state.answer.is_some() => {
                 (&candidate.terminal, &candidate.state)
             }
-            // Checks of the answer have to wait for it, and there are none of other kinds.
+            // An answer is no step.
+            Kind::Transition if candidate.state.answer.is_none() => {
+                (&candidate.transition, &candidate.state)
+            }
+            // Checks of the answer have to wait for it.
             Kind::Terminal | Kind::Format | Kind::Transition => return &[],
         };
 
@@ -108,7 +128,7 @@ impl Walk {
     /// Why a check of the candidate could not be evaluated.
     fn reason(&self, constraint: usize) -> Option<&str> {
         let candidate = self.candidate.as_ref()?;
-        let found = [&candidate.invariant, &candidate.terminal]
+        let found = [&candidate.invariant, &candidate.transition, &candidate.terminal]
             .into_iter()
             .filter_map(OnceLock::get)
             .flatten();
@@ -128,7 +148,8 @@ impl Walk {
 
     fn named(&self, constraint: usize) -> Option<Broken> {
         let definition = self.problem.as_definition().constraints.get(constraint)?;
-        let text = definition.check.as_deref().or(definition.text.as_deref()).unwrap_or_default();
+        let said = [&definition.message, &definition.check, &definition.text];
+        let text = said.into_iter().find_map(Option::as_deref).unwrap_or_default();
 
         let meaning = match self.reason(constraint) {
             Some(reason) => format!("{text} (it could not be evaluated: {reason})"),
@@ -160,6 +181,7 @@ impl Machine for Walk {
                 self.candidate = Some(Candidate {
                     state,
                     invariant: OnceLock::new(),
+                    transition: OnceLock::new(),
                     terminal: OnceLock::new(),
                 });
                 Ok(())

@@ -9,9 +9,10 @@ use regex_syntax::ast::parse::ParserBuilder;
 use regex_syntax::ast::{
     self, Assertion, AssertionKind, Ast, ClassPerl, ClassPerlKind, ClassSetItem, Visitor,
 };
+use serde_json::{Map, Value};
 
 use super::error::{Fault, quoted};
-use super::limits::{PATTERN_BYTES_MAX, PATTERN_SIZE_MAX};
+use super::limits::{GROUPS_SIZE_MAX, PATTERN_BYTES_MAX, PATTERN_SIZE_MAX};
 
 /// A compiled pattern.
 #[derive(Clone, Debug)]
@@ -152,6 +153,37 @@ impl Pattern {
 
     pub fn matches(&self, text: &str) -> bool {
         self.regex.is_match(text)
+    }
+
+    /// Whether it has named groups.
+    pub fn has_groups(&self) -> bool {
+        self.regex.capture_names().flatten().next().is_some()
+    }
+
+    /// The same, if it is small enough for [`Pattern::groups`].
+    pub fn with_groups(self) -> Result<Self, Fault> {
+        if self.kib <= (GROUPS_SIZE_MAX >> 10) as u64 {
+            return Ok(self);
+        }
+        Err(Fault::new(
+            "the pattern is too large for one with named groups when it is compiled",
+            "count less in its repetitions, and write `[a-z]` instead of `\\p{L}`",
+        ))
+    }
+
+    /// What the named groups match, without those that match nothing; `None` if the text does not
+    /// match.
+    pub fn groups(&self, text: &str) -> Option<Map<String, Value>> {
+        // The faster question first.
+        if !self.matches(text) {
+            return None;
+        }
+        let found = self.regex.captures(text)?;
+        let named = self.regex.capture_names().flatten();
+        let groups = named.filter_map(|name| {
+            Some((name.to_owned(), Value::String(found.name(name)?.as_str().to_owned())))
+        });
+        Some(groups.collect())
     }
 
     /// A bound on the work of a match, in units per byte of text: the engine may visit the whole

@@ -2,6 +2,16 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
+/// What a step was read as.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Read {
+    pub value: Value,
+    /// Its parts, as shapes count them.
+    pub parts: u64,
+}
+
 /// Lines of a trace, newest on top.
 #[derive(Clone, Debug, Default)]
 pub struct Steps(Option<Arc<Step>>);
@@ -9,6 +19,8 @@ pub struct Steps(Option<Arc<Step>>);
 #[derive(Debug)]
 struct Step {
     line: Box<str>,
+    /// `None`: the line itself.
+    read: Option<Read>,
     below: Steps,
     /// Number of lines up to this one.
     count: u64,
@@ -16,16 +28,24 @@ struct Step {
     bytes: usize,
     /// Bytes of the longest line up to this one.
     longest: usize,
+    /// Parts of what the lines up to this one were read as.
+    parts: u64,
+    /// Parts of the largest of these.
+    largest: u64,
 }
 
 impl Steps {
-    pub fn push(&mut self, line: &str) {
+    /// Adds a line with what it was read as; `None` for the line itself.
+    pub fn push(&mut self, line: &str, read: Option<Read>) {
         let below = std::mem::take(self);
         *self = Self(Some(Arc::new(Step {
             line: line.into(),
             count: below.count() + 1,
             bytes: below.bytes() + line.len(),
             longest: below.longest().max(line.len()),
+            parts: below.parts() + read.as_ref().map_or(0, |read| read.parts),
+            largest: below.largest().max(read.as_ref().map_or(0, |read| read.parts)),
+            read,
             below,
         })));
     }
@@ -44,15 +64,31 @@ impl Steps {
         self.0.as_ref().map_or(0, |top| top.longest)
     }
 
+    /// Parts of what all lines were read as; 0 where they are texts.
+    pub fn parts(&self) -> u64 {
+        self.0.as_ref().map_or(0, |top| top.parts)
+    }
+
+    /// Parts of the largest value that a line was read as.
+    pub fn largest(&self) -> u64 {
+        self.0.as_ref().map_or(0, |top| top.largest)
+    }
+
+    /// Newest first: each line is linked to the one before.
+    fn newest(&self) -> impl Iterator<Item = &Step> {
+        std::iter::successors(self.0.as_deref(), |step| step.below.0.as_deref())
+    }
+
     /// The lines in their order.
     pub fn lines(&self) -> Vec<&str> {
-        // Each line is linked to the one before.
-        let top = self.0.as_deref();
-        let mut lines: Vec<&str> = std::iter::successors(top, |step| step.below.0.as_deref())
-            .map(|step| step.line.as_ref())
-            .collect();
+        let mut lines: Vec<&str> = self.newest().map(|step| step.line.as_ref()).collect();
         lines.reverse();
         lines
+    }
+
+    /// The lines with what they were read as, newest first.
+    pub fn from_newest(&self) -> impl Iterator<Item = (&str, Option<&Read>)> {
+        self.newest().map(|step| (step.line.as_ref(), step.read.as_ref()))
     }
 }
 
@@ -69,18 +105,23 @@ impl Drop for Steps {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn copies_share_their_beginning_and_go_their_own_ways() {
         let mut one = Steps::default();
-        one.push("a");
+        one.push("a", None);
         let mut two = one.clone();
-        one.push("bcd");
-        two.push("ef");
+        one.push("bcd", None);
+        two.push("ef", Some(Read { value: json!([1]), parts: 2 }));
 
         assert_eq!((one.lines(), two.lines()), (vec!["a", "bcd"], vec!["a", "ef"]));
         assert_eq!((one.count(), one.bytes(), one.longest()), (2, 4, 3));
+        assert_eq!((two.parts(), two.largest(), one.parts()), (2, 2, 0));
+        let newest: Vec<_> = two.from_newest().map(|(line, read)| (line, read.is_some())).collect();
+        assert_eq!(newest, [("ef", true), ("a", false)]);
         assert_eq!(Steps::default().lines(), Vec::<&str>::new());
     }
 
@@ -88,7 +129,7 @@ mod tests {
     fn a_long_trace_is_dropped_without_recursion() {
         let mut steps = Steps::default();
         for _ in 0..300_000 {
-            steps.push("step");
+            steps.push("step", None);
         }
         let copy = steps.clone();
         drop(steps);

@@ -397,7 +397,19 @@ fn the_definition_has_a_schema_for_the_interface() {
     use utoipa::PartialSchema;
     let schema = serde_json::to_value(Definition::schema()).expect("JSON");
     let fields: Vec<_> = schema["properties"].as_object().expect("fields").keys().collect();
-    assert_eq!(fields, ["statement", "input", "steps", "max_steps", "answer", "constraints"]);
+    assert_eq!(
+        fields,
+        [
+            "statement",
+            "input",
+            "steps",
+            "step",
+            "max_steps",
+            "max_proposals",
+            "answer",
+            "constraints"
+        ]
+    );
     assert_eq!(
         schema["required"],
         json!(["statement"]),

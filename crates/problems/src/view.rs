@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use minijinja::{Environment, UndefinedBehavior, context};
 
-use super::definition::{AnswerForm, Definition, StepMode};
+use super::definition::{Definition, LineForm, StepMode};
 
 const NAME: &str = "executor/problem.j2";
 
@@ -26,17 +26,19 @@ pub fn view(definition: &Definition, steps: &[&str]) -> String {
         let meaning = constraint.check.as_ref().or(constraint.text.as_ref());
         context! { name => constraint.name, severity => constraint.severity, meaning }
     });
-    let answer = match &definition.answer {
+    let form = |form: &Option<LineForm>| match form {
         None => context! {},
-        Some(AnswerForm::Pattern(pattern)) => context! { pattern },
-        Some(AnswerForm::Schema(schema)) => context! { schema => schema.to_string() },
+        Some(LineForm::Pattern(pattern)) => context! { pattern },
+        Some(LineForm::Schema(schema)) => context! { schema => schema.to_string() },
     };
 
     let variables = context! {
         statement => definition.statement,
         input => definition.input.to_string(),
         constraints => constraints.collect::<Vec<_>>(),
-        answer,
+        answer => form(&definition.answer),
+        step => form(&definition.step),
+        lines_left => definition.max_steps.map(|most| most.saturating_sub(steps.len() as u64)),
         stepwise => definition.steps == StepMode::Stepwise,
         steps,
     };

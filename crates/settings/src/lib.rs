@@ -20,6 +20,7 @@ mod implementation;
 mod layers;
 mod load;
 mod locator;
+mod own_task;
 mod preset;
 mod program;
 mod reference;
@@ -47,6 +48,7 @@ pub use implementation::{
     VerifierImplementation, implementation, implementations,
 };
 pub use load::{DEFAULT_TOML, default_section};
+pub use own_task::OwnTask;
 pub use preset::{Preset, PresetBudget};
 pub use prime_engine::{Device, DeviceError, FlashAttention, Isolation, KvPool};
 pub use program::Program;

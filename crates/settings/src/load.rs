@@ -158,19 +158,24 @@ impl Settings {
         &self,
         conflict: &dyn Fn(&[&str], String) -> SettingsError,
     ) -> Result<(), SettingsError> {
-        for (name, program) in &self.tasks {
+        for (name, task) in &self.tasks {
             if prime_bench::tasks::find(name).is_ok() || name == "problem" {
                 let message =
                     format!("`tasks.{name}` has the name of a built-in task; give it another one");
                 return Err(conflict(&["tasks", name], message));
             }
-            if program.command.is_empty() {
-                let message = format!(
+            let wrong = match (task.command.is_empty(), task.module.is_empty()) {
+                (true, true) => format!(
                     "`tasks.{name}.command` is empty; set it to the program and its arguments, \
-                     such as [\"python3\", \"{name}.py\"]"
-                );
-                return Err(conflict(&["tasks", name], message));
-            }
+                     such as [\"python3\", \"{name}.py\"], or set `module` to the file of a \
+                     WebAssembly module"
+                ),
+                (false, false) => format!(
+                    "`tasks.{name}` has both a `command` and a `module`; leave out one of them"
+                ),
+                (true, false) | (false, true) => continue,
+            };
+            return Err(conflict(&["tasks", name], wrong));
         }
         Ok(())
     }

@@ -13,8 +13,8 @@ use super::agents::{Agents, agent_name};
 use super::api_key::ApiKey;
 use super::definitions::Definitions;
 use super::engine::Engine;
+use super::own_task::OwnTask;
 use super::preset::Preset;
-use super::program::Program;
 use super::search::{
     AheadOptions, BeamOptions, DiversityOptions, GroupOptions, StrategyName, VoteName,
 };
@@ -34,11 +34,11 @@ pub struct Settings {
     /// limits.
     #[serde(default)]
     pub pools: BTreeMap<String, UpstreamPool>,
-    /// Tasks of your own by name (lower-case letters, digits, `-` and `_`), each a program that
-    /// says how a problem starts and what a line does to a state (docs/your-task.md). They run as
-    /// the built-in tasks do.
+    /// Tasks of your own by name (lower-case letters, digits, `-` and `_`), each a program or a
+    /// WebAssembly module that says how a problem starts and what a line does to a state
+    /// (docs/your-task.md). They run as the built-in tasks do.
     #[serde(default)]
-    pub tasks: BTreeMap<String, Program>,
+    pub tasks: BTreeMap<String, OwnTask>,
     /// How a run searches: limits, thresholds, sampling.
     pub run: Run,
     /// Named sets of run options (lower-case letters, digits, `-` and `_`) that a request selects

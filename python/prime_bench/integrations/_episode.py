@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from prime_bench import Instance, StepEnv
+from prime_bench import Instance, OwnInstance, StepEnv
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Turn:
 class Episode:
     """A step environment for models; `rules` are the keyword arguments of `prime_bench.StepEnv`."""
 
-    instance: Instance
+    instance: Instance | OwnInstance
     rules: dict[str, Any] = field(default_factory=dict)
     rewards: list[float] = field(default_factory=list)
     """Of each step so far."""

@@ -10,7 +10,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from prime_bench import Instance, StepEnv, VectorStepEnv
+from prime_bench import Instance, OwnInstance, StepEnv, VectorStepEnv
 
 OBSERVATION_MAX = 1 << 20
 """Characters of an observation, the state as JSON."""
@@ -27,7 +27,7 @@ class PrimeEnv(gymnasium.Env[str, str]):
 
     metadata = {"render_modes": ["ansi"]}
 
-    def __init__(self, instances: Sequence[Instance], *, render_mode: str | None = None, **rules: Any) -> None:
+    def __init__(self, instances: Sequence[Instance | OwnInstance], *, render_mode: str | None = None, **rules: Any) -> None:
         if not instances:
             raise ValueError("instances: give at least one")
         if render_mode not in (None, "ansi"):
@@ -56,7 +56,7 @@ class PrimeVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     metadata = {"autoreset_mode": gymnasium.vector.AutoresetMode.NEXT_STEP}
 
-    def __init__(self, instances: Sequence[Instance], **rules: Any) -> None:
+    def __init__(self, instances: Sequence[Instance | OwnInstance], **rules: Any) -> None:
         self.step_env = VectorStepEnv(instances, **rules)
         self.num_envs = self.step_env.num_envs
         self.single_observation_space, self.single_action_space = _spaces()

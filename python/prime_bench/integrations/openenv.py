@@ -1,6 +1,7 @@
 """An OpenEnv server of step environments: `uvicorn prime_bench.integrations.openenv:app`.
 
-A client resets with `task`, `difficulty`, `index` and `base_seed` and steps with `{"line": …}`; every step has its reward.
+A client resets with `task`, `difficulty`, `index` and `base_seed`, or with `task` and `input` of a registered task. It
+steps with `{"line": …}`; every step has its reward.
 """
 
 # mypy: disallow-subclassing-any=False, disallow-untyped-decorators=False
@@ -13,7 +14,8 @@ from openenv.core.env_server.http_server import create_fastapi_app
 from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import Action, Observation, State
 
-from prime_bench import EpisodeOver, Instance, StepEnv
+from prime_bench import EpisodeOver, StepEnv
+from prime_bench.dataset import instance_of
 
 SESSIONS_MAX = 1000
 """Environments at once, one for each connection."""
@@ -58,9 +60,12 @@ class PrimeEnvironment(Environment[PrimeAction, PrimeObservation, State]):
         index: int = 0,
         base_seed: int = 1000,
         style: str = "turns",
+        input: Any = None,
         **_more: Any,
     ) -> PrimeObservation:
-        instance = Instance(task, difficulty, index, base_seed if seed is None else seed)
+        base_seed = base_seed if seed is None else seed
+        row = {"task": task, "difficulty": difficulty, "index": index, "base_seed": base_seed, "input": input}
+        instance = instance_of(row)
         self._env = StepEnv(instance)
         self._state = State(episode_id=episode_id, step_count=0)
         return PrimeObservation(state=self._env.observation, prompt=instance.prompt(style), reward=None, done=False)

@@ -13,8 +13,7 @@ from typing import Any
 from openreward.environments import Environment, JSONObject, TextBlock, ToolOutput, tool
 from pydantic import BaseModel
 
-from prime_bench import Instance
-from prime_bench.dataset import names
+from prime_bench.dataset import instance_of, names
 
 from ._episode import Episode
 
@@ -36,7 +35,7 @@ class PrimeBench(Environment):
     def __init__(self, task_spec: JSONObject, secrets: dict[str, str] | None = None, **_more: Any) -> None:
         super().__init__(task_spec)
         fields: dict[str, Any] = dict(task_spec)
-        self.episode = Episode(Instance(fields["task"], fields["difficulty"], fields["index"], fields["base_seed"]))
+        self.episode = Episode(instance_of(fields))
 
     @classmethod
     def list_splits(cls) -> Sequence[str]:

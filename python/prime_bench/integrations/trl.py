@@ -1,26 +1,31 @@
 """Rewards for TRL's GRPOTrainer: `reward_funcs=[composite]`, or `environment_factory=PrimeEnvironment`.
 
-Needs nothing of TRL. Rows of the training data have `prompt`, `task`, `difficulty`, `index` and `base_seed`: `rows` makes
-them. TRL keeps one number for a completion, so the rewards of single steps reach the log (`log_extra`), not the loss.
+Needs nothing of TRL. Rows of the training data have `prompt`, `task`, `difficulty`, `index` and `base_seed`, or `prompt`, `task`
+and `input`: `rows` makes them. TRL keeps one number for a completion, so the rewards of single steps reach the log (`log_extra`),
+not the loss.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from prime_bench import Dataset, Instance, composite_reward, judge
+from prime_bench import Dataset, Entry, composite_reward, judge
+from prime_bench.dataset import instance_of
 
 from ._episode import Episode
 
 Completion = str | Sequence[dict[str, Any]]
 
+COLUMNS = ("task", "difficulty", "index", "base_seed", "input")
+"""What names an instance: the first four, or `task` and `input` of a registered task."""
 
-def rows(dataset: Dataset, *, conversational: bool = True) -> list[dict[str, Any]]:
+
+def rows(dataset: Dataset | Sequence[Entry], *, conversational: bool = True) -> list[dict[str, Any]]:
     """Rows for `datasets.Dataset.from_list`. For `environment_factory`, give a data set with `style="turns"`."""
     made = []
     for entry in dataset:
-        columns = {name: entry["metadata"][name] for name in ("task", "difficulty", "index", "base_seed")}
+        columns = {name: entry["metadata"][name] for name in COLUMNS if name in entry["metadata"]}
         prompt = [{"role": "user", "content": entry["question"]}] if conversational else entry["question"]
         made.append({"prompt": prompt, **columns})
     return made
@@ -33,48 +38,29 @@ def _text(completion: Completion) -> str:
     return content if isinstance(content, str) else ""
 
 
-def _pairs(
-    completions: Sequence[Completion],
-    task: Sequence[str],
-    difficulty: Sequence[str],
-    index: Sequence[int],
-    base_seed: Sequence[int],
-) -> list[tuple[str, Instance]]:
-    named = map(Instance, task, difficulty, index, base_seed)
-    return [(_text(completion), instance) for completion, instance in zip(completions, named, strict=True)]
+def _pairs(completions: Sequence[Completion], columns: Mapping[str, Sequence[Any]]) -> list[tuple[str, Any]]:
+    named = [name for name in COLUMNS if name in columns]
+    rows = [{name: columns[name][place] for name in named} for place in range(len(completions))]
+    return [(_text(completion), instance_of(row)) for completion, row in zip(completions, rows, strict=True)]
 
 
 def composite(
     prompts: Sequence[Any],
     completions: Sequence[Completion],
     *,
-    task: Sequence[str],
-    difficulty: Sequence[str],
-    index: Sequence[int],
-    base_seed: Sequence[int],
     log_extra: Callable[[str, list[Any]], None] | None = None,
-    **_columns: Any,
+    **columns: Any,
 ) -> list[float]:
     """The paper's composite reward of each completion's trace."""
-    pairs = _pairs(completions, task, difficulty, index, base_seed)
-    rewards = [composite_reward(text, instance) for text, instance in pairs]
+    rewards = [composite_reward(text, instance) for text, instance in _pairs(completions, columns)]
     if log_extra is not None:
         log_extra("step_rewards", [str(list(reward.steps)) for reward in rewards])
     return [reward.total for reward in rewards]
 
 
-def correct(
-    prompts: Sequence[Any],
-    completions: Sequence[Completion],
-    *,
-    task: Sequence[str],
-    difficulty: Sequence[str],
-    index: Sequence[int],
-    base_seed: Sequence[int],
-    **_columns: Any,
-) -> list[float]:
+def correct(prompts: Sequence[Any], completions: Sequence[Completion], **columns: Any) -> list[float]:
     """1.0 for each completion whose answer is right."""
-    pairs = _pairs(completions, task, difficulty, index, base_seed)
+    pairs = _pairs(completions, columns)
     return [1.0 if judge(text, instance, kinds="format").correct else 0.0 for text, instance in pairs]
 
 
@@ -84,11 +70,9 @@ class PrimeEnvironment:
     def __init__(self) -> None:
         self._episode: Episode | None = None
 
-    def reset(
-        self, task: str, difficulty: str, index: int, base_seed: int, prompt: Any = "", **_columns: Any
-    ) -> str | None:
+    def reset(self, prompt: Any = "", **columns: Any) -> str | None:
         """Starts the instance of a row. Returns its first state, which TRL appends to the prompt as it is, unless it is there."""
-        self._episode = Episode(Instance(task, difficulty, index, base_seed))
+        self._episode = Episode(instance_of(columns))
         opening = self._episode.opening
         return None if opening in _text(prompt) else f"\n\n{opening}"
 

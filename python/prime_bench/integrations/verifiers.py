@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import verifiers.v1 as vf
 
-from prime_bench import Instance, composite_reward, judge
-from prime_bench.dataset import create_dataset
+from prime_bench import Instance, OwnInstance, composite_reward, judge
+from prime_bench.dataset import create_dataset, instance_of
 
 __all__ = ["PrimeTaskset"]
 
@@ -18,17 +18,21 @@ class PrimeData(vf.TaskData):
     """A task's data: the prompt, and what names the instance."""
 
     task: str
-    difficulty: str
-    index: int
-    base_seed: int
+    difficulty: str = "easy"
+    index: int = 0
+    base_seed: int = 42
+    input: str | None = None
+    """Of a task that is registered (`prime_bench.register`), its input as JSON."""
 
 
 class PrimeTask(vf.Task[PrimeData]):
     """An instance, to be solved in one answer."""
 
-    def instance(self) -> Instance:
+    def instance(self) -> Instance | OwnInstance:
         data = self.data
-        return Instance(data.task, data.difficulty, data.index, data.base_seed)
+        fields = ("task", "difficulty", "index", "base_seed", "input")
+        found: Instance | OwnInstance = instance_of({field: getattr(data, field) for field in fields})
+        return found
 
     @vf.reward
     async def prime(self, trace: vf.Trace) -> float:

@@ -34,6 +34,14 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "prime-agents-problem-check",
+        &[(
+            "See what two answers break, without a model:",
+            "prime-agents problem check examples/problem.json --line '[8, 8, 5]' \
+             --line '[3, 5, 13]'",
+        )],
+    ),
+    (
         "prime-agents-runs",
         &[(
             "Submit a run and follow it:",

@@ -25,7 +25,7 @@ use prime_report::{Reviews, RunResult};
 use prime_runtime::{Observer, Submission};
 use prime_service::app::{App, OwnTasks};
 use prime_service::requests::{CheckedRequest, Reason, RequestError, ResolvedRun, RunRequest};
-use prime_settings::{Program, Settings};
+use prime_settings::{OwnTask, Settings};
 
 /// The name under which the task of `--task-program` is asked for. No task of a configuration can
 /// have it.
@@ -232,8 +232,14 @@ fn own_tasks(settings: &Settings, arguments: &RunArguments) -> anyhow::Result<Ow
              that are closed"
         )
     })?;
-    let program = Program { command, ..Program::default() };
-    let task = TaskProgram::new(None, program, tasks.programs.clone());
+    // A single word that names a module is one.
+    let task = match command.as_slice() {
+        [module] if module.ends_with(".wasm") => {
+            OwnTask { module: module.clone(), ..OwnTask::default() }
+        }
+        _ => OwnTask { command, ..OwnTask::default() },
+    };
+    let task = TaskProgram::new(None, task, tasks.programs.clone());
     tasks.tasks.add(OWN_TASK, Arc::new(task));
     Ok(tasks)
 }

@@ -44,12 +44,12 @@ fn a_problem_is_solved_without_a_daemon() {
 }
 
 #[test]
-fn max_steps_ends_an_executor_that_guesses() {
+fn max_proposals_ends_an_executor_that_guesses() {
     // Each guess is another one, and all are wrong.
     let lines: Vec<_> = (0..50).map(|number| number.to_string()).collect();
     let problem = |most: Value| {
         json!({
-            "statement": "Which number?", "max_steps": most, "answer": {"pattern": "[0-9]+"},
+            "statement": "Which number?", "max_proposals": most, "answer": {"pattern": "[0-9]+"},
             "constraints": [{"name": "no", "severity": "critical", "check": "answer == 'x'"}],
         })
         .to_string()
@@ -61,8 +61,70 @@ fn max_steps_ends_an_executor_that_guesses() {
 
     for wrong in [0, 1_000_001] {
         done(&["run", "--problem", &problem(json!(wrong))])
-            .refused(&["problem.max_steps", "1 to 1000000"]);
+            .refused(&["problem.max_proposals", "1 to 1000000"]);
     }
+}
+
+#[test]
+fn a_problem_is_checked_and_its_lines_judged_without_a_model() {
+    let two = ["--line", "[8, 8, 5]", "--line", "[3, 5, 13]"];
+    let judged = done(&[&["problem", "check", &example()], &two[..]].concat());
+    let text = judged.stdout;
+    assert_eq!(judged.code, 1, "{text}{}", judged.stderr);
+    for part in [
+        "- sum (critical, with the answer): answer[0] + answer[1] + answer[2] == input.sum",
+        "An answer that breaks nothing is verified.",
+        "`[8, 8, 5]`, the answer: breaks different (major): answer[0] != answer[1]",
+        "`[3, 5, 13]`, the answer: breaks nothing",
+    ] {
+        assert!(text.contains(part), "{part:?} is missing in:\n{text}");
+    }
+
+    let json =
+        done(&["problem", "check", &example(), "--line", "[3, 5, 13]", "--output", "json"]).json(0);
+    assert_eq!((&json["answer"], &json["lines"][0]["ends"]), (&json!([3, 5, 13]), &json!(true)));
+
+    let words = json!({
+        "statement": "s", "constraints": [{"name": "a", "severity": "minor", "text": "Be kind."}],
+    });
+    let text = done(&["problem", "check", &words.to_string()]).stdout;
+    assert!(
+        text.contains("An answer is never verified: the problem has constraints in words"),
+        "{text}"
+    );
+    let broken =
+        r#"{"statement": "s", "constraints": [{"name": "a", "severity": "minor", "check": "x"}]}"#;
+    done(&["problem", "check", broken]).refused(&["problem.constraints[0].check", "`x`"]);
+}
+
+/// Steps with named groups, solved by lines of which two are wrong: the message of a check is what
+/// the trace says.
+#[test]
+fn a_problem_with_steps_that_are_values_is_solved_without_a_daemon() {
+    let problem = json!({
+        "statement": "Count down to 0, by 1 or 2.",
+        "input": {"from": 3},
+        "steps": "stepwise",
+        "step": {"pattern": "(?<from>[0-9]+) to (?<to>[0-9]+)"},
+        "constraints": [
+            {
+                "name": "follows", "severity": "critical",
+                "check": "int(step.from) == (previous == null ? input.from : int(previous.to))",
+                "message": "A step begins where the one before ended.",
+            },
+            {
+                "name": "end", "severity": "critical",
+                "check": "step != null && int(step.to) == 0 && int(answer) == size(steps)",
+            },
+        ],
+    });
+    let lines = json!(["3 to 1", "2 to 0", "1 to 0", "answer: 3", "answer: 2"]);
+    let (_folder, trace) = file("trace.jsonl", "");
+    let result = run_problem(&problem.to_string(), &lines, &["--trace", shown(&trace)]).json(0);
+    assert_eq!((&result["answer"], &result["verified"]), (&json!("2"), &json!(true)));
+    assert_eq!((&result["proposals"], &result["backtracks"]), (&json!(5), &json!(2)));
+    let told = std::fs::read_to_string(&trace).expect("a trace");
+    assert!(told.contains("A step begins where the one before ended."), "{told}");
 }
 
 /// A verifier in Python that finds fault with every line but one.

@@ -28,9 +28,20 @@ pub struct LlmExecutor {
     options: ExecutorOptions,
     /// Grammars by task, by the free line that may come first, and by bounds. Engines cache them by
     /// their text.
-    grammars: DashMap<(&'static str, FreeLine, Option<Bounds>), TaskGrammar>,
+    grammars: DashMap<(TaskKey, FreeLine, Option<Bounds>), TaskGrammar>,
     /// Forms of action lines by task.
-    line_forms: DashMap<&'static str, Arc<str>>,
+    line_forms: DashMap<TaskKey, Arc<str>>,
+}
+
+/// A task as it is declared: a program may declare another one under the same name after a reload,
+/// and what is declared is never freed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct TaskKey(usize);
+
+impl TaskKey {
+    fn of(spec: &'static Spec) -> Self {
+        Self(std::ptr::from_ref(spec).addr())
+    }
 }
 
 #[derive(Clone)]
@@ -77,7 +88,7 @@ impl LlmExecutor {
         if !trajectory.machine.problem().has_reference() || spec.actions.is_empty() {
             return None;
         }
-        let form = self.line_forms.entry(spec.slug).or_insert_with(|| {
+        let form = self.line_forms.entry(TaskKey::of(spec)).or_insert_with(|| {
             // Servers know no groups that capture nothing.
             format!("^{}$", pattern::regex(spec.actions).replace("(?:", "(")).into()
         });
@@ -125,7 +136,7 @@ impl LlmExecutor {
         let is_own = template == COMPACT;
         let free = self.free_line(trajectory);
         let bounds = if is_own { None } else { Some(bounds(machine)) };
-        let grammar = self.grammars.entry((spec.slug, free, bounds));
+        let grammar = self.grammars.entry((TaskKey::of(spec), free, bounds));
         let TaskGrammar { text, reads_max } =
             grammar.or_insert_with(|| TaskGrammar::new(spec, free, bounds)).clone();
 

@@ -47,3 +47,6 @@ pub const STEPS_MAX: u64 = 1_000_000;
 /// One of this many steps is asked twice, to see whether the program answers the same; so is each
 /// start, and each step that ends a trace.
 pub const ASKED_TWICE_EVERY: u64 = 16;
+
+/// Bytes of a WebAssembly module, which is compiled when its task is first asked for.
+pub const MODULE_BYTES_MAX: usize = 16 << 20;

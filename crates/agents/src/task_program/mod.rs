@@ -1,16 +1,18 @@
-//! Tasks that are programs: a program says how a problem starts and what a line does to a state, in
-//! the JSON Lines protocol of `docs/your-task.md`. It keeps nothing between requests: the state
+//! Tasks that are programs or WebAssembly modules: one says how a problem starts and what a line
+//! does to a state, in the JSON Lines protocol of `docs/your-task.md`. It keeps nothing between requests: the state
 //! travels.
 //!
 //! Invariants: no actor's thread waits for a program; a program that fails fails its own runs only;
 //! one that contradicts itself ends the run that notices, without an answer.
 
 mod answer;
+mod computer;
 mod declaration;
 mod error;
 mod form;
 pub mod limits;
 mod machine;
+mod module;
 mod node;
 mod problem;
 mod program;

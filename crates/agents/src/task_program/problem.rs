@@ -6,11 +6,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::answer::{Answer, Asked, BadAnswer, Outcome, State, read};
+use super::computer::Computer;
 use super::error::OpenError;
 use super::limits::{ASKED_TWICE_EVERY, STATES_BYTES_MAX, SUCCESSORS_BYTES_MAX};
 use super::machine::Walk;
 use super::node::{Node, Step};
-use crate::process::ProcessPool;
 use crate::{AgentError, Failure};
 use prime_bench::tasks::{BadInput, Machine, PathDraw, Problem, Spec, TaskRng};
 
@@ -19,7 +19,7 @@ use prime_bench::tasks::{BadInput, Machine, PathDraw, Problem, Spec, TaskRng};
 pub(super) struct Asking(Arc<Inner>);
 
 struct Inner {
-    pool: Arc<ProcessPool>,
+    pool: Computer,
     spec: &'static Spec,
     input: Value,
     start: Arc<Node>,
@@ -57,7 +57,7 @@ fn node(state: State, below: usize) -> Node {
 }
 
 /// That a program contradicts itself.
-fn inconsistent(pool: &ProcessPool, what: &str) -> AgentError {
+fn inconsistent(pool: &Computer, what: &str) -> AgentError {
     pool.error(
         Failure::Inconsistent,
         format!("{what}; what it answers must depend on the request alone"),
@@ -67,8 +67,8 @@ fn inconsistent(pool: &ProcessPool, what: &str) -> AgentError {
 impl Asking {
     /// Asks for the start of an instance, twice.
     pub async fn open(
-        pool: Arc<ProcessPool>,
-        spec: impl FnOnce(&ProcessPool) -> Result<&'static Spec, AgentError>,
+        pool: Computer,
+        spec: impl FnOnce(&Computer) -> Result<&'static Spec, AgentError>,
         input: Value,
     ) -> Result<Self, OpenError> {
         let ask = || pool.ask(|id| request(&StartRequest { id, input: &input }));

@@ -1,53 +1,84 @@
-//! Programs that compute tasks, by the names under which runs ask for them.
+//! Programs and modules that compute tasks, by the names under which runs ask for them.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use futures::executor::block_on;
 use serde_json::Value;
 
+use super::computer::Computer;
 use super::declaration;
 use super::error::OpenError;
-use super::limits::INPUT_BYTES_MAX;
+use super::limits::{INPUT_BYTES_MAX, MODULE_BYTES_MAX};
+use super::module::{ModuleLimits, ModulePool};
 use super::problem::Asking;
 use crate::process::ProcessPool;
 use crate::programs::Programs;
 use crate::{AgentError, Failure};
 use prime_bench::tasks::{Problem, Spec};
-use prime_settings::Program;
+use prime_settings::OwnTask;
 
-/// A program that computes a task. Its processes are started when it is first asked.
+/// A program or a module that computes a task. It is started when it is first asked.
 pub struct TaskProgram {
     /// The name in the configuration; `None` for one from the command line, whose task has the name
     /// that it declares.
     name: Option<String>,
-    program: Program,
+    task: OwnTask,
     programs: Programs,
-    pool: OnceLock<Result<Arc<ProcessPool>, AgentError>>,
+    pool: OnceLock<Result<Computer, AgentError>>,
 }
 
 impl TaskProgram {
-    /// A program whose task has this name, or the one that it declares. It ends with `programs`.
-    pub fn new(name: Option<&str>, program: Program, programs: Programs) -> Self {
-        Self { name: name.map(str::to_owned), program, programs, pool: OnceLock::new() }
+    /// A task with this name, or the one that it declares. A program ends with `programs`.
+    pub fn new(name: Option<&str>, task: OwnTask, programs: Programs) -> Self {
+        Self { name: name.map(str::to_owned), task, programs, pool: OnceLock::new() }
     }
 
-    fn pool(&self) -> Result<Arc<ProcessPool>, AgentError> {
+    fn pool(&self) -> Result<Computer, AgentError> {
         let start = || {
             let name = self.name.as_deref().unwrap_or("task");
-            match ProcessPool::start_task(name, &self.program) {
-                Ok(pool) => {
-                    let pool = Arc::new(pool);
-                    self.programs.add(&pool);
-                    Ok(pool)
-                }
-                Err(error) => Err(AgentError::new("task", Failure::Refused, error.to_string())),
-            }
+            if self.task.module.is_empty() { self.program(name) } else { self.module(name) }
         };
         self.pool.get_or_init(start).clone()
     }
 
-    fn spec_of(name: Option<&str>, pool: &ProcessPool) -> Result<&'static Spec, AgentError> {
+    fn program(&self, name: &str) -> Result<Computer, AgentError> {
+        match ProcessPool::start_task(name, &self.task.program()) {
+            Ok(pool) => {
+                let pool = Arc::new(pool);
+                self.programs.add(&pool);
+                Ok(Computer::Program(pool))
+            }
+            Err(error) => Err(AgentError::new("task", Failure::Refused, error.to_string())),
+        }
+    }
+
+    fn module(&self, name: &str) -> Result<Computer, AgentError> {
+        let OwnTask { module, fuel_max, memory_bytes_max, line_bytes_max, processes, .. } =
+            &self.task;
+        let unreadable = |error: &dyn std::fmt::Display| {
+            let reason = format!("{module} cannot be read: {error}");
+            AgentError::new(format!("task `{name}`"), Failure::Refused, reason)
+        };
+
+        // A byte more than is allowed shows that it is too large; a device never ends.
+        let file = File::open(module).map_err(|error| unreadable(&error))?;
+        let mut bytes = Vec::new();
+        let most = MODULE_BYTES_MAX as u64 + 1;
+        file.take(most).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+
+        let limits = ModuleLimits {
+            fuel_max: *fuel_max,
+            memory_bytes_max: *memory_bytes_max,
+            line_bytes_max: *line_bytes_max,
+            threads: *processes,
+        };
+        Ok(Computer::Module(Arc::new(ModulePool::start(name, &bytes, limits)?)))
+    }
+
+    fn spec_of(name: Option<&str>, pool: &Computer) -> Result<&'static Spec, AgentError> {
         let missing = || pool.error(Failure::Refused, "it has not declared its task");
         let declared = pool.declared().ok_or_else(missing)?;
         let bad = |fault| {
@@ -83,7 +114,7 @@ impl TaskProgram {
             let reason = format!("the input has {bytes} bytes; give at most {INPUT_BYTES_MAX}");
             return Err(AgentError::new("task", Failure::Unsupported, reason).into());
         }
-        let spec = |pool: &ProcessPool| Self::spec_of(self.name.as_deref(), pool);
+        let spec = |pool: &Computer| Self::spec_of(self.name.as_deref(), pool);
         let asking = block_on(Asking::open(pool, spec, input.clone()))?;
         Ok(Arc::new(asking))
     }
@@ -96,9 +127,9 @@ pub struct TaskPrograms(Arc<RwLock<BTreeMap<String, Arc<TaskProgram>>>>);
 impl TaskPrograms {
     /// Replaces the tasks. Open instances keep the processes that they have; new ones get processes
     /// that are started from now on.
-    pub fn configure(&self, tasks: &BTreeMap<String, Program>, programs: &Programs) {
-        let task = |(name, program): (&String, &Program)| {
-            let task = TaskProgram::new(Some(name), program.clone(), programs.clone());
+    pub fn configure(&self, tasks: &BTreeMap<String, OwnTask>, programs: &Programs) {
+        let task = |(name, task): (&String, &OwnTask)| {
+            let task = TaskProgram::new(Some(name), task.clone(), programs.clone());
             (name.clone(), Arc::new(task))
         };
         let new = tasks.iter().map(task).collect();

@@ -17,6 +17,7 @@ use crate::run_calls::{cancel_run, list_runs};
 use crate::state::State;
 use crate::submit::submit_run;
 use crate::verify::verify;
+use prime_agent_set::task_program::TaskPrograms;
 use prime_service::requests::RequestError;
 use prime_service::runs::RunError;
 
@@ -68,6 +69,11 @@ pub struct Watched {
 /// Carries out calls. Arguments are those of the HTTP API's routes.
 #[async_trait]
 pub trait Backend: Send + Sync {
+    /// The tasks that programs of this process compute.
+    fn own_tasks(&self) -> TaskPrograms {
+        TaskPrograms::default()
+    }
+
     /// As `POST /v1/verify`.
     async fn verify(&self, request: Map<String, Value>) -> Result<Value, ToolError>;
     /// As `POST /v1/runs`.
@@ -105,6 +111,10 @@ fn body(arguments: &Map<String, Value>) -> Vec<u8> {
 
 #[async_trait]
 impl Backend for Local {
+    fn own_tasks(&self) -> TaskPrograms {
+        self.state.runs.app().tasks().clone()
+    }
+
     async fn verify(&self, request: Map<String, Value>) -> Result<Value, ToolError> {
         value(verify(&self.state.verify, &self.owner, body(&request).into()).await?)
     }

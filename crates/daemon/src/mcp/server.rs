@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use prime_agent_set::task_program::TaskPrograms;
 use prime_bench::prompts::{Components, Style, view, visible, whole};
-use prime_bench::tasks::{self, Category};
+use prime_bench::tasks::{self, Category, Spec};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
     CustomResult, ErrorCode, Implementation, ListToolsResult, PaginatedRequestParams,
@@ -18,6 +18,7 @@ use serde_json::{Map, Value, json};
 
 use super::backend::{Backend, ToolError, watch};
 use super::tools::Tool;
+use crate::catalog::{OWN, declared};
 use crate::guard::json as from_json;
 use prime_service::requests::{Instance, RunRequest};
 
@@ -83,35 +84,54 @@ fn run_name(name: &str) -> Result<&str, ToolError> {
     }
 }
 
-fn list_tasks(arguments: &ListTasks) -> Result<Value, ToolError> {
-    let category = arguments.category.as_deref().map(str::parse::<Category>).transpose();
+/// Lists the tasks; those of programs have the category `own`. Blocks while programs start.
+fn list_tasks(own: &TaskPrograms, arguments: &ListTasks) -> Result<Value, ToolError> {
+    let is_own = arguments.category.as_deref() == Some(OWN);
+    let named = arguments.category.as_deref().filter(|_| !is_own);
+    let category = named.map(str::parse::<Category>).transpose();
     let category = category.map_err(|error| ToolError(format!("field `category`: {error}")))?;
 
     let chosen = tasks::all()
         .map(|task| task.spec())
-        .filter(|spec| category.is_none_or(|only| spec.category == only));
+        .filter(|spec| !is_own && category.is_none_or(|only| spec.category == only));
 
-    let rows: Vec<_> = chosen
-        .map(|spec| {
-            let [easy, medium, hard] = spec.sizes;
-            json!({
-                "task": spec.slug, "title": spec.title, "category": spec.category.name(),
-                "sizes": {"easy": easy, "medium": medium, "hard": hard},
-            })
+    let built_in = chosen.map(|spec| {
+        let [easy, medium, hard] = spec.sizes;
+        json!({
+            "task": spec.slug, "title": spec.title, "category": spec.category.name(),
+            "sizes": {"easy": easy, "medium": medium, "hard": hard},
         })
-        .collect();
-
-    Ok(json!({ "tasks": rows }))
+    });
+    let own = if category.is_none() { declared(own) } else { Vec::new() };
+    let own = own.into_iter().map(|spec| {
+        json!({"task": spec.slug, "title": spec.title, "category": OWN, "input": example(spec)})
+    });
+    Ok(json!({ "tasks": built_in.chain(own).collect::<Vec<_>>() }))
 }
 
-fn describe_task(arguments: &TaskName) -> Result<Value, ToolError> {
+/// An input to begin with, if the program has declared one.
+fn example(spec: &Spec) -> Value {
+    serde_json::from_str(spec.page.example.input).unwrap_or_default()
+}
+
+fn describe_task(own: &TaskPrograms, arguments: &TaskName) -> Result<Value, ToolError> {
+    if let Some(program) = own.get(&arguments.task) {
+        let spec = program.spec().map_err(|error| ToolError(format!("field `task`: {error}")))?;
+        let mut page =
+            serde_json::to_value(view(spec)).map_err(|error| ToolError(error.to_string()))?;
+        (page["category"], page["example"]) = (json!(OWN), json!({"input": example(spec)}));
+        return Ok(page);
+    }
     let task = tasks::find(&arguments.task)
         .map_err(|error| ToolError(format!("field `task`: {error}")))?;
     serde_json::to_value(view(task.spec())).map_err(|error| ToolError(error.to_string()))
 }
 
 /// An instance, as an executor may see it. May compute for milliseconds.
-fn make_instance(mut arguments: Map<String, Value>) -> Result<Value, ToolError> {
+fn make_instance(
+    own: &TaskPrograms,
+    mut arguments: Map<String, Value>,
+) -> Result<Value, ToolError> {
     let style = match arguments.remove("style") {
         None => Style::Structured(Components::ALL),
         Some(Value::String(name)) => {
@@ -121,7 +141,7 @@ fn make_instance(mut arguments: Map<String, Value>) -> Result<Value, ToolError> 
     };
 
     let request: RunRequest = read(&arguments)?;
-    let Instance { name: id, problem } = Instance::of(&TaskPrograms::default(), &request)?;
+    let Instance { name: id, problem } = Instance::of(own, &request)?;
     let spec = problem.spec();
 
     if !style.suits(spec.category) {
@@ -146,12 +166,16 @@ impl Server {
 
     async fn call(&self, tool: Tool, arguments: Map<String, Value>) -> Result<Value, ToolError> {
         match tool {
-            Tool::ListTasks => list_tasks(&read(&arguments)?),
-            Tool::DescribeTask => describe_task(&read(&arguments)?),
-            Tool::MakeInstance => {
-                let made = tokio::task::spawn_blocking(|| make_instance(arguments)).await;
-                made.map_err(|_| {
-                    ToolError("the task could not make this instance: please report it".to_owned())
+            Tool::ListTasks | Tool::DescribeTask | Tool::MakeInstance => {
+                let own = self.backend.own_tasks();
+                // A program may have to answer first, and an instance may take milliseconds.
+                let made = tokio::task::spawn_blocking(move || match tool {
+                    Tool::ListTasks => list_tasks(&own, &read(&arguments)?),
+                    Tool::DescribeTask => describe_task(&own, &read(&arguments)?),
+                    _ => make_instance(&own, arguments),
+                });
+                made.await.map_err(|_| {
+                    ToolError("the task could not answer: please report it".to_owned())
                 })?
             }
             Tool::JudgeStep | Tool::CheckAnswer => {

@@ -209,10 +209,10 @@ mod tests {
         let lines = schemas["TraceRecord"]["oneOf"].as_array().unwrap();
         assert!(lines.contains(&reference("TraceRecordTrajectoryEnded")), "{lines:?}");
         assert!(
-            schemas["AnswerForm"]["oneOf"]
+            schemas["LineForm"]["oneOf"]
                 .as_array()
                 .unwrap()
-                .contains(&reference("AnswerFormPattern"))
+                .contains(&reference("LineFormPattern"))
         );
     }
 

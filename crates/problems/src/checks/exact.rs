@@ -74,7 +74,7 @@ fn no_overload(operator: &str, one: &dyn Val, other: &dyn Val) -> ExecutionError
     ExecutionError::no_such_overload(operator, types.to_vec())
 }
 
-fn number(value: &dyn Val) -> Option<Number> {
+pub fn number(value: &dyn Val) -> Option<Number> {
     if let Some(whole) = value.downcast_ref::<CelInt>() {
         return Some(Number::Whole((*whole.inner()).into()));
     }
@@ -127,7 +127,8 @@ fn at_number<'m>(map: &'m CelMap<'m>, number: Number) -> Option<&'m dyn Val> {
     int.or_else(uint).map(AsRef::as_ref)
 }
 
-fn order(operator: &str, one: &dyn Val, other: &dyn Val) -> Result<Ordering, ExecutionError> {
+/// The order of two values; an error if they have none.
+pub fn order(operator: &str, one: &dyn Val, other: &dyn Val) -> Result<Ordering, ExecutionError> {
     if let (Some(one), Some(other)) = (number(one), number(other)) {
         let unordered = || ExecutionError::function_error(operator, "NaN has no order");
         return one.compare(other).ok_or_else(unordered);

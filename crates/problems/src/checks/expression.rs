@@ -11,7 +11,7 @@ use cel::common::ast::{
 };
 use cel::parser::ParseErrors;
 
-use super::exact;
+use super::{exact, functions};
 use crate::error::{Fault, quoted};
 use crate::limits::{EXPRESSION_BYTES_MAX, PARSE_DEPTH_MAX, TREE_DEPTH_MAX};
 use crate::pattern::Pattern;
@@ -20,6 +20,7 @@ use crate::pattern::Pattern;
 pub(super) static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let mut env = Env::stdlib().with_optional_support(false);
     exact::add_to(&mut env);
+    functions::add_to(&mut env);
     Arc::new(env)
 });
 
@@ -28,7 +29,7 @@ pub(super) static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
 pub const MATCHES: &str = "@matches";
 
 /// The variables of an expression.
-const VARIABLES: [&str; 3] = ["input", "state", "answer"];
+const VARIABLES: [&str; 6] = ["input", "state", "answer", "step", "previous", "steps"];
 
 /// Types by name, as in `type(input.n) == int`.
 const TYPES: [&str; 10] =
@@ -169,7 +170,8 @@ impl Walk {
             let problem = format!("unknown name `{name}`");
             return Err(Fault::new(
                 problem,
-                "a check sees `input`, `state` (with `steps` and `answer`) and `answer`",
+                "a check sees `input`, `step`, `previous`, `steps`, `answer` and `state` (with the \
+                 lines as `steps`, and `answer`)",
             ));
         };
 
@@ -203,11 +205,16 @@ impl Walk {
         if call.func_name == "matches" {
             self.matches(call)?;
         }
+        Self::rename(call);
 
         let name = call.func_name.as_str();
         let arguments = call.args.len();
         let is_known = match &call.target {
-            None => is_operator(name, arguments) || (FUNCTIONS.contains(&name) && arguments == 1),
+            None => {
+                is_operator(name, arguments)
+                    || (FUNCTIONS.contains(&name) && arguments == 1)
+                    || functions::is_internal(name)
+            }
             Some(_) => {
                 (METHODS.contains(&name) && arguments == 1)
                     || (name == "size" && arguments == 0)
@@ -219,7 +226,8 @@ impl Walk {
             return Err(Fault::new(
                 format!("there is no function `{}` with {arguments} arguments", quoted(&name)),
                 "there are the operators, `has`, `all`, `exists`, `exists_one`, `map`, `filter`, `size`, `contains`, \
-                 `startsWith`, `endsWith`, `matches` and the conversions between types",
+                 `startsWith`, `endsWith`, `matches`, `split`, `sum`, `sort`, `distinct`, `range` \
+                 and the conversions between types",
             ));
         }
 
@@ -232,6 +240,17 @@ impl Walk {
             self.visit(target, depth)?;
         }
         call.args.iter_mut().try_for_each(|argument| self.visit(argument, depth))
+    }
+
+    /// Gives a function that this crate adds its internal name; its method form becomes the
+    /// function form.
+    fn rename(call: &mut CallExpr) {
+        let arguments = call.args.len() + usize::from(call.target.is_some());
+        let Some(internal) = functions::internal(&call.func_name, arguments) else { return };
+        if let Some(target) = call.target.take() {
+            call.args.insert(0, *target);
+        }
+        internal.clone_into(&mut call.func_name);
     }
 
     /// Compiles the pattern of `text.matches("…")` or `matches(text, "…")`.

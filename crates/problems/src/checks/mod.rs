@@ -1,14 +1,18 @@
-//! The checks of a problem: CEL expressions over `input`, `state` and `answer`. CEL has no side
+//! The checks of a problem: CEL expressions over its input, steps and answer. CEL has no side
 //! effects, so only work and depth need bounds. Depth is bounded when an expression is read; work
 //! is bounded then for the given input and an ordinary trace, and again before each evaluation for
 //! the actual values.
 
 mod exact;
 mod expression;
+mod functions;
+mod interval;
 mod shape;
 mod values;
 mod work;
 
+#[cfg(test)]
+mod function_tests;
 #[cfg(test)]
 mod tests;
 
@@ -16,7 +20,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use cel::common::types::CelBool;
+use cel::common::types::{CelBool, CelList, CelNull};
 use cel::common::value::{CowVal, Val};
 use cel::context::VariableResolver;
 use cel::extractors::This;
@@ -27,8 +31,10 @@ use self::expression::{ENV, Expression, MATCHES};
 use self::shape::Shape;
 use self::work::Scene;
 use super::error::{Fault, ProblemError, quoted};
-use super::limits::{ORDINARY_ANSWER_PARTS, ORDINARY_STEP_BYTES, ORDINARY_STEPS, WORK_MAX};
-use super::steps::Steps;
+use super::limits::{
+    ORDINARY_ANSWER_PARTS, ORDINARY_STEP_BYTES, ORDINARY_STEP_PARTS, ORDINARY_STEPS, WORK_MAX,
+};
+use super::steps::{Read, Steps};
 use prime_bench::tasks::Kind;
 
 /// A check of a problem.
@@ -52,6 +58,7 @@ pub struct Finding {
 /// The checks of a problem, with its input.
 pub struct Checks {
     all: Vec<Check>,
+    given: Value,
     input: Box<dyn Val>,
     input_shape: Shape,
 }
@@ -67,6 +74,9 @@ struct Names<'a> {
     input: &'a dyn Val,
     state: Option<Box<dyn Val + 'a>>,
     answer: Option<Box<dyn Val>>,
+    step: Option<Box<dyn Val + 'a>>,
+    previous: Option<Box<dyn Val + 'a>>,
+    steps: Option<Box<dyn Val + 'a>>,
 }
 
 impl VariableResolver for Names<'_> {
@@ -75,6 +85,9 @@ impl VariableResolver for Names<'_> {
             "input" => Some(CowVal::Borrowed(self.input)),
             "state" => self.state.as_deref().map(CowVal::Borrowed),
             "answer" => self.answer.as_deref().map(CowVal::Borrowed),
+            "step" => self.step.as_deref().map(CowVal::Borrowed),
+            "previous" => self.previous.as_deref().map(CowVal::Borrowed),
+            "steps" => self.steps.as_deref().map(CowVal::Borrowed),
             _ => None,
         }
     }
@@ -86,7 +99,8 @@ fn state_shape(steps: u64, step_bytes: u64, steps_parts: u64, answer: &Shape) ->
 }
 
 impl Checks {
-    /// Parses expressions, given with the indices of their constraints.
+    /// Parses expressions, given with the indices of their constraints. `has_values`: whether
+    /// steps are read as values, and not as their lines.
     ///
     /// # Errors
     /// Names the first invalid expression, or the most expensive one if their total cost is too
@@ -94,6 +108,7 @@ impl Checks {
     pub fn read(
         input: &Value,
         sources: &[(usize, &str)],
+        has_values: bool,
         path: impl Fn(usize) -> String,
     ) -> Result<Self, ProblemError> {
         let mut all = Vec::new();
@@ -101,22 +116,48 @@ impl Checks {
             let expression =
                 Expression::parse(source).map_err(|fault| fault.at(path(*constraint)))?;
             // An answer exists only at the end: a check that mentions it has to wait.
-            let kind = if expression.mentions("answer") { Kind::Terminal } else { Kind::Invariant };
+            let kind = if expression.mentions("answer") {
+                Kind::Terminal
+            } else if ["step", "previous"].iter().any(|name| expression.mentions(name)) {
+                Kind::Transition
+            } else {
+                Kind::Invariant
+            };
             all.push(Check { constraint: *constraint, kind, expression });
         }
 
-        let this = Self { all, input: values::of_json(input), input_shape: Shape::of(input) };
-        this.unless_too_expensive().map_err(|(constraint, fault)| fault.at(path(constraint)))?;
+        let this = Self {
+            all,
+            given: input.clone(),
+            input: values::of_json(input),
+            input_shape: Shape::of(input),
+        };
+        this.unless_too_expensive(has_values)
+            .map_err(|(constraint, fault)| fault.at(path(constraint)))?;
         Ok(this)
     }
 
     /// Refuses checks that are too expensive for this input and an ordinary trace.
-    fn unless_too_expensive(&self) -> Result<(), (usize, Fault)> {
+    fn unless_too_expensive(&self, has_values: bool) -> Result<(), (usize, Fault)> {
         let answer = Shape::Any { parts: ORDINARY_ANSWER_PARTS };
         let step_parts = Shape::text(ORDINARY_STEP_BYTES).parts();
         let state =
             state_shape(ORDINARY_STEPS, ORDINARY_STEP_BYTES, ORDINARY_STEPS * step_parts, &answer);
-        let scene = Scene { input: &self.input_shape, state: &state, answer: &answer };
+        let step = if has_values {
+            Shape::Any { parts: ORDINARY_STEP_PARTS }
+        } else {
+            Shape::text(ORDINARY_STEP_BYTES)
+        };
+        let steps = Shape::list(ORDINARY_STEPS, step.clone(), ORDINARY_STEPS * (step.parts() + 1));
+        let scene = Scene {
+            input: &self.input_shape,
+            state: &state,
+            answer: &answer,
+            step: &step,
+            previous: &step,
+            steps: &steps,
+            given: &self.given,
+        };
 
         let works =
             self.all.iter().map(|check| (work::bound(&check.expression, &scene), check.constraint));
@@ -138,6 +179,12 @@ impl Checks {
         }
     }
 
+    /// Whether the check at this index among the constraints reads a variable.
+    pub fn reads(&self, constraint: usize, variable: &str) -> bool {
+        let found = self.all.iter().find(|check| check.constraint == constraint);
+        found.is_some_and(|check| check.expression.mentions(variable))
+    }
+
     /// The kind of the check at this index among the constraints.
     pub fn kind_of(&self, constraint: usize) -> Option<Kind> {
         self.all.iter().find(|check| check.constraint == constraint).map(|check| check.kind)
@@ -146,8 +193,9 @@ impl Checks {
     /// The constraints whose checks look at what was written. One that reads the input alone is a
     /// condition on the problem, and says nothing of an answer.
     pub fn that_read_work(&self) -> impl Iterator<Item = usize> {
+        let work = ["answer", "state", "step", "previous", "steps"];
         let reads =
-            |check: &&Check| ["answer", "state"].iter().any(|name| check.expression.mentions(name));
+            move |check: &&Check| work.iter().any(|name| check.expression.mentions(name));
         self.all.iter().filter(reads).map(|check| check.constraint)
     }
 
@@ -163,7 +211,28 @@ impl Checks {
         let (count, bytes) = (steps.count(), steps.bytes() as u64);
         let steps_parts = count.saturating_mul(2).saturating_add(Shape::text(bytes).parts());
         let state_shape = state_shape(count, steps.longest() as u64, steps_parts, &answer_shape);
-        let scene = Scene { input: &self.input_shape, state: &state_shape, answer: &answer_shape };
+        let newest: Vec<_> = steps.from_newest().take(2).collect();
+        let shape_at = |at: usize| match newest.get(at) {
+            Some((_, Some(read))) => Shape::of(&read.value),
+            Some((line, None)) => Shape::text(line.len() as u64),
+            None => Shape::SMALL,
+        };
+        let values_shape = match newest.first() {
+            Some((_, Some(_))) => {
+                let parts = steps.parts().saturating_add(count);
+                Shape::list(count, Shape::Any { parts: steps.largest() }, parts)
+            }
+            _ => Shape::list(count, Shape::text(steps.longest() as u64), steps_parts),
+        };
+        let scene = Scene {
+            input: &self.input_shape,
+            state: &state_shape,
+            answer: &answer_shape,
+            step: &shape_at(0),
+            previous: &shape_at(1),
+            steps: &values_shape,
+            given: &self.given,
+        };
 
         let mentions = |name: &str| {
             self.all.iter().any(|check| check.kind == kind && check.expression.mentions(name))
@@ -174,6 +243,14 @@ impl Checks {
             input: self.input.as_ref(),
             state: mentions("state").then(|| values::of_state(&lines, answer)),
             answer: answer.map(values::of_json),
+            step: mentions("step").then(|| step_at(&newest, 0)),
+            previous: mentions("previous").then(|| step_at(&newest, 1)),
+            steps: mentions("steps").then(|| {
+                let mut all: Vec<_> =
+                    steps.from_newest().map(|(line, read)| values::of_step(line, read)).collect();
+                all.reverse();
+                Box::new(CelList::from(all)) as Box<dyn Val>
+            }),
         };
 
         // Checks of a kind share the limit: each gets what the earlier ones have left.
@@ -197,6 +274,19 @@ impl Checks {
             })
             .collect()
     }
+}
+
+/// The step at this distance from the newest one; null where there is none.
+fn step_at<'a>(newest: &[(&'a str, Option<&Read>)], at: usize) -> Box<dyn Val + 'a> {
+    match newest.get(at) {
+        Some((line, read)) => values::of_step(line, *read),
+        None => Box::new(CelNull),
+    }
+}
+
+/// A bound on the size of a value, as steps count it.
+pub fn parts_of(value: &Value) -> u64 {
+    Shape::of(value).parts()
 }
 
 /// Whether an expression is true.

@@ -134,6 +134,14 @@ impl Shape {
         }
     }
 
+    /// Upper bound on the bytes of the text that it may be.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::Atom { parts, .. } | Self::Any { parts } => parts.saturating_mul(BYTES_A_PART),
+            Self::List { .. } | Self::Map { .. } => 0,
+        }
+    }
+
     /// An element of an iteration, which for a map is a key.
     pub fn element(&self) -> Self {
         match self {

@@ -14,20 +14,20 @@ use crate::limits::{EXPRESSION_BYTES_MAX, TREE_DEPTH_MAX};
 /// that is not bounded takes minutes, so a busy machine is given time.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-fn read(input: &Value, sources: &[&str]) -> Result<Checks, ProblemError> {
+pub(super) fn read(input: &Value, sources: &[&str]) -> Result<Checks, ProblemError> {
     let sources: Vec<_> = sources.iter().copied().enumerate().collect();
-    Checks::read(input, &sources, |place| format!("checks[{place}]"))
+    Checks::read(input, &sources, false, |place| format!("checks[{place}]"))
 }
 
 fn steps(lines: &[&str]) -> Steps {
     let mut steps = Steps::default();
-    lines.iter().for_each(|line| steps.push(line));
+    lines.iter().for_each(|line| steps.push(line, None));
     steps
 }
 
 /// The result of one check for these values: `Ok(false)` if it is false, the reason if it could not
 /// be evaluated.
-fn ask(
+pub(super) fn ask(
     source: &str,
     input: &Value,
     lines: &[&str],
@@ -467,7 +467,7 @@ fn expression(choices: &mut impl Iterator<Item = u8>, depth: usize) -> String {
     }
 
     let mut below = || expression(choices, depth + 1);
-    match choice % 9 {
+    match choice % 14 {
         0 => format!("{}.all(v, {} == v)", below(), below()),
         1 => format!("{}.map(v, [v, {}])", below(), below()),
         2 => format!("{}.filter(v, v in {})", below(), below()),
@@ -476,6 +476,11 @@ fn expression(choices: &mut impl Iterator<Item = u8>, depth: usize) -> String {
         5 => format!("({} ? {} : {})", below(), below(), below()),
         6 => format!("{}.exists(v, {} || {} < v)", below(), below(), below()),
         7 => format!("string({}).matches('(a|b)+')", below()),
+        8 => format!("string({}).split('a')", below()),
+        9 => format!("sort({})", below()),
+        10 => format!("{}.distinct()", below()),
+        11 => format!("range(size({}))", below()),
+        12 => format!("sum({})", below()),
         _ => format!("{{'k': {}}}.k", below()),
     }
 }

@@ -8,6 +8,8 @@ use cel::common::types::{
 use cel::common::value::Val;
 use serde_json::Value;
 
+use crate::steps::Read;
+
 fn key(name: String) -> CelMapKey<'static> {
     CelMapKey::String(CelString::from(name))
 }
@@ -30,6 +32,14 @@ pub fn of_json(value: &Value) -> Box<dyn Val> {
             let entries = fields.iter().map(|(name, value)| (key(name.clone()), of_json(value)));
             Box::new(CelMap::from(entries.collect::<HashMap<_, _>>()))
         }
+    }
+}
+
+/// A step: what it was read as, or the line itself.
+pub fn of_step<'a>(line: &'a str, read: Option<&Read>) -> Box<dyn Val + 'a> {
+    match read {
+        Some(read) => of_json(&read.value),
+        None => Box::new(CelString::from(line)),
     }
 }
 

@@ -4,10 +4,14 @@
 use cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators,
 };
+use serde_json::Value;
 
 use super::exact;
 use super::expression::{Expression, MATCHES};
+use super::functions::{DISTINCT, RANGE, SORT, SPLIT, SUM};
+use super::interval::Interval;
 use super::shape::Shape;
+use crate::limits::RANGE_MAX;
 use crate::pattern::Pattern;
 
 /// The shapes of an expression's variables.
@@ -16,6 +20,11 @@ pub struct Scene<'a> {
     pub input: &'a Shape,
     pub state: &'a Shape,
     pub answer: &'a Shape,
+    pub step: &'a Shape,
+    pub previous: &'a Shape,
+    pub steps: &'a Shape,
+    /// The input itself, whose numbers bound ranges.
+    pub given: &'a Value,
 }
 
 /// Upper bound on the work, in units of 20 to 150 ns: one per node evaluated and one per part of a
@@ -43,7 +52,7 @@ impl Cost {
     }
 }
 
-struct Bounds<'a> {
+pub(super) struct Bounds<'a> {
     scene: &'a Scene<'a>,
     patterns: &'a [Pattern],
     /// Bindings of the enclosing comprehensions, innermost last.
@@ -131,6 +140,9 @@ impl<'a> Bounds<'a> {
             "input" => self.scene.input.clone(),
             "state" => self.scene.state.clone(),
             "answer" => self.scene.answer.clone(),
+            "step" => self.scene.step.clone(),
+            "previous" => self.scene.previous.clone(),
+            "steps" => self.scene.steps.clone(),
             _ => Shape::SMALL,
         }
     }
@@ -177,6 +189,32 @@ impl<'a> Bounds<'a> {
             (exact::IN, [value, list]) => {
                 Cost::small(sum(&[work, parts, list.len().saturating_mul(value.parts())]))
             }
+            (SPLIT, [text, separator]) => {
+                let bytes = text.bytes();
+                // A piece is a part, and its text is no longer than the whole.
+                let parts = sum(&[bytes, text.parts(), 2]);
+                Cost {
+                    work: sum(&[work, parts, separator.parts()]),
+                    shape: Shape::list(sum(&[bytes, 1]), Shape::text(bytes), parts),
+                }
+            }
+            // Its elements are all compared, and written out or copied.
+            (SORT, [list]) => {
+                let comparisons = list.len().saturating_mul(log2(list.len()));
+                let compared = comparisons.saturating_mul(list.element().parts());
+                Cost { work: sum(&[work, parts, parts, compared]), shape: list.clone() }
+            }
+            (DISTINCT, [list]) => {
+                Cost { work: sum(&[work, parts.saturating_mul(8)]), shape: list.clone() }
+            }
+            (SUM, [list]) => Cost {
+                work: sum(&[work, parts]),
+                shape: Shape::Atom { parts: 1, fraction: list.element().is_fraction() },
+            },
+            (RANGE, _) => {
+                let len = self.range_len(call);
+                Cost { work: sum(&[work, len]), shape: Shape::list(len, Shape::SMALL, len + 1) }
+            }
             ("dyn", [value]) => Cost { work, shape: value.clone() },
             ("double", _) => {
                 Cost { work: sum(&[work, parts]), shape: Shape::Atom { parts: 1, fraction: true } }
@@ -198,6 +236,35 @@ impl<'a> Bounds<'a> {
                 shape: Shape::Atom { parts: 1, fraction: is_fraction },
             },
         }
+    }
+
+    /// The value of `input` or of a field below it; `None` where a loop has taken the name.
+    pub(super) fn given(&self, tree: &IdedExpr) -> Option<&'a Value> {
+        match &tree.expr {
+            Expr::Ident(name) if name == "input" => {
+                let is_free = self.bound.iter().all(|(bound, _)| bound != name);
+                is_free.then_some(self.scene.given)
+            }
+            Expr::Select(select) if !select.test => self.given(&select.operand)?.get(&select.field),
+            _ => None,
+        }
+    }
+
+    /// A bound on the `size` of a value: its elements, or its characters.
+    pub(super) fn size_of(&mut self, tree: &'a IdedExpr) -> u64 {
+        let shape = self.of(tree).shape;
+        shape.len().max(shape.bytes())
+    }
+
+    /// A bound on the numbers of a `range`.
+    fn range_len(&mut self, call: &'a CallExpr) -> u64 {
+        let bounds: Vec<Interval> = call.args.iter().map(|tree| self.interval(tree)).collect();
+        let count = match bounds.as_slice() {
+            [to] => to.most,
+            [from, to] => to.most.saturating_sub(from.least),
+            _ => i128::MAX,
+        };
+        u64::try_from(count.max(0)).unwrap_or(u64::MAX).min(RANGE_MAX)
     }
 
     fn pattern(&self, call: &CallExpr) -> Option<&'a Pattern> {
@@ -243,6 +310,11 @@ impl<'a> Bounds<'a> {
         let copies = range.shape.parts();
         Cost { work: sum(&[range.work, init.work, copies, loops, of_list, result.work, 1]), shape }
     }
+}
+
+/// Comparisons of an element while a list of this length is sorted, at most.
+fn log2(len: u64) -> u64 {
+    u64::from(u64::BITS - len.leading_zeros())
 }
 
 /// The text that a literal is.

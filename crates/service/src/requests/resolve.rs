@@ -135,7 +135,7 @@ pub fn spec_with_agents(
 }
 
 /// Why no answer to a client's problem can be verified, if none can.
-fn never_verified(problem: &dyn Problem) -> Option<&'static str> {
+pub fn never_verified(problem: &dyn Problem) -> Option<&'static str> {
     if problem.has_reference() || problem.is_asked() {
         None
     } else if problem.needs_reader() {

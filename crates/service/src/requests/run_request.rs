@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use utoipa::openapi::{RefOr, Schema, Type, schema::ObjectBuilder};
+use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder};
+use utoipa::openapi::{RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::app::Overrides;
@@ -86,13 +87,21 @@ pub struct BudgetRequest {
     pub wall_ms: Option<u64>,
 }
 
-/// The slug of a task; the OpenAPI document enumerates them.
+/// The slug of a task; the OpenAPI document enumerates those of the built-in ones.
 pub struct TaskSlug;
+
+/// The names that a configured task may have.
+const OWN_NAME: &str = "^[a-z0-9_-]{1,64}$";
 
 impl PartialSchema for TaskSlug {
     fn schema() -> RefOr<Schema> {
         let slugs = tasks::all().chain(tasks::variants()).map(|task| task.spec().slug);
-        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(slugs)).into()
+        let built_in = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(slugs));
+        let own = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .pattern(Some(OWN_NAME))
+            .description(Some("A task of the configuration that a program computes."));
+        AnyOfBuilder::new().item(built_in).item(own).into()
     }
 }
 

@@ -1,0 +1,59 @@
+//! What computes a task: the processes of a program, or a WebAssembly module.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::module::ModulePool;
+use crate::process::ProcessPool;
+use crate::{AgentError, Failure};
+
+/// Clones share the processes or threads.
+#[derive(Clone)]
+pub(super) enum Computer {
+    Program(Arc<ProcessPool>),
+    Module(Arc<ModulePool>),
+}
+
+impl Computer {
+    /// The answer to a request that is built with an id.
+    ///
+    /// # Errors
+    /// There is none: the program or the module fails, takes too long, or writes too much.
+    pub async fn ask(
+        &self,
+        request: impl FnOnce(u64) -> Vec<u8> + Send,
+    ) -> Result<Vec<u8>, AgentError> {
+        match self {
+            Self::Program(pool) => pool.ask(request).await,
+            // It keeps nothing, so that no number tells one answer from another.
+            Self::Module(pool) => pool.ask(request(1)).await,
+        }
+    }
+
+    /// Waits until it has declared its task.
+    ///
+    /// # Errors
+    /// Why it cannot be started, or did not answer.
+    pub async fn ready(&self) -> Result<(), AgentError> {
+        match self {
+            Self::Program(pool) => pool.ready().await,
+            Self::Module(_) => Ok(()),
+        }
+    }
+
+    /// What it declares of its task, once it is [`Computer::ready`].
+    pub fn declared(&self) -> Option<&Value> {
+        match self {
+            Self::Program(pool) => pool.declared(),
+            Self::Module(pool) => Some(pool.declared()),
+        }
+    }
+
+    pub fn error(&self, failure: Failure, reason: impl Into<String>) -> AgentError {
+        match self {
+            Self::Program(pool) => pool.error(failure, reason),
+            Self::Module(pool) => pool.error(failure, reason),
+        }
+    }
+}
