@@ -354,6 +354,30 @@ fn a_daemon_lists_and_runs_the_tasks_of_its_configuration() {
     );
 }
 
+/// A list does not wait for a program that hangs, and does not hide it.
+#[test]
+fn a_task_whose_program_does_not_answer_is_listed_with_the_reason() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let hanging = folder.path().join("hanging.py");
+    std::fs::write(&hanging, "import signal\nwhile True: signal.pause()\n").expect("writable");
+    let sets = [
+        format!(r#"tasks.jugs.command=["python3", "{}"]"#, example("jugs.py")),
+        format!(r#"tasks.hanging.command=["python3", "{}"]"#, shown(&hanging)),
+        r#"tasks.missing.command=["no-such-program-of-this-test"]"#.to_owned(),
+    ];
+    let daemon = daemon(&Home::new(), &[&sets[0], &sets[1], &sets[2]]);
+
+    let tasks = daemon.get("/v1/tasks").body;
+    let reason = |slug: &str| {
+        let mut tasks = tasks["tasks"].as_array().expect("a list").iter();
+        let task = tasks.find(|task| task["slug"] == slug).expect("listed");
+        assert_eq!(task["category"], "own");
+        task["unavailable"].as_str().unwrap_or_default().to_owned()
+    };
+    assert!(reason("hanging").contains("has not answered the handshake"), "{}", reason("hanging"));
+    assert!(reason("missing").contains("no-such-program-of-this-test"), "{}", reason("missing"));
+}
+
 /// A long task: a counter that goes to its goal by ones.
 const COUNTER: &str = "def start(ask):\n    return {'state': 0, 'choices': ['go'], 'steps_max': 1000000}\n\
                        def step(ask):\n    at = ask['state'] + 1\n    \

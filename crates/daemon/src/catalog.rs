@@ -1,5 +1,7 @@
 //! Routes that list the available tasks and agents.
 
+use std::time::Duration;
+
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -8,8 +10,8 @@ use utoipa::ToSchema;
 use super::background::in_background;
 use super::error::{ApiError, method_not_allowed};
 use super::state::State;
-use prime_agent_set::RecordedAgent;
 use prime_agent_set::task_program::TaskPrograms;
+use prime_agent_set::{AgentError, RecordedAgent};
 use prime_bench::tasks::{self, AnyTask, Spec};
 use prime_service::requests::TaskSlug;
 use prime_settings::{CoordinatorAgent, ExecutorAgent, RoleOptions, Settings, VerifierAgent};
@@ -45,6 +47,9 @@ pub struct TaskInfo {
     /// The forms of its action lines.
     pub actions: Vec<String>,
     pub constraints: Vec<ConstraintInfo>,
+    /// Why the program of an own task cannot be asked at present, if it cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unavailable: Option<String>,
 }
 
 /// A constraint of a task.
@@ -81,6 +86,7 @@ fn info(spec: &Spec) -> TaskInfo {
                 meaning: constraint.meaning.to_owned(),
             })
             .collect(),
+        unavailable: None,
     }
 }
 
@@ -92,27 +98,51 @@ fn info(spec: &Spec) -> TaskInfo {
 pub async fn list(state: web::Data<State>) -> Result<HttpResponse, ApiError> {
     let app = state.runs.app();
     // Programs that have not been asked yet are started.
-    let own = in_background(move || declared(app.tasks())).await?;
+    let own = in_background(move || app.tasks().specs(DECLARED_WITHIN)).await?;
+    let own = own.into_iter().map(|(name, spec)| match spec {
+        Ok(spec) => own_info(spec),
+        Err(error) => unavailable(name, &error),
+    });
     let built_in = tasks::all().chain(tasks::variants()).map(|task| info(task.spec()));
-    Ok(HttpResponse::Ok()
-        .json(TaskList { tasks: built_in.chain(own.into_iter().map(own_info)).collect() }))
+    Ok(HttpResponse::Ok().json(TaskList { tasks: built_in.chain(own).collect() }))
 }
+
+/// How long a list waits for programs that have not declared their tasks. Python takes less than a
+/// second.
+const DECLARED_WITHIN: Duration = Duration::from_secs(2);
+
+/// How long whoever asks for one task waits for its program.
+pub const STARTED_WITHIN: Duration = Duration::from_secs(60);
 
 /// The tasks that programs compute, but for those whose program cannot be asked. Blocks while
 /// programs start.
 pub fn declared(tasks: &TaskPrograms) -> Vec<&'static Spec> {
-    let declared = |name: String| match tasks.get(&name)?.spec() {
+    let all = tasks.specs(DECLARED_WITHIN).into_iter();
+    all.filter_map(|(name, spec)| match spec {
         Ok(spec) => Some(spec),
         Err(error) => {
             tracing::warn!(task = name, %error, "a task of the configuration is not listed");
             None
         }
-    };
-    tasks.names().into_iter().filter_map(declared).collect()
+    })
+    .collect()
 }
 
 fn own_info(spec: &Spec) -> TaskInfo {
     TaskInfo { category: OWN.to_owned(), ..info(spec) }
+}
+
+/// A task whose program cannot be asked.
+fn unavailable(name: String, error: &AgentError) -> TaskInfo {
+    TaskInfo {
+        title: name.clone(),
+        slug: name,
+        category: OWN.to_owned(),
+        sizes: Default::default(),
+        actions: Vec::new(),
+        constraints: Vec::new(),
+        unavailable: Some(error.to_string()),
+    }
 }
 
 /// The page of a task that a program computes, which has no worked example.
@@ -245,7 +275,7 @@ pub async fn show(
     state: web::Data<State>,
 ) -> Result<HttpResponse, ApiError> {
     if let Some(own) = state.runs.app().tasks().get(&slug) {
-        let spec = in_background(move || own.spec()).await?;
+        let spec = in_background(move || own.spec(STARTED_WITHIN)).await?;
         let spec = spec.map_err(|error| ApiError::not_found("no_such_task", error.to_string()))?;
         return Ok(HttpResponse::Ok().json(own_page(spec)));
     }

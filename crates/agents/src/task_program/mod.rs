@@ -16,6 +16,7 @@ mod module;
 mod node;
 mod problem;
 mod program;
+mod startup;
 
 pub use error::OpenError;
 pub use program::{TaskProgram, TaskPrograms};

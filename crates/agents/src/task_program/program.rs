@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read as _;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::time::Duration;
 
 use futures::executor::block_on;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::computer::Computer;
 use super::declaration;
@@ -14,6 +16,7 @@ use super::error::OpenError;
 use super::limits::{INPUT_BYTES_MAX, MODULE_BYTES_MAX};
 use super::module::{ModuleLimits, ModulePool};
 use super::problem::Asking;
+use super::startup::Startup;
 use crate::process::ProcessPool;
 use crate::programs::Programs;
 use crate::{AgentError, Failure};
@@ -28,12 +31,19 @@ pub struct TaskProgram {
     task: OwnTask,
     programs: Programs,
     pool: OnceLock<Result<Computer, AgentError>>,
+    startup: Arc<Startup>,
 }
 
 impl TaskProgram {
     /// A task with this name, or the one that it declares. A program ends with `programs`.
     pub fn new(name: Option<&str>, task: OwnTask, programs: Programs) -> Self {
-        Self { name: name.map(str::to_owned), task, programs, pool: OnceLock::new() }
+        Self {
+            name: name.map(str::to_owned),
+            task,
+            programs,
+            pool: OnceLock::new(),
+            startup: Arc::default(),
+        }
     }
 
     fn pool(&self) -> Result<Computer, AgentError> {
@@ -91,15 +101,38 @@ impl TaskProgram {
         declaration::spec(&slug, declared).map_err(bad)
     }
 
-    /// What the program declares of its task. Blocks until a process has answered the handshake.
-    ///
-    /// # Errors
-    /// It cannot be started, or its declaration cannot be used.
-    pub fn spec(&self) -> Result<&'static Spec, AgentError> {
+    /// Starts the program, unless it has declared its task. Does not wait for it.
+    fn begin(&self) -> Result<Computer, AgentError> {
         let pool = self.pool()?;
         if pool.declared().is_none() {
-            block_on(pool.ready())?;
+            let starting = pool.clone();
+            self.startup.begin(async move { starting.ready().await });
         }
+        Ok(pool)
+    }
+
+    /// After this, a start that is under way has failed.
+    fn start_timeout(&self) -> Duration {
+        2 * Duration::from_millis(self.task.program().start_timeout_ms)
+    }
+
+    /// What computes the task, once it has declared it.
+    fn started(&self, until: Instant) -> Result<Computer, AgentError> {
+        let pool = self.begin()?;
+        if pool.declared().is_none() && !self.startup.wait(until)? {
+            let reason = "its program has not answered the handshake yet";
+            return Err(pool.error(Failure::Timeout, reason));
+        }
+        Ok(pool)
+    }
+
+    /// What the program declares of its task. Blocks until a process has answered the handshake, or
+    /// for this long.
+    ///
+    /// # Errors
+    /// It cannot be started, has not answered yet, or its declaration cannot be used.
+    pub fn spec(&self, wait: Duration) -> Result<&'static Spec, AgentError> {
+        let pool = self.started(Instant::now() + wait)?;
         Self::spec_of(self.name.as_deref(), &pool)
     }
 
@@ -108,7 +141,7 @@ impl TaskProgram {
     /// # Errors
     /// It refuses the input, or cannot be asked.
     pub fn open(&self, input: &Value) -> Result<Arc<dyn Problem>, OpenError> {
-        let pool = self.pool()?;
+        let pool = self.started(Instant::now() + self.start_timeout())?;
         let bytes = input.to_string().len();
         if bytes > INPUT_BYTES_MAX {
             let reason = format!("the input has {bytes} bytes; give at most {INPUT_BYTES_MAX}");
@@ -152,6 +185,19 @@ impl TaskPrograms {
     /// The names, sorted.
     pub fn names(&self) -> Vec<String> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+    }
+
+    /// What the programs declare of their tasks, sorted by name. All are started at once; blocks
+    /// until all have answered the handshake, or for this long.
+    pub fn specs(&self, wait: Duration) -> Vec<(String, Result<&'static Spec, AgentError>)> {
+        let until = Instant::now() + wait;
+        let tasks = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+        for task in tasks.values() {
+            // An error is met again below.
+            drop(task.begin());
+        }
+        let left = || until.saturating_duration_since(Instant::now());
+        tasks.into_iter().map(|(name, task)| (name, task.spec(left()))).collect()
     }
 
     /// An instance of the task of this name. Blocks while its program answers.

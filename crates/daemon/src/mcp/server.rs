@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use super::backend::{Backend, ToolError, watch};
 use super::tools::Tool;
-use crate::catalog::{OWN, declared};
+use crate::catalog::{OWN, STARTED_WITHIN, declared};
 use crate::guard::json as from_json;
 use prime_service::requests::{Instance, RunRequest};
 
@@ -116,7 +116,9 @@ fn example(spec: &Spec) -> Value {
 
 fn describe_task(own: &TaskPrograms, arguments: &TaskName) -> Result<Value, ToolError> {
     if let Some(program) = own.get(&arguments.task) {
-        let spec = program.spec().map_err(|error| ToolError(format!("field `task`: {error}")))?;
+        let spec = program
+            .spec(STARTED_WITHIN)
+            .map_err(|error| ToolError(format!("field `task`: {error}")))?;
         let mut page =
             serde_json::to_value(view(spec)).map_err(|error| ToolError(error.to_string()))?;
         (page["category"], page["example"]) = (json!(OWN), json!({"input": example(spec)}));

@@ -194,8 +194,7 @@ impl Checks {
     /// condition on the problem, and says nothing of an answer.
     pub fn that_read_work(&self) -> impl Iterator<Item = usize> {
         let work = ["answer", "state", "step", "previous", "steps"];
-        let reads =
-            move |check: &&Check| work.iter().any(|name| check.expression.mentions(name));
+        let reads = move |check: &&Check| work.iter().any(|name| check.expression.mentions(name));
         self.all.iter().filter(reads).map(|check| check.constraint)
     }
 
