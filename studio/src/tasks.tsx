@@ -193,6 +193,9 @@ export function Tasks({ slug }: { slug: string | undefined }): JSX.Element {
                   <span class="muted small">
                     <code>{one.slug}</code>
                   </span>
+                  {one.unavailable !== undefined && (
+                    <span class="small">Not available: <Text of={one.unavailable} max={300} /></span>
+                  )}
                 </li>
               ))}
           </ul>

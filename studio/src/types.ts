@@ -214,6 +214,8 @@ export interface Task {
   sizes: string[];
   actions: string[];
   constraints: { name: string; kind: string; weight: number; meaning: string }[];
+  /** Why the program of an own task cannot be asked, if it cannot. */
+  unavailable?: string;
 }
 
 export interface Described {
