@@ -18,6 +18,7 @@ pub struct OwnTask {
     /// The file of a WebAssembly module, instead of a program. It is read at the task's first use,
     /// and has no access to anything but its own memory.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub module: Option<String>,
     /// Fuel of one answer of a module: about one unit for each instruction. An answer that takes
     /// more fails its turn.
