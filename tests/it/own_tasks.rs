@@ -309,9 +309,8 @@ fn a_daemon_lists_and_runs_the_tasks_of_its_configuration() {
     let tool = |name: &str, arguments: Value| {
         let params = json!({"name": name, "arguments": arguments});
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-        let answer = daemon.client.post(daemon.url("/mcp")).json(&call).send().expect("an answer");
-        let body: Value = answer.json().expect("JSON");
-        body["result"]["structuredContent"].clone()
+        let answer = daemon.post_text("/mcp", &call.to_string());
+        answer.body["result"]["structuredContent"].clone()
     };
     let listed = tool("list_tasks", json!({"category": "own"}));
     assert_eq!(
@@ -325,9 +324,7 @@ fn a_daemon_lists_and_runs_the_tasks_of_its_configuration() {
 
     let asked = json!({"task": "jugs", "input": input}).to_string();
     let chat = json!({"model": "prime", "messages": [{"role": "user", "content": asked}]});
-    let url = daemon.url("/v1/chat/completions");
-    let answer = daemon.client.post(url).json(&chat).send().expect("an answer");
-    let body: Value = answer.json().expect("JSON");
+    let body = daemon.post_text("/v1/chat/completions", &chat.to_string()).body;
     assert_eq!(
         (&body["choices"][0]["message"]["content"], &body["prime"]["verified"]),
         (&json!(r#"{"litres":4}"#), &json!(true)),

@@ -164,7 +164,7 @@ impl Settings {
                     format!("`tasks.{name}` has the name of a built-in task; give it another one");
                 return Err(conflict(&["tasks", name], message));
             }
-            let wrong = match (task.command.is_empty(), task.module.is_empty()) {
+            let wrong = match (task.command.is_empty(), task.module.is_none()) {
                 (true, true) => format!(
                     "`tasks.{name}.command` is empty; set it to the program and its arguments, \
                      such as [\"python3\", \"{name}.py\"], or set `module` to the file of a \

@@ -17,7 +17,9 @@ pub struct OwnTask {
     pub command: Vec<String>,
     /// The file of a WebAssembly module, instead of a program. It is read at the task's first use,
     /// and has no access to anything but its own memory.
-    pub module: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub module: Option<String>,
     /// Fuel of one answer of a module: about one unit for each instruction. An answer that takes
     /// more fails its turn.
     #[schemars(range(min = 1_000, max = 100_000_000_000_u64))]
@@ -82,7 +84,7 @@ impl Default for OwnTask {
         } = Program::default();
         Self {
             command,
-            module: String::new(),
+            module: None,
             fuel_max: 200_000_000,
             memory_bytes_max: 64 << 20,
             processes,

@@ -235,7 +235,7 @@ fn own_tasks(settings: &Settings, arguments: &RunArguments) -> anyhow::Result<Ow
     // A single word that names a module is one.
     let task = match command.as_slice() {
         [module] if module.ends_with(".wasm") => {
-            OwnTask { module: module.clone(), ..OwnTask::default() }
+            OwnTask { module: Some(module.clone()), ..OwnTask::default() }
         }
         _ => OwnTask { command, ..OwnTask::default() },
     };

@@ -49,7 +49,10 @@ impl TaskProgram {
     fn pool(&self) -> Result<Computer, AgentError> {
         let start = || {
             let name = self.name.as_deref().unwrap_or("task");
-            if self.task.module.is_empty() { self.program(name) } else { self.module(name) }
+            match &self.task.module {
+                None => self.program(name),
+                Some(module) => self.module(name, module),
+            }
         };
         self.pool.get_or_init(start).clone()
     }
@@ -65,9 +68,8 @@ impl TaskProgram {
         }
     }
 
-    fn module(&self, name: &str) -> Result<Computer, AgentError> {
-        let OwnTask { module, fuel_max, memory_bytes_max, line_bytes_max, processes, .. } =
-            &self.task;
+    fn module(&self, name: &str, module: &str) -> Result<Computer, AgentError> {
+        let OwnTask { fuel_max, memory_bytes_max, line_bytes_max, processes, .. } = &self.task;
         let unreadable = |error: &dyn std::fmt::Display| {
             let reason = format!("{module} cannot be read: {error}");
             AgentError::new(format!("task `{name}`"), Failure::Refused, reason)
