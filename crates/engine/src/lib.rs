@@ -47,6 +47,8 @@ mod batch_budget;
 #[cfg(feature = "llama")]
 mod batching;
 #[cfg(feature = "llama")]
+mod context_cache;
+#[cfg(feature = "llama")]
 mod decode_latency;
 #[cfg(feature = "llama")]
 mod ffi;

@@ -49,6 +49,8 @@ pub(super) fn devices() -> Vec<DeviceInfo> {
 pub struct Loaded {
     /// llama.cpp's model.
     pub model: LlamaModel,
+    /// The header of its file.
+    pub header: gguf::Header,
     /// The device it is on: name and description.
     pub device: String,
 }
@@ -58,7 +60,8 @@ pub struct Loaded {
 /// # Errors
 /// What is wrong with the file or the devices.
 pub fn load(spec: &EngineSpec) -> Result<Loaded, EngineError> {
-    let shape = ModelShape::new(&gguf::read(&spec.model)?);
+    let header = gguf::read(&spec.model)?;
+    let shape = ModelShape::new(&header);
     // The order is that of ggml's list, so that indices agree.
     let present = devices();
     // The parent has restricted this process to its GPUs; the host's are only named in errors.
@@ -89,15 +92,10 @@ pub fn load(spec: &EngineSpec) -> Result<Loaded, EngineError> {
     if model.vocab().n_tokens() < 1 {
         return Err(rejected("it has no vocabulary".to_owned()));
     }
-    if model.is_recurrent() || model.is_hybrid() {
-        return Err(rejected(
-            "it is a recurrent model, whose sequences cannot be rolled back".to_owned(),
-        ));
-    }
 
     // A worker numbers its own GPUs from 0; users know them by their configured names.
     let descriptions: Vec<&str> = seen.iter().map(|device| device.description.as_str()).collect();
-    Ok(Loaded { model, device: format!("{} ({})", spec.device, descriptions.join(" + ")) })
+    Ok(Loaded { model, header, device: format!("{} ({})", spec.device, descriptions.join(" + ")) })
 }
 
 fn flash_attention_type(flash_attention: FlashAttention) -> sys::llama_flash_attn_type {

@@ -33,6 +33,9 @@ pub struct EngineSpec {
     /// Sequences beyond `sequences_max` that only cache; together at most 256. In a shared pool
     /// they cost nothing, in a split one each takes a part.
     pub kept_max: u16,
+    /// Most memory for saved states of sequences, in MiB, for models with recurrent layers: a turn
+    /// that diverges from another starts from the last saved state before. 0 saves none.
+    pub checkpoint_mib: u32,
     /// Most prompt tokens of a decode while other turns generate; 0 means a quarter of
     /// `batch_tokens`.
     pub prefill_tokens: u32,
@@ -85,6 +88,7 @@ impl Default for EngineSpec {
             sequences_max: 32,
             batch_tokens: 512,
             kept_max: 0,
+            checkpoint_mib: 512,
             prefill_tokens: 0,
             threads: 1,
             deadline_ms: 60_000,

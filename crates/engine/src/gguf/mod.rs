@@ -51,6 +51,12 @@ impl Header {
         self.numbers.get(key).map(Vec::as_slice)
     }
 
+    /// Tokens that layers with a sliding window attend to; 0 if the file names none.
+    pub fn sliding_window(&self) -> u64 {
+        let key = format!("{}.attention.sliding_window", self.architecture);
+        self.numbers(&key).and_then(|all| all.iter().copied().max()).unwrap_or(0)
+    }
+
     /// The longest context in tokens that the model was trained for.
     pub fn context_length(&self) -> Option<u64> {
         self.numbers(&format!("{}.context_length", self.architecture))?.first().copied()

@@ -1,0 +1,91 @@
+//! Between the cache's bookkeeping and a context: applies its operations, saves and restores states.
+
+use llama_cpp_2::context::LlamaContext;
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_2::{LlamaStateSeqFlags, SeqState};
+
+use super::batching::Fatal;
+use super::gguf::Header;
+use super::kv_cache::{CacheOp, KvCache, Rollback, SeqId, Token};
+use super::{EngineSpec, ffi};
+
+/// The cache of a context, with the saved states of its sequences.
+pub(super) type ContextCache = KvCache<SeqState>;
+
+/// A model whose sequences can neither be rolled back nor copied in part: an architecture whose
+/// cache compresses tokens.
+const COMPRESSED: &str = "deepseek4";
+
+/// Tokens that may be rolled back by recomputing, without a saved state, depend on the model:
+/// recurrent layers keep only the state after the last token.
+pub(super) fn rollback(model: &LlamaModel, header: &Header, spec: &EngineSpec) -> Rollback {
+    if !model.is_recurrent() && !model.is_hybrid() {
+        return Rollback::Any;
+    }
+    // The state of a hybrid model with a sliding window includes the window's cells, which other
+    // sequences may have taken in the meantime.
+    let is_whole = header.sliding_window() == 0 && header.architecture != COMPRESSED;
+    let bytes_max = if is_whole { u64::from(spec.checkpoint_mib) << 20 } else { 0 };
+    Rollback::Saved { bytes_max }
+}
+
+/// Whether a sequence has the cells that the token after `length` others needs. In a shared pool
+/// llama.cpp reuses the cells that a sliding window has passed, and a sequence that is rolled back
+/// would need them again.
+pub(super) fn is_whole(context: &LlamaContext<'_>, window: u64, seq: SeqId, length: usize) -> bool {
+    let first = u64::try_from(context.kv_cache_seq_pos_min(seq.raw()));
+    first.is_ok_and(|first| first <= (length as u64).saturating_sub(window))
+}
+
+/// Applies the operations in order.
+pub(super) fn apply(
+    context: &mut LlamaContext<'_>,
+    cache: &ContextCache,
+    ops: &mut Vec<CacheOp>,
+) -> Result<(), Fatal> {
+    for op in ops.drain(..) {
+        let done = match op {
+            CacheOp::Truncate { seq, from } => {
+                let seq = Some(seq.raw().unsigned_abs());
+                context.clear_kv_cache_seq(seq, Some(from), None).map_err(|error| error.to_string())
+            }
+            CacheOp::Copy { from, to, end } => context
+                .copy_kv_cache_seq(from.raw(), to.raw(), None, end)
+                .map(|()| true)
+                .map_err(|error| error.to_string()),
+            CacheOp::Restore { seq, checkpoint } => match cache.state(checkpoint) {
+                Some(state) => context
+                    .state_seq_set(state, seq.raw())
+                    .map(|()| true)
+                    .map_err(|error| format!("{error}: {}", ffi::take_logs())),
+                None => Err("its state is no longer saved".to_owned()),
+            },
+        };
+        match done {
+            Ok(true) => {}
+            Ok(false) => return Err(Fatal(format!("the KV pool does not support {op:?}"))),
+            Err(reason) => return Err(Fatal(format!("{op:?} failed: {reason}"))),
+        }
+    }
+    Ok(())
+}
+
+/// Saves the state of a sequence that holds exactly these tokens, unless it is saved already.
+pub(super) fn save(
+    context: &LlamaContext<'_>,
+    cache: &mut ContextCache,
+    seq: SeqId,
+    tokens: &[Token],
+) -> Result<(), Fatal> {
+    // What the attention layers hold can be cut at any token, and stays where it is.
+    let flags = LlamaStateSeqFlags::PARTIAL_ONLY;
+    let bytes = context.state_seq_get_size_ext(seq.raw(), flags) as u64;
+    if !cache.wants_state(tokens, bytes) {
+        return Ok(());
+    }
+    let state = context
+        .state_seq_get(seq.raw(), flags)
+        .map_err(|error| Fatal(format!("saving the state of a sequence failed: {error}")))?;
+    cache.save(tokens, bytes, state);
+    Ok(())
+}
