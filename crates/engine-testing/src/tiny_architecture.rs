@@ -198,9 +198,8 @@ impl Tensors {
                 Architecture::FalconH1 => {
                     self.of_mamba(&block);
                     self.of_attention(&block, WIDTH, false);
-                    self.of_feed_forward(&block, "ffn_norm");
                     // llama.cpp reads the norm without a suffix.
-                    self.add(&format!("{block}ffn_norm"), &[WIDTH], Fill::Same(1.0));
+                    self.of_feed_forward(&block, "ffn_norm");
                 }
                 Architecture::GraniteHybrid => {
                     if architecture.is_recurrent(layer) {
@@ -208,7 +207,7 @@ impl Tensors {
                     } else {
                         self.of_attention(&block, WIDTH, false);
                     }
-                    self.of_feed_forward(&block, "ffn_norm");
+                    self.of_feed_forward(&block, "ffn_norm.weight");
                 }
                 Architecture::Lfm2 => {
                     if architecture.is_recurrent(layer) {
@@ -216,7 +215,7 @@ impl Tensors {
                     } else {
                         self.of_attention(&block, WIDTH, true);
                     }
-                    self.of_feed_forward(&block, "ffn_norm");
+                    self.of_feed_forward(&block, "ffn_norm.weight");
                 }
                 Architecture::Qwen3Next => {
                     if architecture.is_recurrent(layer) {
@@ -232,7 +231,7 @@ impl Tensors {
                     for norm in ["post_attention_norm", "post_ffw_norm"] {
                         self.add(&format!("{block}{norm}.weight"), &[WIDTH], Fill::Same(1.0));
                     }
-                    self.of_feed_forward(&block, "ffn_norm");
+                    self.of_feed_forward(&block, "ffn_norm.weight");
                 }
             }
         }
@@ -252,7 +251,7 @@ impl Tensors {
     }
 
     fn of_feed_forward(&mut self, block: &str, norm: &str) {
-        self.add(&format!("{block}{norm}.weight"), &[WIDTH], Fill::Same(1.0));
+        self.add(&format!("{block}{norm}"), &[WIDTH], Fill::Same(1.0));
         self.add(&format!("{block}ffn_gate.weight"), &[WIDTH, HIDDEN], matrix(WIDTH));
         self.add(&format!("{block}ffn_up.weight"), &[WIDTH, HIDDEN], matrix(WIDTH));
         self.add(&format!("{block}ffn_down.weight"), &[HIDDEN, WIDTH], matrix(HIDDEN));
