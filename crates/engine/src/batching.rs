@@ -60,6 +60,11 @@ pub(super) fn serve(
         Ok(())
     };
 
+    let (fitted, chosen) = match model::fitted(spec) {
+        Ok(fitted) => fitted,
+        Err(error) => return refuse(transport, error),
+    };
+    let spec = &fitted;
     let loaded = match model::load(spec) {
         Ok(loaded) => loaded,
         Err(error) => return refuse(transport, error),
@@ -76,7 +81,8 @@ pub(super) fn serve(
 
     transport.send(FromWorker::Ready(Facts {
         model: model::describe(&loaded.model),
-        device: loaded.device.clone(),
+        device: chosen
+            .map_or(loaded.device.clone(), |chosen| format!("{}; {chosen}", loaded.device)),
         context_tokens: batcher.context.n_ctx(),
         turn_tokens_max: batcher.turn_tokens_max,
     }));

@@ -22,6 +22,7 @@ mod in_flight;
 mod kv_cache;
 #[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "only workers render"))]
 mod memory_limit;
+mod memory_options;
 mod progress;
 mod request;
 mod request_span;
@@ -75,11 +76,13 @@ pub use chat::{Begins, Chat, Rendered, TemplateVariables, check_template_variabl
 pub use chat_check::check_chat;
 pub use counts::EngineCounts;
 pub use devices::{
-    Device, DeviceError, DeviceInfo, DeviceKind, Devices, DevicesError, PciId, devices, devices_of,
+    Device, DeviceError, DeviceInfo, DeviceKind, Devices, DevicesError, GpuBackend, PciId, devices,
+    devices_of,
 };
 pub use engine::Engine;
 pub use error::EngineError;
 pub use fit::{Bytes, Fit, FreeMemory, MemoryEstimate, Shortage, check_fit};
+pub use memory_options::{FitMode, KvType, LayerCount};
 pub use progress::{Following, Progress, Watch};
 pub use request::{
     EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Finish, Format, Generation, Request, Sampling, Sent,

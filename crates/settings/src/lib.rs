@@ -17,6 +17,7 @@ mod engine_names;
 mod environment;
 mod error;
 mod implementation;
+mod layer_count;
 mod layers;
 mod load;
 mod locator;
@@ -46,6 +47,7 @@ pub use implementation::{
     Backing, CoordinatorImplementation, ExecutorImplementation, Implementation, ImplementationInfo,
     VerifierImplementation, implementation, implementations,
 };
+pub use layer_count::{CpuExperts, GpuLayers};
 pub use load::{DEFAULT_TOML, default_section};
 pub use preset::{Preset, PresetBudget};
 pub use prime_engine::{Device, DeviceError, FlashAttention, Isolation, KvPool};

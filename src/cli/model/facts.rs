@@ -139,12 +139,12 @@ impl ModelFacts {
         if self.trained_context.is_none() {
             odd.push("it does not say for which context it was trained".to_owned());
         }
-        let parts = self.header.numbers("split.count").and_then(|count| count.first().copied());
-        if let Some(parts) = parts.filter(|parts| *parts > 1) {
-            odd.push(format!("it is one of {parts} files: the memory is that of this file alone"));
-        }
-        if self.header.numbers.keys().any(|key| key.contains(".ssm.")) {
-            odd.push("it is recurrent or hybrid, which engines do not run".to_owned());
+        if self.fit.as_ref().is_some_and(|fit| fit.estimate.state_bytes > 0) {
+            odd.push(
+                "it has recurrent layers: a prompt that diverges from an earlier one continues from \
+                 a saved state (checkpoint_mib)"
+                    .to_owned(),
+            );
         }
         odd
     }
