@@ -42,6 +42,8 @@ const STATE_HEADS: u32 = 8;
 const CONVOLUTION: u32 = 4;
 const EXPERTS: u32 = 4;
 const EXPERT_HIDDEN: u32 = 32;
+/// Width of RWKV's heads: llama.cpp's kernel for the CPU computes nothing shorter.
+const RWKV_HEAD: u32 = 64;
 /// Rank of RWKV's small matrices.
 const RANK: u32 = 8;
 /// Tokens that Gemma 3's layers with a window attend to.
@@ -146,7 +148,7 @@ impl Architecture {
                 add("expert_shared_feed_forward_length", Value::Number(EXPERT_HIDDEN));
             }
             Self::Rwkv7 => {
-                add("wkv.head_size", Value::Number(HEAD));
+                add("wkv.head_size", Value::Number(RWKV_HEAD));
                 add("token_shift_count", Value::Number(2));
                 for matrix in ["decay", "iclr", "value_residual_mix", "gate"] {
                     add(&format!("attention.{matrix}_lora_rank"), Value::Number(RANK));

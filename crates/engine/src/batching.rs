@@ -21,7 +21,7 @@ use super::context_cache::{self, ContextCache};
 use super::decode_latency::DecodeLatency;
 use super::fair_queue::{Decision, FairQueue};
 use super::grammar::GrammarCache;
-use super::kv_cache::{CacheOp, KvCache, Rollback, SeqId};
+use super::kv_cache::{CacheOp, KvCache, SeqId};
 use super::model::Loaded;
 use super::prompts::Prompts;
 use super::sampling_context::SamplingContext;
@@ -36,12 +36,6 @@ use super::{
 
 /// Longest silence towards the parent while there are turns.
 const HEARTBEAT: Duration = Duration::from_millis(100);
-
-/// A cached sequence leaves a shared pool when it was not used while this many tokens were
-/// computed: by then attending over it has cost about as much as recomputing it. Measured on a CPU;
-/// an estimate for GPUs, where attention is cheap.
-const UNUSED_TOKENS_MAX_CPU: u64 = 256;
-const UNUSED_TOKENS_MAX_GPU: u64 = 4096;
 
 /// The state of the context is unknown; the worker must end.
 #[derive(Debug, thiserror::Error)]
@@ -146,12 +140,6 @@ impl<'m> Batcher<'m> {
         };
 
         let rollback = context_cache::rollback(model, &loaded.header, spec);
-        let unused_max = match rollback {
-            // Few layers attend, and what is evicted is lost to the saved states, too.
-            Rollback::Saved { .. } => UNUSED_TOKENS_MAX_GPU,
-            Rollback::Any if spec.device.is_cpu() => UNUSED_TOKENS_MAX_CPU,
-            Rollback::Any => UNUSED_TOKENS_MAX_GPU,
-        };
         let prefill_tokens =
             if spec.prefill_tokens == 0 { spec.batch_tokens / 4 } else { spec.prefill_tokens };
 
@@ -168,7 +156,7 @@ impl<'m> Batcher<'m> {
                 context.n_ctx(),
                 sequences,
                 spec.sequences_max,
-                unused_max,
+                context_cache::unused_max(rollback, spec),
             ),
             window: loaded.header.sliding_window(),
             cache_ops: Vec::new(),

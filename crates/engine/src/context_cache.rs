@@ -12,12 +12,18 @@ use super::{EngineSpec, ffi};
 /// The cache of a context, with the saved states of its sequences.
 pub(super) type ContextCache = KvCache<SeqState>;
 
+/// A cached sequence leaves a shared pool when it was not used while this many tokens were
+/// computed: by then attending over it has cost about as much as recomputing it. Measured on a CPU;
+/// an estimate for GPUs, where attention is cheap.
+const UNUSED_TOKENS_MAX_CPU: u64 = 256;
+const UNUSED_TOKENS_MAX_GPU: u64 = 4096;
+
 /// A model whose sequences can neither be rolled back nor copied in part: an architecture whose
 /// cache compresses tokens.
 const COMPRESSED: &str = "deepseek4";
 
-/// Tokens that may be rolled back by recomputing, without a saved state, depend on the model:
-/// recurrent layers keep only the state after the last token.
+/// How the sequences of a model can be rolled back: recurrent layers keep only the state after the
+/// last token.
 pub(super) fn rollback(model: &LlamaModel, header: &Header, spec: &EngineSpec) -> Rollback {
     if !model.is_recurrent() && !model.is_hybrid() {
         return Rollback::Any;
@@ -27,6 +33,17 @@ pub(super) fn rollback(model: &LlamaModel, header: &Header, spec: &EngineSpec) -
     let is_whole = header.sliding_window() == 0 && header.architecture != COMPRESSED;
     let bytes_max = if is_whole { u64::from(spec.checkpoint_mib) << 20 } else { 0 };
     Rollback::Saved { bytes_max }
+}
+
+/// Tokens that may be computed in a shared pool before a sequence that was not used meanwhile is
+/// evicted.
+pub(super) fn unused_max(rollback: Rollback, spec: &EngineSpec) -> u64 {
+    match rollback {
+        // Few layers attend, and what is evicted is lost to the saved states, too.
+        Rollback::Saved { .. } => UNUSED_TOKENS_MAX_GPU,
+        Rollback::Any if spec.device.is_cpu() => UNUSED_TOKENS_MAX_CPU,
+        Rollback::Any => UNUSED_TOKENS_MAX_GPU,
+    }
 }
 
 /// Whether a sequence has the cells that the token after `length` others needs. In a shared pool

@@ -101,6 +101,46 @@ pub use worker::worker_main;
 pub mod llama {
     pub use crate::model::{Loaded, context, load};
 
+    use crate::{EngineError, EngineSpec, ffi};
+
+    /// What llama.cpp allocates for an engine, in MiB, as it logs it with two decimals.
+    #[derive(Debug, Clone, Copy, Default, PartialEq)]
+    pub struct Buffers {
+        /// Weights, also those that are mapped from the file.
+        pub weights: f64,
+        /// Keys and values.
+        pub kv: f64,
+        /// States of recurrent layers.
+        pub states: f64,
+        /// Activations and outputs of a decode.
+        pub compute: f64,
+    }
+
+    /// Loads a model, makes a context, and reads from llama.cpp's log what it allocated.
+    ///
+    /// # Errors
+    /// Those of [`load`] and [`context`].
+    pub fn buffers(spec: &EngineSpec) -> Result<Buffers, EngineError> {
+        silence();
+        let (done, log) = ffi::recorded(|| context(&load(spec)?, spec).map(drop));
+        done?;
+
+        let mut all = Buffers::default();
+        for line in log.lines() {
+            let Some((what, size)) = line.split_once(" buffer size =") else { continue };
+            let size = size.trim().strip_suffix("MiB").map_or("", str::trim).parse().unwrap_or(0.0);
+            let part = match what.rsplit(' ').next() {
+                Some("model") => &mut all.weights,
+                Some("KV") => &mut all.kv,
+                Some("RS") => &mut all.states,
+                Some("compute" | "output") => &mut all.compute,
+                _ => continue,
+            };
+            *part += size;
+        }
+        Ok(all)
+    }
+
     /// Keeps llama.cpp's log away from the standard error stream.
     pub fn silence() {
         crate::ffi::keep_logs(crate::ffi::Stderr::Silent);

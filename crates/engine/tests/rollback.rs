@@ -173,7 +173,7 @@ fn answers_under_random_traffic_are_those_of_a_fresh_context() {
         ] {
             let engine = started(&model, kv, checkpoint_mib);
             let mut traffic = Traffic::new(seed);
-            for round in 0..12 {
+            for round in 0..6 {
                 let requests = traffic.requests();
                 let what = format!("{architecture:?}, {kv:?}, {checkpoint_mib} MiB, round {round}");
                 for (request, answer) in requests.iter().zip(ask(&engine, &requests)) {

@@ -7,7 +7,7 @@
 
 use super::model_shape::{ModelShape, product, sum};
 use super::shortage::{FreeMemory, Shortage};
-use crate::{EngineError, EngineSpec, FlashAttention, KvPool, LayerCount};
+use crate::{EngineError, EngineSpec, FlashAttention, KvPool, KvType, LayerCount};
 
 /// Most tokens computed at once, whatever the batch: the memory for activations grows with them.
 pub(crate) const MICRO_BATCH_TOKENS_MAX: u32 = 512;
@@ -88,10 +88,11 @@ impl MemoryEstimate {
     /// The memory that `spec` needs with a model of this shape.
     ///
     /// Compute is, for u tokens at once: u × (6 × vocabulary + 48 × width + 16 × hidden + 4 × KV
-    /// tokens of a part) bytes. That is logits in 32 and in 16 bits, twelve rows of the residual
-    /// stream or of attention, four of the feed-forward part, and the attention mask, all in 32
-    /// bits. Without flash attention, scores and their softmax come on top: 8 × heads × KV tokens
-    /// of a part. This assumes that llama.cpp can use it unless it is off.
+    /// tokens of a part) bytes. That is logits in 32 and in 16 bits (in 32 alone on a CPU), twelve
+    /// rows of the residual stream or of attention, four of the feed-forward part, and the attention
+    /// mask, all in 32 bits. Without flash attention, scores and their softmax come on top: 8 ×
+    /// heads × KV tokens of a part. This assumes that llama.cpp can use it unless it is off. Keys
+    /// and values of 32 bits are copied in 16 bits, a layer at a time.
     pub(crate) fn new(spec: &EngineSpec, shape: &ModelShape) -> Self {
         let on_cpu = spec.device.is_cpu();
         let devices = spec.device.all().len() as u64;
@@ -105,7 +106,7 @@ impl MemoryEstimate {
 
         let copies = if devices > 1 { PIPELINE_COPIES } else { 1 };
         let row = sum(&[
-            product([6, shape.vocabulary]),
+            product([if on_cpu { 4 } else { 6 }, shape.vocabulary]),
             product([48, shape.width]),
             product([16, shape.hidden]),
             product([4, part, copies]),
@@ -116,6 +117,10 @@ impl MemoryEstimate {
             },
         ]);
 
+        let copied = match spec.kv_type {
+            KvType::F32 => product([2, part, shape.kv.iter().copied().max().unwrap_or(0)]),
+            _ => 0,
+        };
         // The host keeps the logits of a decode.
         let kept = if on_cpu { product([4, shape.vocabulary, sequences]) } else { 0 };
 
@@ -131,7 +136,7 @@ impl MemoryEstimate {
             state_bytes: 0,
             checkpoint_bytes: 0,
             kv_tokens,
-            compute_bytes: product([u64::from(micro_batch(spec)), row]).saturating_add(kept),
+            compute_bytes: sum(&[product([u64::from(micro_batch(spec)), row]), kept, copied]),
             reserve_bytes: if on_cpu { HOST_RESERVE_BYTES } else { GPU_RESERVE_BYTES },
             largest_layer_bytes: shape.output,
             is_parted: placed.is_parted(shape),

@@ -304,9 +304,9 @@ mod tests {
         let pure = shape(Architecture::Mamba2);
         assert_eq!((&pure.kv[..], &pure.state[..]), (&[0; 4][..], &[mamba; 4][..]));
 
-        // Two shifted tokens of 64, and 16 elements for each of 64.
+        // Two shifted tokens of 64, and 64 elements for each of 64.
         let rwkv = shape(Architecture::Rwkv7);
-        assert_eq!((&rwkv.kv[..], &rwkv.state[..]), (&[0; 4][..], &[4 * 64 * 18; 4][..]));
+        assert_eq!((&rwkv.kv[..], &rwkv.state[..]), (&[0; 4][..], &[4 * 64 * 66; 4][..]));
 
         // Experts: gate, up and down of 64 by 32, four of them, in 4 bytes.
         let delta = shape(Architecture::Qwen3Next);

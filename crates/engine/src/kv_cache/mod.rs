@@ -480,4 +480,6 @@ fn position(length: usize) -> u32 {
 }
 
 #[cfg(test)]
+mod saved_tests;
+#[cfg(test)]
 mod tests;

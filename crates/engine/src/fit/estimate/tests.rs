@@ -1,7 +1,7 @@
 //! The estimate against sums by hand.
 
 use super::*;
-use crate::{Device, Devices};
+use crate::{Device, Devices, KvType, LayerCount};
 
 const MIB: u64 = 1 << 20;
 
@@ -62,10 +62,12 @@ fn the_estimate_is_the_sum_of_its_parts() {
     // 6 × 128256 + 48 × 4096 + 16 × 14336 + 4 × 8192 bytes.
     let row = 769_536 + 196_608 + 229_376 + 32_768;
     let compute = 512 * row;
+    // On a CPU the logits are in 32 bits alone.
+    let row_on_cpu = row - 2 * 128_256;
     for (devices, kv, weights, host, kv_tokens, kv_mib, compute, reserve) in [
         (&[0][..], KvPool::Shared, 14_314, 1002, 8192, 1024, compute, 512),
         // Sparse attention.
-        (&[], KvPool::Shared, 15_316, 0, 8192, 1024, 63 * row + 4 * 128_256 * 32, 64),
+        (&[], KvPool::Shared, 15_316, 0, 8192, 1024, 63 * row_on_cpu + 4 * 128_256 * 32, 64),
         (
             &[],
             KvPool::Split,
@@ -73,7 +75,7 @@ fn the_estimate_is_the_sum_of_its_parts() {
             0,
             8192,
             1024,
-            compute - 512 * 4 * (8192 - 256) + 4 * 128_256 * 32,
+            512 * (row_on_cpu - 4 * (8192 - 256)) + 4 * 128_256 * 32,
             64,
         ),
         // Four copies of the mask.
@@ -186,4 +188,61 @@ fn absurd_sizes_are_refused_without_overflow() {
         check(&spec(&[0, 1], u32::MAX), &shape, &free, None),
         Err(EngineError::WontFit(_))
     ));
+}
+
+/// Two of eight billion's parameters' layers stay on the host.
+#[test]
+fn layers_and_experts_on_the_host_are_counted_there() {
+    let shape = ModelShape { experts: vec![100 * MIB; 32], ..eight_billion() };
+    let layer = shape.layers[0];
+    let whole = spec(&[0], 8192);
+    let of = |gpu_layers, cpu_experts| {
+        let spec = EngineSpec { gpu_layers, cpu_experts, ..whole.clone() };
+        let estimate = MemoryEstimate::new(&spec, &shape);
+        (estimate.weights_bytes, estimate.host_bytes, estimate.kv_bytes, estimate.on_host())
+    };
+    let (all, embedding) = (32 * layer + shape.output, shape.embedding);
+    let none = LayerCount::Count(0);
+
+    assert_eq!(of(LayerCount::All, none), (all, embedding, 1024 * MIB, None));
+    // The output layer counts as one: 31 are the output and the last 30, and a layer's part of the
+    // pool is 32 MiB.
+    let (weights, host, kv, on_host) = of(LayerCount::Count(31), none);
+    assert_eq!((weights, kv), (all - 2 * layer, 960 * MIB));
+    assert_eq!(host, embedding + 2 * (layer + 32 * MIB));
+    assert!(on_host.is_some_and(|needed| needed > host), "and room to compute");
+
+    let (weights, host, kv, _) = of(LayerCount::All, LayerCount::Count(3));
+    assert_eq!((weights, host, kv), (all - 300 * MIB, embedding + 300 * MIB, 1024 * MIB));
+    let (weights, host, kv, _) = of(none, none);
+    assert_eq!((weights, host, kv), (0, embedding + all + 1024 * MIB, 0));
+}
+
+#[test]
+fn what_stays_on_the_host_must_fit_there() {
+    let spec = EngineSpec { gpu_layers: LayerCount::Count(31), ..spec(&[0], 8192) };
+    let gpu = free(&[80 << 10]);
+    assert!(check(&spec, &eight_billion(), &gpu, Some(16 << 30)).is_ok());
+    let error = check(&spec, &eight_billion(), &gpu, Some(1 << 30)).unwrap_err().to_string();
+    assert!(error.contains("does not fit on the host"), "{error}");
+}
+
+#[test]
+fn quantised_keys_and_values_take_less() {
+    let of = |kv_type| {
+        let spec = EngineSpec { kv_type, ..spec(&[0], 8192) };
+        MemoryEstimate::new(&spec, &eight_billion()).kv_bytes / MIB
+    };
+    // 1,024 MiB in 16 bits; 34 and 18 bytes for 32 values.
+    assert_eq!([KvType::F16, KvType::Q8_0, KvType::Q4_0].map(of), [1024, 544, 288]);
+}
+
+#[test]
+fn states_are_counted_for_each_sequence_and_saved_ones_once() {
+    let shape = ModelShape { state: vec![MIB; 32], ..eight_billion() };
+    let spec = EngineSpec { checkpoint_mib: 100, kept_max: 8, ..spec(&[0], 8192) };
+    let estimate = MemoryEstimate::new(&spec, &shape);
+    assert_eq!((estimate.state_bytes, estimate.checkpoint_bytes), (32 * 40 * MIB, 100 * MIB));
+    let plain = MemoryEstimate::new(&spec, &eight_billion());
+    assert_eq!((plain.state_bytes, plain.checkpoint_bytes), (0, 0));
 }
