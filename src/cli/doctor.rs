@@ -110,7 +110,7 @@ fn account(spec: &EngineSpec, fit: &Fit) -> String {
             Bytes(needs.checkpoint_bytes)
         ),
     };
-    let chosen = fit.chosen.as_ref().map_or_else(String::new, |what| format!("; chosen: {what}"));
+    let chosen = fit.chosen.as_ref().map_or_else(String::new, |what| format!("; {what}"));
 
     format!(
         "{} (weights {}{mapped}, KV pool of {} tokens {}{states}, compute {}{each}, {holder} \

@@ -75,10 +75,10 @@ pub(super) fn serve(
 
     transport.send(FromWorker::Ready(Facts {
         model: model::describe(&loaded.model),
-        device: chosen
-            .map_or(loaded.device.clone(), |chosen| format!("{}; {chosen}", loaded.device)),
+        device: loaded.device.clone(),
         context_tokens: batcher.context.n_ctx(),
         turn_tokens_max: batcher.turn_tokens_max,
+        notes: chosen.into_iter().chain(context_cache::unsaved(&loaded.header, spec)).collect(),
     }));
     transport.flush();
     batcher.run(transport)

@@ -7,7 +7,7 @@ use llama_cpp_2::{LlamaStateSeqFlags, SeqState};
 use super::batching::Fatal;
 use super::gguf::Header;
 use super::kv_cache::{CacheOp, KvCache, Rollback, SeqId, Token};
-use super::{EngineSpec, ffi};
+use super::{Bytes, EngineSpec, ffi, sequence_state_bytes};
 
 /// The cache of a context, with the saved states of its sequences.
 pub(super) type ContextCache = KvCache<SeqState>;
@@ -35,6 +35,19 @@ pub(super) fn rollback(model: &LlamaModel, header: &Header, spec: &EngineSpec) -
     Rollback::Saved { bytes_max }
 }
 
+/// That no state of a sequence can be saved, because one alone exceeds the limit.
+pub(super) fn unsaved(header: &Header, spec: &EngineSpec) -> Option<String> {
+    let (state, limit) = (sequence_state_bytes(header), u64::from(spec.checkpoint_mib) << 20);
+    (limit > 0 && state > limit).then(|| {
+        format!(
+            "no state of a sequence can be saved, so prompts are computed again where they diverge: \
+             one takes {}, and checkpoint_mib is {}",
+            Bytes(state),
+            spec.checkpoint_mib
+        )
+    })
+}
+
 /// Tokens that may be computed in a shared pool before a sequence that was not used meanwhile is
 /// evicted.
 pub(super) fn unused_max(rollback: Rollback, spec: &EngineSpec) -> u64 {
@@ -50,8 +63,14 @@ pub(super) fn unused_max(rollback: Rollback, spec: &EngineSpec) -> u64 {
 /// llama.cpp reuses the cells that a sliding window has passed, and a sequence that is rolled back
 /// would need them again.
 pub(super) fn is_whole(context: &LlamaContext<'_>, window: u64, seq: SeqId, length: usize) -> bool {
-    let first = u64::try_from(context.kv_cache_seq_pos_min(seq.raw()));
-    first.is_ok_and(|first| first <= (length as u64).saturating_sub(window))
+    is_window_whole(context.kv_cache_seq_pos_min(seq.raw()), window, length)
+}
+
+/// Whether the cells from position `first` on are all that the token after `length` others attends
+/// to. A window of 0 is unknown, or none.
+fn is_window_whole(first: i32, window: u64, length: usize) -> bool {
+    let needed = if window == 0 { 0 } else { (length as u64).saturating_sub(window) };
+    u64::try_from(first).is_ok_and(|first| first <= needed)
 }
 
 /// Applies the operations in order.
@@ -105,4 +124,32 @@ pub(super) fn save(
         .map_err(|error| Fatal(format!("saving the state of a sequence failed: {error}")))?;
     cache.save(tokens, bytes, state);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_whole_if_it_has_the_last_cells() {
+        for (first, window, length, is_whole) in [
+            // Models without a window keep all cells.
+            (0, 0, 500, true),
+            (1, 0, 500, false),
+            (0, 32, 500, true),
+            (468, 32, 500, true),
+            (469, 32, 500, false),
+            // Shorter than the window.
+            (0, 32, 20, true),
+            (1, 32, 20, false),
+            // No cells at all.
+            (-1, 32, 500, false),
+        ] {
+            assert_eq!(
+                is_window_whole(first, window, length),
+                is_whole,
+                "{first} {window} {length}"
+            );
+        }
+    }
 }

@@ -81,7 +81,7 @@ pub use devices::{
 };
 pub use engine::Engine;
 pub use error::EngineError;
-pub use fit::{Bytes, Fit, FreeMemory, MemoryEstimate, Shortage, check_fit};
+pub use fit::{Bytes, Fit, FreeMemory, MemoryEstimate, Shortage, check_fit, sequence_state_bytes};
 pub use memory_options::{FitMode, KvType, LayerCount};
 pub use progress::{Following, Progress, Watch};
 pub use request::{

@@ -48,6 +48,7 @@ pub struct MemoryEstimate {
     largest_layer_bytes: u64,
     /// Whether layers or experts are kept on the host while others are on GPUs.
     is_parted: bool,
+    is_on_cpu: bool,
 }
 
 /// Which layers are on the devices.
@@ -140,6 +141,7 @@ impl MemoryEstimate {
             reserve_bytes: if on_cpu { HOST_RESERVE_BYTES } else { GPU_RESERVE_BYTES },
             largest_layer_bytes: shape.output,
             is_parted: placed.is_parted(shape),
+            is_on_cpu: on_cpu,
         };
 
         for (layer, weights) in shape.layers.iter().enumerate() {
@@ -174,7 +176,8 @@ impl MemoryEstimate {
     /// The total, on all devices together.
     pub fn total_bytes(&self, devices: usize) -> u64 {
         let each = self.compute_bytes.saturating_add(self.reserve_bytes);
-        let whole = [self.weights_bytes, self.kv_bytes, self.state_bytes];
+        let saved = if self.is_on_cpu { self.checkpoint_bytes } else { 0 };
+        let whole = [self.weights_bytes, self.kv_bytes, self.state_bytes, saved];
         sum(&[sum(&whole), product([each, devices as u64])])
     }
 
@@ -198,9 +201,11 @@ impl MemoryEstimate {
         let shares = free.iter().enumerate().map(|(at, device)| {
             let weights =
                 share(self.weights_bytes, device).saturating_add(self.largest_layer_bytes);
-            let kv = share(self.kv_bytes.saturating_add(self.state_bytes), device);
-            let needed = sum(&[weights, kv, self.compute_bytes, self.reserve_bytes]);
-            (at, Share { weights, kv, needed }, needed.saturating_sub(device.free_bytes))
+            let kv = share(self.kv_bytes, device);
+            let saved = if self.is_on_cpu { self.checkpoint_bytes } else { 0 };
+            let states = share(self.state_bytes, device).saturating_add(saved);
+            let needed = sum(&[weights, kv, states, self.compute_bytes, self.reserve_bytes]);
+            (at, Share { weights, kv, states, needed }, needed.saturating_sub(device.free_bytes))
         });
 
         let (at, share, lacking) = shares.max_by_key(|(_, _, lacking)| *lacking)?;
@@ -212,6 +217,7 @@ impl MemoryEstimate {
 struct Share {
     weights: u64,
     kv: u64,
+    states: u64,
     needed: u64,
 }
 
@@ -239,8 +245,9 @@ pub(crate) fn check(
             weights_bytes: estimate.host_bytes,
             kv_bytes: 0,
             kv_tokens: estimate.kv_tokens,
+            state_bytes: estimate.checkpoint_bytes,
             compute_bytes: estimate.compute_bytes,
-            reserve_bytes: estimate.checkpoint_bytes,
+            reserve_bytes: 0,
             context_tokens_max: 0,
             on_cpu: true,
         })));
@@ -254,6 +261,7 @@ pub(crate) fn check(
         weights_bytes: share.weights,
         kv_bytes: share.kv,
         kv_tokens: estimate.kv_tokens,
+        state_bytes: share.states,
         compute_bytes: estimate.compute_bytes,
         reserve_bytes: estimate.reserve_bytes,
         context_tokens_max: largest_context(spec, shape, free),

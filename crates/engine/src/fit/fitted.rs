@@ -99,9 +99,10 @@ pub(crate) fn chosen(spec: &EngineSpec, fitted: &EngineSpec, shape: &ModelShape)
     if let (LayerCount::Count(layers), true) =
         (fitted.cpu_experts, fitted.cpu_experts != spec.cpu_experts)
     {
-        parts.push(format!("the experts of {layers} layers on the CPU"));
+        let noun = if layers == 1 { "layer" } else { "layers" };
+        parts.push(format!("the experts of {layers} {noun} on the CPU"));
     }
-    (!parts.is_empty()).then(|| parts.join(", "))
+    (!parts.is_empty()).then(|| format!("chosen to fit: {}", parts.join(", ")))
 }
 
 #[cfg(test)]
@@ -149,17 +150,17 @@ mod tests {
         assert!(context.ends_with("tokens of context instead of 25600"), "{context}");
 
         // With 1,024 tokens: the pool takes 4, and the experts of one layer are 60.
+        let small = "chosen to fit: 1024 tokens of context instead of 25600";
         assert_eq!(
-            chosen_with(&spec(), 1600).as_deref(),
-            Some("1024 tokens of context instead of 25600, the experts of 1 layers on the CPU")
+            chosen_with(&spec(), 1600),
+            Some(format!("{small}, the experts of 1 layer on the CPU"))
         );
         // All experts are 600; then a layer without its experts is 40.
         assert_eq!(
-            chosen_with(&spec(), 990).as_deref(),
-            Some(
-                "1024 tokens of context instead of 25600, 10 of 11 layers on the GPU, the experts \
-                 of 10 layers on the CPU"
-            )
+            chosen_with(&spec(), 990),
+            Some(format!(
+                "{small}, 10 of 11 layers on the GPU, the experts of 10 layers on the CPU"
+            ))
         );
     }
 
@@ -167,7 +168,10 @@ mod tests {
     fn layers_alone_move_if_only_they_are_left_to_the_engine() {
         let layers = EngineSpec { gpu_layers: LayerCount::Auto, fit: FitMode::Exact, ..spec() };
         // 1,740 would be needed at most; a layer with its part of the pool is 110.
-        assert_eq!(chosen_with(&layers, 1640).as_deref(), Some("10 of 11 layers on the GPU"));
+        assert_eq!(
+            chosen_with(&layers, 1640).as_deref(),
+            Some("chosen to fit: 10 of 11 layers on the GPU")
+        );
         assert_eq!(chosen_with(&layers, 1800), None);
         let fixed = EngineSpec { gpu_layers: LayerCount::All, ..layers };
         assert_eq!(chosen_with(&fixed, 1640), None, "it is refused instead");

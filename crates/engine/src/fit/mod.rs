@@ -20,4 +20,5 @@ pub(super) use estimate::{check, micro_batch};
 pub(super) use fitted::{chosen, fitted};
 #[cfg(feature = "llama")]
 pub(super) use model_shape::ModelShape;
+pub use model_shape::sequence_state_bytes;
 pub use shortage::{FreeMemory, Shortage};

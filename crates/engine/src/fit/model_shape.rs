@@ -36,6 +36,11 @@ pub(crate) struct ModelShape {
     pub(crate) hidden: u64,
 }
 
+/// What the recurrent layers of a model remember of one sequence, in bytes; 0 if it has none.
+pub fn sequence_state_bytes(header: &Header) -> u64 {
+    sum(&ModelShape::new(header).state)
+}
+
 impl ModelShape {
     pub(crate) fn new(header: &Header) -> Self {
         let numbers = |key: &str| header.numbers(&format!("{}.{key}", header.architecture));

@@ -33,6 +33,8 @@ pub struct Shortage {
     pub kv_bytes: u64,
     /// Tokens of the whole KV pool.
     pub kv_tokens: u32,
+    /// States of recurrent layers and, on the host, saved ones, in bytes.
+    pub state_bytes: u64,
     /// Memory for computation, in bytes.
     pub compute_bytes: u64,
     /// Taken by the driver or the process, in bytes.
@@ -57,10 +59,15 @@ impl fmt::Display for Shortage {
         let (mapped, holder) =
             if self.on_cpu { (" mapped from the file", "process") } else { ("", "driver") };
 
+        let states = match self.state_bytes {
+            0 => String::new(),
+            bytes => format!(", states of sequences {}", Bytes(bytes)),
+        };
+
         write!(
             f,
             "model {} does not fit on {}: it needs {needed} (weights {weights}{mapped}, KV pool of \
-             {} tokens {kv}, compute {compute}, {holder} {reserve}), and {free} are free; ",
+             {} tokens {kv}{states}, compute {compute}, {holder} {reserve}), and {free} are free; ",
             self.model.display(),
             self.device,
             self.kv_tokens,
@@ -72,7 +79,7 @@ impl fmt::Display for Shortage {
         f.write_str(if self.on_cpu {
             "use a smaller model or quantisation, or free memory"
         } else {
-            "use a smaller quantisation or more GPUs, or free memory on this one"
+            "set fit to \"auto\", use a smaller quantisation or more GPUs, or free memory on this one"
         })
     }
 }

@@ -132,8 +132,8 @@ fn one_gpu_must_hold_everything() {
         error.to_string(),
         "model  does not fit on CUDA0: it needs 16.1 GiB (weights 14.0 GiB, KV pool of 8192 \
          tokens 1.0 GiB, compute 599.8 MiB, driver 512.0 MiB), and 16.1 GiB are free; lower \
-         context_tokens to 7936, or use a smaller quantisation or more GPUs, or free memory on \
-         this one"
+         context_tokens to 7936, or set fit to \"auto\", use a smaller quantisation or more GPUs, \
+         or free memory on this one"
     );
 }
 
@@ -142,7 +142,7 @@ fn if_no_context_fits_none_is_suggested() {
     let error = check(&spec(&[0], 8192), &eight_billion(), &free(&[14_314]), None).unwrap_err();
     let EngineError::WontFit(shortage) = &error else { panic!("{error}") };
     assert_eq!(shortage.context_tokens_max, 0);
-    assert!(error.to_string().contains("are free; use a smaller quantisation"), "{error}");
+    assert!(error.to_string().contains("are free; set fit to"), "{error}");
 }
 
 #[test]
@@ -243,6 +243,14 @@ fn states_are_counted_for_each_sequence_and_saved_ones_once() {
     let spec = EngineSpec { checkpoint_mib: 100, kept_max: 8, ..spec(&[0], 8192) };
     let estimate = MemoryEstimate::new(&spec, &shape);
     assert_eq!((estimate.state_bytes, estimate.checkpoint_bytes), (32 * 40 * MIB, 100 * MIB));
+    // Where everything is on the host, that is a part of the total.
+    let on_cpu = self::spec(&[], 8192);
+    let [with, without] = [100, 0].map(|checkpoint_mib| {
+        let spec = EngineSpec { checkpoint_mib, ..on_cpu.clone() };
+        MemoryEstimate::new(&spec, &shape).total_bytes(1)
+    });
+    assert_eq!(with - without, 100 * MIB);
+
     let plain = MemoryEstimate::new(&spec, &eight_billion());
     assert_eq!((plain.state_bytes, plain.checkpoint_bytes), (0, 0));
 }
