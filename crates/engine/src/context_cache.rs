@@ -1,4 +1,5 @@
-//! Between the cache's bookkeeping and a context: applies its operations, saves and restores states.
+//! Between the cache's bookkeeping and a context: applies its operations, saves and restores
+//! states.
 
 use llama_cpp_2::context::LlamaContext;
 use llama_cpp_2::model::LlamaModel;
@@ -40,8 +41,8 @@ pub(super) fn unsaved(header: &Header, spec: &EngineSpec) -> Option<String> {
     let (state, limit) = (sequence_state_bytes(header), u64::from(spec.checkpoint_mib) << 20);
     (limit > 0 && state > limit).then(|| {
         format!(
-            "no state of a sequence can be saved, so prompts are computed again where they diverge: \
-             one takes {}, and checkpoint_mib is {}",
+            "no state of a sequence can be saved, so prompts that diverge are computed again: one \
+             takes {}, and checkpoint_mib is {}",
             Bytes(state),
             spec.checkpoint_mib
         )

@@ -54,15 +54,15 @@ pub struct Engine {
     /// Flash attention: `auto` (where the device supports it), `on`, or `off` (needs more memory,
     /// growing with the context).
     pub flash_attention: FlashAttention,
-    /// Type of the KV cache's values: `f16`, `bf16`, `f32`, or `q8_0` and `q4_0`, which take about a
-    /// half and a quarter of the memory, need flash attention, and change results a little.
+    /// Type of the KV cache's values: `f16`, `bf16`, `f32`, or `q8_0` and `q4_0`, which take about
+    /// a half and a quarter of the memory, need flash attention, and change results a little.
     pub kv_type: KvType,
     /// Layers on the GPUs, the last ones of the model: `"all"`, a number (as llama.cpp's `-ngl`
-    /// counts: the output layer is one), or `"auto"`, as many as fit. The others are computed on the
-    /// CPU. Without a GPU it has no effect.
+    /// counts: the output layer is one), or `"auto"`, as many as fit. The others are computed on
+    /// the CPU. Without a GPU it has no effect.
     pub gpu_layers: GpuLayers,
-    /// Layers, from the first one, whose experts stay on the CPU while the rest is on GPUs: a number,
-    /// or `true` for all. For mixture-of-experts models that do not fit.
+    /// Layers, from the first one, whose experts stay on the CPU while the rest is on GPUs: a
+    /// number, or `true` for all. For mixture-of-experts models that do not fit.
     pub cpu_experts: CpuExperts,
     /// Where the model does not fit: `exact` (it is refused, with the numbers) or `auto` (a smaller
     /// context, then experts on the CPU, then fewer layers on the GPUs; one line says what was

@@ -158,8 +158,8 @@ impl ModelFacts {
         }
         if self.fit.as_ref().is_some_and(|fit| fit.estimate.state_bytes > 0) {
             odd.push(
-                "it has recurrent layers: a prompt that diverges from an earlier one continues from \
-                 a saved state (checkpoint_mib)"
+                "it has recurrent layers: a prompt that diverges from an earlier one continues \
+                 from a saved state (checkpoint_mib)"
                     .to_owned(),
             );
         }

@@ -6,8 +6,8 @@ use super::shortage::FreeMemory;
 use crate::{EngineSpec, FitMode, LayerCount};
 
 /// `spec` with what it leaves to the engine chosen: `gpu_layers = "auto"`, and with `fit = "auto"`
-/// whatever makes the model fit. Where nothing does, it is as large as before, and the check refuses
-/// it with the numbers.
+/// whatever makes the model fit. Where nothing does, it is as large as before, and the check
+/// refuses it with the numbers.
 ///
 /// The context comes first, down to the one that the model was trained for: a pool for fewer
 /// sequences costs least. Then experts stay on the host, then layers, then the context is lowered

@@ -79,7 +79,8 @@ impl fmt::Display for Shortage {
         f.write_str(if self.on_cpu {
             "use a smaller model or quantisation, or free memory"
         } else {
-            "set fit to \"auto\", use a smaller quantisation or more GPUs, or free memory on this one"
+            "set fit to \"auto\", use a smaller quantisation or more GPUs, or free memory on this \
+             one"
         })
     }
 }

@@ -55,8 +55,8 @@ impl Header {
         self.numbers.get(key).map(Vec::as_slice)
     }
 
-    /// The file with the metadata, which llama.cpp is given: the first part of a model that is split,
-    /// whichever of them `path` names.
+    /// The file with the metadata, which llama.cpp is given: the first part of a model that is
+    /// split, whichever of them `path` names.
     pub fn first_part<'p>(&'p self, path: &'p Path) -> &'p Path {
         self.parts.first().map_or(path, PathBuf::as_path)
     }

@@ -40,8 +40,8 @@ fn paths(path: &Path, prefix: &str, count: u64) -> Vec<PathBuf> {
     (1..=count).map(of).collect()
 }
 
-/// The header of all parts, of which `path` with `header` is one: the metadata of the first, and the
-/// tensors of all.
+/// The header of all parts, of which `path` with `header` is one: the metadata of the first, and
+/// the tensors of all.
 pub(super) fn read(path: &Path, header: Header, count: u64) -> Result<Header, EngineError> {
     let damaged =
         |path: &Path, detail: String| EngineError::ModelTruncated { path: path.to_owned(), detail };

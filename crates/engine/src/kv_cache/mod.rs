@@ -47,8 +47,8 @@ pub(super) enum CacheOp {
 pub(super) enum Rollback {
     /// To any length.
     Any,
-    /// To lengths whose states are saved, in at most `bytes_max` bytes: a recurrent layer keeps only
-    /// the state after the last token.
+    /// To lengths whose states are saved, in at most `bytes_max` bytes: a recurrent layer keeps
+    /// only the state after the last token.
     Saved {
         /// 0 saves nothing: then sequences are only continued where they end.
         bytes_max: u64,
