@@ -200,7 +200,7 @@ fn choice(
     }
 }
 
-/// One of two words, or a number of tokens.
+/// One of a few words, or a number.
 fn named_or_count(
     value: &Value,
     key: &str,
