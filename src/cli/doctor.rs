@@ -102,9 +102,19 @@ fn account(spec: &EngineSpec, fit: &Fit) -> String {
         all => format!("free: {}", all.join(", ")),
     };
 
+    let states = match needs.state_bytes {
+        0 => String::new(),
+        bytes => format!(
+            ", states {} (and up to {} of saved ones)",
+            Bytes(bytes),
+            Bytes(needs.checkpoint_bytes)
+        ),
+    };
+    let chosen = fit.chosen.as_ref().map_or_else(String::new, |what| format!("; {what}"));
+
     format!(
-        "{} (weights {}{mapped}, KV pool of {} tokens {}, compute {}{each}, {holder} {}{each}); \
-         {free}",
+        "{} (weights {}{mapped}, KV pool of {} tokens {}{states}, compute {}{each}, {holder} \
+         {}{each}); {free}{chosen}",
         Bytes(needs.total_bytes(devices)),
         Bytes(needs.weights_bytes),
         needs.kv_tokens,

@@ -35,7 +35,7 @@ pub use ensemble::{EnsembleError, EnsembleMember, EnsembleVerifier};
 pub use escalation::{EscalatingExecutor, NamedExecutor, NoSamples};
 pub use recorded::{
     AgentMissing, RecordedAgent, RecordedAgents, RecordedPrompts, RecordedRole, engine_need,
-    file_digest, needs_met,
+    file_digest, model_digest, needs_met,
 };
 pub use recording::{Recording, RecordingError, RecordingExecutor};
 pub use registry::{AgentSet, Resources, configured_names};

@@ -159,6 +159,18 @@ pub fn file_digest(path: &Path) -> io::Result<String> {
     Ok(format!("{:x}", hash.finalize()))
 }
 
+/// SHA-256 of a model's file or, if it is split, of the contents of all its parts in order.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn model_digest(path: &Path) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    for part in prime_engine::gguf::part_paths(path) {
+        io::copy(&mut std::fs::File::open(part)?, &mut hash)?;
+    }
+    Ok(format!("{:x}", hash.finalize()))
+}
+
 /// The texts of the wanted templates and of all whose names occur in them. A template whose name
 /// another one computes is missed.
 fn with_imports(all: &Templates, wanted: impl Iterator<Item = String>) -> BTreeMap<String, String> {

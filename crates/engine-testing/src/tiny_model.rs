@@ -4,11 +4,12 @@
 //! architecture with untied f32 weights. Deliberately not the trainer's writer, whose exports tests
 //! check with the engine.
 
-use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use super::gguf_file::{
+    Fill, NewTensor, VOCABULARY, Value, byte_tokenizer, write_file, write_parts,
+};
 
 /// Size and seed of a random model.
 #[derive(Debug, Clone, Copy)]
@@ -42,13 +43,6 @@ impl Default for TinyModel {
         }
     }
 }
-
-/// Tokens of the vocabulary: 256 bytes, begin, end, padding.
-pub const VOCABULARY: u32 = 259;
-/// Token that begins a text.
-pub const BEGIN: u32 = 256;
-/// Token that ends a text.
-pub const END: u32 = 257;
 
 impl TinyModel {
     /// About 1 M parameters, the size of the shipped models.
@@ -100,94 +94,55 @@ impl TinyModel {
         self.write_with(path, Some(template))
     }
 
-    fn write_with(&self, path: &Path, template: Option<&str>) -> io::Result<()> {
-        let tensors = self.tensors();
-        let mut head = Vec::new();
-        head.extend(b"GGUF");
-        // Version of the format.
-        head.extend(3_u32.to_le_bytes());
-        head.extend((tensors.len() as u64).to_le_bytes());
+    /// Writes the model as several files, `NAME-00001-of-00003.gguf` and so on, and returns their
+    /// paths.
+    ///
+    /// # Errors
+    /// Those of creating and writing the files.
+    pub fn write_split(&self, folder: &Path, name: &str, parts: usize) -> io::Result<Vec<PathBuf>> {
+        let path = |part: usize| folder.join(format!("{name}-{part:05}-of-{parts:05}.gguf"));
+        let paths: Vec<PathBuf> = (1..=parts).map(path).collect();
+        write_parts(&paths, &self.metadata(), &self.tensors(), self.seed)?;
+        Ok(paths)
+    }
 
+    fn write_with(&self, path: &Path, template: Option<&str>) -> io::Result<()> {
         let mut meta = self.metadata();
         let template = template.map(|text| Value::Text(text.to_owned()));
         meta.extend(template.map(|text| ("tokenizer.chat_template".to_owned(), text)));
-        head.extend((meta.len() as u64).to_le_bytes());
-        for (key, value) in &meta {
-            put_text(&mut head, key);
-            value.put(&mut head);
-        }
-
-        let mut offset = 0_u64;
-        for (name, shape, _) in &tensors {
-            put_text(&mut head, name);
-            head.extend(u32::try_from(shape.len()).unwrap_or(u32::MAX).to_le_bytes());
-            for length in shape {
-                head.extend(u64::from(*length).to_le_bytes());
-            }
-            // ggml's number of the element type: f32.
-            head.extend(0_u32.to_le_bytes());
-            head.extend(offset.to_le_bytes());
-
-            let bytes = 4 * shape.iter().map(|n| u64::from(*n)).product::<u64>();
-            offset += bytes.next_multiple_of(32);
-        }
-
-        head.resize(head.len().next_multiple_of(32), 0);
-        let mut out = BufWriter::new(std::fs::File::create(path)?);
-        out.write_all(&head)?;
-
-        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        for (_, shape, scale) in &tensors {
-            let count = shape.iter().map(|n| *n as usize).product::<usize>();
-            for _ in 0..count {
-                // The sum of four uniform draws is close enough to a normal one. Scale 0 stands for
-                // ones (norms).
-                let draw: f32 = (0..4).map(|_| rng.random_range(-0.866_f32..0.866)).sum();
-                let weight = if *scale == 0.0 { 1.0 } else { draw * scale };
-                out.write_all(&weight.to_le_bytes())?;
-            }
-            out.write_all(&vec![0; (4 * count).next_multiple_of(32) - 4 * count])?;
-        }
-
-        out.flush()
+        write_file(path, &meta, &self.tensors(), self.seed)
     }
 
-    /// Name, shape (fastest dimension first) and scale of each tensor.
-    fn tensors(&self) -> Vec<(String, Vec<u32>, f32)> {
+    /// The tensors of the llama architecture.
+    fn tensors(&self) -> Vec<NewTensor> {
         let (d, f, v) = (self.width, self.hidden, VOCABULARY);
         let inner = 1.0 / (d as f32).sqrt();
         let mut all = vec![
-            ("token_embd.weight".to_owned(), vec![d, v], 1.0),
-            ("output_norm.weight".to_owned(), vec![d], 0.0),
-            ("output.weight".to_owned(), vec![d, v], self.output_scale),
+            NewTensor::new("token_embd.weight", &[d, v], Fill::Normal(1.0)),
+            NewTensor::new("output_norm.weight", &[d], Fill::Same(1.0)),
+            NewTensor::new("output.weight", &[d, v], Fill::Normal(self.output_scale)),
         ];
 
         for layer in 0..self.layers {
-            let mut add = |name: &str, shape: Vec<u32>, scale| {
-                all.push((format!("blk.{layer}.{name}.weight"), shape, scale));
+            let mut add = |name: &str, shape: &[u32], fill| {
+                all.push(NewTensor::new(&format!("blk.{layer}.{name}.weight"), shape, fill));
             };
-            add("attn_norm", vec![d], 0.0);
+            add("attn_norm", &[d], Fill::Same(1.0));
             for name in ["attn_q", "attn_k", "attn_v", "attn_output"] {
-                add(name, vec![d, d], inner);
+                add(name, &[d, d], Fill::Normal(inner));
             }
-            add("ffn_norm", vec![d], 0.0);
-            add("ffn_gate", vec![d, f], inner);
-            add("ffn_up", vec![d, f], inner);
-            add("ffn_down", vec![f, d], 1.0 / (f as f32).sqrt());
+            add("ffn_norm", &[d], Fill::Same(1.0));
+            add("ffn_gate", &[d, f], Fill::Normal(inner));
+            add("ffn_up", &[d, f], Fill::Normal(inner));
+            add("ffn_down", &[f, d], Fill::Normal(1.0 / (f as f32).sqrt()));
         }
 
         all
     }
 
     fn metadata(&self) -> Vec<(String, Value)> {
-        let tokens = (0..=255_u8)
-            .map(byte_symbol)
-            .chain(["<|bos|>", "<|eos|>", "<|pad|>"].map(str::to_owned));
-        let kinds = (0..VOCABULARY).map(|id| if id < 256 { 1 } else { 3 });
         let llama = |key: &str, value| (format!("llama.{key}"), value);
-        let tokenizer = |key: &str, value| (format!("tokenizer.ggml.{key}"), value);
-
-        vec![
+        let mut all = vec![
             ("general.architecture".to_owned(), Value::Text("llama".to_owned())),
             ("general.name".to_owned(), Value::Text("tiny random".to_owned())),
             llama("context_length", Value::Number(self.context)),
@@ -199,83 +154,8 @@ impl TinyModel {
             llama("attention.layer_norm_rms_epsilon", Value::Real(1e-5)),
             llama("rope.dimension_count", Value::Number(self.width / self.heads)),
             llama("vocab_size", Value::Number(VOCABULARY)),
-            tokenizer("model", Value::Text("gpt2".to_owned())),
-            tokenizer("pre", Value::Text("qwen2".to_owned())),
-            tokenizer("tokens", Value::Texts(tokens.collect())),
-            tokenizer("token_type", Value::Numbers(kinds.collect())),
-            // llama.cpp requires the list, but never applies this entry.
-            tokenizer("merges", Value::Texts(vec!["<|bos|> <|eos|>".to_owned()])),
-            tokenizer("bos_token_id", Value::Number(BEGIN)),
-            tokenizer("eos_token_id", Value::Number(END)),
-            tokenizer("padding_token_id", Value::Number(258)),
-            tokenizer("add_bos_token", Value::Flag(true)),
-            tokenizer("add_eos_token", Value::Flag(false)),
-        ]
+        ];
+        all.extend(byte_tokenizer());
+        all
     }
-}
-
-/// GPT-2's printable form of a byte.
-fn byte_symbol(byte: u8) -> String {
-    let printable = |b: u8| matches!(b, b'!'..=b'~' | 0xA1..=0xAC | 0xAE..=0xFF);
-    let code = if printable(byte) {
-        u32::from(byte)
-    } else {
-        256 + (0..byte).map(|b| u32::from(!printable(b))).sum::<u32>()
-    };
-    char::from_u32(code).expect("invariant: codes below 512 are characters").to_string()
-}
-
-enum Value {
-    Text(String),
-    Texts(Vec<String>),
-    Number(u32),
-    Numbers(Vec<i32>),
-    Real(f32),
-    Flag(bool),
-}
-
-impl Value {
-    fn put(&self, out: &mut Vec<u8>) {
-        let array = |out: &mut Vec<u8>, kind: u32, length: usize| {
-            out.extend(9_u32.to_le_bytes());
-            out.extend(kind.to_le_bytes());
-            out.extend((length as u64).to_le_bytes());
-        };
-
-        match self {
-            Self::Text(text) => {
-                out.extend(8_u32.to_le_bytes());
-                put_text(out, text);
-            }
-            Self::Texts(texts) => {
-                array(out, 8, texts.len());
-                for text in texts {
-                    put_text(out, text);
-                }
-            }
-            Self::Number(number) => {
-                out.extend(4_u32.to_le_bytes());
-                out.extend(number.to_le_bytes());
-            }
-            Self::Numbers(numbers) => {
-                array(out, 5, numbers.len());
-                for number in numbers {
-                    out.extend(number.to_le_bytes());
-                }
-            }
-            Self::Real(number) => {
-                out.extend(6_u32.to_le_bytes());
-                out.extend(number.to_le_bytes());
-            }
-            Self::Flag(flag) => {
-                out.extend(7_u32.to_le_bytes());
-                out.push(u8::from(*flag));
-            }
-        }
-    }
-}
-
-fn put_text(out: &mut Vec<u8>, text: &str) {
-    out.extend((text.len() as u64).to_le_bytes());
-    out.extend(text.as_bytes());
 }

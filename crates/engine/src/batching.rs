@@ -17,10 +17,12 @@ use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 
 use super::awaited_prefix::is_prefix_awaited;
+use super::context_cache::{self, ContextCache};
 use super::decode_latency::DecodeLatency;
 use super::fair_queue::{Decision, FairQueue};
 use super::grammar::GrammarCache;
 use super::kv_cache::{CacheOp, KvCache, SeqId};
+use super::model::Loaded;
 use super::prompts::Prompts;
 use super::sampling_context::SamplingContext;
 use super::sequence::{Begun, Sequence, Step};
@@ -35,16 +37,10 @@ use super::{
 /// Longest silence towards the parent while there are turns.
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
-/// A cached sequence leaves a shared pool when it was not used while this many tokens were
-/// computed: by then attending over it has cost about as much as recomputing it. Measured on a CPU;
-/// an estimate for GPUs, where attention is cheap.
-const UNUSED_TOKENS_MAX_CPU: u64 = 256;
-const UNUSED_TOKENS_MAX_GPU: u64 = 4096;
-
 /// The state of the context is unknown; the worker must end.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct Fatal(String);
+pub(super) struct Fatal(pub(super) String);
 
 /// Loads the model, reports readiness, and serves turns until the transport closes.
 pub(super) fn serve(
@@ -58,6 +54,11 @@ pub(super) fn serve(
         Ok(())
     };
 
+    let (fitted, chosen) = match model::fitted(spec) {
+        Ok(fitted) => fitted,
+        Err(error) => return refuse(transport, error),
+    };
+    let spec = &fitted;
     let loaded = match model::load(spec) {
         Ok(loaded) => loaded,
         Err(error) => return refuse(transport, error),
@@ -67,7 +68,7 @@ pub(super) fn serve(
         Err(error) => return refuse(transport, error),
     };
 
-    let mut batcher = Batcher::new(context, &loaded.model, spec, fault);
+    let mut batcher = Batcher::new(context, &loaded, spec, fault);
     if let Err(error) = batcher.warm_up() {
         return refuse(transport, error);
     }
@@ -77,6 +78,7 @@ pub(super) fn serve(
         device: loaded.device.clone(),
         context_tokens: batcher.context.n_ctx(),
         turn_tokens_max: batcher.turn_tokens_max,
+        notes: chosen.into_iter().chain(context_cache::unsaved(&loaded.header, spec)).collect(),
     }));
     transport.flush();
     batcher.run(transport)
@@ -102,7 +104,9 @@ struct Batcher<'m> {
     prefill_tokens: usize,
     /// Longest prompt plus generation.
     turn_tokens_max: u32,
-    kv_cache: KvCache,
+    kv_cache: ContextCache,
+    /// Tokens that the layers with the shortest window attend to; 0 if no layer has one.
+    window: u64,
     cache_ops: Vec<CacheOp>,
     queued: FairQueue<TurnId, Queued>,
     /// Sorted by sequence id: with a split KV pool llama.cpp computes adjacent sequences together,
@@ -121,10 +125,11 @@ struct Batcher<'m> {
 impl<'m> Batcher<'m> {
     fn new(
         context: LlamaContext<'m>,
-        model: &'m LlamaModel,
+        loaded: &'m Loaded,
         spec: &EngineSpec,
         fault: Option<Fault>,
     ) -> Self {
+        let model = &loaded.model;
         // llama.cpp limits the batch to the context.
         let batch_tokens = context.n_batch() as usize;
 
@@ -134,8 +139,7 @@ impl<'m> Batcher<'m> {
             KvPool::Split => context.n_ctx() / u32::from(sequences),
         };
 
-        let unused_max =
-            if spec.device.is_cpu() { UNUSED_TOKENS_MAX_CPU } else { UNUSED_TOKENS_MAX_GPU };
+        let rollback = context_cache::rollback(model, &loaded.header, spec);
         let prefill_tokens =
             if spec.prefill_tokens == 0 { spec.batch_tokens / 4 } else { spec.prefill_tokens };
 
@@ -148,11 +152,13 @@ impl<'m> Batcher<'m> {
             prompts: Prompts::new(model, spec, turn_tokens_max),
             kv_cache: KvCache::new(
                 spec.kv,
+                rollback,
                 context.n_ctx(),
                 sequences,
                 spec.sequences_max,
-                unused_max,
+                context_cache::unused_max(rollback, spec),
             ),
+            window: loaded.header.sliding_window(),
             cache_ops: Vec::new(),
             queued: FairQueue::default(),
             active: Vec::new(),
@@ -349,15 +355,17 @@ impl<'m> Batcher<'m> {
         while !self.queued.is_empty() && !self.kv_cache.is_full() {
             // Borrowed field by field: the closure needs them while `queued` is borrowed.
             let (kv_cache, active, cache_ops) =
-                (&mut self.kv_cache, &self.active, &mut self.cache_ops);
+                (&mut self.kv_cache, &mut self.active, &mut self.cache_ops);
+            let (context, window) = (&self.context, self.window);
+            let is_whole = |seq, length| context_cache::is_whole(context, window, seq, length);
             let mut slot = None;
             let queued = self.queued.take(|queued| {
-                if is_prefix_awaited(active, kv_cache, &queued.begun.prompt) {
+                if is_prefix_awaited(active, kv_cache, &queued.begun.prompt, is_whole) {
                     return Decision::Skip;
                 }
                 // One token more than needed: the last one is chosen but never decoded.
                 let most = queued.generated_max as usize;
-                slot = kv_cache.allocate(&queued.begun.prompt, most, cache_ops);
+                slot = kv_cache.allocate(&queued.begun.prompt, most, is_whole, cache_ops);
                 // No turn overtakes one that waits for room, or that one might starve.
                 if slot.is_some() { Decision::Take } else { Decision::Stop }
             });
@@ -370,7 +378,12 @@ impl<'m> Batcher<'m> {
                 timer.admitted();
             }
             self.counts.prompt_tokens += begun.prompt.len() as u64;
-            let sequence = Sequence::new(&turn, slot, begun, timer, &self.sampling);
+            let mut sequence = Sequence::new(&turn, slot, begun, timer, &self.sampling);
+            if self.kv_cache.saves_states() {
+                // Other prompts diverge where this one did, and a retry starts at the last token.
+                slot.branch.map(|branch| sequence.pause_at(branch));
+                sequence.pause_at(sequence.prompt().len() - 1);
+            }
 
             // A grammar that forces the whole text, or permits none, needs no decode.
             if let Some(finish) = sequence.finished() {
@@ -384,27 +397,7 @@ impl<'m> Batcher<'m> {
     }
 
     fn apply_cache_ops(&mut self) -> Result<(), Fatal> {
-        for op in self.cache_ops.drain(..) {
-            let done = match op {
-                CacheOp::Truncate { seq, from } => {
-                    let seq = Some(seq.raw().unsigned_abs());
-                    self.context
-                        .clear_kv_cache_seq(seq, Some(from), None)
-                        .map_err(|error| error.to_string())
-                }
-                CacheOp::Copy { from, to, end } => self
-                    .context
-                    .copy_kv_cache_seq(from.raw(), to.raw(), None, end)
-                    .map(|()| true)
-                    .map_err(|error| error.to_string()),
-            };
-            match done {
-                Ok(true) => {}
-                Ok(false) => return Err(Fatal(format!("the KV pool does not support {op:?}"))),
-                Err(reason) => return Err(Fatal(format!("{op:?} failed: {reason}"))),
-            }
-        }
-        Ok(())
+        context_cache::apply(&mut self.context, &self.kv_cache, &mut self.cache_ops)
     }
 
     /// Decodes one batch.
@@ -445,7 +438,13 @@ impl<'m> Batcher<'m> {
         while let Some(sequence) = self.active.get_mut(at) {
             self.kv_cache.computed(sequence.seq(), sequence.batched());
             match sequence.decoded(&self.context, &mut self.sampling) {
-                Step::Continue => at += 1,
+                Step::Continue => {
+                    let seq = sequence.seq();
+                    if let Some(tokens) = sequence.paused() {
+                        context_cache::save(&self.context, &mut self.kv_cache, seq, tokens)?;
+                    }
+                    at += 1;
+                }
                 Step::Finish(result) => {
                     let finished = self.active.remove(at);
                     self.finish(finished, result)?;
@@ -459,7 +458,7 @@ impl<'m> Batcher<'m> {
     fn fill_batch(&mut self) {
         self.batch.clear();
         let turns: Vec<_> =
-            self.active.iter().map(|turn| (turn.pending(), turn.is_in_prefill())).collect();
+            self.active.iter().map(|turn| (turn.wanted(), turn.is_in_prefill())).collect();
         let counts = batch_budget::allocate(self.batch_tokens, self.prefill_tokens, &turns);
         for (sequence, count) in self.active.iter_mut().zip(counts) {
             sequence.add(&mut self.batch, count);

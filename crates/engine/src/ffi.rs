@@ -44,6 +44,16 @@ static STDERR_LEVEL: AtomicU32 = AtomicU32::new(u32::MAX);
 thread_local! {
     /// The last warnings and errors that llama.cpp logged on this thread.
     static LINES: RefCell<VecDeque<String>> = const { RefCell::new(VecDeque::new()) };
+    /// All that llama.cpp logs on this thread, while somebody records it.
+    static RECORD: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Runs `work` and returns all that llama.cpp logged on this thread meanwhile. Only after
+/// [`keep_logs`].
+pub(super) fn recorded<T>(work: impl FnOnce() -> T) -> (T, String) {
+    RECORD.set(Some(String::new()));
+    let result = work();
+    (result, RECORD.take().unwrap_or_default())
 }
 
 /// What reaches the standard error stream.
@@ -97,6 +107,14 @@ unsafe extern "C" fn on_log(
         // A closed error stream is no reason to stop.
         let _ = stderr().write_all(text.as_bytes());
     }
+
+    let _ = RECORD.try_with(|record| {
+        if let Ok(mut record) = record.try_borrow_mut()
+            && let Some(record) = &mut *record
+        {
+            record.push_str(&text);
+        }
+    });
 
     if level == sys::GGML_LOG_LEVEL_WARN || level == sys::GGML_LOG_LEVEL_ERROR {
         // While a thread ends, its lines no longer exist, and nobody reads them.

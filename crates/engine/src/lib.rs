@@ -22,6 +22,7 @@ mod in_flight;
 mod kv_cache;
 #[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "only workers render"))]
 mod memory_limit;
+mod memory_options;
 mod progress;
 mod request;
 mod request_span;
@@ -46,6 +47,8 @@ mod awaited_prefix;
 mod batch_budget;
 #[cfg(feature = "llama")]
 mod batching;
+#[cfg(feature = "llama")]
+mod context_cache;
 #[cfg(feature = "llama")]
 mod decode_latency;
 #[cfg(feature = "llama")]
@@ -73,11 +76,13 @@ pub use chat::{Begins, Chat, Rendered, TemplateVariables, check_template_variabl
 pub use chat_check::check_chat;
 pub use counts::EngineCounts;
 pub use devices::{
-    Device, DeviceError, DeviceInfo, DeviceKind, Devices, DevicesError, PciId, devices, devices_of,
+    Device, DeviceError, DeviceInfo, DeviceKind, Devices, DevicesError, GpuBackend, PciId, devices,
+    devices_of,
 };
 pub use engine::Engine;
 pub use error::EngineError;
-pub use fit::{Bytes, Fit, FreeMemory, MemoryEstimate, Shortage, check_fit};
+pub use fit::{Bytes, Fit, FreeMemory, MemoryEstimate, Shortage, check_fit, sequence_state_bytes};
+pub use memory_options::{FitMode, KvType, LayerCount};
 pub use progress::{Following, Progress, Watch};
 pub use request::{
     EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Finish, Format, Generation, Request, Sampling, Sent,
@@ -95,6 +100,46 @@ pub use worker::worker_main;
 #[doc(hidden)]
 pub mod llama {
     pub use crate::model::{Loaded, context, load};
+
+    use crate::{EngineError, EngineSpec, ffi};
+
+    /// What llama.cpp allocates for an engine, in MiB, as it logs it with two decimals.
+    #[derive(Debug, Clone, Copy, Default, PartialEq)]
+    pub struct Buffers {
+        /// Weights, also those that are mapped from the file.
+        pub weights: f64,
+        /// Keys and values.
+        pub kv: f64,
+        /// States of recurrent layers.
+        pub states: f64,
+        /// Activations and outputs of a decode.
+        pub compute: f64,
+    }
+
+    /// Loads a model, makes a context, and reads from llama.cpp's log what it allocated.
+    ///
+    /// # Errors
+    /// Those of [`load`] and [`context`].
+    pub fn buffers(spec: &EngineSpec) -> Result<Buffers, EngineError> {
+        silence();
+        let (done, log) = ffi::recorded(|| context(&load(spec)?, spec).map(drop));
+        done?;
+
+        let mut all = Buffers::default();
+        for line in log.lines() {
+            let Some((what, size)) = line.split_once(" buffer size =") else { continue };
+            let size = size.trim().strip_suffix("MiB").map_or("", str::trim).parse().unwrap_or(0.0);
+            let part = match what.rsplit(' ').next() {
+                Some("model") => &mut all.weights,
+                Some("KV") => &mut all.kv,
+                Some("RS") => &mut all.states,
+                Some("compute" | "output") => &mut all.compute,
+                _ => continue,
+            };
+            *part += size;
+        }
+        Ok(all)
+    }
 
     /// Keeps llama.cpp's log away from the standard error stream.
     pub fn silence() {

@@ -2,12 +2,13 @@
 //!
 //! Everything on which llama.cpp would abort is checked before it is called.
 
+use std::ffi::CString;
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use llama_cpp_2::context::LlamaContext;
-use llama_cpp_2::context::params::LlamaContextParams;
+use llama_cpp_2::context::params::{KvCacheType, LlamaContextParams};
 use llama_cpp_2::llama_backend::LlamaBackend;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::{LlamaModelParams, LlamaSplitMode};
@@ -17,8 +18,11 @@ use llama_cpp_2::{LlamaBackendDevice, LlamaBackendDeviceType, list_llama_ggml_ba
 use llama_cpp_sys_2 as sys;
 
 use super::devices::{HostGpus, select};
-use super::fit::{self, ModelShape, free_memory, micro_batch};
-use super::{DeviceInfo, DeviceKind, EngineError, EngineSpec, FlashAttention, KvPool, ffi, gguf};
+use super::fit::{self, ModelShape, free_host_memory, free_memory, micro_batch};
+use super::{
+    DeviceInfo, DeviceKind, EngineError, EngineSpec, FitMode, FlashAttention, KvPool, KvType,
+    LayerCount, ffi, gguf,
+};
 
 /// The process's llama.cpp backend, initialised by the first call.
 pub(super) fn backend() -> &'static LlamaBackend {
@@ -49,8 +53,35 @@ pub(super) fn devices() -> Vec<DeviceInfo> {
 pub struct Loaded {
     /// llama.cpp's model.
     pub model: LlamaModel,
+    /// The header of its file.
+    pub header: gguf::Header,
     /// The device it is on: name and description.
     pub device: String,
+}
+
+/// The devices of `spec` among those that llama.cpp sees: their indices in its list.
+fn chosen_devices(spec: &EngineSpec, present: &[DeviceInfo]) -> Result<Vec<usize>, EngineError> {
+    // The parent has restricted this process to its GPUs; the host's are only named in errors.
+    select(&spec.device, spec.isolation, present, &HostGpus::read(Path::new("/"), None))
+}
+
+/// `spec` with what it leaves to the engine chosen, so that the model fits, and what that is, in
+/// words.
+///
+/// # Errors
+/// What is wrong with the file or the devices.
+pub(super) fn fitted(spec: &EngineSpec) -> Result<(EngineSpec, Option<String>), EngineError> {
+    if spec.fit == FitMode::Exact && spec.gpu_layers != LayerCount::Auto {
+        return Ok((spec.clone(), None));
+    }
+    let shape = ModelShape::new(&gguf::read(&spec.model)?);
+    let present = devices();
+    let seen: Vec<&DeviceInfo> =
+        chosen_devices(spec, &present)?.into_iter().map(|at| &present[at]).collect();
+
+    let fitted = fit::fitted(spec, &shape, &free_memory(spec, &seen), free_host_memory());
+    let chosen = fit::chosen(spec, &fitted, &shape);
+    Ok((fitted, chosen))
 }
 
 /// Loads the model of `spec` onto its devices, if it fits there.
@@ -58,14 +89,14 @@ pub struct Loaded {
 /// # Errors
 /// What is wrong with the file or the devices.
 pub fn load(spec: &EngineSpec) -> Result<Loaded, EngineError> {
-    let shape = ModelShape::new(&gguf::read(&spec.model)?);
+    let header = gguf::read(&spec.model)?;
+    let shape = ModelShape::new(&header);
+    check_kv_type(spec, &shape)?;
     // The order is that of ggml's list, so that indices agree.
     let present = devices();
-    // The parent has restricted this process to its GPUs; the host's are only named in errors.
-    let chosen =
-        select(&spec.device, spec.isolation, &present, &HostGpus::read(Path::new("/"), None))?;
+    let chosen = chosen_devices(spec, &present)?;
     let seen: Vec<&DeviceInfo> = chosen.iter().map(|at| &present[*at]).collect();
-    fit::check(spec, &shape, &free_memory(spec, &seen))?;
+    fit::check(spec, &shape, &free_memory(spec, &seen), free_host_memory())?;
 
     let rejected = |detail: String| EngineError::ModelRejected { path: spec.model.clone(), detail };
     let on_cpu = spec.device.is_cpu();
@@ -75,29 +106,73 @@ pub fn load(spec: &EngineSpec) -> Result<Loaded, EngineError> {
         } else {
             LlamaSplitMode::None
         })
-        // More layers than any model has, so all of them go to the GPUs.
-        .with_n_gpu_layers(if on_cpu { 0 } else { 10_000 })
+        .with_n_gpu_layers(match spec.gpu_layers {
+            _ if on_cpu => 0,
+            LayerCount::Count(layers) => layers,
+            // More layers than any model has, so all of them go to the GPUs.
+            LayerCount::All | LayerCount::Auto => 10_000,
+        })
         // An empty list means the CPU, which must not be listed itself.
         .with_devices(if on_cpu { &[] } else { &chosen })
         .map_err(|e| rejected(e.to_string()))?;
 
+    // They must outlive the call.
+    let experts = if on_cpu { Vec::new() } else { expert_patterns(spec.cpu_experts) };
+    let mut params = std::pin::pin!(params);
+    for pattern in &experts {
+        params.as_mut().add_cpu_buft_override(pattern);
+    }
+
     // Earlier messages do not explain why this model is refused.
     drop(ffi::take_logs());
-    let model = LlamaModel::load_from_file(backend(), &spec.model, &params)
+    let model = LlamaModel::load_from_file(backend(), header.first_part(&spec.model), &params)
         .map_err(|_| rejected(ffi::take_logs()))?;
 
     if model.vocab().n_tokens() < 1 {
         return Err(rejected("it has no vocabulary".to_owned()));
     }
-    if model.is_recurrent() || model.is_hybrid() {
-        return Err(rejected(
-            "it is a recurrent model, whose sequences cannot be rolled back".to_owned(),
-        ));
-    }
 
     // A worker numbers its own GPUs from 0; users know them by their configured names.
     let descriptions: Vec<&str> = seen.iter().map(|device| device.description.as_str()).collect();
-    Ok(Loaded { model, device: format!("{} ({})", spec.device, descriptions.join(" + ")) })
+    Ok(Loaded { model, header, device: format!("{} ({})", spec.device, descriptions.join(" + ")) })
+}
+
+/// The patterns of tensors whose experts stay on the host.
+fn expert_patterns(layers: LayerCount) -> Vec<CString> {
+    let experts = "ffn_(up|down|gate_up|gate)_(ch|)exps";
+    let patterns = match layers {
+        LayerCount::All | LayerCount::Auto => vec![format!("\\.{experts}")],
+        LayerCount::Count(layers) => {
+            (0..layers).map(|layer| format!("blk\\.{layer}\\.{experts}")).collect()
+        }
+    };
+    patterns.into_iter().filter_map(|pattern| CString::new(pattern).ok()).collect()
+}
+
+/// Checks that the model's heads consist of whole blocks of the KV pool's type.
+fn check_kv_type(spec: &EngineSpec, shape: &ModelShape) -> Result<(), EngineError> {
+    let (block, _) = spec.kv_type.block();
+    let uneven = shape.head.into_iter().find(|length| !length.is_multiple_of(block));
+    match uneven {
+        Some(length) if shape.kv.iter().any(|kv| *kv > 0) => Err(EngineError::BadSpec {
+            detail: format!(
+                "kv_type \"{}\" has blocks of {block} values, which the model's heads of {length} \
+                 do not consist of: set kv_type to \"f16\"",
+                spec.kv_type.name()
+            ),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn kv_cache_type(kind: KvType) -> KvCacheType {
+    match kind {
+        KvType::F32 => KvCacheType::F32,
+        KvType::F16 => KvCacheType::F16,
+        KvType::Bf16 => KvCacheType::BF16,
+        KvType::Q8_0 => KvCacheType::Q8_0,
+        KvType::Q4_0 => KvCacheType::Q4_0,
+    }
 }
 
 fn flash_attention_type(flash_attention: FlashAttention) -> sys::llama_flash_attn_type {
@@ -119,6 +194,9 @@ pub fn context<'m>(loaded: &'m Loaded, spec: &EngineSpec) -> Result<LlamaContext
 
     let model = &loaded.model;
     let threads = i32::from(spec.threads.cast_signed());
+    // llama.cpp dequantises the pool in flash attention only.
+    let flash_attention =
+        if spec.kv_type.is_quantised() { FlashAttention::On } else { spec.flash_attention };
     let params = LlamaContextParams::default()
         .with_n_ctx(NonZeroU32::new(spec.context_tokens))
         .with_n_batch(spec.batch_tokens)
@@ -127,7 +205,9 @@ pub fn context<'m>(loaded: &'m Loaded, spec: &EngineSpec) -> Result<LlamaContext
         .with_n_threads(threads)
         .with_n_threads_batch(threads)
         .with_kv_unified(spec.kv == KvPool::Shared)
-        .with_flash_attention_policy(flash_attention_type(spec.flash_attention))
+        .with_flash_attention_policy(flash_attention_type(flash_attention))
+        .with_type_k(kv_cache_type(spec.kv_type))
+        .with_type_v(kv_cache_type(spec.kv_type))
         .with_no_perf(true);
 
     let _held = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);

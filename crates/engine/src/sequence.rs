@@ -1,5 +1,7 @@
 //! A turn that has a sequence of the context: its tokens, what to decode next, and how it samples.
 
+mod outcome;
+
 use std::time::{Duration, Instant};
 
 use llama_cpp_2::context::LlamaContext;
@@ -14,7 +16,8 @@ use super::sampling_context::SamplingContext;
 use super::thinking_phase::{ThinkingPhase, Thought};
 use super::turn_timer::TurnTimer;
 use super::wire::{Timing, Turn, TurnId};
-use super::{EngineError, Finish, Generation, Progress, Sent, progress};
+use super::{EngineError, Finish, Progress, progress};
+use outcome::written;
 
 /// Pause between two reports of how far a turn is.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(200);
@@ -49,6 +52,8 @@ pub(super) struct Sequence {
     cached: usize,
     /// Tokens in the KV cache.
     computed: usize,
+    /// Where decodes pause so that the state can be saved: ascending, beyond what is computed.
+    pauses: Vec<usize>,
     /// Tokens in the current batch, and the row of the first one.
     batched: usize,
     row: i32,
@@ -102,6 +107,7 @@ impl Sequence {
             thinking,
             tokens: prompt,
             computed: slot.cached,
+            pauses: Vec::new(),
             batched: 0,
             row: 0,
             sampler: Sampler::new(turn.sampling),
@@ -173,6 +179,31 @@ impl Sequence {
         let wanted = self.tokens.len() - usize::from(self.finish.is_some());
         // A grammar may turn out to be exhausted once all tokens are computed.
         wanted.saturating_sub(self.computed)
+    }
+
+    /// Tokens of the next decode, at least 1: what is pending, up to the next pause.
+    pub(super) fn wanted(&self) -> usize {
+        let pause = self.pauses.first().map_or(usize::MAX, |pause| pause - self.computed);
+        self.pending().min(pause)
+    }
+
+    /// Makes decodes pause after the first `length` tokens, which are a part of the prompt. Returns
+    /// whether they are yet to be computed.
+    pub(super) fn pause_at(&mut self, length: usize) -> bool {
+        let is_ahead = self.computed < length && length <= self.prompt;
+        if let (true, Err(at)) = (is_ahead, self.pauses.binary_search(&length)) {
+            self.pauses.insert(at, length);
+        }
+        is_ahead
+    }
+
+    /// The tokens that are computed, if the sequence has just reached a pause.
+    pub(super) fn paused(&mut self) -> Option<&[Token]> {
+        if self.pauses.first() != Some(&self.computed) {
+            return None;
+        }
+        self.pauses.remove(0);
+        Some(&self.tokens[..self.computed])
     }
 
     pub(super) fn forced(&self) -> usize {
@@ -444,57 +475,4 @@ impl Sequence {
             !self.with_logprobs || self.tokens.len() == self.answer || self.pending() == 0;
         self.finish.filter(|_| has_logprobs)
     }
-
-    /// The turn's generation.
-    pub(super) fn into_generation(
-        self,
-        result: Result<Finish, EngineError>,
-        model: &LlamaModel,
-    ) -> Result<Generation, EngineError> {
-        let finish = result?;
-        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let chosen = &self.tokens[self.answer..];
-
-        let text_of = |tokens: &[Token]| {
-            // Valid UTF-8, the usual case, is taken without a copy.
-            String::from_utf8(written(tokens, model, false))
-                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
-        };
-        let thought = match self.answer - self.prompt {
-            0 => String::new(),
-            _ => prime_reasoning::thought(&text_of(&self.tokens[self.prompt..self.thought])),
-        };
-        let sent = self.with_sent.then(|| Box::new(self.sent(model)));
-
-        Ok(Generation {
-            text: text_of(chosen),
-            thought,
-            thought_tokens: count(self.answer - self.prompt),
-            cached_tokens: count(self.cached),
-            tokens: chosen.iter().map(|token| token.cast_unsigned()).collect(),
-            logprobs: self.logprobs,
-            prompt_tokens: count(self.prompt),
-            finish,
-            sent,
-        })
-    }
-
-    /// What the model was sent.
-    fn sent(&self, model: &LlamaModel) -> Sent {
-        let prompt = self.prompt();
-        Sent {
-            text: String::from_utf8_lossy(&written(prompt, model, true)).into_owned(),
-            tokens: prompt.iter().map(|token| token.cast_unsigned()).collect(),
-        }
-    }
-}
-
-/// The bytes of a text, with or without those of special tokens.
-fn written(tokens: &[Token], model: &LlamaModel, with_special: bool) -> Vec<u8> {
-    let vocabulary = model.vocab();
-    let mut bytes = Vec::with_capacity(tokens.len() * 2);
-    for token in tokens {
-        vocabulary.token_to_piece_into(LlamaToken(*token), &mut bytes, with_special, None);
-    }
-    bytes
 }

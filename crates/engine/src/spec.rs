@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Device, Devices, EngineError, TemplateVariables};
+use super::{Device, Devices, EngineError, FitMode, KvType, LayerCount, TemplateVariables};
 
 /// One engine: one model on one device, with its sizes and limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +26,16 @@ pub struct EngineSpec {
     pub kv: KvPool,
     /// Whether attention is computed in blocks, without a table of all scores.
     pub flash_attention: FlashAttention,
+    /// The type of keys and values in the KV pool; a quantised one needs flash attention.
+    pub kv_type: KvType,
+    /// Layers on the GPUs, the last ones of the model, counted as llama.cpp does: the output layer
+    /// is one.
+    pub gpu_layers: LayerCount,
+    /// Layers, the first ones of the model, whose experts stay on the host when the model is on
+    /// GPUs.
+    pub cpu_experts: LayerCount,
+    /// What to do where the model does not fit.
+    pub fit: FitMode,
     /// Most sequences decoded together, 1..=256. Further requests wait.
     pub sequences_max: u16,
     /// Most tokens of one decode (next tokens and prefill together); at least `sequences_max`.
@@ -33,6 +43,9 @@ pub struct EngineSpec {
     /// Sequences beyond `sequences_max` that only cache; together at most 256. In a shared pool
     /// they cost nothing, in a split one each takes a part.
     pub kept_max: u16,
+    /// Most memory for saved states of sequences, in MiB, for models with recurrent layers: a turn
+    /// that diverges from another starts from the last saved state before. 0 saves none.
+    pub checkpoint_mib: u32,
     /// Most prompt tokens of a decode while other turns generate; 0 means a quarter of
     /// `batch_tokens`.
     pub prefill_tokens: u32,
@@ -82,9 +95,14 @@ impl Default for EngineSpec {
             context_tokens: 8192,
             kv: KvPool::Shared,
             flash_attention: FlashAttention::Auto,
+            kv_type: KvType::F16,
+            gpu_layers: LayerCount::All,
+            cpu_experts: LayerCount::Count(0),
+            fit: FitMode::Exact,
             sequences_max: 32,
             batch_tokens: 512,
             kept_max: 0,
+            checkpoint_mib: 512,
             prefill_tokens: 0,
             threads: 1,
             deadline_ms: 60_000,
@@ -142,6 +160,19 @@ impl EngineSpec {
                 "context_tokens is {}, set it to at least batch_tokens ({}) and below 2^31",
                 self.context_tokens, self.batch_tokens
             ));
+        }
+
+        if self.kv_type.is_quantised() && self.flash_attention == FlashAttention::Off {
+            return bad(format!(
+                "kv_type \"{}\" needs flash attention: set flash_attention to \"auto\" or \"on\", \
+                 or kv_type to \"f16\"",
+                self.kv_type.name()
+            ));
+        }
+        if self.device.is_cpu() && matches!(self.gpu_layers, LayerCount::Count(1..)) {
+            return bad("gpu_layers needs a GPU: name one as the device, such as \"CUDA0\", or \
+                        leave gpu_layers out"
+                .to_owned());
         }
 
         if !(1..=1024).contains(&self.threads) {
@@ -262,6 +293,12 @@ mod tests {
             EngineSpec { context_tokens: 100, ..ok.clone() },
             EngineSpec { context_tokens: u32::MAX, ..ok.clone() },
             EngineSpec { threads: 0, ..ok.clone() },
+            EngineSpec {
+                kv_type: KvType::Q8_0,
+                flash_attention: FlashAttention::Off,
+                ..ok.clone()
+            },
+            EngineSpec { gpu_layers: LayerCount::Count(1), ..ok.clone() },
             EngineSpec { deadline_ms: 0, ..ok },
         ];
         for spec in wrong {

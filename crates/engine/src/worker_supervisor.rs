@@ -287,6 +287,9 @@ impl WorkerSupervisor {
             WorkerEvent::Frame(FromWorker::Ready(facts)) => {
                 self.phase = Phase::Ready;
                 self.restarts.ready(now);
+                for note in &facts.notes {
+                    tracing::info!(engine = self.spec.name, "{note}");
+                }
                 self.status.ready(facts);
                 if let Some(starter) = self.starter.take() {
                     // A starter that stopped waiting has dropped its handle, too, which ends the

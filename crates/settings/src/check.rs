@@ -50,8 +50,13 @@ impl Checker<'_> {
             return choice(value, key, schema, known);
         }
 
-        if schema["format"] == "thinking" {
-            return thinking(value, key, schema);
+        match schema["format"].as_str() {
+            Some("thinking") => return named_or_count(value, key, schema, &["model", "off"]),
+            Some("gpu-layers") => return named_or_count(value, key, schema, &["all", "auto"]),
+            Some("cpu-experts") if !matches!(value.kind, ValueKind::Boolean(_)) => {
+                return named_or_count(value, key, schema, &[]);
+            }
+            _ => {}
         }
 
         // Where one value or a list of them may stand, `kind_of` names only the first of the types.
@@ -195,10 +200,15 @@ fn choice(
     }
 }
 
-/// One of two words, or a number of tokens.
-fn thinking(value: &Value, key: &str, schema: &Json) -> Result<(), SettingsError> {
+/// One of a few words, or a number.
+fn named_or_count(
+    value: &Value,
+    key: &str,
+    schema: &Json,
+    names: &[&str],
+) -> Result<(), SettingsError> {
     let fits = match (&value.kind, integer(&value.kind)) {
-        (ValueKind::String(text), _) => matches!(text.as_str(), "model" | "off"),
+        (ValueKind::String(text), _) => names.contains(&text.as_str()),
         (_, Some(number)) => {
             let bound = |name: &str| schema[name].as_number().and_then(Number::as_i128);
             bound("minimum").is_none_or(|least| number >= least)
@@ -302,6 +312,12 @@ pub(super) fn expected(schema: &Json) -> String {
             "\"model\", \"off\", or a number of tokens from {} to {}",
             schema["minimum"], schema["maximum"]
         ),
+        _ if schema["format"] == "gpu-layers" => {
+            format!("\"all\", \"auto\", or a number of layers up to {}", schema["maximum"])
+        }
+        _ if schema["format"] == "cpu-experts" => {
+            format!("true, false, or a number of layers up to {}", schema["maximum"])
+        }
         Some("integer") => {
             format!("an integer from {} to {}", schema["minimum"], schema["maximum"])
         }
@@ -319,7 +335,7 @@ pub(super) fn expected(schema: &Json) -> String {
         _ => match schema["format"].as_str() {
             Some("device") => {
                 let one = "`cpu`, `CUDA0`, `CUDA1`, …, a full GPU UUID as `nvidia-smi -L` prints \
-                           it, or a PCI id such as `pci:0000:65:00.0`";
+                           it, a PCI id such as `pci:0000:65:00.0`, or `MTL0`, `ROCm0`, `Vulkan0`";
                 if is_one_or_more(schema) {
                     format!("{one}; or a list of GPUs")
                 } else {

@@ -7,9 +7,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::error::suggestion;
+use super::layer_count::{CpuExperts, GpuLayers};
 use prime_bench::spelling::nearest;
 use prime_bench::tasks;
-use prime_engine::{Devices, FlashAttention, Isolation, KvPool, TemplateVariables};
+use prime_engine::{
+    Devices, FitMode, FlashAttention, Isolation, KvPool, KvType, TemplateVariables,
+};
 use prime_models::{BUILT_IN_MODELS, BuiltInModel};
 
 /// How many ancestors of the executable are searched: `target/<triple>/release/` is three levels
@@ -51,6 +54,20 @@ pub struct Engine {
     /// Flash attention: `auto` (where the device supports it), `on`, or `off` (needs more memory,
     /// growing with the context).
     pub flash_attention: FlashAttention,
+    /// Type of the KV cache's values: `f16`, `bf16`, `f32`, or `q8_0` and `q4_0`, which take about
+    /// a half and a quarter of the memory, need flash attention, and change results a little.
+    pub kv_type: KvType,
+    /// Layers on the GPUs, the last ones of the model: `"all"`, a number (as llama.cpp's `-ngl`
+    /// counts: the output layer is one), or `"auto"`, as many as fit. The others are computed on
+    /// the CPU. Without a GPU it has no effect.
+    pub gpu_layers: GpuLayers,
+    /// Layers, from the first one, whose experts stay on the CPU while the rest is on GPUs: a
+    /// number, or `true` for all. For mixture-of-experts models that do not fit.
+    pub cpu_experts: CpuExperts,
+    /// Where the model does not fit: `exact` (it is refused, with the numbers) or `auto` (a smaller
+    /// context, then experts on the CPU, then fewer layers on the GPUs; one line says what was
+    /// chosen).
+    pub fit: FitMode,
     /// Size of the KV cache in tokens, for all sequences together.
     #[schemars(range(min = 64, max = 16_777_216))]
     pub context_tokens: u32,
@@ -65,6 +82,12 @@ pub struct Engine {
     /// sequences keep their prefixes in any case.
     #[schemars(range(min = 0, max = 255))]
     pub cached_sequences_max: u32,
+    /// Maximum memory in MiB for saved states of models with recurrent layers (Mamba, LFM2,
+    /// Granite 4, Qwen3-Next, RWKV, …), which cannot be rolled back: a turn that diverges from
+    /// another starts from the last state saved before. 0 saves none: prompts are then computed
+    /// again. Other models need none.
+    #[schemars(range(min = 0, max = 1_048_576))]
+    pub checkpoint_mib: u32,
     /// Maximum prompt tokens in a decode while other turns generate, so that a long prompt does not
     /// stall them; 0 = a quarter of `batch_tokens`.
     #[schemars(range(min = 0, max = 65_536))]

@@ -17,6 +17,7 @@ mod engine_names;
 mod environment;
 mod error;
 mod implementation;
+mod layer_count;
 mod layers;
 mod load;
 mod locator;
@@ -47,6 +48,7 @@ pub use implementation::{
     Backing, CoordinatorImplementation, ExecutorImplementation, Implementation, ImplementationInfo,
     VerifierImplementation, implementation, implementations,
 };
+pub use layer_count::{CpuExperts, GpuLayers};
 pub use load::{DEFAULT_TOML, default_section};
 pub use own_task::OwnTask;
 pub use preset::{Preset, PresetBudget};

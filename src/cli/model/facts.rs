@@ -6,6 +6,7 @@ use std::path::Path;
 use prime_engine::gguf::{ChatTokenizer, Header, read, read_chat_tokenizer};
 use prime_engine::{
     Chat, EngineError, EngineSpec, Fit, TemplateVariables, Thinking, check_chat, check_fit,
+    sequence_state_bytes,
 };
 use serde_json::json;
 
@@ -15,6 +16,13 @@ const CONTEXT_MAX: u32 = 32_768;
 const CONTEXT_UNKNOWN: u32 = 4096;
 /// Shortest context that an engine takes, in tokens.
 const CONTEXT_MIN: u32 = 64;
+
+/// Most sequences that are chosen by themselves, and fewest.
+const SEQUENCES_MAX: u16 = 64;
+const SEQUENCES_MIN: u16 = 4;
+
+/// Most memory for the states of all sequences, with which their number is chosen, in bytes.
+const STATES_BYTES_MAX: u64 = 1 << 30;
 
 /// The chat template of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -81,6 +89,14 @@ impl ModelFacts {
         })
     }
 
+    /// How many sequences are decoded at once by themselves. Each takes a state of its own in the
+    /// recurrent layers of a model, if it has any.
+    pub fn sequences_max(&self) -> u16 {
+        let state = sequence_state_bytes(&self.header);
+        let most = STATES_BYTES_MAX.checked_div(state).unwrap_or(u64::MAX);
+        u16::try_from(most).unwrap_or(u16::MAX).clamp(SEQUENCES_MIN, SEQUENCES_MAX)
+    }
+
     /// Chooses the context.
     fn find_fit(&mut self, path: &Path) -> Result<Fit, EngineError> {
         let trained = self.trained_context.and_then(|trained| u32::try_from(trained).ok());
@@ -89,12 +105,13 @@ impl ModelFacts {
             None if self.trained_context.is_some() => CONTEXT_MAX,
             None => CONTEXT_UNKNOWN,
         };
+        let sequences_max = self.sequences_max();
         "the most that is chosen by itself".clone_into(&mut self.context_reason);
         let spec = |context_tokens: u32| EngineSpec {
             model: path.to_owned(),
             context_tokens,
             batch_tokens: context_tokens.min(512),
-            sequences_max: u16::try_from(context_tokens.min(64)).unwrap_or(64),
+            sequences_max: sequences_max.min(u16::try_from(context_tokens).unwrap_or(u16::MAX)),
             ..EngineSpec::default()
         };
 
@@ -139,12 +156,12 @@ impl ModelFacts {
         if self.trained_context.is_none() {
             odd.push("it does not say for which context it was trained".to_owned());
         }
-        let parts = self.header.numbers("split.count").and_then(|count| count.first().copied());
-        if let Some(parts) = parts.filter(|parts| *parts > 1) {
-            odd.push(format!("it is one of {parts} files: the memory is that of this file alone"));
-        }
-        if self.header.numbers.keys().any(|key| key.contains(".ssm.")) {
-            odd.push("it is recurrent or hybrid, which engines do not run".to_owned());
+        if self.fit.as_ref().is_some_and(|fit| fit.estimate.state_bytes > 0) {
+            odd.push(
+                "it has recurrent layers: a prompt that diverges from an earlier one continues \
+                 from a saved state (checkpoint_mib)"
+                    .to_owned(),
+            );
         }
         odd
     }
@@ -171,5 +188,42 @@ fn template_facts(path: &Path) -> ChatTemplateFacts {
             }
         }
         Err(error) => unusable(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prime_engine::gguf::Tensor;
+
+    use super::*;
+
+    #[test]
+    fn models_with_large_states_decode_fewer_sequences_at_once() {
+        assert_eq!(ModelFacts::default().sequences_max(), 64);
+
+        // A layer remembers 4 * (3 * (8,192 + 2 * 128) + 128 * 8,192) = 4,295,680 bytes: 32 layers
+        // take a seventh of a GiB for each sequence, and 512 take two.
+        let of_layers = |layers: u64| {
+            let numbers = [
+                ("block_count", layers),
+                ("ssm.conv_kernel", 4),
+                ("ssm.inner_size", 8192),
+                ("ssm.state_size", 128),
+                ("ssm.group_count", 1),
+            ];
+            let tensor =
+                |layer| Tensor { name: format!("blk.{layer}.ssm_in.weight"), ..Tensor::default() };
+            let header = Header {
+                architecture: "mamba2".to_owned(),
+                numbers: numbers
+                    .into_iter()
+                    .map(|(key, value)| (format!("mamba2.{key}"), vec![value]))
+                    .collect(),
+                tensors: (0..layers).map(tensor).collect(),
+                ..Header::default()
+            };
+            ModelFacts { header, ..ModelFacts::default() }.sequences_max()
+        };
+        assert_eq!([1, 32, 512].map(of_layers), [64, 7, 4]);
     }
 }

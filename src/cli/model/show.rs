@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueHint};
-use prime_engine::Bytes;
+use prime_engine::{Bytes, MemoryEstimate};
 use prime_printable::printable_line;
 use serde_json::{Value, json};
 
@@ -64,6 +64,8 @@ fn as_json(facts: &ModelFacts, odd: &[String]) -> Value {
         json!({
             "weights_bytes": fit.estimate.weights_bytes,
             "kv_bytes": fit.estimate.kv_bytes,
+            "state_bytes": fit.estimate.state_bytes,
+            "checkpoint_bytes": fit.estimate.checkpoint_bytes,
             "compute_bytes": fit.estimate.compute_bytes,
             "reserve_bytes": fit.estimate.reserve_bytes,
             "free_bytes": fit.free.first().map(|free| free.free_bytes),
@@ -85,6 +87,15 @@ fn as_json(facts: &ModelFacts, odd: &[String]) -> Value {
         "memory": memory,
         "odd": odd,
     })
+}
+
+/// The states of recurrent layers, if the model has any.
+fn states(needs: &MemoryEstimate) -> String {
+    if needs.state_bytes == 0 {
+        return String::new();
+    }
+    let (states, saved) = (Bytes(needs.state_bytes), Bytes(needs.checkpoint_bytes));
+    format!(", states {states} (and up to {saved} of saved ones)")
 }
 
 fn as_text(facts: &ModelFacts, odd: &[String]) -> String {
@@ -134,11 +145,12 @@ fn as_text(facts: &ModelFacts, odd: &[String]) -> String {
         lines.push((
             "memory on the CPU",
             format!(
-                "{} for {} tokens of context: weights {}, KV cache {}, compute {}, process {}",
+                "{} for {} tokens of context: weights {}, KV cache {}{}, compute {}, process {}",
                 Bytes(needs.total_bytes(1)),
                 facts.context_tokens,
                 Bytes(needs.weights_bytes),
                 Bytes(needs.kv_bytes),
+                states(needs),
                 Bytes(needs.compute_bytes),
                 Bytes(needs.reserve_bytes)
             ),

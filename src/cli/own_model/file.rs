@@ -32,7 +32,7 @@ fn of_facts(path: &str, facts: &ModelFacts) -> anyhow::Result<Chosen> {
         set(&engine("model"), path),
         set(&engine("context_tokens"), context),
         set(&engine("batch_tokens"), context.min(512)),
-        set(&engine("sequences_max"), context.min(64)),
+        set(&engine("sequences_max"), context.min(u32::from(facts.sequences_max()))),
         set(&engine("deadline_ms"), DEADLINE_MS),
         set(&engine("start_timeout_ms"), DEADLINE_MS),
         set(&executor("implementation"), "llama"),

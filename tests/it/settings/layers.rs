@@ -173,3 +173,37 @@ fn a_string_may_look_like_another_type_outside_of_files() {
     let quoted = with_sets(&["agents.executor.description=\"2024\""]).unwrap();
     assert_eq!(quoted.agents.executor.description, "2024");
 }
+
+#[test]
+fn layers_of_an_engine_are_a_word_or_a_number_in_every_layer() {
+    use prime_engine::LayerCount::{All, Auto, Count};
+
+    for (text, expected) in [("all", All), ("auto", Auto), ("\"auto\"", Auto), ("20", Count(20))] {
+        let settings = with_sets(&[&format!("engines.tiny.gpu_layers={text}")]).unwrap();
+        assert_eq!(settings.engines["tiny"].gpu_layers.0, expected, "{text}");
+
+        let variables = [("PRIME__ENGINES__TINY__GPU_LAYERS", text)];
+        let settings = Settings::load(NO_FILES, environment(&variables), &[]).unwrap();
+        assert_eq!(settings.engines["tiny"].gpu_layers.0, expected, "{text}");
+    }
+    for (text, expected) in [("true", All), ("false", Count(0)), ("12", Count(12))] {
+        let settings = with_sets(&[&format!("engines.tiny.cpu_experts={text}")]).unwrap();
+        assert_eq!(settings.engines["tiny"].cpu_experts.0, expected, "{text}");
+
+        let variables = [("PRIME__ENGINES__TINY__CPU_EXPERTS", text)];
+        let settings = Settings::load(NO_FILES, environment(&variables), &[]).unwrap();
+        assert_eq!(settings.engines["tiny"].cpu_experts.0, expected, "{text}");
+    }
+
+    for (set, expected) in [
+        ("gpu_layers=some", "\"all\", \"auto\", or a number of layers up to 4096"),
+        ("gpu_layers=4097", "\"all\", \"auto\", or a number of layers up to 4096"),
+        ("cpu_experts=all", "true, false, or a number of layers up to 4096"),
+        ("cpu_experts=-1", "true, false, or a number of layers up to 4096"),
+        ("kv_type=q9", "\"q8_0\""),
+        ("fit=maybe", "\"exact\", \"auto\""),
+    ] {
+        let message = with_sets(&[&format!("engines.tiny.{set}")]).unwrap_err();
+        assert!(message.contains(expected), "{set}: {message}");
+    }
+}

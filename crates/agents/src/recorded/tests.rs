@@ -350,6 +350,18 @@ fn missing_parts_are_named_with_their_agent_and_the_remedy() {
 }
 
 #[test]
+fn the_digest_of_a_split_model_covers_all_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let parts = [1, 2].map(|part| folder.path().join(format!("m-0000{part}-of-00002.gguf")));
+    std::fs::write(&parts[0], "a").unwrap();
+    std::fs::write(&parts[1], "bc").unwrap();
+
+    // SHA-256 of "abc".
+    let whole = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    assert_eq!(parts.map(|part| model_digest(&part).unwrap()), [whole; 2]);
+}
+
+#[test]
 fn file_digests_are_sha_256() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("abc");

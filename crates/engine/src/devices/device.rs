@@ -22,6 +22,32 @@ pub enum Device {
     Uuid(String),
     /// A GPU by its PCI id, `pci:0000:65:00.0`.
     Pci(PciId),
+    /// A GPU of another backend than CUDA, by the backend's own number.
+    Backend(GpuBackend, u32),
+}
+
+/// A backend of llama.cpp beside CUDA, in programs that are built with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum GpuBackend {
+    /// Apple's Metal: `MTL0`.
+    Metal,
+    /// AMD's ROCm: `ROCm0`.
+    Rocm,
+    /// Vulkan: `Vulkan0`.
+    Vulkan,
+}
+
+impl GpuBackend {
+    const ALL: [Self; 3] = [Self::Metal, Self::Rocm, Self::Vulkan];
+
+    /// What llama.cpp's names of its devices begin with.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Metal => "MTL",
+            Self::Rocm => "ROCm",
+            Self::Vulkan => "Vulkan",
+        }
+    }
 }
 
 impl Device {
@@ -29,13 +55,19 @@ impl Device {
     pub(crate) fn is_slice(&self) -> bool {
         matches!(self, Self::Uuid(uuid) if uuid.starts_with("MIG-"))
     }
+
+    /// Whether llama.cpp finds it by its name; CUDA's GPUs are chosen through the environment.
+    pub(crate) fn is_of_backend(&self) -> bool {
+        matches!(self, Self::Backend(..))
+    }
 }
 
 /// The text does not name a device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no device is called `{0}`; use `cpu`, `CUDA0`, `CUDA1`, …, a full GPU UUID as `nvidia-smi -L` \
-    prints it, or a PCI id such as `pci:0000:65:00.0`"
+    prints it, a PCI id such as `pci:0000:65:00.0`, or `MTL0`, `ROCm0` or `Vulkan0` in a program \
+    built with that backend"
 )]
 pub struct DeviceError(pub String);
 
@@ -49,11 +81,18 @@ impl FromStr for Device {
             return Ok(Self::Cpu);
         }
 
-        if let Some(index) = upper.strip_prefix("CUDA") {
+        let number = |index: &str| -> Option<u32> {
             // `parse` would accept a sign, which has no place here.
-            let plain =
-                !index.is_empty() && index.len() <= 3 && index.bytes().all(|b| b.is_ascii_digit());
-            return index.parse().ok().filter(|_| plain).map(Self::Cuda).ok_or_else(refuse);
+            let plain = index.len() <= 3 && index.bytes().all(|b| b.is_ascii_digit());
+            index.parse().ok().filter(|_| plain)
+        };
+        if let Some(index) = upper.strip_prefix("CUDA") {
+            return number(index).map(Self::Cuda).ok_or_else(refuse);
+        }
+        for backend in GpuBackend::ALL {
+            if let Some(index) = upper.strip_prefix(&backend.name().to_ascii_uppercase()) {
+                return number(index).map(|index| Self::Backend(backend, index)).ok_or_else(refuse);
+            }
         }
 
         if let Some(id) = upper.strip_prefix("PCI:") {
@@ -95,6 +134,7 @@ impl fmt::Display for Device {
             Self::Cuda(index) => write!(f, "CUDA{index}"),
             Self::Uuid(uuid) => f.write_str(uuid),
             Self::Pci(id) => write!(f, "pci:{id}"),
+            Self::Backend(backend, index) => write!(f, "{}{index}", backend.name()),
         }
     }
 }
@@ -120,6 +160,9 @@ mod tests {
             ),
             ("pci:0000:65:00.0", "pci:0000:65:00.0"),
             ("PCI:C1:00.0", "pci:0000:c1:00.0"),
+            ("mtl0", "MTL0"),
+            ("rocm1", "ROCm1"),
+            ("vulkan12", "Vulkan12"),
         ] {
             let device: Device = text.parse().unwrap();
             assert_eq!(device.to_string(), printed);
@@ -143,6 +186,8 @@ mod tests {
             "cpu ",
             "pci:",
             "65:00.0",
+            "Vulkan",
+            "MTL-1",
         ] {
             let error = text.parse::<Device>().unwrap_err().to_string();
             assert!(error.contains("`cpu`, `CUDA0`"), "{error}");

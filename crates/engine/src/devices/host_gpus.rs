@@ -65,6 +65,18 @@ impl HostGpus {
             return Ok(String::new());
         }
 
+        let of_backends = devices.all().iter().filter(|device| device.is_of_backend()).count();
+        if of_backends == devices.all().len() {
+            return Ok(String::new());
+        }
+        if of_backends > 0 {
+            let detail = format!(
+                "device: a model is split among GPUs of one backend, and {devices} are of several: \
+                 name those of one"
+            );
+            return Err(EngineError::BadSpec { detail });
+        }
+
         let entries =
             devices.all().iter().map(|device| self.entry(device)).collect::<Result<Vec<_>, _>>()?;
         let is_index = |entry: &String| entry.bytes().all(|b| b.is_ascii_digit());
@@ -93,7 +105,7 @@ impl HostGpus {
         let missing =
             || EngineError::DeviceMissing { device: device.to_string(), found: self.described() };
         match device {
-            Device::Cpu => Err(missing()),
+            Device::Cpu | Device::Backend(..) => Err(missing()),
             Device::Uuid(uuid) => Ok(uuid.clone()),
             Device::Pci(id) => self
                 .found
@@ -121,7 +133,7 @@ impl HostGpus {
             Device::Uuid(uuid) => {
                 self.found.iter().find(|gpu| gpu.uuid.as_ref() == Some(uuid)).map(|gpu| gpu.pci)
             }
-            Device::Cpu | Device::Cuda(_) => None,
+            Device::Cpu | Device::Cuda(_) | Device::Backend(..) => None,
         }
     }
 

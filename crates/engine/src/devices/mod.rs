@@ -8,7 +8,7 @@ mod pci;
 #[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "only llama.cpp sees devices"))]
 mod select;
 
-pub use device::{Device, DeviceError};
+pub use device::{Device, DeviceError, GpuBackend};
 pub use device_list::{Devices, DevicesError};
 pub use enumerate::{DeviceInfo, DeviceKind, devices, devices_of};
 pub(super) use enumerate::{ask_child, devices_seen_by};

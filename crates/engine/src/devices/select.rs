@@ -7,7 +7,8 @@ use crate::{Device, DeviceInfo, DeviceKind, Devices, EngineError, Isolation};
 ///
 /// A worker process must see exactly the requested GPUs, because its environment hides all others.
 /// Their names there start at `CUDA0`, so their number and PCI ids are checked instead. In a thread
-/// the names are those of this process.
+/// the names are those of this process, and those of other backends than CUDA are the same
+/// everywhere.
 ///
 /// # Errors
 /// [`EngineError::DeviceMissing`], with what is present.
@@ -32,7 +33,7 @@ pub(crate) fn select(
         return cpu.map(|cpu| vec![cpu]).ok_or_else(missing);
     }
 
-    if isolation == Isolation::Thread {
+    if isolation == Isolation::Thread || wanted.all().iter().all(Device::is_of_backend) {
         let named = |device: &Device| {
             let name = device.to_string();
             present.iter().position(|present| present.name.eq_ignore_ascii_case(&name))

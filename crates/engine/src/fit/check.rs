@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::model_shape::ModelShape;
-use super::{estimate, host_memory};
+use super::{estimate, fitted, host_memory};
 use crate::devices::devices_seen_by;
 use crate::{DeviceInfo, DeviceKind, EngineError, EngineSpec, FreeMemory, MemoryEstimate, gguf};
 
@@ -14,6 +14,8 @@ pub struct Fit {
     pub estimate: MemoryEstimate,
     /// The memory that is free on its devices, in order, without devices that do not report it.
     pub free: Vec<FreeMemory>,
+    /// What `fit` or `gpu_layers` chose, in words; none if all is as specified.
+    pub chosen: Option<String>,
 }
 
 /// Reads the model's header and compares the estimate with what is free on the devices of `spec`.
@@ -30,8 +32,7 @@ pub fn check_fit(spec: &EngineSpec) -> Result<Fit, EngineError> {
         free_memory(spec, &[])
     } else {
         let seen = devices_seen_by(spec)?;
-        let gpus: Vec<&DeviceInfo> =
-            seen.iter().filter(|device| device.kind == DeviceKind::Gpu).collect();
+        let gpus: Vec<&DeviceInfo> = seen.iter().filter(|device| is_wanted(spec, device)).collect();
         // The child sees nothing but the requested GPUs, so a lower count means that some are
         // missing.
         if gpus.len() != spec.device.all().len() {
@@ -44,7 +45,27 @@ pub fn check_fit(spec: &EngineSpec) -> Result<Fit, EngineError> {
         free_memory(spec, &gpus)
     };
 
-    Ok(Fit { estimate: estimate::check(spec, &shape, &free)?, free })
+    let host = free_host_memory();
+    let fitted = fitted::fitted(spec, &shape, &free, host);
+    let chosen = fitted::chosen(spec, &fitted, &shape);
+    Ok(Fit { estimate: estimate::check(&fitted, &shape, &free, host)?, free, chosen })
+}
+
+/// Whether a device that the child of `spec` sees is one of its own: all of CUDA's, and those of
+/// other backends that it names.
+fn is_wanted(spec: &EngineSpec, device: &DeviceInfo) -> bool {
+    let is_named = |wanted: &crate::Device| wanted.to_string() == device.name;
+    let of_backends = spec.device.all().iter().all(crate::Device::is_of_backend);
+    if of_backends {
+        spec.device.all().iter().any(is_named)
+    } else {
+        device.kind == DeviceKind::Gpu
+    }
+}
+
+/// The free memory of the host, for what stays there while the rest is on GPUs.
+pub(crate) fn free_host_memory() -> Option<u64> {
+    host_memory::available(Path::new("/"))
 }
 
 /// The free memory of the devices of `spec`, which llama.cpp sees as `seen`.

@@ -4,15 +4,21 @@
 mod bytes;
 mod check;
 mod estimate;
+mod fitted;
 mod host_memory;
 mod model_shape;
+mod shortage;
 
 pub use bytes::Bytes;
-#[cfg(feature = "llama")]
-pub(super) use check::free_memory;
 pub use check::{Fit, check_fit};
-pub use estimate::{FreeMemory, MemoryEstimate, Shortage};
+#[cfg(feature = "llama")]
+pub(super) use check::{free_host_memory, free_memory};
+pub use estimate::MemoryEstimate;
 #[cfg(feature = "llama")]
 pub(super) use estimate::{check, micro_batch};
 #[cfg(feature = "llama")]
+pub(super) use fitted::{chosen, fitted};
+#[cfg(feature = "llama")]
 pub(super) use model_shape::ModelShape;
+pub use model_shape::sequence_state_bytes;
+pub use shortage::{FreeMemory, Shortage};

@@ -4,6 +4,7 @@
 //! header, never the weights, and allocates nothing for a claim that the file's length does not
 //! support.
 
+mod parts;
 mod reader;
 mod tensor_type;
 #[cfg(test)]
@@ -14,12 +15,13 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use reader::Reader;
 
 use super::EngineError;
 
+pub use parts::part_paths;
 pub use tokenizer::{ChatTokenizer, read_chat_tokenizer};
 
 /// Metadata key of a list of strings: the slugs of the tasks that a model was trained on.
@@ -41,14 +43,33 @@ pub struct Header {
     pub vocabulary: u64,
     /// Byte ranges of the metadata values in the file, by key; each has the type and the value.
     pub values: BTreeMap<String, Range<u64>>,
-    /// The tensors, in the order of their data.
+    /// The tensors, in the order of their data, and of the files if there are several.
     pub tensors: Vec<Tensor>,
+    /// The files of a model that is split, in order; empty for a single file.
+    pub parts: Vec<PathBuf>,
 }
 
 impl Header {
     /// The non-negative integers of a key.
     pub fn numbers(&self, key: &str) -> Option<&[u64]> {
         self.numbers.get(key).map(Vec::as_slice)
+    }
+
+    /// The file with the metadata, which llama.cpp is given: the first part of a model that is
+    /// split, whichever of them `path` names.
+    pub fn first_part<'p>(&'p self, path: &'p Path) -> &'p Path {
+        self.parts.first().map_or(path, PathBuf::as_path)
+    }
+
+    /// A metadata value that is a single number.
+    fn number(&self, key: &str) -> Option<u64> {
+        self.numbers(key)?.first().copied()
+    }
+
+    /// Tokens that layers with a sliding window attend to; 0 if the file names none.
+    pub fn sliding_window(&self) -> u64 {
+        let key = format!("{}.attention.sliding_window", self.architecture);
+        self.numbers(&key).and_then(|all| all.iter().copied().max()).unwrap_or(0)
     }
 
     /// The longest context in tokens that the model was trained for.
@@ -66,7 +87,7 @@ pub struct Tensor {
     pub dimensions: Vec<u64>,
     /// ggml's number of the element type: 0 is f32, 1 is f16.
     pub kind: u32,
-    /// Start of the data in the file, in bytes.
+    /// Start of the data in its file, in bytes.
     pub offset: u64,
     /// Size of the data in bytes. A tensor of an unknown type is taken to extend to the next one.
     pub bytes: u64,
@@ -91,12 +112,20 @@ pub fn parse(bytes: &[u8]) -> Result<Header, GgufError> {
     Reader::new(bytes, bytes.len() as u64).header()
 }
 
-/// Reads the header of a file.
+/// Reads the header of a model: of one file or, if any part of a split one is named, of all parts.
 ///
 /// # Errors
-/// [`EngineError::ModelMissing`], [`EngineError::ModelForeign`] and
-/// [`EngineError::ModelTruncated`].
+/// [`EngineError::ModelMissing`], also with the path of a part that is missing,
+/// [`EngineError::ModelForeign`] and [`EngineError::ModelTruncated`].
 pub fn read(path: &Path) -> Result<Header, EngineError> {
+    let header = read_file(path)?;
+    match header.number(parts::COUNT_KEY) {
+        Some(count) if count > 1 => parts::read(path, header, count),
+        _ => Ok(header),
+    }
+}
+
+fn read_file(path: &Path) -> Result<Header, EngineError> {
     let missing = |detail: String| EngineError::ModelMissing { path: path.to_owned(), detail };
     // First, because opening a pipe would wait for its writer.
     let meta = path.metadata().map_err(|e| missing(e.to_string()))?;

@@ -31,6 +31,7 @@ pub struct ChatTokenizer {
 /// Those of [`read`].
 pub fn read_chat_tokenizer(path: &Path) -> Result<ChatTokenizer, EngineError> {
     let header = read(path)?;
+    let path = header.first_part(path);
     // The header was read a moment ago: what is wrong now is the file's.
     let damaged = |detail: String| EngineError::ModelTruncated { path: path.to_owned(), detail };
     let file = File::open(path).map_err(|error| EngineError::ModelMissing {

@@ -7,12 +7,15 @@
 //! their place is needed; eviction is LRU. This is bookkeeping only: the owner of the context
 //! applies the [`CacheOp`]s.
 
+mod checkpoints;
 mod prefix_tree;
 
+pub(super) use checkpoints::CheckpointId;
+use checkpoints::Checkpoints;
 pub(super) use prefix_tree::Token;
 #[cfg(feature = "llama")]
 pub(super) use prefix_tree::common_prefix;
-use prefix_tree::{Match, PrefixTree};
+use prefix_tree::{Holders, PrefixTree};
 
 use super::KvPool;
 
@@ -35,6 +38,21 @@ pub(super) enum CacheOp {
     Truncate { seq: SeqId, from: u32 },
     /// Give `to`, which is empty, the cells of `from` before position `end`, or all of them.
     Copy { from: SeqId, to: SeqId, end: Option<u32> },
+    /// Give `seq` a saved state of its recurrent layers; what it holds beyond is truncated next.
+    Restore { seq: SeqId, checkpoint: CheckpointId },
+}
+
+/// How the sequences of a model can be rolled back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rollback {
+    /// To any length.
+    Any,
+    /// To lengths whose states are saved, in at most `bytes_max` bytes: a recurrent layer keeps
+    /// only the state after the last token.
+    Saved {
+        /// 0 saves nothing: then sequences are only continued where they end.
+        bytes_max: u64,
+    },
 }
 
 /// Counters since the context was made.
@@ -48,6 +66,8 @@ pub(super) struct CacheStats {
     pub(super) rollbacks: u64,
     /// Cached sequences that were evicted.
     pub(super) evictions: u64,
+    /// Size of the saved states now, in bytes.
+    pub(super) saved_bytes: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,9 +86,15 @@ enum State {
 /// Fewest tokens worth copying in a split pool, where a copy moves the sequence's whole part.
 const COPY_TOKENS_MIN: usize = 24;
 
+/// Fewest tokens beyond a saved state that are worth another one.
+const SAVED_TOKENS_MIN: usize = 16;
+
+/// `S` is a saved state.
 #[derive(Debug)]
-pub(super) struct KvCache {
+pub(super) struct KvCache<S> {
     pool: KvPool,
+    /// The saved states of a model that cannot be rolled back to any length.
+    checkpoints: Option<Checkpoints<S>>,
     /// Capacity of the whole pool, in tokens.
     cells: usize,
     /// Most active sequences; there may be more sequences, which only cache.
@@ -92,14 +118,30 @@ pub(super) struct Slot {
     pub(super) seq: SeqId,
     /// Length of the cached prefix of its prompt; always less than the prompt's.
     pub(super) cached: usize,
+    /// Where the prompt leaves what other sequences hold, if the state there is worth saving.
+    pub(super) branch: Option<usize>,
 }
 
-impl KvCache {
+/// Where a turn can start.
+#[derive(Debug, Clone, Copy, Default)]
+struct Start {
+    /// Length of the prefix.
+    length: usize,
+    /// The sequences that hold it.
+    holders: Holders,
+    /// Its state, if those sequences are beyond it and cannot be rolled back.
+    checkpoint: Option<CheckpointId>,
+    /// Length of the longest prefix that a sequence holds, with or without its state.
+    held: usize,
+}
+
+impl<S> KvCache<S> {
     /// An empty pool of `cells` tokens with `sequences` (1..=256) sequences, of which at most
     /// `active_max` are active at once. In a shared pool, a cached sequence is evicted when unused
     /// while more than `unused_max` tokens were computed.
     pub(super) fn new(
         pool: KvPool,
+        rollback: Rollback,
         cells: u32,
         sequences: u16,
         active_max: u16,
@@ -108,6 +150,10 @@ impl KvCache {
         let sequences = usize::from(sequences.clamp(1, 256));
         Self {
             pool,
+            checkpoints: match rollback {
+                Rollback::Any => None,
+                Rollback::Saved { bytes_max } => Some(Checkpoints::new(bytes_max)),
+            },
             cells: cells as usize,
             active_max: usize::from(active_max),
             active: 0,
@@ -131,29 +177,93 @@ impl KvCache {
 
     /// Length of the cached prefix of `prompt`, less than its length: the last token must be
     /// computed for its logits.
-    pub(super) fn cached(&self, prompt: &[Token]) -> usize {
-        self.tree.find(&prompt[..prompt.len().saturating_sub(1)]).length
+    pub(super) fn cached(
+        &self,
+        prompt: &[Token],
+        is_whole: impl Fn(SeqId, usize) -> bool,
+    ) -> usize {
+        self.find(prompt, is_whole).length
+    }
+
+    /// Whether states are saved.
+    pub(super) fn saves_states(&self) -> bool {
+        self.checkpoints.as_ref().is_some_and(Checkpoints::is_enabled)
+    }
+
+    /// Whether a state of `bytes` after these tokens is to be saved.
+    pub(super) fn wants_state(&mut self, tokens: &[Token], bytes: u64) -> bool {
+        self.checkpoints
+            .as_mut()
+            .is_some_and(|saved| saved.has_room_for(bytes) && !saved.has(tokens))
+    }
+
+    /// Saves the state after these tokens, which takes `bytes`.
+    pub(super) fn save(&mut self, tokens: &[Token], bytes: u64, state: S) {
+        if let Some(saved) = &mut self.checkpoints {
+            saved.save(tokens, bytes, state);
+            self.stats.saved_bytes = saved.bytes();
+        }
+    }
+
+    /// A saved state.
+    pub(super) fn state(&self, id: CheckpointId) -> Option<&S> {
+        self.checkpoints.as_ref()?.state(id)
+    }
+
+    /// The longest prefix of `prompt`, without its last token, that a turn can start from.
+    fn find(&self, prompt: &[Token], is_whole: impl Fn(SeqId, usize) -> bool) -> Start {
+        let tokens = &prompt[..prompt.len().saturating_sub(1)];
+        let found = self.tree.find(tokens);
+        let held = found.length;
+
+        let Some(saved) = &self.checkpoints else {
+            let holders = found.holders.filtered(|seq| is_whole(seq, held));
+            let length = if holders.is_empty() { 0 } else { held };
+            return Start { length, holders, checkpoint: None, held };
+        };
+
+        // A sequence that ends within the prompt is in the state that the next token needs.
+        let ends = self.sequences().map(|(seq, _)| (seq, self.tree.length(seq)));
+        let live = ends
+            .filter(|(seq, length)| *length > 0 && self.tree.is_prefix(*seq, tokens))
+            .max_by_key(|(_, length)| *length);
+        let saved = saved.longest(&tokens[..held]);
+
+        match (live, saved) {
+            (Some((seq, length)), saved) if saved.is_none_or(|(_, other)| other <= length) => {
+                Start { length, holders: Holders::of(seq), checkpoint: None, held }
+            }
+            (_, Some((id, length))) => {
+                Start { length, holders: found.holders, checkpoint: Some(id), held }
+            }
+            (..) => Start { held, ..Start::default() },
+        }
     }
 
     /// Allocates a sequence to a turn, if one is free and there is room for `prompt` and
     /// `tokens_max` more. Appends the operations that must be applied first to `ops`.
+    ///
+    /// `is_whole` says whether a sequence still has all cells that the token after this many needs:
+    /// the cells of layers with a sliding window are reused once no next token needs them.
     pub(super) fn allocate(
         &mut self,
         prompt: &[Token],
         tokens_max: usize,
+        is_whole: impl Fn(SeqId, usize) -> bool,
         ops: &mut Vec<CacheOp>,
     ) -> Option<Slot> {
         if self.is_full() {
             return None;
         }
 
-        let mut found = self.tree.find(&prompt[..prompt.len().saturating_sub(1)]);
+        let mut found = self.find(prompt, is_whole);
+        let held = found.held;
         let source = self.source(&found);
 
         // In a split pool a copy moves a whole part, which a few tokens are not worth.
         let is_copied = self.pool == KvPool::Split && source.is_some_and(|seq| self.is_active(seq));
         if is_copied && found.length < COPY_TOKENS_MIN {
-            found = Match::default();
+            found = Start::default();
         }
 
         let source = source.filter(|_| found.length > 0);
@@ -181,10 +291,11 @@ impl KvCache {
 
         match source {
             Some(source) if source == seq => {
+                self.restore(source, &found, ops);
                 self.truncate(source, found.length, ops);
                 self.stats.rollbacks += 1;
             }
-            Some(source) => self.fork(source, seq, found.length, ops),
+            Some(source) => self.fork(source, seq, &found, ops),
             None => self.truncate(seq, 0, ops),
         }
 
@@ -196,7 +307,15 @@ impl KvCache {
         self.active += 1;
         self.stats.shared_tokens += found.length as u64;
 
-        Some(Slot { seq, cached: found.length })
+        let is_worth_saving = self.saves_states() && held >= found.length + SAVED_TOKENS_MIN;
+        Some(Slot { seq, cached: found.length, branch: is_worth_saving.then_some(held) })
+    }
+
+    fn restore(&mut self, seq: SeqId, start: &Start, ops: &mut Vec<CacheOp>) {
+        if let (Some(checkpoint), Some(saved)) = (start.checkpoint, &mut self.checkpoints) {
+            saved.touch(checkpoint);
+            ops.push(CacheOp::Restore { seq, checkpoint });
+        }
     }
 
     fn is_active(&self, seq: SeqId) -> bool {
@@ -204,7 +323,7 @@ impl KvCache {
     }
 
     /// The sequence to take a prefix from: preferably a cached one that holds little else.
-    fn source(&self, found: &Match) -> Option<SeqId> {
+    fn source(&self, found: &Start) -> Option<SeqId> {
         found.holders.iter().min_by_key(|seq| (self.is_active(*seq), self.tree.length(*seq)))
     }
 
@@ -309,18 +428,19 @@ impl KvCache {
         }
     }
 
-    fn fork(&mut self, from: SeqId, to: SeqId, length: usize, ops: &mut Vec<CacheOp>) {
+    fn fork(&mut self, from: SeqId, to: SeqId, start: &Start, ops: &mut Vec<CacheOp>) {
+        let length = start.length;
+        let is_shorter = self.tree.length(from) > length;
         self.truncate(to, 0, ops);
-        match self.pool {
-            KvPool::Shared => ops.push(CacheOp::Copy { from, to, end: Some(position(length)) }),
-            // A part can only be copied as a whole.
-            KvPool::Split => {
-                ops.push(CacheOp::Copy { from, to, end: None });
-                if self.tree.length(from) > length {
-                    ops.push(CacheOp::Truncate { seq: to, from: position(length) });
-                }
-            }
+
+        // A part can only be copied as a whole.
+        let end = (self.pool == KvPool::Shared && is_shorter).then(|| position(length));
+        ops.push(CacheOp::Copy { from, to, end });
+        self.restore(to, start, ops);
+        if self.pool == KvPool::Split && is_shorter {
+            ops.push(CacheOp::Truncate { seq: to, from: position(length) });
         }
+
         self.tree.share(from, to, length);
         self.stats.forks += 1;
     }
@@ -359,5 +479,7 @@ fn position(length: usize) -> u32 {
         .expect("invariant: a sequence is no longer than the pool, which is counted by a u32")
 }
 
+#[cfg(test)]
+mod saved_tests;
 #[cfg(test)]
 mod tests;

@@ -15,7 +15,7 @@ pub(crate) type Token = i32;
 pub(super) struct Holders([u64; 4]);
 
 impl Holders {
-    fn of(seq: SeqId) -> Self {
+    pub(super) fn of(seq: SeqId) -> Self {
         let mut all = Self::default();
         all.insert(seq);
         all
@@ -29,7 +29,13 @@ impl Holders {
         self.0[usize::from(seq.0 / 64)] &= !(1 << (seq.0 % 64));
     }
 
-    fn is_empty(&self) -> bool {
+    /// Those that satisfy a condition.
+    pub(super) fn filtered(mut self, is_kept: impl Fn(SeqId) -> bool) -> Self {
+        self.iter().filter(|seq| !is_kept(*seq)).for_each(|seq| self.remove(seq));
+        self
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
         self.0 == [0; 4]
     }
 
@@ -97,6 +103,23 @@ impl PrefixTree {
     /// Length of `seq` in tokens.
     pub(super) fn length(&self, seq: SeqId) -> usize {
         self.ends[usize::from(seq.0)].1
+    }
+
+    /// Whether all tokens of `seq` are the first ones of `tokens`.
+    pub(super) fn is_prefix(&self, seq: SeqId, tokens: &[Token]) -> bool {
+        let (mut id, mut end) = self.ends[usize::from(seq.0)];
+        if end > tokens.len() {
+            return false;
+        }
+        while id != ROOT {
+            let node = &self.nodes[id];
+            let start = end - node.tokens.len();
+            if tokens[start..end] != node.tokens[..] {
+                return false;
+            }
+            (id, end) = (node.parent, start);
+        }
+        true
     }
 
     /// Tokens of the tree; shared ones count once.

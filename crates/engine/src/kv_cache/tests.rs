@@ -29,6 +29,7 @@ impl Pool {
                 }
                 self.cells.retain(|cell| !cell.holders.is_empty());
             }
+            CacheOp::Restore { .. } => unreachable!("this pool rolls back to any length"),
             CacheOp::Copy { from, to, end } => {
                 assert!(self.read(to).is_empty(), "the target of a copy is empty");
                 let copied = |cell: &Cell| {
@@ -83,21 +84,25 @@ impl Pool {
 
 /// A cache and its pool.
 struct Both {
-    cache: KvCache,
+    cache: KvCache<()>,
     pool: Pool,
     ops: Vec<CacheOp>,
 }
 
 impl Both {
     fn new(kind: KvPool, cells: u32, sequences: u16, active_max: u16) -> Self {
-        let cache = KvCache::new(kind, cells, sequences, active_max, u64::MAX);
+        let cache = KvCache::new(kind, Rollback::Any, cells, sequences, active_max, u64::MAX);
         Self { cache, pool: Pool { kind, cells: Vec::new() }, ops: Vec::new() }
     }
 
     fn allocate(&mut self, prompt: &[Token], tokens_max: usize) -> Option<Slot> {
-        let slot = self.cache.allocate(prompt, tokens_max, &mut self.ops);
+        let slot = self.cache.allocate(prompt, tokens_max, |_, _| true, &mut self.ops);
         self.apply();
         slot
+    }
+
+    fn cached(&self, prompt: &[Token]) -> usize {
+        self.cache.cached(prompt, |_, _| true)
     }
 
     fn compute(&mut self, seq: SeqId, tokens: &[Token]) {
@@ -112,7 +117,7 @@ impl Both {
 
     /// A whole turn. Returns the length of its prompt's cached prefix.
     fn turn(&mut self, prompt: &[Token], answer: &[Token]) -> usize {
-        let Slot { seq, cached } = self.allocate(prompt, answer.len()).expect("a sequence");
+        let Slot { seq, cached, .. } = self.allocate(prompt, answer.len()).expect("a sequence");
         self.compute(seq, &prompt[cached..]);
         self.compute(seq, answer);
         self.release(seq, true);
@@ -181,13 +186,13 @@ fn the_least_recently_used_is_evicted_when_room_is_needed() {
 
     // There is room for three: the second is the least recently used.
     both.turn(&prompt(4), &[0]);
-    assert_eq!([1, 2, 3, 4].map(|first| both.cache.cached(&prompt(first))), [29, 0, 29, 29]);
+    assert_eq!([1, 2, 3, 4].map(|first| both.cached(&prompt(first))), [29, 0, 29, 29]);
 }
 
 #[test]
 fn a_shared_pool_evicts_what_was_unused_for_long() {
     for (kind, kept) in [(KvPool::Shared, 7), (KvPool::Split, 40)] {
-        let cache = KvCache::new(kind, 40 * 256, 40, 40, 20);
+        let cache = KvCache::new(kind, Rollback::Any, 40 * 256, 40, 40, 20);
 
         let mut both = Both { cache, ..Both::new(kind, 0, 1, 1) };
         let prompt = |turn: Token| [turn, turn, turn];
@@ -200,7 +205,7 @@ fn a_shared_pool_evicts_what_was_unused_for_long() {
         // Those after which at most 20 tokens were computed; the parts of a split pool cost the
         // others nothing.
         assert_eq!(
-            (0..40).filter(|turn| both.cache.cached(&prompt(*turn)) == 2).count(),
+            (0..40).filter(|turn| both.cached(&prompt(*turn)) == 2).count(),
             kept,
             "{kind:?}"
         );
@@ -211,7 +216,7 @@ fn a_shared_pool_evicts_what_was_unused_for_long() {
 #[test]
 fn eviction_counts_the_tokens_of_the_next_decode() {
     let mut both = Both {
-        cache: KvCache::new(KvPool::Shared, 256, 4, 4, 20),
+        cache: KvCache::new(KvPool::Shared, Rollback::Any, 256, 4, 4, 20),
         ..Both::new(KvPool::Shared, 0, 1, 1)
     };
 
@@ -233,7 +238,7 @@ fn the_tokens_of_a_failed_turn_are_not_cached() {
     both.compute(slot.seq, &[1, 2, 3]);
     both.release(slot.seq, false);
 
-    assert_eq!((both.cache.cached(&[1, 2, 3]), both.pool.cells.len()), (0, 0));
+    assert_eq!((both.cached(&[1, 2, 3]), both.pool.cells.len()), (0, 0));
 }
 
 /// A turn of the random test.
@@ -263,7 +268,7 @@ fn cache_and_pool_agree_under_random_turns() {
                 let answer: Vec<Token> =
                     (0..rng.random_range(0..10)).map(|_| rng.random_range(0..2)).collect();
 
-                let cached = both.cache.cached(&prompt);
+                let cached = both.cached(&prompt);
                 let slot = both.allocate(&prompt, answer.len());
 
                 assert!(

@@ -8,7 +8,7 @@ use super::overrides::Overrides;
 use super::resources::{self, RunningEngine, model_file, start_engine_of};
 use prime_agent_set::registry::RegistryError;
 use prime_agent_set::{
-    AgentMissing, AgentSet, RecordedAgents, Resources, configured_names, file_digest,
+    AgentMissing, AgentSet, RecordedAgents, Resources, configured_names, model_digest,
 };
 use prime_engine::Engine;
 use prime_settings::{Engine as EngineEntry, Settings};
@@ -201,7 +201,7 @@ impl AgentSets {
             return known.clone();
         }
         // Without the lock: a large model takes seconds to read.
-        let digest = model_file(name, entry).ok().and_then(|model| file_digest(&model).ok());
+        let digest = model_file(name, entry).ok().and_then(|model| model_digest(&model).ok());
         locked(&self.digests).insert(name.to_owned(), digest.clone());
         digest
     }
@@ -247,7 +247,7 @@ fn engine_of(
         let unusable = |reason: String| record.engine_missing(name, reason);
         // Checked before it is loaded: a wrong model would cost its memory for nothing.
         let model = model_file(name, entry).map_err(|error| unusable(error.to_string()))?;
-        let digest = file_digest(&model)
+        let digest = model_digest(&model)
             .map_err(|error| unusable(format!("{}: {error}", model.display())))?;
         if !is_wanted(Some(&digest)) {
             return Err(record.other_model(name, Some(&digest)));

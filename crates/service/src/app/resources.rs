@@ -9,7 +9,7 @@ use super::error::AppError;
 use prime_agent_set::pools::{Environment, Pools};
 use prime_agent_set::programs::Programs;
 use prime_agent_set::task_program::TaskPrograms;
-use prime_agent_set::{Resources, file_digest};
+use prime_agent_set::{Resources, model_digest};
 use prime_engine::{Engine, EngineSpec, KvPool};
 use prime_settings::{ModelSource, Settings};
 
@@ -77,6 +77,11 @@ pub fn engine_spec(
         isolation: engine.isolation,
         kv,
         flash_attention: engine.flash_attention,
+        kv_type: engine.kv_type,
+        gpu_layers: engine.gpu_layers.0,
+        cpu_experts: engine.cpu_experts.0,
+        fit: engine.fit,
+        checkpoint_mib: engine.checkpoint_mib,
         context_tokens: engine.context_tokens,
         sequences_max: narrow(engine.sequences_max),
         batch_tokens: engine.batch_tokens,
@@ -178,7 +183,7 @@ pub(super) fn start_engine(
     let model = model_file(name, entry)?;
     // In parallel, because each reads the whole file.
     std::thread::scope(|scope| {
-        let digest = scope.spawn(move || file_digest(&model).ok());
+        let digest = scope.spawn(move || model_digest(&model).ok());
         let mut running = start_engine_of(name, entry, None, turns)?;
         running.digest = digest.join().ok().flatten();
         Ok(running)
