@@ -8,6 +8,7 @@
 mod grammar_sampler;
 #[cfg(feature = "llama")]
 mod teacher_forced;
+mod tiny_adapter;
 mod tiny_model;
 mod vocabulary;
 
@@ -15,5 +16,6 @@ mod vocabulary;
 pub use grammar_sampler::GrammarSampler;
 #[cfg(feature = "llama")]
 pub use teacher_forced::teacher_forced;
+pub use tiny_adapter::TinyAdapter;
 pub use tiny_model::{BEGIN, END, TinyModel, VOCABULARY};
 pub use vocabulary::{accepts, byte_vocabulary};

@@ -10,6 +10,8 @@ use std::path::Path;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::tiny_adapter::TinyAdapter;
+
 /// Size and seed of a random model.
 #[derive(Debug, Clone, Copy)]
 pub struct TinyModel {
@@ -101,59 +103,43 @@ impl TinyModel {
     }
 
     fn write_with(&self, path: &Path, template: Option<&str>) -> io::Result<()> {
-        let tensors = self.tensors();
-        let mut head = Vec::new();
-        head.extend(b"GGUF");
-        // Version of the format.
-        head.extend(3_u32.to_le_bytes());
-        head.extend((tensors.len() as u64).to_le_bytes());
+        self.write_changed(path, template, |_, _| {})
+    }
 
+    /// Writes the model with an adapter merged into its weights.
+    ///
+    /// # Errors
+    /// Those of creating and writing the file.
+    pub fn write_merged(&self, path: &Path, adapter: &TinyAdapter, scale: f32) -> io::Result<()> {
+        self.write_changed(path, None, |name, weights| adapter.merge(self, name, weights, scale))
+    }
+
+    fn write_changed(
+        &self,
+        path: &Path,
+        template: Option<&str>,
+        change: impl Fn(&str, &mut [f32]),
+    ) -> io::Result<()> {
         let mut meta = self.metadata();
         let template = template.map(|text| Value::Text(text.to_owned()));
         meta.extend(template.map(|text| ("tokenizer.chat_template".to_owned(), text)));
-        head.extend((meta.len() as u64).to_le_bytes());
-        for (key, value) in &meta {
-            put_text(&mut head, key);
-            value.put(&mut head);
-        }
-
-        let mut offset = 0_u64;
-        for (name, shape, _) in &tensors {
-            put_text(&mut head, name);
-            head.extend(u32::try_from(shape.len()).unwrap_or(u32::MAX).to_le_bytes());
-            for length in shape {
-                head.extend(u64::from(*length).to_le_bytes());
-            }
-            // ggml's number of the element type: f32.
-            head.extend(0_u32.to_le_bytes());
-            head.extend(offset.to_le_bytes());
-
-            let bytes = 4 * shape.iter().map(|n| u64::from(*n)).product::<u64>();
-            offset += bytes.next_multiple_of(32);
-        }
-
-        head.resize(head.len().next_multiple_of(32), 0);
-        let mut out = BufWriter::new(std::fs::File::create(path)?);
-        out.write_all(&head)?;
 
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        for (_, shape, scale) in &tensors {
-            let count = shape.iter().map(|n| *n as usize).product::<usize>();
-            for _ in 0..count {
-                // The sum of four uniform draws is close enough to a normal one. Scale 0 stands for
-                // ones (norms).
-                let draw: f32 = (0..4).map(|_| rng.random_range(-0.866_f32..0.866)).sum();
-                let weight = if *scale == 0.0 { 1.0 } else { draw * scale };
-                out.write_all(&weight.to_le_bytes())?;
-            }
-            out.write_all(&vec![0; (4 * count).next_multiple_of(32) - 4 * count])?;
-        }
+        let tensors = self.tensors().into_iter().map(|(name, shape, scale)| {
+            let mut weights = draws(&mut rng, &shape, scale);
+            change(&name, &mut weights);
+            (name, shape, weights)
+        });
+        write_gguf(path, &meta, &self.places(), tensors)
+    }
 
-        out.flush()
+    /// Name and shape of each tensor.
+    fn places(&self) -> Vec<(String, Vec<u32>)> {
+        self.tensors().into_iter().map(|(name, shape, _)| (name, shape)).collect()
     }
 
     /// Name, shape (fastest dimension first) and scale of each tensor.
-    fn tensors(&self) -> Vec<(String, Vec<u32>, f32)> {
+    pub(super) fn tensors(&self) -> Vec<(String, Vec<u32>, f32)> {
         let (d, f, v) = (self.width, self.hidden, VOCABULARY);
         let inner = 1.0 / (d as f32).sqrt();
         let mut all = vec![
@@ -225,7 +211,7 @@ fn byte_symbol(byte: u8) -> String {
     char::from_u32(code).expect("invariant: codes below 512 are characters").to_string()
 }
 
-enum Value {
+pub(super) enum Value {
     Text(String),
     Texts(Vec<String>),
     Number(u32),
@@ -273,6 +259,63 @@ impl Value {
             }
         }
     }
+}
+
+/// Random weights of this scale; scale 0 stands for ones (norms).
+pub(super) fn draws(rng: &mut ChaCha8Rng, shape: &[u32], scale: f32) -> Vec<f32> {
+    let count = shape.iter().map(|n| *n as usize).product::<usize>();
+    let draw = |_| {
+        // The sum of four uniform draws is close enough to a normal one.
+        let draw: f32 = (0..4).map(|_| rng.random_range(-0.866_f32..0.866)).sum();
+        if scale == 0.0 { 1.0 } else { draw * scale }
+    };
+    (0..count).map(draw).collect()
+}
+
+/// Writes a GGUF file of f32 tensors, whose names and shapes are `places`.
+pub(super) fn write_gguf(
+    path: &Path,
+    meta: &[(String, Value)],
+    places: &[(String, Vec<u32>)],
+    tensors: impl Iterator<Item = (String, Vec<u32>, Vec<f32>)>,
+) -> io::Result<()> {
+    let mut head = Vec::new();
+    head.extend(b"GGUF");
+    // Version of the format.
+    head.extend(3_u32.to_le_bytes());
+    head.extend((places.len() as u64).to_le_bytes());
+    head.extend((meta.len() as u64).to_le_bytes());
+    for (key, value) in meta {
+        put_text(&mut head, key);
+        value.put(&mut head);
+    }
+
+    let mut offset = 0_u64;
+    for (name, shape) in places {
+        put_text(&mut head, name);
+        head.extend(u32::try_from(shape.len()).unwrap_or(u32::MAX).to_le_bytes());
+        for length in shape {
+            head.extend(u64::from(*length).to_le_bytes());
+        }
+        // ggml's number of the element type: f32.
+        head.extend(0_u32.to_le_bytes());
+        head.extend(offset.to_le_bytes());
+
+        let bytes = 4 * shape.iter().map(|n| u64::from(*n)).product::<u64>();
+        offset += bytes.next_multiple_of(32);
+    }
+
+    head.resize(head.len().next_multiple_of(32), 0);
+    let mut out = BufWriter::new(std::fs::File::create(path)?);
+    out.write_all(&head)?;
+    for (_, _, weights) in tensors {
+        for weight in &weights {
+            out.write_all(&weight.to_le_bytes())?;
+        }
+        let bytes = 4 * weights.len();
+        out.write_all(&vec![0; bytes.next_multiple_of(32) - bytes])?;
+    }
+    out.flush()
 }
 
 fn put_text(out: &mut Vec<u8>, text: &str) {

@@ -1,4 +1,4 @@
-//! The loop that owns a context: continuous batching of all active turns.
+//! What a context computes: continuous batching of all its active turns.
 //!
 //! Every decode carries the tokens that each turn needs before its next sampling step, and a slice
 //! of the pending prefill. Turns join between decodes and leave as soon as they are over. It knows
@@ -8,28 +8,30 @@
     reason = "heartbeats are for the watchdog, which measures real time"
 )]
 
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use llama_cpp_2::DecodeError;
-use llama_cpp_2::context::LlamaContext;
 use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 
 use super::awaited_prefix::is_prefix_awaited;
+use super::contexts::AdaptedContext;
 use super::decode_latency::DecodeLatency;
 use super::fair_queue::{Decision, FairQueue};
+use super::ffi::LoadedAdapter;
 use super::grammar::GrammarCache;
 use super::kv_cache::{CacheOp, KvCache, SeqId};
 use super::prompts::Prompts;
 use super::sampling_context::SamplingContext;
 use super::sequence::{Begun, Sequence, Step};
 use super::spec::Fault;
-use super::transport::{Received, Transport};
+use super::transport::Transport;
 use super::turn_timer::TurnTimer;
-use super::wire::{Facts, FromWorker, Timing, ToWorker, Turn, TurnId};
+use super::wire::{ContextId, Facts, FromWorker, Timing, Turn, TurnId};
 use super::{
-    EngineCounts, EngineError, EngineSpec, Finish, Generation, KvPool, batch_budget, ffi, model,
+    Adapter, EngineCounts, EngineError, EngineSpec, Finish, Generation, KvPool, batch_budget, ffi,
 };
 
 /// Longest silence towards the parent while there are turns.
@@ -44,43 +46,7 @@ const UNUSED_TOKENS_MAX_GPU: u64 = 4096;
 /// The state of the context is unknown; the worker must end.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct Fatal(String);
-
-/// Loads the model, reports readiness, and serves turns until the transport closes.
-pub(super) fn serve(
-    spec: &EngineSpec,
-    fault: Option<Fault>,
-    transport: &mut impl Transport,
-) -> Result<(), Fatal> {
-    let refuse = |transport: &mut dyn Transport, error| {
-        transport.send(FromWorker::Refused(error));
-        transport.flush();
-        Ok(())
-    };
-
-    let loaded = match model::load(spec) {
-        Ok(loaded) => loaded,
-        Err(error) => return refuse(transport, error),
-    };
-    let context = match model::context(&loaded, spec) {
-        Ok(context) => context,
-        Err(error) => return refuse(transport, error),
-    };
-
-    let mut batcher = Batcher::new(context, &loaded.model, spec, fault);
-    if let Err(error) = batcher.warm_up() {
-        return refuse(transport, error);
-    }
-
-    transport.send(FromWorker::Ready(Facts {
-        model: model::describe(&loaded.model),
-        device: loaded.device.clone(),
-        context_tokens: batcher.context.n_ctx(),
-        turn_tokens_max: batcher.turn_tokens_max,
-    }));
-    transport.flush();
-    batcher.run(transport)
-}
+pub(super) struct Fatal(pub(super) String);
 
 /// A turn that waits for a sequence.
 struct Queued {
@@ -91,8 +57,9 @@ struct Queued {
     timer: Option<TurnTimer>,
 }
 
-struct Batcher<'m> {
-    context: LlamaContext<'m>,
+pub(super) struct Batcher<'m> {
+    id: ContextId,
+    context: AdaptedContext<'m>,
     model: &'m LlamaModel,
     prompts: Prompts<'m>,
     fault: Option<Fault>,
@@ -119,12 +86,14 @@ struct Batcher<'m> {
 }
 
 impl<'m> Batcher<'m> {
-    fn new(
-        context: LlamaContext<'m>,
+    pub(super) fn new(
+        id: ContextId,
+        adapted: AdaptedContext<'m>,
         model: &'m LlamaModel,
         spec: &EngineSpec,
         fault: Option<Fault>,
     ) -> Self {
+        let context = &adapted.context;
         // llama.cpp limits the batch to the context.
         let batch_tokens = context.n_batch() as usize;
 
@@ -162,14 +131,15 @@ impl<'m> Batcher<'m> {
             answers: Vec::new(),
             counts: EngineCounts::default(),
             reported: (Instant::now(), EngineCounts::default()),
-            context,
+            id,
+            context: adapted,
             model,
             fault,
         }
     }
 
     /// Decodes one token: readiness means that decoding works.
-    fn warm_up(&mut self) -> Result<(), EngineError> {
+    pub(super) fn warm_up(&mut self) -> Result<(), EngineError> {
         // A vocabulary may have no begin-of-text token; any token serves here.
         let begin = self.model.vocab().bos();
         let token = if (0..self.model.vocab().n_tokens()).contains(&begin.0) {
@@ -180,43 +150,41 @@ impl<'m> Batcher<'m> {
 
         self.batch.clear();
         self.batch.add(token, 0, &[0], true).expect("invariant: a batch holds one token");
-        self.context.decode(&mut self.batch).map_err(|error| EngineError::WorkerDied {
+        self.context.context.decode(&mut self.batch).map_err(|error| EngineError::WorkerDied {
             detail: format!("the first decode failed: {error}: {}", ffi::take_logs()),
         })?;
 
-        let finite = self.context.get_logits_ith(0).iter().all(|logit| logit.is_finite());
+        let finite = self.context.context.get_logits_ith(0).iter().all(|logit| logit.is_finite());
         // The cache's bookkeeping starts with an empty pool.
-        self.context.clear_kv_cache();
+        self.context.context.clear_kv_cache();
         if finite { Ok(()) } else { Err(EngineError::NotFinite) }
     }
 
-    fn run(&mut self, transport: &mut impl Transport) -> Result<(), Fatal> {
-        loop {
-            // Takes every frame that has arrived, so that turns that arrive together share a
-            // decode.
-            loop {
-                let idle = self.active.is_empty() && self.queued.is_empty();
-                if idle {
-                    // Turns that were refused leave answers, too.
-                    self.report(transport, true);
-                }
-
-                match transport.recv(idle) {
-                    Received::Frame(ToWorker::Turn(turn)) => self.enqueue(turn),
-                    Received::Frame(ToWorker::Cancel(id)) => self.cancel(id)?,
-                    Received::Frame(ToWorker::Start { .. }) => {
-                        return Err(Fatal("started twice".to_owned()));
-                    }
-                    Received::Empty => break,
-                    Received::Closed => return Ok(()),
-                }
-            }
-
-            self.admit()?;
-            self.tell(transport);
-            self.decode()?;
-            self.report(transport, false);
+    pub(super) fn facts(&self, model: String, device: String) -> Facts {
+        Facts {
+            model,
+            device,
+            context_tokens: self.context.context.n_ctx(),
+            turn_tokens_max: self.turn_tokens_max,
         }
+    }
+
+    pub(super) fn adapters(&self) -> &[(Adapter, Rc<LoadedAdapter<'m>>)] {
+        self.context.adapters()
+    }
+
+    /// Whether it has no turns.
+    pub(super) fn is_idle(&self) -> bool {
+        self.active.is_empty() && self.queued.is_empty()
+    }
+
+    /// Admits turns, decodes one batch and reports.
+    pub(super) fn step(&mut self, transport: &mut impl Transport) -> Result<(), Fatal> {
+        self.admit()?;
+        self.tell(transport);
+        self.decode()?;
+        self.report(transport, false);
+        Ok(())
     }
 
     /// Tells how far the watched turns are.
@@ -242,7 +210,7 @@ impl<'m> Batcher<'m> {
 
     /// Sends the answers, and before them the counts, so that a caller who has an answer finds it
     /// counted. Without answers, counts are sent before a wait and after a long silence.
-    fn report(&mut self, transport: &mut impl Transport, idle: bool) {
+    pub(super) fn report(&mut self, transport: &mut impl Transport, idle: bool) {
         let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
 
         let stats = self.kv_cache.stats();
@@ -258,14 +226,14 @@ impl<'m> Batcher<'m> {
         if is_due || last.elapsed() > HEARTBEAT {
             self.counts.decode_p99_us = self.decode_latency.p99_us();
             self.reported = (Instant::now(), self.counts);
-            transport.send(FromWorker::Counts(self.counts));
+            transport.send(FromWorker::Counts { context: self.id, counts: self.counts });
         }
 
         self.answers.drain(..).for_each(|answer| transport.send(answer));
         transport.flush();
     }
 
-    fn enqueue(&mut self, mut turn: Turn<'static>) {
+    pub(super) fn enqueue(&mut self, mut turn: Turn<'static>) {
         match &self.fault {
             Some(Fault::AbortOn(prompt)) if *prompt == turn.prompt => ffi::abort_on_purpose(),
             Some(Fault::HangOn(prompt)) if *prompt == turn.prompt => loop {
@@ -328,7 +296,7 @@ impl<'m> Batcher<'m> {
     }
 
     /// Drops a turn without an answer.
-    fn cancel(&mut self, id: TurnId) -> Result<(), Fatal> {
+    pub(super) fn cancel(&mut self, id: TurnId) -> Result<(), Fatal> {
         if self.queued.remove(id).is_some() {
             self.counts.cancelled += 1;
             return Ok(());
@@ -384,16 +352,16 @@ impl<'m> Batcher<'m> {
     }
 
     fn apply_cache_ops(&mut self) -> Result<(), Fatal> {
+        let context = &mut self.context.context;
         for op in self.cache_ops.drain(..) {
             let done = match op {
                 CacheOp::Truncate { seq, from } => {
                     let seq = Some(seq.raw().unsigned_abs());
-                    self.context
+                    context
                         .clear_kv_cache_seq(seq, Some(from), None)
                         .map_err(|error| error.to_string())
                 }
-                CacheOp::Copy { from, to, end } => self
-                    .context
+                CacheOp::Copy { from, to, end } => context
                     .copy_kv_cache_seq(from.raw(), to.raw(), None, end)
                     .map(|()| true)
                     .map_err(|error| error.to_string()),
@@ -419,7 +387,7 @@ impl<'m> Batcher<'m> {
         self.apply_cache_ops()?;
 
         let started = Instant::now();
-        match self.context.decode(&mut self.batch) {
+        match self.context.context.decode(&mut self.batch) {
             Ok(()) => {}
             Err(DecodeError::NoKvCacheSlot) => {
                 // The pool is as before the decode: fail the newest turn, and retry with the
@@ -444,7 +412,7 @@ impl<'m> Batcher<'m> {
         let mut at = 0;
         while let Some(sequence) = self.active.get_mut(at) {
             self.kv_cache.computed(sequence.seq(), sequence.batched());
-            match sequence.decoded(&self.context, &mut self.sampling) {
+            match sequence.decoded(&self.context.context, &mut self.sampling) {
                 Step::Continue => at += 1,
                 Step::Finish(result) => {
                     let finished = self.active.remove(at);

@@ -5,10 +5,12 @@
 //! small tools it can live in a thread. Nothing outside this crate calls llama.cpp, except what
 //! tests compare the engine with.
 
+mod adapter;
 pub mod automaton;
 mod chat;
 mod chat_check;
 mod chat_child;
+mod context_record;
 mod counts;
 mod devices;
 mod engine;
@@ -47,6 +49,8 @@ mod batch_budget;
 #[cfg(feature = "llama")]
 mod batching;
 #[cfg(feature = "llama")]
+mod contexts;
+#[cfg(feature = "llama")]
 mod decode_latency;
 #[cfg(feature = "llama")]
 mod ffi;
@@ -69,6 +73,7 @@ mod thinking_phase;
 #[cfg(feature = "llama")]
 mod turn_timer;
 
+pub use adapter::{Adapter, Scale};
 pub use chat::{Begins, Chat, Rendered, TemplateVariables, check_template_variables};
 pub use chat_check::check_chat;
 pub use counts::EngineCounts;
@@ -77,7 +82,7 @@ pub use devices::{
 };
 pub use engine::Engine;
 pub use error::EngineError;
-pub use fit::{Bytes, Fit, FreeMemory, MemoryEstimate, Shortage, check_fit};
+pub use fit::{Bytes, Fit, FreeMemory, MemoryEstimate, Shortage, check_fit, check_fit_beside};
 pub use progress::{Following, Progress, Watch};
 pub use request::{
     EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Finish, Format, Generation, Request, Sampling, Sent,

@@ -58,7 +58,8 @@ pub struct Loaded {
 /// # Errors
 /// What is wrong with the file or the devices.
 pub fn load(spec: &EngineSpec) -> Result<Loaded, EngineError> {
-    let shape = ModelShape::new(&gguf::read(&spec.model)?);
+    let mut shape = ModelShape::new(&gguf::read(&spec.model)?);
+    shape.add_adapters(&spec.adapters);
     // The order is that of ggml's list, so that indices agree.
     let present = devices();
     // The parent has restricted this process to its GPUs; the host's are only named in errors.
@@ -98,6 +99,18 @@ pub fn load(spec: &EngineSpec) -> Result<Loaded, EngineError> {
     // A worker numbers its own GPUs from 0; users know them by their configured names.
     let descriptions: Vec<&str> = seen.iter().map(|device| device.description.as_str()).collect();
     Ok(Loaded { model, device: format!("{} ({})", spec.device, descriptions.join(" + ")) })
+}
+
+/// Checks that one more context of `spec` fits into what its devices have free, beside the weights,
+/// which are there.
+pub(super) fn check_context(spec: &EngineSpec) -> Result<(), EngineError> {
+    let mut shape = ModelShape::new(&gguf::read(&spec.model)?).without_weights();
+    shape.add_adapters(&spec.adapters);
+    let present = devices();
+    let chosen =
+        select(&spec.device, spec.isolation, &present, &HostGpus::read(Path::new("/"), None))?;
+    let seen: Vec<&DeviceInfo> = chosen.iter().map(|at| &present[*at]).collect();
+    fit::check(spec, &shape, &free_memory(spec, &seen)).map(drop)
 }
 
 fn flash_attention_type(flash_attention: FlashAttention) -> sys::llama_flash_attn_type {

@@ -8,6 +8,7 @@
 //! This module opens no model, socket or device and does not read the environment itself: whether a
 //! value is *usable* is up to the part that uses it.
 
+mod adapters;
 mod agents;
 mod api_key;
 mod check;
@@ -32,6 +33,7 @@ mod sections;
 mod thinking;
 mod upstreams;
 
+pub use adapters::AgentAdapters;
 pub use agents::{
     AdaptiveOptions, Agents, ChoicesName, CoordinatorAgent, DeriveName, Ensemble, Escalation,
     ExecutorAgent, FeedbackName, HistoryName, Split, VerdictName, VerifierAgent, ViewName,

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use config::Value;
 use serde::Serialize;
 
+use super::adapters::AgentAdapters;
 use super::agents::{CoordinatorAgent, ExecutorAgent, VerdictName, VerifierAgent};
 use super::definitions::{Defined, Definitions};
 use super::engine_names::first_that_knows;
@@ -31,6 +32,10 @@ pub trait RoleOptions: Clone + Serialize {
     fn implementation_name(&self) -> &str;
     fn set_implementation(&mut self, name: &str);
     fn engine_names(&self) -> &[String];
+    /// The adapters of the engines' or servers' model.
+    fn adapters(&self) -> AgentAdapters<'_>;
+    /// Keeps the adapter for this task only.
+    fn narrow_adapters(&mut self, task: &str);
     /// Whether an engine applies the chat template of its model's file.
     fn has_chat_template(&self) -> bool;
     fn pool_name(&self) -> &str;
@@ -69,6 +74,20 @@ macro_rules! role_options {
 
             fn engine_names(&self) -> &[String] {
                 self.engine.all()
+            }
+
+            fn adapters(&self) -> AgentAdapters<'_> {
+                AgentAdapters {
+                    own: &self.adapter,
+                    scale: self.adapter_scale,
+                    by_task: &self.adapters,
+                }
+            }
+
+            fn narrow_adapters(&mut self, task: &str) {
+                self.adapter =
+                    RoleOptions::adapters(self).of_task(task).unwrap_or_default().to_owned();
+                self.adapters.clear();
             }
 
             fn has_chat_template(&self) -> bool {
@@ -136,6 +155,11 @@ impl<A: RoleOptions> Agent<A> {
     /// Its pool, if its implementation uses one.
     pub fn pool(&self) -> Option<&str> {
         (self.backing() == Backing::Pool).then(|| self.options.pool_name())
+    }
+
+    /// The adapters of its model, if it asks one.
+    pub fn adapters(&self) -> Option<AgentAdapters<'_>> {
+        self.backing().is_model().then(|| self.options.adapters())
     }
 
     /// Its program, if its implementation runs one.
@@ -312,6 +336,32 @@ impl Settings {
         engines.into_iter().collect()
     }
 
+    /// The adapters that agents apply to each of [`Settings::engines_needed`], with their scales;
+    /// `None` where an agent asks the model itself. The first of an engine is opened with it.
+    #[must_use]
+    pub fn adapters_needed(&self) -> BTreeMap<String, Vec<Option<(String, f64)>>> {
+        fn add<A: RoleOptions>(
+            all: &mut BTreeMap<String, Vec<Option<(String, f64)>>>,
+            agent: &Agent<A>,
+        ) {
+            let Some(adapters) = agent.adapters() else { return };
+            for engine in agent.engines() {
+                let needed = all.entry(engine.clone()).or_default();
+                for adapter in adapters.all() {
+                    let adapter = adapter.map(|path| (path.to_owned(), adapters.scale));
+                    if !needed.contains(&adapter) {
+                        needed.push(adapter);
+                    }
+                }
+            }
+        }
+        let mut all = BTreeMap::new();
+        self.visit_preconfigured::<ExecutorAgent>(&mut |_, agent| add(&mut all, agent));
+        self.visit_preconfigured::<VerifierAgent>(&mut |_, agent| add(&mut all, agent));
+        self.visit_preconfigured::<CoordinatorAgent>(&mut |_, agent| add(&mut all, agent));
+        all
+    }
+
     /// Those of [`Settings::engines_needed`] whose model's chat template some agent applies.
     #[must_use]
     pub fn chat_engines(&self) -> BTreeSet<String> {
@@ -364,10 +414,13 @@ impl Settings {
         programs
     }
 
-    /// Reduces the engines of each role's section to the one that is asked about this task, so that
-    /// no other is started.
+    /// Reduces the engines and adapters of each role's section to those that are asked about this
+    /// task, so that no other is started.
     pub fn narrow_engines(&mut self, task: &str) {
         let agents = &mut self.agents;
+        agents.executor.narrow_adapters(task);
+        agents.verifier.narrow_adapters(task);
+        agents.coordinator.narrow_adapters(task);
         for names in [
             &mut agents.executor.engine,
             &mut agents.verifier.engine,

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{RecordedAgent, RecordedAgents};
 use prime_protocol::Role;
-use prime_settings::{Backing, Engine, first_that_knows, implementation};
+use prime_settings::{AgentAdapters, Backing, Engine, first_that_knows, implementation};
 
 impl RecordedAgent {
     /// The engines that it may ask, as an agent of this role.
@@ -19,6 +19,27 @@ impl RecordedAgent {
             Some(Value::String(name)) => vec![name],
             _ => Vec::new(),
         }
+    }
+
+    /// The adapters that its options name.
+    fn adapters(&self) -> (String, BTreeMap<String, String>) {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let own = self.options.get("adapter").map(text).unwrap_or_default();
+        let by_task = self.options.get("adapters").and_then(Value::as_object);
+        let by_task = by_task.into_iter().flatten();
+        (own, by_task.map(|(task, adapter)| (task.clone(), text(adapter))).collect())
+    }
+
+    /// Reduces the adapters to the one for this task and returns its path, if it is a file's.
+    fn narrow_adapters(&mut self, role: Role, task: &str) -> Option<String> {
+        let (own, by_task) = self.adapters();
+        let adapters = AgentAdapters { own: &own, scale: 1.0, by_task: &by_task };
+        let asked = adapters.of_task(task).map(str::to_owned);
+        self.options.remove("adapters");
+        self.options.remove("adapter");
+        let asked = asked?;
+        self.options.insert("adapter".to_owned(), asked.clone().into());
+        (!self.engines(role).is_empty()).then_some(asked)
     }
 
     /// Reduces the engines to the one that is asked about this task and returns its name.
@@ -48,14 +69,17 @@ impl RecordedAgents {
             (Role::Coordinator, &mut narrowed.coordinator),
         ];
         let locator = narrowed.locator.iter_mut().map(|role| (Role::Verifier, role));
-        let mut asked = BTreeSet::new();
+        let (mut asked, mut adapters) = (BTreeSet::new(), BTreeSet::new());
         for (role, recorded) in roles.into_iter().chain(locator) {
-            let agents = recorded.agents.values_mut();
-            asked.extend(agents.filter_map(|agent| agent.narrow(role, task, entries)));
+            for agent in recorded.agents.values_mut() {
+                adapters.extend(agent.narrow_adapters(role, task));
+                asked.extend(agent.narrow(role, task, entries));
+            }
         }
 
-        // A run does not need the engines that it never asks.
+        // A run does not need the engines and adapters that it never asks.
         narrowed.engines.retain(|name, _| asked.contains(name));
+        narrowed.adapters.retain(|path, _| adapters.contains(path));
         narrowed
     }
 }

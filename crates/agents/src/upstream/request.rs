@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::refusals::{LIMITS, Refused};
-use crate::model::CompletionRequest;
+use crate::model::{CompletionRequest, ServedAdapter};
 use prime_settings::{Api, Dialect, Thinking};
 
 /// Fields that `extra` must not set: the response could not be parsed, or would answer another
@@ -94,7 +94,17 @@ impl RequestFormat {
     fn completing(&self, request: &CompletionRequest, model: &str) -> Map<String, Value> {
         let mut body = Map::new();
         let mut put = |name: &str, value: Value| body.insert(name.to_owned(), value);
-        put("model", model.into());
+        // An adapter is a model of its own, except for llama.cpp's server, which numbers them.
+        match &request.adapter {
+            None => put("model", model.into()),
+            Some(ServedAdapter { name, scale }) => match name.parse::<u32>() {
+                Ok(id) if self.dialect == Dialect::LlamaServer => {
+                    put("model", model.into());
+                    put("lora", json!([{ "id": id, "scale": scale }]))
+                }
+                _ => put("model", (&**name).into()),
+            },
+        };
 
         match self.api {
             Api::Chat => {

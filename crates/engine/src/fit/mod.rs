@@ -10,7 +10,7 @@ mod model_shape;
 pub use bytes::Bytes;
 #[cfg(feature = "llama")]
 pub(super) use check::free_memory;
-pub use check::{Fit, check_fit};
+pub use check::{Fit, check_fit, check_fit_beside};
 pub use estimate::{FreeMemory, MemoryEstimate, Shortage};
 #[cfg(feature = "llama")]
 pub(super) use estimate::{check, micro_batch};

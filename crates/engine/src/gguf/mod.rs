@@ -4,6 +4,7 @@
 //! header, never the weights, and allocates nothing for a claim that the file's length does not
 //! support.
 
+mod adapter;
 mod reader;
 mod tensor_type;
 #[cfg(test)]
@@ -20,6 +21,7 @@ use reader::Reader;
 
 use super::EngineError;
 
+pub use adapter::{AdapterFile, read_adapter};
 pub use tokenizer::{ChatTokenizer, read_chat_tokenizer};
 
 /// Metadata key of a list of strings: the slugs of the tasks that a model was trained on.
