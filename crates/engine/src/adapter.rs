@@ -79,7 +79,7 @@ impl Adapter {
         let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
         let digest = self.digest.as_deref().and_then(|digest| digest.get(..8));
         let mut label = stem.into_owned();
-        for part in digest {
+        if let Some(part) = digest {
             label.push('-');
             label.push_str(part);
         }

@@ -128,7 +128,9 @@ impl InFlight {
     pub(super) fn take_of(&mut self, context: ContextId) -> Vec<PendingRequest> {
         let turns = self.turns.extract_if(.., |_, pending| pending.context == context);
         let taken: Vec<_> = turns.map(|(_, pending)| pending).collect();
-        taken.iter().for_each(|pending| drop(self.tickets.remove(&pending.ticket)));
+        for pending in &taken {
+            self.tickets.remove(&pending.ticket);
+        }
         taken
     }
 

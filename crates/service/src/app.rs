@@ -179,6 +179,11 @@ impl App {
         &self.settings
     }
 
+    /// The SHA-256 of the configured agents' adapters, by path, as new runs use them.
+    pub fn adapter_digests(&self) -> &BTreeMap<String, String> {
+        &self.resources.adapter_digests
+    }
+
     pub fn config_hash(&self) -> &str {
         &self.config_hash
     }

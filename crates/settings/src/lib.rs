@@ -21,6 +21,7 @@ mod implementation;
 mod layers;
 mod load;
 mod locator;
+mod needed;
 mod preset;
 mod program;
 mod reference;

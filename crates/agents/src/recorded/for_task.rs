@@ -83,3 +83,54 @@ impl RecordedAgents {
         narrowed
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn recorded(executor: &Value) -> RecordedAgents {
+        let role = |agent: Value| json!({"name": "it", "agents": {"it": agent}});
+        serde_json::from_value(json!({
+            "version": 1,
+            "executor": role(json!({"implementation": "llama", "options": executor})),
+            "verifier": role(json!({"implementation": "rules"})),
+            "coordinator": role(json!({"implementation": "threshold"})),
+            "thresholds": {"tau_soft": 0.0, "tau_hard": 1.0, "retries_max": 1},
+            "engines": {"tiny": null},
+            "adapters": {"all.gguf": "aa", "uf.gguf": "bb"},
+        }))
+        .expect("a record")
+    }
+
+    #[test]
+    fn a_run_keeps_the_adapter_of_its_task_alone() {
+        let adapters = json!({"union-find": "uf.gguf", "sudoku": ""});
+        let options = json!({"engine": "tiny", "adapter": "all.gguf", "adapters": adapters});
+        let all = recorded(&options);
+        for (task, kept) in
+            [("union-find", Some("uf.gguf")), ("n-queens", Some("all.gguf")), ("sudoku", None)]
+        {
+            let record = all.for_task(task, &BTreeMap::new());
+            let options = &record.executor.agents["it"].options;
+            assert_eq!(options.get("adapter").and_then(Value::as_str), kept, "{task}");
+            assert!(!options.contains_key("adapters"), "{task}");
+            assert_eq!(record.adapters.keys().map(String::as_str).next(), kept, "{task}");
+            assert_eq!(record.for_task(task, &BTreeMap::new()), record, "{task}");
+        }
+        assert_eq!(
+            all.for_task("union-find", &BTreeMap::new()).needs(),
+            ["adapter uf.gguf with SHA-256 bb", "engine `tiny`"]
+        );
+    }
+
+    #[test]
+    fn the_adapters_of_servers_are_no_files() {
+        let mut all = recorded(&json!({"pool": "gpu", "adapter": "uf.gguf"}));
+        all.executor.agents.get_mut("it").unwrap().implementation = "openai".to_owned();
+        let record = all.for_task("union-find", &BTreeMap::new());
+        assert_eq!(record.executor.agents["it"].options["adapter"], "uf.gguf");
+        assert!(record.adapters.is_empty());
+    }
+}

@@ -273,6 +273,25 @@ mod tests {
     }
 
     #[test]
+    fn an_adapter_is_a_model_of_its_own_or_a_number_of_llama_server() {
+        let served = |dialect, name: &str| {
+            let adapter = Some(ServedAdapter { name: name.into(), scale: 0.5 });
+            let request = CompletionRequest { adapter, ..request() };
+            let body = format(Api::Chat, dialect, json!({})).body(&request, "m");
+            (body["model"].clone(), body["lora"].clone())
+        };
+        let lora = json!([{"id": 1, "scale": 0.5}]);
+        for (dialect, name, expected) in [
+            (Dialect::LlamaServer, "1", (json!("m"), lora)),
+            (Dialect::LlamaServer, "union-find", (json!("union-find"), Value::Null)),
+            (Dialect::Vllm, "1", (json!("1"), Value::Null)),
+            (Dialect::Plain, "union-find", (json!("union-find"), Value::Null)),
+        ] {
+            assert_eq!(served(dialect, name), expected, "{dialect:?} {name}");
+        }
+    }
+
+    #[test]
     fn a_completion_request_has_the_bare_prompt() {
         let body = format(Api::Completions, Dialect::Vllm, json!({})).body(&request(), "m");
         let expected = json!({
