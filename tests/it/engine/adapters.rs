@@ -33,6 +33,11 @@ fn greedy(prompt: &str) -> Request {
     Request { sampling: Sampling::GREEDY, ..request(prompt, 0) }
 }
 
+/// The first tokens: batches of another composition round otherwise, which shows after many.
+fn first(generation: &Generation) -> &[u32] {
+    &generation.tokens[..8]
+}
+
 fn kill(engine: &Engine) {
     let pid = engine.status().worker_pid.and_then(|pid| Pid::from_raw(pid.cast_signed()));
     kill_process(pid.expect("a worker process"), Signal::KILL).expect("signal sent");
@@ -85,8 +90,8 @@ fn contexts_with_adapters_share_one_worker_and_its_death_costs_each_turn_one_ret
 
     let long = || Request { max_tokens: 300, ..greedy("on and on ") };
     let undisturbed = engines.each_ref().map(|engine| one(engine, long()).expect("generated"));
-    assert_ne!(undisturbed[0].tokens, undisturbed[1].tokens);
-    assert_ne!(undisturbed[1].tokens, undisturbed[2].tokens);
+    assert_ne!(first(&undisturbed[0]), first(&undisturbed[1]));
+    assert_ne!(first(&undisturbed[1]), first(&undisturbed[2]));
 
     let answers =
         engines.each_ref().map(|engine| submit_all(engine, (0..12).map(|_| long()).collect()));
@@ -98,7 +103,7 @@ fn contexts_with_adapters_share_one_worker_and_its_death_costs_each_turn_one_ret
 
     for ((answers, expected), engine) in answers.iter().zip(&undisturbed).zip(&engines) {
         for answer in collect(answers, 12) {
-            assert_eq!(answer.expect("generated").tokens, expected.tokens);
+            assert_eq!(first(&answer.expect("generated")), first(expected));
         }
         assert_eq!(wait_for(engine, |status| status.ready).restarts, 1);
     }
@@ -121,13 +126,13 @@ fn a_context_keeps_the_content_that_its_adapter_had() {
     written(&fixture, "a.gguf", &seeded(2));
     let new = old.with_adapters(&[scaled(&path, 1.0)]).expect("opened");
     let other = one(&new, greedy("once upon")).expect("generated");
-    assert_ne!(other.tokens, said.tokens);
-    assert_eq!(one(&old, greedy("once upon")).expect("generated").tokens, said.tokens);
+    assert_ne!(first(&other), first(&said));
+    assert_eq!(first(&one(&old, greedy("once upon")).expect("generated")), first(&said));
 
     // A new worker finds only the new content. The old context says so, and its turns wait for
     // their adapter instead of getting another.
     kill(&old);
-    assert_eq!(one(&new, greedy("once upon")).expect("generated").tokens, other.tokens);
+    assert_eq!(first(&one(&new, greedy("once upon")).expect("generated")), first(&other));
     let status = wait_for(&old, |status| status.failure.is_some());
     assert!(
         matches!(&status.failure, Some(EngineError::AdapterChanged { wanted, .. })
@@ -138,7 +143,7 @@ fn a_context_keeps_the_content_that_its_adapter_had() {
     let waiting = submit_all(&old, vec![greedy("once upon")]);
     written(&fixture, "a.gguf", &seeded(1));
     old.restart();
-    assert_eq!(collect(&waiting, 1)[0].as_ref().expect("generated").tokens, said.tokens);
+    assert_eq!(first(collect(&waiting, 1)[0].as_ref().expect("generated")), first(&said));
     assert_eq!(old.status().failure, None);
 }
 
