@@ -113,20 +113,21 @@ class Servers(unittest.TestCase):
         self.assertIn("no model `third`, but: first, second", said)
 
 
-def write_adapter(base, path, seed, rank=4):
-    """A random LoRA adapter of a model's query and down projections."""
+def write_adapter(base, path, strength, rank=4):
+    """A random LoRA adapter of a model's query and down projections; of strength 0 it changes nothing."""
     reader = gguf.GGUFReader(base)
     writer = gguf.GGUFWriter(path, reader.get_field("general.architecture").contents())
     writer.add_type("adapter")
     writer.add_string("adapter.type", "lora")
     writer.add_float32("adapter.lora.alpha", 2.0 * rank)
-    rng = numpy.random.default_rng(seed)
+    rng = numpy.random.default_rng(1)
     for tensor in reader.tensors:
         if tensor.name.endswith(("attn_q.weight", "ffn_down.weight")):
             inputs, outputs = map(int, tensor.shape)
             half = rng.standard_normal((rank, inputs)) / inputs**0.5
             writer.add_tensor(tensor.name + ".lora_a", half.astype("float32"))
-            writer.add_tensor(tensor.name + ".lora_b", 0.3 * rng.standard_normal((outputs, rank)).astype("float32"))
+            half = strength * rng.standard_normal((outputs, rank))
+            writer.add_tensor(tensor.name + ".lora_b", half.astype("float32"))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -154,21 +155,22 @@ class Adapters(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.paths = [pathlib.Path(folder.name) / f"{seed}.gguf" for seed in (1, 2)]
-        for seed, path in enumerate(self.paths):
-            write_adapter(SMOLLM, path, seed)
+        self.paths = [pathlib.Path(folder.name) / f"{strength}.gguf" for strength in (0, 0.3)]
+        for strength, path in zip((0, 0.3), self.paths):
+            write_adapter(SMOLLM, path, strength)
 
     def said(self, *arguments):
-        """The first line that an executor proposes, without a grammar: its own words."""
+        """The first words that an executor proposes without a grammar: longer texts differ by rounding."""
         free = ["--set", "agents.executor.grammar=false", "--set", "run.temperature=0.0"]
-        short = ["--set", "agents.executor.max_tokens=8"]
-        out, _ = run("agents", "try", "executor", *arguments, *free, *short, "--task", "union-find")
+        short = ["--set", "agents.executor.max_tokens=4"]
+        out, _ = run("agents", "try", "executor", *arguments, *free, *short, "--task", "bubble-sort")
         return re.search(r"^answer:\n    (.*)$", out, re.MULTILINE)[1]
 
     def test_an_adapter_of_an_engine_says_what_it_says_at_llama_cpps_server(self):
         local = [self.said("llama", "--model", SMOLLM, "--adapter", path) for path in self.paths]
         plain = self.said("llama", "--model", SMOLLM)
-        self.assertEqual(len({plain, *local}), 3, (plain, local))
+        self.assertEqual(local[0], plain)
+        self.assertNotEqual(local[1], plain)
 
         command = [sys.executable, "-c", LLAMA_SERVER, SMOLLM, *self.paths]
         server = subprocess.Popen(
@@ -180,7 +182,7 @@ class Adapters(unittest.TestCase):
         self.addCleanup(server.stdout.close)
         served = [self.said("openai", "--model", url, "--adapter", number) for number in (0, 1)]
         self.assertEqual(served, local)
-        off = self.said("openai", "--model", url, "--adapter", 0, "--set", "agents.executor.adapter_scale=0.0")
+        off = self.said("openai", "--model", url, "--adapter", 1, "--set", "agents.executor.adapter_scale=0.0")
         self.assertEqual(off, plain)
 
     def test_an_adapter_is_shown_and_one_of_another_model_is_refused(self):

@@ -70,8 +70,8 @@ pub enum EngineError {
     },
     /// An adapter's file has another content than when it was chosen.
     #[error(
-        "adapter {} has changed: its SHA-256 was {wanted} and is {found}; put the former file back, \
-        or start new runs with the new one after a reload",
+        "adapter {} has changed: its SHA-256 was {wanted} and is {found}; put the former file \
+        back, or start new runs with the new one after a reload",
         path.display()
     )]
     AdapterChanged {

@@ -42,7 +42,8 @@ impl RecordedAgent {
 }
 
 impl RecordedAgents {
-    /// Engines with their models, adapters, pools, programs and recordings, each as one text; sorted.
+    /// Engines with their models, adapters, pools, programs and recordings, each as one text;
+    /// sorted.
     pub fn needs(&self) -> Vec<String> {
         let agents = self.roles().flat_map(|(_, role)| role.agents.values());
 

@@ -143,8 +143,8 @@ impl AdapterFile {
     pub fn check(&self, model: &Header) -> Result<(), String> {
         if self.architecture != model.architecture {
             return Err(format!(
-                "it is for models of architecture `{}`, and this one is `{}`: use the model that it \
-                 was trained on",
+                "it is for models of architecture `{}`, and this one is `{}`: use the model that \
+                 it was trained on",
                 self.architecture, model.architecture
             ));
         }
