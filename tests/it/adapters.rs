@@ -44,7 +44,7 @@ impl Files {
     fn sets(&self) -> Vec<String> {
         vec![
             format!("engines.mine.model={:?}", shown(&self.model)),
-            "engines.mine.context_tokens=4096".to_owned(),
+            "engines.mine.context_tokens=8192".to_owned(),
             "engines.mine.sequences_max=8".to_owned(),
             "agents.executor.implementation=llama".to_owned(),
             "agents.executor.engine=mine".to_owned(),

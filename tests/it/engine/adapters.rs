@@ -30,7 +30,7 @@ fn scaled(path: &Path, scale: f32) -> Adapter {
 }
 
 fn greedy(prompt: &str) -> Request {
-    Request { sampling: Sampling::GREEDY, ..request(prompt, 0) }
+    Request { sampling: Sampling::GREEDY, ignore_end: true, ..request(prompt, 0) }
 }
 
 /// The first tokens: batches of another composition round otherwise, which shows after many.
