@@ -92,5 +92,7 @@ fn as_text(facts: &AdapterFile, digest: &str, model: Option<&Path>) -> String {
         lines.push(("fits", printable_line(&model.to_string_lossy()).into_owned()));
     }
     let width = lines.iter().map(|(what, _)| what.len()).max().unwrap_or(0);
-    lines.iter().map(|(what, text)| format!("{what:width$}  {text}\n")).collect()
+    let lines: Vec<_> =
+        lines.iter().map(|(what, text)| format!("{what:width$}  {text}\n")).collect();
+    lines.concat()
 }
