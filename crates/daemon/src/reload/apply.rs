@@ -102,10 +102,7 @@ pub async fn apply(
 }
 
 /// The adapters whose files have another content than before.
-fn exchanged(
-    before: &BTreeMap<String, String>,
-    after: &BTreeMap<String, String>,
-) -> Vec<String> {
+fn exchanged(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<String> {
     let is_other = |path: &&String| before.get(*path).is_some_and(|known| *known != after[*path]);
     after.keys().filter(is_other).map(|path| format!("adapters.{path}")).collect()
 }

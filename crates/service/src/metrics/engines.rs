@@ -109,7 +109,9 @@ impl Engines {
                 gauges.remove(&engine);
             }
             self.restarts.remove(&engine);
-            self.counters.iter().for_each(|counter| { counter.remove(&engine); });
+            self.counters.iter().for_each(|counter| {
+                counter.remove(&engine);
+            });
             self.decode_p99.remove(&engine);
         }
     }
