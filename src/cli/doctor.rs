@@ -11,6 +11,7 @@ use tokio::runtime::Builder;
 use super::agents::handshakes;
 use super::own_model::OwnModel;
 use crate::cli::output::{Output, print, print_json};
+use prime_agent_set::Resources;
 use prime_agent_set::pools::Pools;
 use prime_agent_set::upstream::Probed;
 use prime_daemon::bind_remedy;
@@ -96,6 +97,11 @@ fn account(spec: &EngineSpec, fit: &Fit) -> String {
 
     let (mapped, holder) =
         if spec.device.is_cpu() { (" mapped from the file", "process") } else { ("", "driver") };
+    let weights = match (fit.shares_weights, needs.weights_bytes) {
+        (true, 0) => "weights shared".to_owned(),
+        (true, adapter) => format!("weights shared, adapter {}", Bytes(adapter)),
+        (false, weights) => format!("weights {}{mapped}", Bytes(weights)),
+    };
     let free = fit.free.iter().map(|free| format!("{} on {}", Bytes(free.free_bytes), free.device));
     let free = match free.collect::<Vec<_>>() {
         none if none.is_empty() => "free memory unknown".to_owned(),
@@ -113,10 +119,9 @@ fn account(spec: &EngineSpec, fit: &Fit) -> String {
     let chosen = fit.chosen.as_ref().map_or_else(String::new, |what| format!("; {what}"));
 
     format!(
-        "{} (weights {}{mapped}, KV pool of {} tokens {}{states}, compute {}{each}, {holder} \
-         {}{each}); {free}{chosen}",
+        "{} ({weights}, KV pool of {} tokens {}{states}, compute {}{each}, {holder} {}{each}); \
+         {free}{chosen}",
         Bytes(needs.total_bytes(devices)),
-        Bytes(needs.weights_bytes),
         needs.kv_tokens,
         Bytes(needs.kv_bytes),
         Bytes(needs.compute_bytes),
@@ -124,36 +129,56 @@ fn account(spec: &EngineSpec, fit: &Fit) -> String {
     )
 }
 
-/// The memory of each engine that the configured agents ask and, unless `no_load`, whether it
-/// decodes. An engine that does not fit is not started.
+/// The memory of each engine that the configured agents ask, and of each of its contexts with
+/// another adapter; and, unless `no_load`, whether it decodes. One that does not fit is not
+/// started. Weights that several contexts share count once.
 fn engines(settings: &Settings, no_load: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
+    let mut fitting: Vec<(EngineSpec, prime_engine::Fit)> = Vec::new();
+    let mut needed = settings.adapters_needed();
+    let resources = Resources::default();
     for name in settings.engines_needed() {
         let name = name.as_str();
         let entry = &settings.engines[name];
-        let what = format!("engine {name}");
         let found = model_source(name, entry)
             .and_then(|source| Ok((source, engine_spec(name, entry, None)?)));
-        let (source, spec) = match found {
+        let (source, base) = match found {
             Ok(found) => found,
             Err(error) => {
-                findings.push(finding(what, Err(error.to_string())));
+                findings.push(finding(format!("engine {name}"), Err(error.to_string())));
                 continue;
             }
         };
 
-        match prime_engine::check_fit(&spec) {
-            Ok(fit) => {
-                findings.push(finding(format!("memory for {name}"), Ok(account(&spec, &fit))));
-            }
-            Err(error) => {
-                findings.push(finding(what, Err(error.to_string())));
-                continue;
-            }
-        }
+        for adapter in needed.remove(name).unwrap_or_default() {
+            let with = adapter.as_ref().map(|(path, _)| format!(" with adapter {path}"));
+            let what = format!("engine {name}{}", with.as_deref().unwrap_or_default());
+            let adapter = adapter.map(|(path, scale)| resources.adapter(&path, scale));
+            let spec = match adapter.transpose() {
+                Ok(adapter) => {
+                    EngineSpec { adapters: adapter.into_iter().collect(), ..base.clone() }
+                }
+                Err(reason) => {
+                    findings.push(finding(what, Err(reason)));
+                    continue;
+                }
+            };
 
-        if !no_load {
-            findings.push(finding(what, decodes(&source, spec)));
+            match prime_engine::check_fit_beside(&spec, &fitting) {
+                Ok(fit) => {
+                    let memory = format!("memory for {}", &what["engine ".len()..]);
+                    findings.push(finding(memory, Ok(account(&spec, &fit))));
+                    fitting.push((spec.clone(), fit));
+                }
+                Err(error) => {
+                    findings.push(finding(what, Err(error.to_string())));
+                    continue;
+                }
+            }
+
+            if !no_load {
+                findings.push(finding(what, decodes(&source, spec)));
+            }
         }
     }
     findings

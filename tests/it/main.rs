@@ -5,6 +5,8 @@
 )]
 
 mod action_lines;
+#[cfg(feature = "llama")]
+mod adapters;
 mod bases;
 mod binary;
 mod chaos;

@@ -21,6 +21,7 @@ import unittest
 import urllib.request
 
 import gguf
+import numpy
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers.utils.chat_template_utils import render_jinja_template
 
@@ -110,6 +111,85 @@ class Servers(unittest.TestCase):
     def test_a_model_that_is_not_there_is_refused_with_those_that_are(self):
         _, said = run("run", "n-queens", "--model", self.url + "#third", code=2)
         self.assertIn("no model `third`, but: first, second", said)
+
+
+def write_adapter(base, path, strength, rank=4):
+    """A random LoRA adapter of a model's query and down projections; of strength 0 it changes nothing."""
+    reader = gguf.GGUFReader(base)
+    writer = gguf.GGUFWriter(path, reader.get_field("general.architecture").contents())
+    writer.add_type("adapter")
+    writer.add_string("adapter.type", "lora")
+    writer.add_float32("adapter.lora.alpha", 2.0 * rank)
+    rng = numpy.random.default_rng(1)
+    for tensor in reader.tensors:
+        if tensor.name.endswith(("attn_q.weight", "ffn_down.weight")):
+            inputs, outputs = map(int, tensor.shape)
+            half = rng.standard_normal((rank, inputs)) / inputs**0.5
+            writer.add_tensor(tensor.name + ".lora_a", half.astype("float32"))
+            half = strength * rng.standard_normal((outputs, rank))
+            writer.add_tensor(tensor.name + ".lora_b", half.astype("float32"))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+# llama.cpp's own server, which prints its address and serves until its input ends.
+LLAMA_SERVER = """
+import sys, xllamacpp
+parameters = xllamacpp.CommonParams()
+parameters.model.path, parameters.port, parameters.n_ctx, parameters.n_parallel = sys.argv[1], 0, 4096, 1
+adapters = []
+for path in sys.argv[2:]:
+    adapter = xllamacpp.CommonAdapterLoraInfo()
+    adapter.path, adapter.scale = path, 1.0
+    adapters.append(adapter)
+parameters.lora_adapters = adapters
+server = xllamacpp.Server(parameters)
+print(server.listening_address, flush=True)
+sys.stdin.read()
+"""
+
+
+class Adapters(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.paths = [pathlib.Path(folder.name) / f"{strength}.gguf" for strength in (0, 0.3)]
+        for strength, path in zip((0, 0.3), self.paths):
+            write_adapter(SMOLLM, path, strength)
+
+    def said(self, *arguments):
+        """The first words that an executor proposes without a grammar: longer texts differ by rounding."""
+        free = ["--set", "agents.executor.grammar=false", "--set", "run.temperature=0.0"]
+        short = ["--set", "agents.executor.max_tokens=4"]
+        out, _ = run("agents", "try", "executor", *arguments, *free, *short, "--task", "bubble-sort")
+        return re.search(r"^answer:\n    (.*)$", out, re.MULTILINE)[1]
+
+    def test_an_adapter_of_an_engine_says_what_it_says_at_llama_cpps_server(self):
+        local = [self.said("llama", "--model", SMOLLM, "--adapter", path) for path in self.paths]
+        plain = self.said("llama", "--model", SMOLLM)
+        self.assertEqual(local[0], plain)
+        self.assertNotEqual(local[1], plain)
+
+        command = [sys.executable, "-c", LLAMA_SERVER, SMOLLM, *self.paths]
+        server = subprocess.Popen(
+            list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        self.addCleanup(server.wait)
+        self.addCleanup(server.stdin.close)
+        url = server.stdout.readline().strip() + "/v1"
+        self.addCleanup(server.stdout.close)
+        served = [self.said("openai", "--model", url, "--adapter", number) for number in (0, 1)]
+        self.assertEqual(served, local)
+        off = self.said("openai", "--model", url, "--adapter", 1, "--set", "agents.executor.adapter_scale=0.0")
+        self.assertEqual(off, plain)
+
+    def test_an_adapter_is_shown_and_one_of_another_model_is_refused(self):
+        shown = json.loads(run("model", "show", self.paths[0], "--model", SMOLLM, "--output", "json")[0])
+        self.assertEqual((shown["rank_max"], shown["matrices"], shown["fits"]), (4, 60, True))
+        _, said = run("run", "n-queens", "--model", GEMMA, "--adapter", self.paths[0], code=2)
+        self.assertIn("it is for models of architecture `llama`, and this one is `gemma3`", said)
 
 
 class RealModels(unittest.TestCase):

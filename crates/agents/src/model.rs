@@ -12,6 +12,15 @@ use prime_protocol::Usage;
 use prime_roles::live::{self, Exchange, Kept};
 use prime_settings::Thinking;
 
+/// An adapter at a server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServedAdapter {
+    /// Its name there.
+    pub name: Arc<str>,
+    /// How strongly it is applied.
+    pub scale: f64,
+}
+
 /// What a model is asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompletionRequest {
@@ -52,6 +61,8 @@ pub struct CompletionRequest {
     /// Equal for requests that share a prefix: a server that has computed one has the prefix of the
     /// others cached.
     pub affinity: u64,
+    /// The adapter that a server applies; local engines have it in their context.
+    pub adapter: Option<ServedAdapter>,
     /// Hears what the model writes while it writes it.
     pub hearer: Option<Hearer>,
     /// Whether the completion comes with what the model was sent, where that is known.
@@ -78,6 +89,7 @@ impl CompletionRequest {
             alternatives: 0,
             scored: None,
             affinity: 0,
+            adapter: None,
             hearer: None,
             with_exact: false,
         }

@@ -58,6 +58,9 @@ pub struct RecordedAgents {
     /// The SHA-256 of each engine's model file; null where it was not known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub engines: BTreeMap<String, Option<String>>,
+    /// The SHA-256 of each adapter's file, by path.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub adapters: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pools: BTreeMap<String, RecordedPool>,
     /// The SHA-256 of each recording that is replayed, by path.
@@ -209,6 +212,7 @@ impl RecordedAgents {
             card: None,
             templates: BTreeMap::new(),
             engines: BTreeMap::new(),
+            adapters: BTreeMap::new(),
             pools: BTreeMap::new(),
             recordings: BTreeMap::new(),
         };
@@ -253,6 +257,14 @@ impl RecordedAgents {
 
         for name in agent.engines() {
             self.engines.insert(name.to_owned(), resources.model_digests.get(name).cloned());
+        }
+        // Servers keep their own adapters.
+        if let Some(adapters) = agent.adapters().filter(|_| agent.pool().is_none()) {
+            for path in adapters.all().into_iter().flatten() {
+                // An adapter that cannot be read cannot be built with.
+                let read = resources.adapter(path, 1.0).ok().and_then(|adapter| adapter.digest);
+                self.adapters.extend(read.map(|digest| (path.to_owned(), digest)));
+            }
         }
         if let Some((name, pool)) =
             agent.pool().and_then(|name| Some((name, settings.pools.get(name)?)))

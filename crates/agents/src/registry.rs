@@ -18,7 +18,7 @@ use super::task_program::TaskPrograms;
 use super::{AgentSetId, Agents, Basis, Coordinator, Executor, Names, Verifier};
 use build::factory;
 use prime_bench::tasks::{CheckedKinds, Kind, Problem};
-use prime_engine::Engine;
+use prime_engine::{Adapter, Engine, Scale};
 use prime_protocol::Role;
 use prime_roles::{CardQuote, LocatingCoordinator, next_agent_set_id};
 use prime_settings::{
@@ -108,6 +108,8 @@ pub struct Resources {
     pub engines: BTreeMap<String, Engine>,
     /// The SHA-256 of the engines' model files, where known.
     pub model_digests: BTreeMap<String, String>,
+    /// The SHA-256 of adapters' files, by path; others are read when an agent is built.
+    pub adapter_digests: BTreeMap<String, String>,
     pub pools: Pools,
     /// The programs of the agents that were built with these resources.
     pub programs: Programs,
@@ -124,12 +126,31 @@ impl Default for Resources {
         Self {
             engines: BTreeMap::new(),
             model_digests: BTreeMap::new(),
+            adapter_digests: BTreeMap::new(),
             pools: Pools::default(),
             programs: Programs::default(),
             tasks: TaskPrograms::default(),
             environment: Arc::new(|_| None),
             tap: None,
         }
+    }
+}
+
+impl Resources {
+    /// An adapter with the digest that is known here, else with that of its file now.
+    ///
+    /// # Errors
+    /// The file cannot be read, or the scale is out of range.
+    pub fn adapter(&self, path: &str, scale: f64) -> Result<Adapter, String> {
+        let adapter = match self.adapter_digests.get(path) {
+            Some(digest) => {
+                Adapter { path: path.into(), scale: Scale::default(), digest: Some(digest.clone()) }
+            }
+            None => Adapter::read(Path::new(path)).map_err(|error| error.to_string())?,
+        };
+        #[expect(clippy::cast_possible_truncation, reason = "llama.cpp scales in single precision")]
+        let scale = Scale::try_from(scale as f32)?;
+        Ok(Adapter { scale, ..adapter })
     }
 }
 

@@ -123,7 +123,9 @@ pub fn configure(config: &mut web::ServiceConfig) {
 pub async fn metrics(state: web::Data<State>, request: HttpRequest) -> HttpResponse {
     let runs = &state.runs;
     // Asked at each scrape: engines and agents do not report by themselves.
-    for status in runs.app().engines().values().map(Engine::status) {
+    let engines = runs.app().engines();
+    runs.metrics().keep_engines(&engines.keys().cloned().collect());
+    for status in engines.values().map(Engine::status) {
         runs.metrics().engine(&status);
     }
     runs.metrics().hangs(runs.app().hangs());

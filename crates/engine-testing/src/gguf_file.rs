@@ -42,15 +42,34 @@ impl NewTensor {
         self.shape.iter().map(|length| u64::from(*length)).product()
     }
 
-    fn put(&self, rng: &mut ChaCha8Rng, out: &mut impl Write) -> io::Result<()> {
-        for _ in 0..self.count() {
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn shape(&self) -> &[u32] {
+        &self.shape
+    }
+
+    pub(super) fn fill(&self) -> Fill {
+        self.fill
+    }
+
+    /// Its values, drawn now.
+    pub(super) fn draw(&self, rng: &mut ChaCha8Rng) -> Vec<f32> {
+        let value = |_| {
             // The sum of four uniform draws is close enough to a normal one.
             let draw: f32 = (0..4).map(|_| rng.random_range(-0.866_f32..0.866)).sum();
-            let value = match self.fill {
+            match self.fill {
                 Fill::Same(value) => value,
                 Fill::Normal(scale) => draw * scale,
                 Fill::Between(low, high) => rng.random_range(low..high),
-            };
+            }
+        };
+        (0..self.count()).map(value).collect()
+    }
+
+    fn put(&self, values: &[f32], out: &mut impl Write) -> io::Result<()> {
+        for value in values {
             out.write_all(&value.to_le_bytes())?;
         }
         let padding = (4 * self.count()).next_multiple_of(32) - 4 * self.count();
@@ -65,8 +84,22 @@ pub(super) fn write_file(
     tensors: &[NewTensor],
     seed: u64,
 ) -> io::Result<()> {
+    write_changed(path, meta, tensors, seed, &|_, _| {})
+}
+
+/// What is done to the values of a tensor with this name.
+type Change<'c> = &'c dyn Fn(&str, &mut [f32]);
+
+/// Writes a GGUF file whose values are changed after they were drawn.
+pub(super) fn write_changed(
+    path: &Path,
+    meta: &[(String, Value)],
+    tensors: &[NewTensor],
+    seed: u64,
+    change: Change<'_>,
+) -> io::Result<()> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    write_part(path, meta, tensors, &mut rng)
+    write_part(path, meta, tensors, &mut rng, change)
 }
 
 /// Writes a model as several files, each with the tensors of one of `parts`.
@@ -90,7 +123,7 @@ pub(super) fn write_parts(
 
         let start = (at * each).min(tensors.len());
         let end = (start + each).min(tensors.len());
-        write_part(path, &own, &tensors[start..end], &mut rng)?;
+        write_part(path, &own, &tensors[start..end], &mut rng, &|_, _| {})?;
     }
     Ok(())
 }
@@ -100,6 +133,7 @@ fn write_part(
     meta: &[(String, Value)],
     tensors: &[NewTensor],
     rng: &mut ChaCha8Rng,
+    change: Change<'_>,
 ) -> io::Result<()> {
     let mut head = Vec::new();
     head.extend(b"GGUF");
@@ -129,7 +163,9 @@ fn write_part(
     let mut out = BufWriter::new(std::fs::File::create(path)?);
     out.write_all(&head)?;
     for tensor in tensors {
-        tensor.put(rng, &mut out)?;
+        let mut values = tensor.draw(rng);
+        change(&tensor.name, &mut values);
+        tensor.put(&values, &mut out)?;
     }
     out.flush()
 }

@@ -9,6 +9,7 @@ mod gguf_file;
 mod grammar_sampler;
 #[cfg(feature = "llama")]
 mod teacher_forced;
+mod tiny_adapter;
 mod tiny_architecture;
 mod tiny_model;
 mod vocabulary;
@@ -18,6 +19,7 @@ pub use gguf_file::{BEGIN, END, VOCABULARY};
 pub use grammar_sampler::GrammarSampler;
 #[cfg(feature = "llama")]
 pub use teacher_forced::teacher_forced;
+pub use tiny_adapter::TinyAdapter;
 pub use tiny_architecture::{Architecture, WINDOW};
 pub use tiny_model::TinyModel;
 pub use vocabulary::{accepts, byte_vocabulary};

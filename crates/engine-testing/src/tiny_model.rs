@@ -8,8 +8,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::gguf_file::{
-    Fill, NewTensor, VOCABULARY, Value, byte_tokenizer, write_file, write_parts,
+    Fill, NewTensor, VOCABULARY, Value, byte_tokenizer, write_changed, write_file, write_parts,
 };
+use super::tiny_adapter::TinyAdapter;
 
 /// Size and seed of a random model.
 #[derive(Debug, Clone, Copy)]
@@ -106,6 +107,16 @@ impl TinyModel {
         Ok(paths)
     }
 
+    /// Writes the model with an adapter merged into its weights.
+    ///
+    /// # Errors
+    /// Those of creating and writing the file.
+    pub fn write_merged(&self, path: &Path, adapter: &TinyAdapter, scale: f32) -> io::Result<()> {
+        write_changed(path, &self.metadata(), &self.tensors(), self.seed, &|name, weights| {
+            adapter.merge(self, name, weights, scale);
+        })
+    }
+
     fn write_with(&self, path: &Path, template: Option<&str>) -> io::Result<()> {
         let mut meta = self.metadata();
         let template = template.map(|text| Value::Text(text.to_owned()));
@@ -114,7 +125,7 @@ impl TinyModel {
     }
 
     /// The tensors of the llama architecture.
-    fn tensors(&self) -> Vec<NewTensor> {
+    pub(super) fn tensors(&self) -> Vec<NewTensor> {
         let (d, f, v) = (self.width, self.hidden, VOCABULARY);
         let inner = 1.0 / (d as f32).sqrt();
         let mut all = vec![

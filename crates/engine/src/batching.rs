@@ -1,4 +1,4 @@
-//! The loop that owns a context: continuous batching of all active turns.
+//! What a context computes: continuous batching of all its active turns.
 //!
 //! Every decode carries the tokens that each turn needs before its next sampling step, and a slice
 //! of the pending prefill. Turns join between decodes and leave as soon as they are over. It knows
@@ -8,18 +8,20 @@
     reason = "heartbeats are for the watchdog, which measures real time"
 )]
 
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use llama_cpp_2::DecodeError;
-use llama_cpp_2::context::LlamaContext;
 use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 
 use super::awaited_prefix::is_prefix_awaited;
 use super::context_cache::{self, ContextCache};
+use super::contexts::AdaptedContext;
 use super::decode_latency::DecodeLatency;
 use super::fair_queue::{Decision, FairQueue};
+use super::ffi::LoadedAdapter;
 use super::grammar::GrammarCache;
 use super::kv_cache::{CacheOp, KvCache, SeqId};
 use super::model::Loaded;
@@ -27,11 +29,11 @@ use super::prompts::Prompts;
 use super::sampling_context::SamplingContext;
 use super::sequence::{Begun, Sequence, Step};
 use super::spec::Fault;
-use super::transport::{Received, Transport};
+use super::transport::Transport;
 use super::turn_timer::TurnTimer;
-use super::wire::{Facts, FromWorker, Timing, ToWorker, Turn, TurnId};
+use super::wire::{ContextId, Facts, FromWorker, Timing, Turn, TurnId};
 use super::{
-    EngineCounts, EngineError, EngineSpec, Finish, Generation, KvPool, batch_budget, ffi, model,
+    Adapter, EngineCounts, EngineError, EngineSpec, Finish, Generation, KvPool, batch_budget, ffi,
 };
 
 /// Longest silence towards the parent while there are turns.
@@ -42,48 +44,6 @@ const HEARTBEAT: Duration = Duration::from_millis(100);
 #[error("{0}")]
 pub(super) struct Fatal(pub(super) String);
 
-/// Loads the model, reports readiness, and serves turns until the transport closes.
-pub(super) fn serve(
-    spec: &EngineSpec,
-    fault: Option<Fault>,
-    transport: &mut impl Transport,
-) -> Result<(), Fatal> {
-    let refuse = |transport: &mut dyn Transport, error| {
-        transport.send(FromWorker::Refused(error));
-        transport.flush();
-        Ok(())
-    };
-
-    let (fitted, chosen) = match model::fitted(spec) {
-        Ok(fitted) => fitted,
-        Err(error) => return refuse(transport, error),
-    };
-    let spec = &fitted;
-    let loaded = match model::load(spec) {
-        Ok(loaded) => loaded,
-        Err(error) => return refuse(transport, error),
-    };
-    let context = match model::context(&loaded, spec) {
-        Ok(context) => context,
-        Err(error) => return refuse(transport, error),
-    };
-
-    let mut batcher = Batcher::new(context, &loaded, spec, fault);
-    if let Err(error) = batcher.warm_up() {
-        return refuse(transport, error);
-    }
-
-    transport.send(FromWorker::Ready(Facts {
-        model: model::describe(&loaded.model),
-        device: loaded.device.clone(),
-        context_tokens: batcher.context.n_ctx(),
-        turn_tokens_max: batcher.turn_tokens_max,
-        notes: chosen.into_iter().chain(context_cache::unsaved(&loaded.header, spec)).collect(),
-    }));
-    transport.flush();
-    batcher.run(transport)
-}
-
 /// A turn that waits for a sequence.
 struct Queued {
     turn: Turn<'static>,
@@ -93,8 +53,9 @@ struct Queued {
     timer: Option<TurnTimer>,
 }
 
-struct Batcher<'m> {
-    context: LlamaContext<'m>,
+pub(super) struct Batcher<'m> {
+    id: ContextId,
+    context: AdaptedContext<'m>,
     model: &'m LlamaModel,
     prompts: Prompts<'m>,
     fault: Option<Fault>,
@@ -123,13 +84,14 @@ struct Batcher<'m> {
 }
 
 impl<'m> Batcher<'m> {
-    fn new(
-        context: LlamaContext<'m>,
+    pub(super) fn new(
+        id: ContextId,
+        adapted: AdaptedContext<'m>,
         loaded: &'m Loaded,
         spec: &EngineSpec,
         fault: Option<Fault>,
     ) -> Self {
-        let model = &loaded.model;
+        let (context, model) = (&adapted.context, &loaded.model);
         // llama.cpp limits the batch to the context.
         let batch_tokens = context.n_batch() as usize;
 
@@ -168,14 +130,15 @@ impl<'m> Batcher<'m> {
             answers: Vec::new(),
             counts: EngineCounts::default(),
             reported: (Instant::now(), EngineCounts::default()),
-            context,
+            id,
+            context: adapted,
             model,
             fault,
         }
     }
 
     /// Decodes one token: readiness means that decoding works.
-    fn warm_up(&mut self) -> Result<(), EngineError> {
+    pub(super) fn warm_up(&mut self) -> Result<(), EngineError> {
         // A vocabulary may have no begin-of-text token; any token serves here.
         let begin = self.model.vocab().bos();
         let token = if (0..self.model.vocab().n_tokens()).contains(&begin.0) {
@@ -186,43 +149,42 @@ impl<'m> Batcher<'m> {
 
         self.batch.clear();
         self.batch.add(token, 0, &[0], true).expect("invariant: a batch holds one token");
-        self.context.decode(&mut self.batch).map_err(|error| EngineError::WorkerDied {
+        self.context.context.decode(&mut self.batch).map_err(|error| EngineError::WorkerDied {
             detail: format!("the first decode failed: {error}: {}", ffi::take_logs()),
         })?;
 
-        let finite = self.context.get_logits_ith(0).iter().all(|logit| logit.is_finite());
+        let finite = self.context.context.get_logits_ith(0).iter().all(|logit| logit.is_finite());
         // The cache's bookkeeping starts with an empty pool.
-        self.context.clear_kv_cache();
+        self.context.context.clear_kv_cache();
         if finite { Ok(()) } else { Err(EngineError::NotFinite) }
     }
 
-    fn run(&mut self, transport: &mut impl Transport) -> Result<(), Fatal> {
-        loop {
-            // Takes every frame that has arrived, so that turns that arrive together share a
-            // decode.
-            loop {
-                let idle = self.active.is_empty() && self.queued.is_empty();
-                if idle {
-                    // Turns that were refused leave answers, too.
-                    self.report(transport, true);
-                }
-
-                match transport.recv(idle) {
-                    Received::Frame(ToWorker::Turn(turn)) => self.enqueue(turn),
-                    Received::Frame(ToWorker::Cancel(id)) => self.cancel(id)?,
-                    Received::Frame(ToWorker::Start { .. }) => {
-                        return Err(Fatal("started twice".to_owned()));
-                    }
-                    Received::Empty => break,
-                    Received::Closed => return Ok(()),
-                }
-            }
-
-            self.admit()?;
-            self.tell(transport);
-            self.decode()?;
-            self.report(transport, false);
+    pub(super) fn facts(&self, loaded: &Loaded, notes: Vec<String>) -> Facts {
+        Facts {
+            model: model::describe(&loaded.model),
+            device: loaded.device.clone(),
+            notes,
+            context_tokens: self.context.context.n_ctx(),
+            turn_tokens_max: self.turn_tokens_max,
         }
+    }
+
+    pub(super) fn adapters(&self) -> &[(Adapter, Rc<LoadedAdapter<'m>>)] {
+        self.context.adapters()
+    }
+
+    /// Whether it has no turns.
+    pub(super) fn is_idle(&self) -> bool {
+        self.active.is_empty() && self.queued.is_empty()
+    }
+
+    /// Admits turns, decodes one batch and reports.
+    pub(super) fn step(&mut self, transport: &mut impl Transport) -> Result<(), Fatal> {
+        self.admit()?;
+        self.tell(transport);
+        self.decode()?;
+        self.report(transport, false);
+        Ok(())
     }
 
     /// Tells how far the watched turns are.
@@ -248,7 +210,7 @@ impl<'m> Batcher<'m> {
 
     /// Sends the answers, and before them the counts, so that a caller who has an answer finds it
     /// counted. Without answers, counts are sent before a wait and after a long silence.
-    fn report(&mut self, transport: &mut impl Transport, idle: bool) {
+    pub(super) fn report(&mut self, transport: &mut impl Transport, idle: bool) {
         let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
 
         let stats = self.kv_cache.stats();
@@ -264,14 +226,14 @@ impl<'m> Batcher<'m> {
         if is_due || last.elapsed() > HEARTBEAT {
             self.counts.decode_p99_us = self.decode_latency.p99_us();
             self.reported = (Instant::now(), self.counts);
-            transport.send(FromWorker::Counts(self.counts));
+            transport.send(FromWorker::Counts { context: self.id, counts: self.counts });
         }
 
         self.answers.drain(..).for_each(|answer| transport.send(answer));
         transport.flush();
     }
 
-    fn enqueue(&mut self, mut turn: Turn<'static>) {
+    pub(super) fn enqueue(&mut self, mut turn: Turn<'static>) {
         match &self.fault {
             Some(Fault::AbortOn(prompt)) if *prompt == turn.prompt => ffi::abort_on_purpose(),
             Some(Fault::HangOn(prompt)) if *prompt == turn.prompt => loop {
@@ -334,7 +296,7 @@ impl<'m> Batcher<'m> {
     }
 
     /// Drops a turn without an answer.
-    fn cancel(&mut self, id: TurnId) -> Result<(), Fatal> {
+    pub(super) fn cancel(&mut self, id: TurnId) -> Result<(), Fatal> {
         if self.queued.remove(id).is_some() {
             self.counts.cancelled += 1;
             return Ok(());
@@ -356,7 +318,7 @@ impl<'m> Batcher<'m> {
             // Borrowed field by field: the closure needs them while `queued` is borrowed.
             let (kv_cache, active, cache_ops) =
                 (&mut self.kv_cache, &mut self.active, &mut self.cache_ops);
-            let (context, window) = (&self.context, self.window);
+            let (context, window) = (&self.context.context, self.window);
             let is_whole = |seq, length| context_cache::is_whole(context, window, seq, length);
             let mut slot = None;
             let queued = self.queued.take(|queued| {
@@ -397,7 +359,7 @@ impl<'m> Batcher<'m> {
     }
 
     fn apply_cache_ops(&mut self) -> Result<(), Fatal> {
-        context_cache::apply(&mut self.context, &self.kv_cache, &mut self.cache_ops)
+        context_cache::apply(&mut self.context.context, &self.kv_cache, &mut self.cache_ops)
     }
 
     /// Decodes one batch.
@@ -412,7 +374,7 @@ impl<'m> Batcher<'m> {
         self.apply_cache_ops()?;
 
         let started = Instant::now();
-        match self.context.decode(&mut self.batch) {
+        match self.context.context.decode(&mut self.batch) {
             Ok(()) => {}
             Err(DecodeError::NoKvCacheSlot) => {
                 // The pool is as before the decode: fail the newest turn, and retry with the
@@ -437,11 +399,12 @@ impl<'m> Batcher<'m> {
         let mut at = 0;
         while let Some(sequence) = self.active.get_mut(at) {
             self.kv_cache.computed(sequence.seq(), sequence.batched());
-            match sequence.decoded(&self.context, &mut self.sampling) {
+            match sequence.decoded(&self.context.context, &mut self.sampling) {
                 Step::Continue => {
                     let seq = sequence.seq();
                     if let Some(tokens) = sequence.paused() {
-                        context_cache::save(&self.context, &mut self.kv_cache, seq, tokens)?;
+                        let context = &self.context.context;
+                        context_cache::save(context, &mut self.kv_cache, seq, tokens)?;
                     }
                     at += 1;
                 }

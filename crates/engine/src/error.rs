@@ -50,6 +50,38 @@ pub enum EngineError {
         /// llama.cpp's last messages.
         detail: String,
     },
+    /// An adapter's file cannot be read, or is no LoRA adapter.
+    #[error("adapter {} cannot be used: {detail}", path.display())]
+    AdapterMissing {
+        /// The adapter's path.
+        path: PathBuf,
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// An adapter does not fit the model.
+    #[error("adapter {} does not fit model {}: {detail}", path.display(), model.display())]
+    AdapterForeign {
+        /// The adapter's path.
+        path: PathBuf,
+        /// The model's path.
+        model: PathBuf,
+        /// What does not fit.
+        detail: String,
+    },
+    /// An adapter's file has another content than when it was chosen.
+    #[error(
+        "adapter {} has changed: its SHA-256 was {wanted} and is {found}; put the former file \
+        back, or start new runs with the new one after a reload",
+        path.display()
+    )]
+    AdapterChanged {
+        /// The adapter's path.
+        path: PathBuf,
+        /// The SHA-256 when it was chosen.
+        wanted: String,
+        /// The SHA-256 now.
+        found: String,
+    },
     /// There is no such device.
     #[error("device {device} is not present, choose one of: {}", found.join(", "))]
     DeviceMissing {

@@ -6,10 +6,16 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::io::Write as _;
+use std::marker::PhantomData;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use llama_cpp_2::context::LlamaContext;
+use llama_cpp_2::model::{LlamaLoraAdapter, LlamaModel};
 use llama_cpp_sys_2 as sys;
 use prime_printable::Printable;
 
@@ -32,6 +38,48 @@ pub(super) fn device_id(index: usize) -> Option<String> {
         } else {
             Some(CStr::from_ptr(props.device_id).to_string_lossy().into_owned())
         }
+    }
+}
+
+/// An adapter that is loaded beside its model; freed when it is dropped.
+pub(super) struct LoadedAdapter<'m> {
+    raw: NonNull<sys::llama_adapter_lora>,
+    model: PhantomData<&'m LlamaModel>,
+}
+
+impl<'m> LoadedAdapter<'m> {
+    /// Loads an adapter that was checked against the model. No other thread may use the model
+    /// meanwhile.
+    pub(super) fn load(model: &'m LlamaModel, path: &Path) -> Result<Self, String> {
+        let path = CString::new(path.as_os_str().as_bytes())
+            .map_err(|_| "its path has a zero byte".to_owned())?;
+        drop(take_logs());
+
+        // SAFETY: `LlamaModel` is a transparent wrapper of a pointer to the model, which lives as
+        // long as the reference. llama.cpp adds the adapter to the model's list, which nothing else
+        // reads or writes meanwhile: a worker uses its model on one thread.
+        let raw = unsafe {
+            let model = *std::ptr::from_ref(model).cast::<*mut sys::llama_model>();
+            sys::llama_adapter_lora_init(model, path.as_ptr())
+        };
+        let raw = NonNull::new(raw).ok_or_else(take_logs)?;
+        Ok(Self { raw, model: PhantomData })
+    }
+
+    /// Applies the adapter to a context, in place of others. The context must be dropped first.
+    pub(super) fn apply(&self, context: &mut LlamaContext<'m>, scale: f32) -> Result<(), String> {
+        // SAFETY: `LlamaLoraAdapter` is a transparent wrapper of such a pointer and frees nothing
+        // when it is dropped.
+        let mut adapter = unsafe { std::mem::transmute::<NonNull<_>, LlamaLoraAdapter>(self.raw) };
+        context.lora_adapter_set(&mut adapter, scale).map_err(|error| error.to_string())
+    }
+}
+
+impl Drop for LoadedAdapter<'_> {
+    fn drop(&mut self) {
+        // SAFETY: it was loaded once and is freed once, while its model lives; contexts that use it
+        // were dropped before.
+        unsafe { sys::llama_adapter_lora_free(self.raw.as_ptr()) }
     }
 }
 

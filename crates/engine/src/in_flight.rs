@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::request_span::RequestSpan;
-use super::wire::{Timing, TurnId};
+use super::wire::{ContextId, Timing, TurnId};
 use super::{EngineError, Following, Generation, Progress, Request};
 
 type Callback = Box<dyn FnOnce(Result<Generation, EngineError>) + Send>;
@@ -71,6 +71,8 @@ impl Drop for Reply {
 /// A request that has no reply yet.
 pub(super) struct PendingRequest {
     pub(super) ticket: Ticket,
+    /// The context that it is for.
+    pub(super) context: ContextId,
     pub(super) request: Request,
     pub(super) reply: Reply,
     /// What its caller wants to know besides.
@@ -97,10 +99,6 @@ pub(super) struct InFlight {
 }
 
 impl InFlight {
-    pub(super) fn len(&self) -> usize {
-        self.turns.len()
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.turns.is_empty()
     }
@@ -124,6 +122,16 @@ impl InFlight {
     pub(super) fn cancel(&mut self, ticket: Ticket) -> Option<(TurnId, PendingRequest)> {
         let id = *self.tickets.get(&ticket)?;
         Some((id, self.remove(id)?))
+    }
+
+    /// Removes the turns of a context.
+    pub(super) fn take_of(&mut self, context: ContextId) -> Vec<PendingRequest> {
+        let turns = self.turns.extract_if(.., |_, pending| pending.context == context);
+        let taken: Vec<_> = turns.map(|(_, pending)| pending).collect();
+        for pending in &taken {
+            self.tickets.remove(&pending.ticket);
+        }
+        taken
     }
 
     /// Removes all turns, the oldest first.

@@ -5,10 +5,12 @@
 //! small tools it can live in a thread. Nothing outside this crate calls llama.cpp, except what
 //! tests compare the engine with.
 
+mod adapter;
 pub mod automaton;
 mod chat;
 mod chat_check;
 mod chat_child;
+mod context_record;
 mod counts;
 mod devices;
 mod engine;
@@ -50,6 +52,8 @@ mod batching;
 #[cfg(feature = "llama")]
 mod context_cache;
 #[cfg(feature = "llama")]
+mod contexts;
+#[cfg(feature = "llama")]
 mod decode_latency;
 #[cfg(feature = "llama")]
 mod ffi;
@@ -72,6 +76,7 @@ mod thinking_phase;
 #[cfg(feature = "llama")]
 mod turn_timer;
 
+pub use adapter::{Adapter, Scale};
 pub use chat::{Begins, Chat, Rendered, TemplateVariables, check_template_variables};
 pub use chat_check::check_chat;
 pub use counts::EngineCounts;
@@ -81,7 +86,10 @@ pub use devices::{
 };
 pub use engine::Engine;
 pub use error::EngineError;
-pub use fit::{Bytes, Fit, FreeMemory, MemoryEstimate, Shortage, check_fit, sequence_state_bytes};
+pub use fit::{
+    Bytes, Fit, FreeMemory, MemoryEstimate, Shortage, check_fit, check_fit_beside,
+    sequence_state_bytes,
+};
 pub use memory_options::{FitMode, KvType, LayerCount};
 pub use progress::{Following, Progress, Watch};
 pub use request::{

@@ -90,7 +90,8 @@ pub(super) fn fitted(spec: &EngineSpec) -> Result<(EngineSpec, Option<String>), 
 /// What is wrong with the file or the devices.
 pub fn load(spec: &EngineSpec) -> Result<Loaded, EngineError> {
     let header = gguf::read(&spec.model)?;
-    let shape = ModelShape::new(&header);
+    let mut shape = ModelShape::new(&header);
+    shape.add_adapters(&spec.adapters);
     check_kv_type(spec, &shape)?;
     // The order is that of ggml's list, so that indices agree.
     let present = devices();
@@ -173,6 +174,18 @@ fn kv_cache_type(kind: KvType) -> KvCacheType {
         KvType::Q8_0 => KvCacheType::Q8_0,
         KvType::Q4_0 => KvCacheType::Q4_0,
     }
+}
+
+/// Checks that one more context of `spec` fits into what its devices have free, beside the weights,
+/// which are there.
+pub(super) fn check_context(spec: &EngineSpec) -> Result<(), EngineError> {
+    let mut shape = ModelShape::new(&gguf::read(&spec.model)?).without_weights();
+    shape.add_adapters(&spec.adapters);
+    check_kv_type(spec, &shape)?;
+    let present = devices();
+    let chosen = chosen_devices(spec, &present)?;
+    let seen: Vec<&DeviceInfo> = chosen.iter().map(|at| &present[*at]).collect();
+    fit::check(spec, &shape, &free_memory(spec, &seen), free_host_memory()).map(drop)
 }
 
 fn flash_attention_type(flash_attention: FlashAttention) -> sys::llama_flash_attn_type {

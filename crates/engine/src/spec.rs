@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Device, Devices, EngineError, FitMode, KvType, LayerCount, TemplateVariables};
+use super::{
+    Adapter, Device, Devices, EngineError, FitMode, KvType, LayerCount, TemplateVariables,
+};
 
 /// One engine: one model on one device, with its sizes and limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +18,8 @@ pub struct EngineSpec {
     pub name: String,
     /// Path of the model, a GGUF file.
     pub model: PathBuf,
+    /// What specialises the model for this context. Contexts of one model share its weights.
+    pub adapters: Vec<Adapter>,
     /// Where the model runs; its layers are split among several GPUs.
     pub device: Devices,
     /// A child process (survives aborts of llama.cpp) or a thread (does not).
@@ -90,6 +94,7 @@ impl Default for EngineSpec {
         Self {
             name: "engine".to_owned(),
             model: PathBuf::new(),
+            adapters: Vec::new(),
             device: Device::Cpu.into(),
             isolation: Isolation::Process,
             context_tokens: 8192,
@@ -119,10 +124,44 @@ impl Default for EngineSpec {
     }
 }
 
+/// Most adapters of one context: llama-cpp-2 passes one to llama.cpp.
+const ADAPTERS_MAX: usize = 1;
+
 /// Most sequences of one context; with more, llama.cpp aborts.
 pub(super) const SEQUENCES_MAX: u16 = 256;
 
 impl EngineSpec {
+    /// The engine's name, with its adapters': what log lines and metrics call the context.
+    pub(super) fn label(&self) -> String {
+        let adapters = self.adapters.iter().map(Adapter::label);
+        std::iter::once(self.name.clone()).chain(adapters).collect::<Vec<_>>().join("+")
+    }
+
+    /// Whether one set of weights in one worker serves both: they differ in their name, sizes and
+    /// adapters only.
+    pub fn shares_weights_with(&self, other: &Self) -> bool {
+        let of_context = |spec: &Self| Self {
+            name: other.name.clone(),
+            adapters: other.adapters.clone(),
+            context_tokens: other.context_tokens,
+            kv: other.kv,
+            flash_attention: other.flash_attention,
+            sequences_max: other.sequences_max,
+            batch_tokens: other.batch_tokens,
+            kept_max: other.kept_max,
+            prefill_tokens: other.prefill_tokens,
+            threads: other.threads,
+            template_variables: other.template_variables.clone(),
+            // The worker's limits are those of the engine that started it.
+            deadline_ms: other.deadline_ms,
+            start_timeout_ms: other.start_timeout_ms,
+            restarts_max: other.restarts_max,
+            restart_window_ms: other.restart_window_ms,
+            ..spec.clone()
+        };
+        of_context(self) == *other
+    }
+
     /// Sequences of the context, including those that only cache.
     pub(super) fn sequences(&self) -> u16 {
         self.sequences_max.saturating_add(self.kept_max)
@@ -182,6 +221,13 @@ impl EngineSpec {
             return bad(
                 "deadline_ms, start_timeout_ms and restart_window_ms must be above 0".to_owned()
             );
+        }
+
+        if self.adapters.len() > ADAPTERS_MAX {
+            return bad(format!(
+                "there are {} adapters, set at most {ADAPTERS_MAX}",
+                self.adapters.len()
+            ));
         }
 
         if self.stub_answer.is_some() && self.isolation == Isolation::Thread {
@@ -299,10 +345,45 @@ mod tests {
                 ..ok.clone()
             },
             EngineSpec { gpu_layers: LayerCount::Count(1), ..ok.clone() },
+            EngineSpec {
+                adapters: ["a", "b"]
+                    .map(|path| Adapter {
+                        path: path.into(),
+                        scale: crate::Scale::default(),
+                        digest: None,
+                    })
+                    .to_vec(),
+                ..ok.clone()
+            },
             EngineSpec { deadline_ms: 0, ..ok },
         ];
         for spec in wrong {
             assert!(matches!(spec.check(), Err(EngineError::BadSpec { .. })), "{spec:?}");
+        }
+    }
+
+    #[test]
+    fn weights_are_shared_by_contexts_of_other_sizes_and_adapters() {
+        let spec = EngineSpec { model: "m.gguf".into(), ..EngineSpec::default() };
+        let adapter =
+            Adapter { path: "a/x.gguf".into(), scale: crate::Scale::default(), digest: None };
+        let other = EngineSpec {
+            name: "other".to_owned(),
+            adapters: vec![adapter],
+            context_tokens: 512,
+            threads: 3,
+            ..spec.clone()
+        };
+        assert!(spec.shares_weights_with(&other) && other.shares_weights_with(&spec));
+        assert_eq!((spec.label(), other.label()), ("engine".to_owned(), "other+x".to_owned()));
+
+        for alien in [
+            EngineSpec { model: "n.gguf".into(), ..spec.clone() },
+            EngineSpec { device: Device::Cuda(0).into(), ..spec.clone() },
+            EngineSpec { isolation: Isolation::Thread, ..spec.clone() },
+            EngineSpec { idle_stop_ms: 9, ..spec.clone() },
+        ] {
+            assert!(!spec.shares_weights_with(&alien), "{alien:?}");
         }
     }
 }

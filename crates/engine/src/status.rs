@@ -57,6 +57,7 @@ struct State {
     counts: EngineCounts,
     pid: Option<u32>,
     failure: Option<EngineError>,
+    closed: bool,
 }
 
 impl StatusCell {
@@ -117,7 +118,13 @@ impl StatusCell {
         self.down();
         let mut state = self.state();
         state.idle = false;
+        state.closed = true;
         state.failure.get_or_insert(EngineError::Shutdown);
+    }
+
+    /// Whether the context is closed for good.
+    pub(super) fn is_closed(&self) -> bool {
+        self.state().closed
     }
 
     pub(super) fn read(&self) -> EngineStatus {

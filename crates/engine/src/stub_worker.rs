@@ -10,13 +10,15 @@ use super::{Finish, Generation};
 /// Serves until the parent closes the transport.
 pub(super) fn serve(text: &str, transport: &mut impl Transport) {
     let facts = Facts { model: "none: every answer is the same".to_owned(), ..Facts::default() };
-    transport.send(FromWorker::Ready(facts));
-    transport.flush();
 
     // Waits only while no answer is left to flush.
     let mut wait = true;
     loop {
         match transport.recv(wait) {
+            Received::Frame(ToWorker::Open { context, .. }) => {
+                transport.send(FromWorker::Ready { context, facts: facts.clone() });
+                wait = false;
+            }
             Received::Frame(ToWorker::Turn(turn)) => {
                 let generation = Generation {
                     text: text.to_owned(),
@@ -34,7 +36,7 @@ pub(super) fn serve(text: &str, transport: &mut impl Transport) {
                 wait = false;
             }
             // A cancelled turn was answered already.
-            Received::Frame(ToWorker::Cancel(_) | ToWorker::Start { .. }) => {}
+            Received::Frame(ToWorker::Cancel(_) | ToWorker::Close(_) | ToWorker::Start { .. }) => {}
             // Every turn that arrived is answered: send the answers together.
             Received::Empty => {
                 transport.flush();
@@ -49,7 +51,7 @@ pub(super) fn serve(text: &str, transport: &mut impl Transport) {
 mod tests {
     use std::collections::VecDeque;
 
-    use super::super::wire::{Turn, TurnId};
+    use super::super::wire::{ContextId, Turn, TurnId};
     use super::super::{Format, Request, Sampling};
     use super::*;
 
@@ -72,7 +74,7 @@ mod tests {
 
         fn send(&mut self, frame: FromWorker) {
             self.out.push(match frame {
-                FromWorker::Ready(_) => "ready".to_owned(),
+                FromWorker::Ready { .. } => "ready".to_owned(),
                 FromWorker::Done { id, result, .. } => {
                     format!("{} {}", id.0, result.expect("an answer").text)
                 }
@@ -103,9 +105,11 @@ mod tests {
             group: 0,
         };
 
-        let turn = |id| Some(ToWorker::Turn(Turn::new(TurnId(id), &request).into_owned()));
-        let frames =
-            [turn(1), turn(2), None, None, turn(3), Some(ToWorker::Cancel(TurnId(3))), None];
+        let turn =
+            |id| Some(ToWorker::Turn(Turn::new(TurnId(id), ContextId(0), &request).into_owned()));
+        let open = Some(ToWorker::Open { context: ContextId(0), spec: Box::default() });
+        let cancel = Some(ToWorker::Cancel(TurnId(3)));
+        let frames = [open, None, turn(1), turn(2), None, None, turn(3), cancel, None];
 
         let mut transport = Script { frames: frames.into(), out: Vec::new() };
 

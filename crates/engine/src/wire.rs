@@ -24,11 +24,19 @@ const FRAME_BYTES_MAX: usize =
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(super) struct TurnId(pub(super) u64);
 
+/// Number of a context of a worker; unique for the life of an engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(super) struct ContextId(pub(super) u32);
+
 /// A frame from the parent to the worker, which ends when the connection closes.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum ToWorker<'a> {
     /// The first frame: the model to load, or the fixed text of a stub.
     Start { spec: Box<EngineSpec>, fault: Option<Fault>, stub_answer: Option<String> },
+    /// Make a context of the model.
+    Open { context: ContextId, spec: Box<EngineSpec> },
+    /// Free a context; its turns get no answers.
+    Close(ContextId),
     /// Generate a text.
     Turn(Turn<'a>),
     /// Drop this turn; it gets no answer.
@@ -39,6 +47,7 @@ pub(super) enum ToWorker<'a> {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Turn<'a> {
     pub(super) id: TurnId,
+    pub(super) context: ContextId,
     pub(super) group: u64,
     pub(super) prompt: Cow<'a, str>,
     pub(super) format: Cow<'a, Format>,
@@ -61,9 +70,10 @@ pub(super) struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
-    pub(super) fn new(id: TurnId, request: &'a Request) -> Self {
+    pub(super) fn new(id: TurnId, context: ContextId, request: &'a Request) -> Self {
         Self {
             id,
+            context,
             group: request.group,
             prompt: Cow::Borrowed(&request.prompt),
             format: Cow::Borrowed(&request.format),
@@ -98,17 +108,17 @@ impl<'a> Turn<'a> {
 /// A frame from the worker to the parent.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum FromWorker {
-    /// The model is loaded and one token was decoded.
-    Ready(Facts),
-    /// The engine cannot start; the worker ends.
-    Refused(EngineError),
+    /// A context is there and one token was decoded in it.
+    Ready { context: ContextId, facts: Facts },
+    /// A context cannot be made, or, without one, the model cannot be loaded and the worker ends.
+    Refused { context: Option<ContextId>, error: EngineError },
     /// A turn is over.
     Done { id: TurnId, result: Result<Generation, EngineError>, timing: Option<Timing> },
     /// How far a watched turn is; sent at most five times a second, and before its answer.
     Progress { id: TurnId, progress: Progress },
     /// Counts; sent at least every 100 ms while there are turns, and before the answers that it
     /// counts.
-    Counts(EngineCounts),
+    Counts { context: ContextId, counts: EngineCounts },
 }
 
 /// Where a turn's time went, in microseconds.
@@ -220,7 +230,8 @@ mod tests {
             &mut bytes,
         )
         .expect("encoded");
-        encode(&ToWorker::Turn(Turn::new(TurnId(3), &request)), &mut bytes).expect("encoded");
+        encode(&ToWorker::Turn(Turn::new(TurnId(3), ContextId(5), &request)), &mut bytes)
+            .expect("encoded");
 
         for cut in 0..bytes.len() {
             let mut frames = Frames::default();
@@ -240,6 +251,7 @@ mod tests {
 
             assert_eq!(**spec, EngineSpec::default());
             assert_eq!((turn.id, turn.group, &*turn.prompt), (TurnId(3), 9, "née"));
+            assert_eq!(turn.context, ContextId(5));
             assert_eq!((turn.sampling, turn.thinking), (request.sampling, Thinking::AtMost(9)));
             assert_eq!((&*turn.format, &*turn.excluded), (&request.format, &*request.excluded));
             assert_eq!(

@@ -1,7 +1,7 @@
 //! The entry point of an engine's child process.
 //!
 //! Standard input is the socket to the parent. The process ends when the socket closes or the
-//! parent dies, and opens no file but the model.
+//! parent dies, and opens no files but the model and its adapters.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::AsFd as _;
@@ -92,12 +92,12 @@ fn decode(_: &EngineSpec, _: Option<Fault>, _: SocketTransport) -> ExitCode {
 
 #[cfg(feature = "llama")]
 fn decode(spec: &EngineSpec, fault: Option<Fault>, mut transport: SocketTransport) -> ExitCode {
-    use super::{batching, ffi};
+    use super::{contexts, ffi};
 
     ffi::keep_logs(if spec.logs { ffi::Stderr::All } else { ffi::Stderr::Errors });
     ffi::exit_on_abort();
 
-    match batching::serve(spec, fault, &mut transport) {
+    match contexts::serve(spec, fault, &mut transport) {
         Ok(()) => ExitCode::SUCCESS,
         Err(fatal) => {
             eprintln!("{fatal}");

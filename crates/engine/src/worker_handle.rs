@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use rustix::net::SendFlags;
 
 use super::devices::HostGpus;
-use super::wire::{ToWorker, Turn, TurnId, encode};
+use super::wire::{ContextId, ToWorker, Turn, TurnId, encode};
 use super::worker::SUBCOMMAND;
 use super::worker_output::{StderrTail, WorkerEvent, read_frames};
 use super::{EngineError, EngineSpec, Isolation};
@@ -111,7 +111,7 @@ impl WorkerHandle {
             super::ffi::keep_logs(logs);
 
             let end = catch_unwind(AssertUnwindSafe(|| {
-                super::batching::serve(&spec, fault, &mut transport)
+                super::contexts::serve(&spec, fault, &mut transport)
             }));
 
             let reason = match end {
@@ -156,6 +156,16 @@ impl WorkerHandle {
         self.send(ToWorker::Cancel(id));
     }
 
+    /// Asks for a context of the model.
+    pub(super) fn open(&mut self, context: ContextId, spec: &EngineSpec) {
+        self.send(ToWorker::Open { context, spec: Box::new(spec.clone()) });
+    }
+
+    /// Has the worker free a context, and drop its turns.
+    pub(super) fn close(&mut self, context: ContextId) {
+        self.send(ToWorker::Close(context));
+    }
+
     fn send(&mut self, frame: ToWorker<'_>) {
         match &mut self.kind {
             Kind::Process { out, .. } => {
@@ -169,6 +179,8 @@ impl WorkerHandle {
                     ToWorker::Start { spec, fault, stub_answer } => {
                         ToWorker::Start { spec, fault, stub_answer }
                     }
+                    ToWorker::Open { context, spec } => ToWorker::Open { context, spec },
+                    ToWorker::Close(context) => ToWorker::Close(context),
                     ToWorker::Cancel(id) => ToWorker::Cancel(id),
                     ToWorker::Turn(turn) => ToWorker::Turn(turn.into_owned()),
                 };

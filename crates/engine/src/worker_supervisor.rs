@@ -1,5 +1,5 @@
-//! Supervises an engine's worker from the pump thread: sends turns, watches deadlines, restarts the
-//! worker.
+//! Supervises a worker from the pump thread: opens its contexts, sends turns, watches deadlines,
+//! restarts the worker.
 //!
 //! Never blocks on the worker, and never calls llama.cpp.
 #![allow(
@@ -7,44 +7,37 @@
     reason = "the pump measures real time: a hung worker does not follow a test clock"
 )]
 
-use std::collections::VecDeque;
-use std::sync::Arc;
+mod deadlines;
+mod deaths;
+
+use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, never, select};
 
-use super::fair_queue::FairQueue;
+use super::context_record::{ContextRecord, ContextState};
 use super::in_flight::{InFlight, PendingRequest, Ticket};
 use super::restart_policy::{Restart, RestartPolicy};
-use super::status::StatusCell;
-use super::wire::{FromWorker, Turn, TurnId};
+use super::wire::{ContextId, FromWorker, Turn, TurnId};
 use super::worker_handle::WorkerHandle;
 use super::worker_output::WorkerEvent;
 use super::{EngineError, EngineSpec};
 
-/// How often a turn is sent to a worker before it fails.
-const ATTEMPTS_MAX: u8 = 4;
 /// After this many attempts a turn runs alone, so that a turn that kills workers takes no other
 /// with it.
 const ALONE_AFTER_ATTEMPTS: u8 = 2;
-/// Delay before writing again to a worker that does not read.
-const BACKED_UP_RETRY: Duration = Duration::from_millis(5);
-/// A worker that has turns counts as hung once it has been silent for this many of its slow decodes
-/// (the 99th percentile).
-const SILENT_DECODES: u32 = 50;
-/// Shortest silence that counts as a hang: a busy machine stalls for seconds.
-const SILENCE_MIN: Duration = Duration::from_secs(5);
-/// The pump's longest sleep. Nothing is due then, but a bound keeps the arithmetic simple.
-const IDLE: Duration = Duration::from_hours(1);
 
 /// What an engine's handles ask of the pump.
 #[expect(clippy::large_enum_variant, reason = "nearly all commands are requests")]
 pub(super) enum Command {
-    Submit(PendingRequest),
-    Cancel(Ticket),
+    /// Make another context of the worker's model.
+    Open(ContextId, Box<ContextRecord>),
+    /// Free a context and answer its requests; then tell whether the pump ends, having none left.
+    Close(ContextId, Option<Sender<bool>>),
+    Submit(ContextId, PendingRequest),
+    Cancel(ContextId, Ticket),
     /// Start a worker now if there is none.
     Restart,
-    Shutdown,
 }
 
 /// What the pump is waiting for.
@@ -65,20 +58,17 @@ enum Phase {
 }
 
 pub(super) struct WorkerSupervisor {
+    /// What the worker is started with: that of its first context.
     spec: EngineSpec,
+    contexts: BTreeMap<ContextId, ContextRecord>,
     commands: Receiver<Command>,
-    status: Arc<StatusCell>,
-    /// Told the outcome of the first start; taken when that worker is ready.
-    starter: Option<Sender<Result<(), EngineError>>>,
+    /// Whether a worker was ever ready. If the first one fails, no other is started.
+    was_ready: bool,
     phase: Phase,
     worker: Option<WorkerHandle>,
     /// Turns that were lost with a worker; they go first.
     retries: VecDeque<PendingRequest>,
-    waiting: FairQueue<Ticket, PendingRequest>,
     sent: InFlight,
-    /// Turns that a worker may have at once: enough to fill its sequences twice, so that it never
-    /// runs dry.
-    sent_max: usize,
     /// Whether the turn that was sent must run alone.
     alone: bool,
     turn_next: u64,
@@ -92,66 +82,56 @@ pub(super) struct WorkerSupervisor {
     owed_since: Option<Instant>,
     /// Decode latency of the current worker (the 99th percentile), in microseconds; 0 while
     /// unknown.
-    decode_p99_us: u32,
+    decode_p99_us: BTreeMap<ContextId, u32>,
     restarts: RestartPolicy,
 }
 
 impl WorkerSupervisor {
-    pub(super) fn new(
-        spec: EngineSpec,
-        commands: Receiver<Command>,
-        status: Arc<StatusCell>,
-        starter: Sender<Result<(), EngineError>>,
-    ) -> Self {
+    pub(super) fn new(id: ContextId, first: ContextRecord, commands: Receiver<Command>) -> Self {
         let now = Instant::now();
+        let spec = first.spec.clone();
         let starts_later = spec.idle_stop_ms > 0;
-        let starter = if starts_later {
-            // A starter that stopped waiting has dropped its handle, too, which ends the pump.
-            let _ = starter.send(Ok(()));
-            status.idle();
-            None
-        } else {
-            Some(starter)
-        };
+        if starts_later {
+            first.status.idle();
+        }
 
         Self {
-            sent_max: usize::from(spec.sequences_max) * 2,
             restarts: RestartPolicy::new(
                 spec.restarts_max,
                 Duration::from_millis(spec.restart_window_ms),
             ),
             spec,
+            contexts: BTreeMap::from([(id, first)]),
             commands,
-            status,
-            starter,
+            was_ready: starts_later,
             phase: if starts_later { Phase::Idle } else { Phase::Backoff { until: now } },
             worker: None,
             retries: VecDeque::new(),
-            waiting: FairQueue::default(),
             sent: InFlight::default(),
             alone: false,
             turn_next: 0,
             used: now,
             has_started: false,
             owed_since: None,
-            decode_p99_us: 0,
+            decode_p99_us: BTreeMap::new(),
         }
     }
 
-    /// Runs until shutdown, until the last handle is dropped, or until the first worker fails to
-    /// start. Dropping the replies then answers every remaining turn.
+    /// Runs until all contexts are closed, or until the first worker fails to start. Dropping the
+    /// replies then answers every remaining turn.
     pub(super) fn run(mut self) {
         // Without a worker, the branch for its events never fires.
         let silence = never();
-        while !matches!(self.phase, Phase::Failed) {
+        while !matches!(self.phase, Phase::Failed) && !self.contexts.is_empty() {
             self.start_if_due();
+            self.open_due();
             self.send_waiting();
 
             // Cloned, because the handlers below borrow `self` mutably.
             let events = self.worker.as_ref().map_or(&silence, WorkerHandle::events).clone();
             select! {
                 recv(self.commands) -> command => match command {
-                    Ok(command) => if self.on_command(command) { break },
+                    Ok(command) => self.on_command(command),
                     Err(_) => break,
                 },
                 recv(events) -> event => self.on_event(event.unwrap_or(WorkerEvent::Closed(None))),
@@ -161,45 +141,78 @@ impl WorkerSupervisor {
             self.check_time();
         }
 
-        self.status.ended();
+        self.contexts.values().for_each(|context| context.status.ended());
         if let Some(worker) = self.worker.take() {
             worker.end();
         }
     }
 
-    /// Handles a command. Returns whether the pump is to end.
-    fn on_command(&mut self, command: Command) -> bool {
+    fn on_command(&mut self, command: Command) {
         match command {
-            Command::Shutdown => return true,
-            Command::Cancel(ticket) => self.cancel(ticket),
+            Command::Open(id, record) => {
+                if matches!(self.phase, Phase::Idle) {
+                    record.status.idle();
+                } else if let Some(worker) = &self.worker {
+                    record.status.started(worker.pid(), false);
+                }
+                self.contexts.insert(id, *record);
+            }
+            Command::Close(id, told) => {
+                self.close(id);
+                if let Some(told) = told {
+                    // The caller waits for this.
+                    let _ = told.send(self.contexts.is_empty());
+                }
+            }
+            Command::Cancel(id, ticket) => self.cancel(id, ticket),
             Command::Restart => {
+                let now = Instant::now();
                 if let Phase::Backoff { until } = &mut self.phase {
                     // Only a pause can be cut short; in the other phases a worker runs, or none is
                     // needed.
-                    *until = Instant::now();
+                    *until = now;
                     self.restarts.forget();
                 }
+                self.contexts.values_mut().for_each(|context| context.forget_refusals(now));
             }
-            Command::Submit(pending) => match pending.request.check() {
-                Ok(()) => self.waiting.push(pending.request.group, pending.ticket, pending),
+            Command::Submit(id, pending) => match pending.request.check() {
+                // Without its context, dropping the request replies `Shutdown`.
+                Ok(()) => {
+                    if let Some(context) = self.contexts.get_mut(&id) {
+                        context.asked(Instant::now());
+                        context.waiting.push(pending.request.group, pending.ticket, pending);
+                    }
+                }
                 Err(error) => pending.reply.send(Err(error)),
             },
         }
-        false
+    }
+
+    /// Frees a context. Dropping its requests answers them.
+    fn close(&mut self, id: ContextId) {
+        let Some(context) = self.contexts.remove(&id) else { return };
+        context.status.ended();
+        self.decode_p99_us.remove(&id);
+        if let Some(worker) = &mut self.worker {
+            worker.close(id);
+        }
+        drop(self.sent.take_of(id));
+        self.retries.retain(|pending| pending.context != id);
     }
 
     /// Cancels a request, unless it has been answered meanwhile.
-    fn cancel(&mut self, ticket: Ticket) {
-        let cancelled = if let Some((id, pending)) = self.sent.cancel(ticket) {
+    fn cancel(&mut self, id: ContextId, ticket: Ticket) {
+        let cancelled = if let Some((turn, pending)) = self.sent.cancel(ticket) {
             if let Some(worker) = &mut self.worker {
-                worker.cancel(id);
+                worker.cancel(turn);
             }
+            self.turn_ended(id);
             Some(pending)
         } else if let Some(at) = self.retries.iter().position(|pending| pending.ticket == ticket) {
-            // A linear search is enough: there are at most `sent_max` retries.
+            // A linear search is enough: there are at most `sent_max` retries of each context.
             self.retries.remove(at)
         } else {
-            self.waiting.remove(ticket)
+            self.contexts.get_mut(&id).and_then(|context| context.waiting.remove(ticket))
         };
 
         if let Some(pending) = cancelled {
@@ -207,11 +220,22 @@ impl WorkerSupervisor {
         }
     }
 
+    /// The worker has one turn of a context fewer.
+    fn turn_ended(&mut self, id: ContextId) {
+        if let Some(context) = self.contexts.get_mut(&id) {
+            context.sent = context.sent.saturating_sub(1);
+        }
+    }
+
+    fn has_waiting(&self) -> bool {
+        self.contexts.values().any(|context| !context.waiting.is_empty())
+    }
+
     fn start_if_due(&mut self) {
         let now = Instant::now();
         let is_due = match self.phase {
             Phase::Backoff { until } => now >= until,
-            Phase::Idle => !self.waiting.is_empty(),
+            Phase::Idle => self.has_waiting(),
             Phase::Starting { .. } | Phase::Ready | Phase::Failed => false,
         };
         if !is_due {
@@ -223,17 +247,33 @@ impl WorkerSupervisor {
 
         // What was known about the previous worker does not hold for this one.
         self.owed_since = None;
-        self.decode_p99_us = 0;
+        self.decode_p99_us.clear();
 
         match WorkerHandle::start(&self.spec) {
             Ok(worker) => {
-                self.status.started(worker.pid(), self.has_started);
+                for context in self.contexts.values_mut() {
+                    context.status.started(worker.pid(), self.has_started);
+                    context.state = ContextState::Absent;
+                }
                 self.has_started = true;
                 self.worker = Some(worker);
             }
             Err(error) => self.died(EngineError::WorkerDied {
                 detail: format!("it could not be started: {error}"),
             }),
+        }
+    }
+
+    /// Asks the worker for the contexts that it should have.
+    fn open_due(&mut self) {
+        let Some(worker) = &mut self.worker else { return };
+        let now = Instant::now();
+        for (id, context) in &mut self.contexts {
+            if context.is_due(now) {
+                worker.open(*id, &context.spec);
+                let timeout = Duration::from_millis(context.spec.start_timeout_ms);
+                context.state = ContextState::Opening { until: now + timeout };
+            }
         }
     }
 
@@ -244,19 +284,28 @@ impl WorkerSupervisor {
             self.alone = false;
         }
 
-        while !self.alone && self.sent.len() < self.sent_max {
-            let alone = self
-                .retries
-                .front()
-                .is_some_and(|pending| pending.attempts >= ALONE_AFTER_ATTEMPTS);
+        while !self.alone {
+            let can_send =
+                |context: &ContextRecord| context.is_open() && context.sent < context.sent_max;
+            let is_sendable = |pending: &PendingRequest| {
+                self.contexts.get(&pending.context).is_some_and(can_send)
+            };
+            let retry = self.retries.iter().position(is_sendable);
+
+            let alone = retry.is_some_and(|at| self.retries[at].attempts >= ALONE_AFTER_ATTEMPTS);
             // It waits until the others are over.
             if alone && !self.sent.is_empty() {
                 break;
             }
 
-            let Some(mut pending) = self.retries.pop_front().or_else(|| self.waiting.pop()) else {
-                break;
+            let next = match retry {
+                Some(at) => self.retries.remove(at),
+                None => {
+                    let mut open = self.contexts.values_mut().filter(|context| can_send(context));
+                    open.find_map(|context| context.waiting.pop())
+                }
             };
+            let Some(mut pending) = next else { break };
 
             pending.attempts += 1;
             let id = TurnId(self.turn_next);
@@ -267,8 +316,11 @@ impl WorkerSupervisor {
             let timed = span.is_enabled();
             let (watched, with_sent) =
                 (pending.following.watch.is_some(), pending.following.with_sent);
-            let turn = Turn::new(id, &pending.request);
+            let turn = Turn::new(id, pending.context, &pending.request);
             worker.send_turn(Turn { timed, watched, with_sent, ..turn });
+            if let Some(context) = self.contexts.get_mut(&pending.context) {
+                context.sent += 1;
+            }
             self.sent.insert(id, pending);
 
             self.owed_since.get_or_insert_with(Instant::now);
@@ -279,31 +331,34 @@ impl WorkerSupervisor {
 
     fn on_event(&mut self, event: WorkerEvent) {
         let now = Instant::now();
-        self.status.heard(now);
+        self.contexts.values().for_each(|context| context.status.heard(now));
         self.owed_since = None;
         self.used = now;
 
         match event {
-            WorkerEvent::Frame(FromWorker::Ready(facts)) => {
-                self.phase = Phase::Ready;
-                self.restarts.ready(now);
-                for note in &facts.notes {
-                    tracing::info!(engine = self.spec.name, "{note}");
+            WorkerEvent::Frame(FromWorker::Ready { context, facts }) => {
+                if let Some(context) = self.contexts.get_mut(&context) {
+                    for note in &facts.notes {
+                        tracing::info!(engine = context.spec.name, "{note}");
+                    }
+                    context.status.ready(facts);
+                    context.opened();
                 }
-                self.status.ready(facts);
-                if let Some(starter) = self.starter.take() {
-                    // A starter that stopped waiting has dropped its handle, too, which ends the
-                    // pump.
-                    let _ = starter.send(Ok(()));
-                }
+                self.check_ready(now);
             }
-            WorkerEvent::Frame(FromWorker::Refused(error)) if self.spec.idle_stop_ms > 0 => {
+            WorkerEvent::Frame(FromWorker::Refused { context: Some(id), error }) => {
+                self.context_refused(id, error, now);
+            }
+            WorkerEvent::Frame(FromWorker::Refused { context: None, error })
+                if self.spec.idle_stop_ms > 0 =>
+            {
                 // No starter waits for the outcome then, so the waiting requests get the error.
                 self.refused(&error);
             }
-            WorkerEvent::Frame(FromWorker::Refused(error)) => self.died(error),
+            WorkerEvent::Frame(FromWorker::Refused { context: None, error }) => self.died(error),
             WorkerEvent::Frame(FromWorker::Done { id, result, timing }) => {
                 if let Some(pending) = self.sent.remove(id) {
+                    self.turn_ended(pending.context);
                     pending.reply.send_answer(result, timing);
                 }
             }
@@ -312,9 +367,11 @@ impl WorkerSupervisor {
                     pending.tell(progress);
                 }
             }
-            WorkerEvent::Frame(FromWorker::Counts(counts)) => {
-                self.decode_p99_us = counts.decode_p99_us;
-                self.status.counted(counts);
+            WorkerEvent::Frame(FromWorker::Counts { context, counts }) => {
+                if let Some(record) = self.contexts.get(&context) {
+                    self.decode_p99_us.insert(context, counts.decode_p99_us);
+                    record.status.counted(counts);
+                }
             }
             WorkerEvent::Closed(reason) => {
                 self.died(EngineError::WorkerDied { detail: reason.unwrap_or_default() });
@@ -327,38 +384,42 @@ impl WorkerSupervisor {
         }
     }
 
-    fn check_time(&mut self) {
-        let now = Instant::now();
-        if self.idle_deadline().is_some_and(|deadline| now >= deadline) {
-            return self.rest();
-        }
-
-        let hung = match self.phase {
-            Phase::Starting { until } if now >= until => Some(self.spec.start_timeout_ms),
-            Phase::Ready if self.deadline().is_some_and(|deadline| now >= deadline) => {
-                Some(u64::try_from(self.silence_max().as_millis()).unwrap_or(u64::MAX))
-            }
-            _ => None,
+    /// The worker takes turns once each context was made or refused.
+    fn check_ready(&mut self, now: Instant) {
+        let is_opening = |context: &ContextRecord| {
+            matches!(context.state, ContextState::Opening { .. } | ContextState::Absent)
         };
-
-        if let Some(deadline_ms) = hung {
-            self.died(EngineError::WorkerHung { deadline_ms });
+        if matches!(self.phase, Phase::Starting { .. }) && !self.contexts.values().any(is_opening) {
+            self.phase = Phase::Ready;
+            self.was_ready = true;
+            self.restarts.ready(now);
         }
     }
 
-    /// When a worker without turns ends, if it does.
-    fn idle_deadline(&self) -> Option<Instant> {
-        let has_turns =
-            !(self.sent.is_empty() && self.retries.is_empty() && self.waiting.is_empty());
-        let stops = matches!(self.phase, Phase::Ready) && self.spec.idle_stop_ms > 0 && !has_turns;
-        stops.then(|| self.used + Duration::from_millis(self.spec.idle_stop_ms))
+    fn context_refused(&mut self, id: ContextId, error: EngineError, now: Instant) {
+        let Some(context) = self.contexts.get_mut(&id) else { return };
+        if context.is_new() {
+            context.started(Err(error));
+            self.close(id);
+        } else {
+            tracing::error!(
+                engine = context.spec.label(),
+                reason = %error,
+                "a context cannot be made again, its turns wait"
+            );
+            context.refused(&error, now);
+        }
+        self.check_ready(now);
     }
 
     /// Ends the worker until it is needed again.
     fn rest(&mut self) {
         self.phase = Phase::Idle;
         self.has_started = false;
-        self.status.idle();
+        for context in self.contexts.values_mut() {
+            context.state = ContextState::Absent;
+            context.status.idle();
+        }
         if let Some(worker) = self.worker.take() {
             worker.end();
         }
@@ -368,97 +429,10 @@ impl WorkerSupervisor {
     /// next request tries again.
     fn refused(&mut self, error: &EngineError) {
         self.take_back(error);
-        while let Some(pending) = self.retries.pop_front().or_else(|| self.waiting.pop()) {
+        while let Some(pending) = self.retries.pop_front() {
             pending.reply.send(Err(error.clone()));
         }
+        self.contexts.values_mut().for_each(|context| context.answer_waiting(error));
         self.rest();
-    }
-
-    fn deadline(&self) -> Option<Instant> {
-        self.owed_since.map(|since| since + self.silence_max())
-    }
-
-    /// Longest silence of a healthy worker that has turns: a multiple of its slow decodes, once
-    /// those are known.
-    fn silence_max(&self) -> Duration {
-        let limit = Duration::from_millis(self.spec.deadline_ms);
-        if self.decode_p99_us == 0 {
-            return limit;
-        }
-
-        let slow = Duration::from_micros(self.decode_p99_us.into());
-        (slow * SILENT_DECODES).max(SILENCE_MIN).min(limit)
-    }
-
-    fn sleep(&self) -> Duration {
-        let until = match self.phase {
-            Phase::Starting { until } | Phase::Backoff { until } => Some(until),
-            Phase::Ready => self.deadline().or(self.idle_deadline()),
-            Phase::Idle | Phase::Failed => None,
-        };
-        let sleep = until.map_or(IDLE, |until| until.saturating_duration_since(Instant::now()));
-
-        let backed_up = self.worker.as_ref().is_some_and(WorkerHandle::is_backed_up);
-        if backed_up { sleep.min(BACKED_UP_RETRY) } else { sleep }
-    }
-
-    /// Ends the worker, takes its turns back, and decides whether to start another.
-    fn died(&mut self, cause: EngineError) {
-        self.status.down();
-        let ending = self.worker.take().map(WorkerHandle::end);
-        // How the process ended explains more than the closed socket that gave it away.
-        let cause = match (cause, ending) {
-            (EngineError::WorkerDied { detail }, Some(ending)) if detail.is_empty() => {
-                EngineError::WorkerDied { detail: ending }
-            }
-            (EngineError::WorkerDied { detail }, Some(ending)) => {
-                EngineError::WorkerDied { detail: format!("{detail}; {ending}") }
-            }
-            (cause, _) => cause,
-        };
-
-        if let Some(starter) = &self.starter {
-            // The first worker is not restarted: its error shows what is wrong with the
-            // specification.
-            let _ = starter.send(Err(cause));
-            self.phase = Phase::Failed;
-            return;
-        }
-
-        self.take_back(&cause);
-
-        let now = Instant::now();
-        let Restart { pause, lost_after } = self.restarts.died(now);
-        if let Some(deaths) = lost_after {
-            let retry_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
-            let lost = EngineError::Lost { deaths, retry_ms, last: cause.to_string() };
-            tracing::error!(
-                engine = self.spec.name,
-                reason = %lost,
-                "an engine is out of service, its turns wait"
-            );
-            self.status.lost(lost);
-        }
-
-        self.phase = Phase::Backoff { until: now + pause };
-    }
-
-    /// Takes back the turns that were lost with a worker, and fails those that have used up their
-    /// attempts.
-    fn take_back(&mut self, cause: &EngineError) {
-        self.owed_since = None;
-        let was_alone = std::mem::take(&mut self.alone);
-        // Newest first, so that pushing them to the front restores their order.
-        for pending in self.sent.take().rev() {
-            if pending.attempts >= ATTEMPTS_MAX {
-                pending.reply.send(Err(cause.clone()));
-            } else if was_alone {
-                // The others go first: if something else kills the workers, no single turn uses up
-                // all its attempts.
-                self.retries.push_back(pending);
-            } else {
-                self.retries.push_front(pending);
-            }
-        }
     }
 }

@@ -12,6 +12,7 @@ pub mod split;
 pub mod turn;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use prime_agent_set::model::Tap;
@@ -178,6 +179,11 @@ impl App {
         &self.settings
     }
 
+    /// The SHA-256 of the configured agents' adapters, by path, as new runs use them.
+    pub fn adapter_digests(&self) -> &BTreeMap<String, String> {
+        &self.resources.adapter_digests
+    }
+
     pub fn config_hash(&self) -> &str {
         &self.config_hash
     }
@@ -311,21 +317,33 @@ impl App {
         self.runtime.hangs()
     }
 
-    /// The running engines, by name.
+    /// The contexts of the running engines, by name: that of the engine, with those of its
+    /// adapters.
     pub fn engines(&self) -> BTreeMap<String, Engine> {
-        let recorded =
-            self.agents.engines().into_iter().map(|(name, running)| (name, running.engine));
-        recorded.chain(self.resources.engines.clone()).collect()
+        let recorded = self.agents.engines().into_values().map(|running| running.engine);
+        let all = recorded.chain(self.resources.engines.values().cloned());
+        // Contexts of one worker list each other; an engine that was shut down lists none.
+        let contexts = all.flat_map(|engine| engine.contexts().into_iter().chain([engine]));
+        contexts.map(|engine| (engine.status().name, engine)).collect()
     }
 
     /// Why a run of these agents could not continue at present, if one of their engines is out of
     /// service.
     pub fn lost_engine(&self, agents: &RecordedAgents) -> Option<AppError> {
-        let engines = self.engines();
-        agents.engines.keys().find_map(|name| {
-            let reason = engines.get(name)?.status().failure?;
-            Some(AppError::Engine { engine: name.clone(), reason })
-        })
+        let lost = |engine: &Engine| {
+            let spec = engine.spec();
+            let applies = |path: &Path| {
+                let recorded = path.to_str().and_then(|path| agents.adapters.get(path));
+                spec.adapters
+                    .iter()
+                    .any(|known| known.path == path && known.digest.as_ref() == recorded)
+            };
+            let is_asked = agents.engines.contains_key(&spec.name)
+                && spec.adapters.iter().all(|adapter| applies(&adapter.path));
+            let reason = engine.status().failure.filter(|_| is_asked)?;
+            Some(AppError::Engine { engine: engine.status().name, reason })
+        };
+        self.engines().values().find_map(lost)
     }
 
     /// The configured plan of a run.

@@ -3,9 +3,12 @@
 //!
 //! As in `sections.rs`, a field's doc comment is its public documentation.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::adapters::{full, is_full};
 use super::engine_names::EngineNames;
 use super::program::Program;
 use super::thinking::Thinking;
@@ -58,6 +61,22 @@ pub struct ExecutorAgent {
     /// `openai`: the name of an entry of `pools`.
     #[schemars(extend("format" = "words"))]
     pub pool: String,
+    /// A LoRA adapter of the model. `llama`: a GGUF file; agents whose engines name the same model
+    /// share its weights, each with a KV cache of its own. `openai`: its name at the servers: what
+    /// requests name as their model, or with dialect `llama_server` its number or file name in
+    /// `/lora-adapters`. Empty = none. A relative path is relative to the working directory.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(extend("format" = "words"))]
+    pub adapter: String,
+    /// How strongly adapters are applied: 1 = as they were trained. `openai`: with dialect
+    /// `llama_server` only.
+    #[serde(default = "full", skip_serializing_if = "is_full")]
+    #[schemars(range(min = -100.0, max = 100.0))]
+    pub adapter_scale: f64,
+    /// Adapters of single tasks in place of `adapter`, by slug or category, such as
+    /// `{ "union-find" = "union-find.gguf" }`; an empty text means none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub adapters: BTreeMap<String, String>,
     /// Maximum tokens of a proposal. A longer one is truncated and usually cannot be parsed.
     #[schemars(range(min = 1, max = 32_768))]
     pub max_tokens: u32,
@@ -195,6 +214,22 @@ pub struct VerifierAgent {
     /// `openai`, `reward`: the name of an entry of `pools`.
     #[schemars(extend("format" = "words"))]
     pub pool: String,
+    /// A LoRA adapter of the model. `llama`: a GGUF file; agents whose engines name the same model
+    /// share its weights, each with a KV cache of its own. `openai`: its name at the servers: what
+    /// requests name as their model, or with dialect `llama_server` its number or file name in
+    /// `/lora-adapters`. Empty = none. A relative path is relative to the working directory.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(extend("format" = "words"))]
+    pub adapter: String,
+    /// How strongly adapters are applied: 1 = as they were trained. `openai`: with dialect
+    /// `llama_server` only.
+    #[serde(default = "full", skip_serializing_if = "is_full")]
+    #[schemars(range(min = -100.0, max = 100.0))]
+    pub adapter_scale: f64,
+    /// Adapters of single tasks in place of `adapter`, by slug or category, such as
+    /// `{ "union-find" = "union-find.gguf" }`; an empty text means none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub adapters: BTreeMap<String, String>,
     /// A model's verdict format: `report` (the paper's: PASS or FAIL for each constraint, and a
     /// score), `token` (`1` or `0` with its log-probability; for small models trained on this
     /// format), `likelihood` (prompted like an executor, then constrained to the proposed line
@@ -297,6 +332,22 @@ pub struct CoordinatorAgent {
     /// `openai`: the name of an entry of `pools`.
     #[schemars(extend("format" = "words"))]
     pub pool: String,
+    /// A LoRA adapter of the model. `llama`: a GGUF file; agents whose engines name the same model
+    /// share its weights, each with a KV cache of its own. `openai`: its name at the servers: what
+    /// requests name as their model, or with dialect `llama_server` its number or file name in
+    /// `/lora-adapters`. Empty = none. A relative path is relative to the working directory.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(extend("format" = "words"))]
+    pub adapter: String,
+    /// How strongly adapters are applied: 1 = as they were trained. `openai`: with dialect
+    /// `llama_server` only.
+    #[serde(default = "full", skip_serializing_if = "is_full")]
+    #[schemars(range(min = -100.0, max = 100.0))]
+    pub adapter_scale: f64,
+    /// Adapters of single tasks in place of `adapter`, by slug or category, such as
+    /// `{ "union-find" = "union-find.gguf" }`; an empty text means none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub adapters: BTreeMap<String, String>,
     /// Prompt template: `coordinator/NAME.j2` in `agents.folder`, or the built-in `decide`.
     #[schemars(extend("format" = "words"))]
     pub prompt: String,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::adapters::includes;
 use super::error::suggestion;
 use super::layer_count::{CpuExperts, GpuLayers};
 use prime_bench::spelling::nearest;
@@ -178,11 +179,6 @@ impl fmt::Display for ModelSource {
             Self::File(path) => path.display().fmt(f),
         }
     }
-}
-
-/// Whether an entry of `tasks`, a slug or a category, includes the task.
-fn includes(entry: &str, task: &str) -> bool {
-    entry == task || tasks::find(task).is_ok_and(|task| entry == task.spec().category.name())
 }
 
 impl Engine {

@@ -95,6 +95,9 @@ macro_rules! implementations {
 const MODEL_EXECUTOR: &[&str] = &[
     "engine",
     "pool",
+    "adapter",
+    "adapter_scale",
+    "adapters",
     "max_tokens",
     "prompt",
     "prompt_variants",
@@ -120,6 +123,9 @@ const MODEL_EXECUTOR: &[&str] = &[
 const MODEL_VERIFIER: &[&str] = &[
     "engine",
     "pool",
+    "adapter",
+    "adapter_scale",
+    "adapters",
     "verdict",
     "rating_max",
     "threshold",
@@ -140,6 +146,9 @@ const MODEL_VERIFIER: &[&str] = &[
 const MODEL_COORDINATOR: &[&str] = &[
     "engine",
     "pool",
+    "adapter",
+    "adapter_scale",
+    "adapters",
     "prompt",
     "system",
     "history",

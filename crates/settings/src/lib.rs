@@ -8,6 +8,7 @@
 //! This module opens no model, socket or device and does not read the environment itself: whether a
 //! value is *usable* is up to the part that uses it.
 
+mod adapters;
 mod agents;
 mod api_key;
 mod check;
@@ -21,6 +22,7 @@ mod layer_count;
 mod layers;
 mod load;
 mod locator;
+mod needed;
 mod own_task;
 mod preset;
 mod program;
@@ -34,6 +36,7 @@ mod sections;
 mod thinking;
 mod upstreams;
 
+pub use adapters::AgentAdapters;
 pub use agents::{
     AdaptiveOptions, Agents, ChoicesName, CoordinatorAgent, DeriveName, Ensemble, Escalation,
     ExecutorAgent, FeedbackName, HistoryName, Split, VerdictName, VerifierAgent, ViewName,

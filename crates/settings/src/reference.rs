@@ -61,7 +61,7 @@ fn section(page: &mut String, schema: &Value, defaults: &Value, at: &str) {
         let path = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
         let (title, inner, default) = if is_list_of_tables(below) {
             (format!("[{path}]"), &below["items"], &Value::Null)
-        } else if below["additionalProperties"].is_object() {
+        } else if below["additionalProperties"]["type"] == "object" {
             // Only engines have a shipped entry, `tiny`, whose values are the defaults of all.
             (format!("{path}.<name>"), &below["additionalProperties"], &defaults[key]["tiny"])
         } else {

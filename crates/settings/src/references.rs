@@ -32,6 +32,10 @@ impl Settings {
                 self.engines.keys().cloned().collect(),
             ));
         }
+        if let Some(entry) = agent.adapters().and_then(|adapters| adapters.unknown_task()) {
+            let known = prime_bench::tasks::all().map(|task| task.spec().slug.to_owned());
+            return Err(unknown(place.to_owned(), "task in `adapters`", entry, known.collect()));
+        }
         if agent.program().is_some_and(|program| program.command.is_empty()) {
             let message = format!(
                 "`{name}` is a program, but `program.command` is empty; set it to the program and \

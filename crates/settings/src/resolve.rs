@@ -1,11 +1,12 @@
 //! Resolves an agent's name to its options: an implementation with those of its role's section, or
 //! a definition.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use config::Value;
 use serde::Serialize;
 
+use super::adapters::AgentAdapters;
 use super::agents::{CoordinatorAgent, ExecutorAgent, VerdictName, VerifierAgent};
 use super::definitions::{Defined, Definitions};
 use super::engine_names::first_that_knows;
@@ -31,6 +32,10 @@ pub trait RoleOptions: Clone + Serialize {
     fn implementation_name(&self) -> &str;
     fn set_implementation(&mut self, name: &str);
     fn engine_names(&self) -> &[String];
+    /// The adapters of the engines' or servers' model.
+    fn adapters(&self) -> AgentAdapters<'_>;
+    /// Keeps the adapter for this task only.
+    fn narrow_adapters(&mut self, task: &str);
     /// Whether an engine applies the chat template of its model's file.
     fn has_chat_template(&self) -> bool;
     fn pool_name(&self) -> &str;
@@ -69,6 +74,20 @@ macro_rules! role_options {
 
             fn engine_names(&self) -> &[String] {
                 self.engine.all()
+            }
+
+            fn adapters(&self) -> AgentAdapters<'_> {
+                AgentAdapters {
+                    own: &self.adapter,
+                    scale: self.adapter_scale,
+                    by_task: &self.adapters,
+                }
+            }
+
+            fn narrow_adapters(&mut self, task: &str) {
+                self.adapter =
+                    RoleOptions::adapters(self).of_task(task).unwrap_or_default().to_owned();
+                self.adapters.clear();
             }
 
             fn has_chat_template(&self) -> bool {
@@ -136,6 +155,11 @@ impl<A: RoleOptions> Agent<A> {
     /// Its pool, if its implementation uses one.
     pub fn pool(&self) -> Option<&str> {
         (self.backing() == Backing::Pool).then(|| self.options.pool_name())
+    }
+
+    /// The adapters of its model, if it asks one.
+    pub fn adapters(&self) -> Option<AgentAdapters<'_>> {
+        self.backing().is_model().then(|| self.options.adapters())
     }
 
     /// Its program, if its implementation runs one.
@@ -294,80 +318,13 @@ impl Settings {
             .expect("invariant: validated settings name existing agents")
     }
 
-    /// The engines of the configured agents, of those of presets, and of the alternative of
-    /// `agents.split`.
-    #[must_use]
-    pub fn engines_needed(&self) -> Vec<String> {
-        // A set, so that an engine that several agents share is started once.
-        let mut engines = BTreeSet::new();
-        self.visit_preconfigured::<ExecutorAgent>(&mut |_, agent| {
-            engines.extend(agent.engines().iter().cloned());
-        });
-        self.visit_preconfigured::<VerifierAgent>(&mut |_, agent| {
-            engines.extend(agent.engines().iter().cloned());
-        });
-        self.visit_preconfigured::<CoordinatorAgent>(&mut |_, agent| {
-            engines.extend(agent.engines().iter().cloned());
-        });
-        engines.into_iter().collect()
-    }
-
-    /// Those of [`Settings::engines_needed`] whose model's chat template some agent applies.
-    #[must_use]
-    pub fn chat_engines(&self) -> BTreeSet<String> {
-        fn add<A: RoleOptions>(engines: &mut BTreeSet<String>, agent: &Agent<A>) {
-            if agent.options.has_chat_template() {
-                engines.extend(agent.engines().iter().cloned());
-            }
-        }
-        let mut engines = BTreeSet::new();
-        self.visit_preconfigured::<ExecutorAgent>(&mut |_, agent| add(&mut engines, agent));
-        self.visit_preconfigured::<VerifierAgent>(&mut |_, agent| add(&mut engines, agent));
-        self.visit_preconfigured::<CoordinatorAgent>(&mut |_, agent| add(&mut engines, agent));
-        engines
-    }
-
-    /// The pools of the configured agents, of those of presets, and of the alternative of
-    /// `agents.split`.
-    #[must_use]
-    pub fn pools_needed(&self) -> Vec<String> {
-        let mut pools = BTreeSet::new();
-        self.visit_preconfigured::<ExecutorAgent>(&mut |_, agent| {
-            pools.extend(agent.pool().map(str::to_owned));
-        });
-        self.visit_preconfigured::<VerifierAgent>(&mut |_, agent| {
-            pools.extend(agent.pool().map(str::to_owned));
-        });
-        self.visit_preconfigured::<CoordinatorAgent>(&mut |_, agent| {
-            pools.extend(agent.pool().map(str::to_owned));
-        });
-        pools.into_iter().collect()
-    }
-
-    /// The programs of the configured agents, of those of presets, and of the alternative of
-    /// `agents.split`, by role and name.
-    #[must_use]
-    pub fn programs_needed(&self) -> BTreeMap<(Role, String), Program> {
-        let mut programs = BTreeMap::new();
-        let mut add = |role, name: &str, program: Option<&Program>| {
-            programs.extend(program.map(|program| ((role, name.to_owned()), program.clone())));
-        };
-        self.visit_preconfigured::<ExecutorAgent>(&mut |name, agent| {
-            add(Role::Executor, name, agent.program());
-        });
-        self.visit_preconfigured::<VerifierAgent>(&mut |name, agent| {
-            add(Role::Verifier, name, agent.program());
-        });
-        self.visit_preconfigured::<CoordinatorAgent>(&mut |name, agent| {
-            add(Role::Coordinator, name, agent.program());
-        });
-        programs
-    }
-
-    /// Reduces the engines of each role's section to the one that is asked about this task, so that
-    /// no other is started.
+    /// Reduces the engines and adapters of each role's section to those that are asked about this
+    /// task, so that no other is started.
     pub fn narrow_engines(&mut self, task: &str) {
         let agents = &mut self.agents;
+        agents.executor.narrow_adapters(task);
+        agents.verifier.narrow_adapters(task);
+        agents.coordinator.narrow_adapters(task);
         for names in [
             &mut agents.executor.engine,
             &mut agents.verifier.engine,
@@ -382,7 +339,10 @@ impl Settings {
     }
 
     /// Visits the agents of a role that runs can have without choosing one in the request.
-    fn visit_preconfigured<A: RoleOptions>(&self, visit: &mut dyn FnMut(&str, &Agent<A>)) {
+    pub(super) fn visit_preconfigured<A: RoleOptions>(
+        &self,
+        visit: &mut dyn FnMut(&str, &Agent<A>),
+    ) {
         let split = &self.agents.split;
         let presets = self.presets.values().filter_map(|preset| preset.agent(A::ROLE));
         let other =

@@ -1,5 +1,6 @@
 //! `prime-agents model`: what a model's file holds, and how its chat template renders messages.
 
+mod adapter;
 pub mod facts;
 mod render;
 mod show;

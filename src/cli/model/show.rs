@@ -3,25 +3,39 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::ensure;
 use clap::{Args, ValueHint};
 use prime_engine::{Bytes, MemoryEstimate};
 use prime_printable::printable_line;
 use serde_json::{Value, json};
 
+use super::adapter::{self, is_adapter};
 use super::facts::{ChatTemplateFacts, ModelFacts};
 use crate::cli::output::{Output, print, print_json};
 
 #[derive(Args)]
 pub struct ShowArguments {
-    /// The GGUF file
+    /// The GGUF file, of a model or of an adapter
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
+    /// For an adapter: the GGUF file of a model, to see whether the adapter fits it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    model: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
 }
 
 pub fn show(arguments: &ShowArguments) -> anyhow::Result<ExitCode> {
+    if is_adapter(&arguments.file)? {
+        return adapter::show(&arguments.file, arguments.model.as_deref(), arguments.output);
+    }
+    ensure!(
+        arguments.model.is_none(),
+        "{} is a model itself: --model names the model of an adapter",
+        arguments.file.display()
+    );
+
     // A model that does not fit still has facts.
     let mut facts = ModelFacts::without_fit(&arguments.file)?;
     let fit = ModelFacts::of(&arguments.file).map(|fitted| facts = fitted);

@@ -24,6 +24,9 @@ pub struct OwnModel {
     /// such as http://127.0.0.1:8080/v1 (then #NAME chooses one of its models)
     #[arg(long, value_name = "FILE|URL")]
     model: Option<String>,
+    /// An adapter of the executor's model: a GGUF file of a LoRA, or the name of one at the server
+    #[arg(long, value_name = "FILE|NAME")]
+    adapter: Option<String>,
     #[command(flatten)]
     configuration: Configuration,
 }
@@ -47,6 +50,11 @@ impl OwnModel {
     /// When the file or the server cannot be used, with what to do.
     pub fn resolved(&self) -> anyhow::Result<Configuration> {
         let mut configuration = self.configuration.clone();
+        let adapter = self.adapter.iter().map(|adapter| {
+            set("agents.executor.adapter", adapter.as_str())
+        });
+        // Before the user's own options, which win.
+        configuration.sets.splice(0..0, adapter);
         let Some(model) = &self.model else { return Ok(configuration) };
 
         let chosen = match model {
@@ -58,7 +66,6 @@ impl OwnModel {
             path => file::chosen(path.as_ref())?,
         };
         note!("{}", chosen.line);
-        // Before the user's own options, which win.
         configuration.sets.splice(0..0, chosen.sets);
         Ok(configuration)
     }

@@ -1,6 +1,7 @@
 //! The engine through its public interface.
 #![allow(clippy::disallowed_methods, reason = "these tests wait for other processes, in real time")]
 
+mod adapters;
 mod answers;
 mod automata;
 mod exclusions;

@@ -2,6 +2,7 @@
 //! and parses the completion. Model output is never trusted: lines go through the task's machine,
 //! and everything else is parsed strictly.
 
+mod adapted;
 mod avoided_prefixes;
 mod by_task;
 mod coordinator;
@@ -23,6 +24,7 @@ mod fake_model;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+pub use adapted::{AdaptedModel, Choice, ServedModel};
 pub use by_task::{Learnt, ModelByTask};
 pub use coordinator::{CoordinatorOptions, LlmCoordinator};
 pub use engine::EngineModel;

@@ -14,6 +14,7 @@ use prime_settings::Settings;
 /// Number of digits of a digest that tell pools of one name apart.
 const POOL_DIGITS: usize = 12;
 const PROGRAM: &str = "program ";
+const ADAPTER: &str = "adapter ";
 const RECORDING: &str = "recording ";
 const WITH_DIGEST: &str = " with SHA-256 ";
 const MODEL: &str = " with the model whose SHA-256 is ";
@@ -41,7 +42,8 @@ impl RecordedAgent {
 }
 
 impl RecordedAgents {
-    /// Engines with their models, pools, programs and recordings, each as one text; sorted.
+    /// Engines with their models, adapters, pools, programs and recordings, each as one text;
+    /// sorted.
     pub fn needs(&self) -> Vec<String> {
         let agents = self.roles().flat_map(|(_, role)| role.agents.values());
 
@@ -54,6 +56,9 @@ impl RecordedAgents {
         needs
             .extend(self.engines.iter().map(|(name, digest)| engine_need(name, digest.as_deref())));
         needs.extend(self.pools.iter().map(|(name, recorded)| pool(name, recorded)));
+        let adapters = self.adapters.iter();
+        needs
+            .extend(adapters.map(|(path, digest)| format!("{ADAPTER}{path}{WITH_DIGEST}{digest}")));
         let recordings = self.recordings.iter();
         needs.extend(
             recordings.map(|(path, digest)| format!("{RECORDING}{path}{WITH_DIGEST}{digest}")),
@@ -86,8 +91,8 @@ pub fn needs_met(
         })
     };
 
-    let has_recording = |need: &str| {
-        let named = need.strip_prefix(RECORDING).and_then(|named| named.rsplit_once(WITH_DIGEST));
+    let has_file = |kind: &str, need: &str| {
+        let named = need.strip_prefix(kind).and_then(|named| named.rsplit_once(WITH_DIGEST));
         named.is_some_and(|(path, digest)| {
             file_digest(Path::new(path)).is_ok_and(|found| found == digest)
         })
@@ -100,7 +105,12 @@ pub fn needs_met(
         })
     };
 
-    let is_met = |need: &&String| has_engine(need) || has_program(need) || has_recording(need);
+    let is_met = |need: &&String| {
+        has_engine(need)
+            || has_program(need)
+            || has_file(RECORDING, need)
+            || has_file(ADAPTER, need)
+    };
     met.extend(asked.iter().filter(is_met).cloned());
     met.into_iter().collect()
 }

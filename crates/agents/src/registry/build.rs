@@ -1,5 +1,6 @@
 //! Builds the factory of one agent from its options, and those of its members.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use super::{RegistryError, Resources};
 use crate::ensemble::{EnsembleMember, EnsembleVerifier};
 use crate::escalation::{EscalatingExecutor, NamedExecutor};
 use crate::factory::Factory;
-use crate::llm::{EngineModel, Learnt, ModelByTask, from_settings};
+use crate::llm::{AdaptedModel, EngineModel, Learnt, ModelByTask, ServedModel, from_settings};
 use crate::model::{KeptModel, Model, TappedModel};
 use crate::process::{ProcessCoordinator, ProcessExecutor, ProcessVerifier};
 use crate::prompt::TemplateError;
@@ -21,9 +22,9 @@ use prime_bench::tasks::Kinds;
 use prime_engine::Engine;
 use prime_protocol::{Adaptive, Role, Score, Thresholds};
 use prime_settings::{
-    AdaptiveOptions, Agent, Api, CoordinatorAgent, CoordinatorImplementation, Ensemble, Escalation,
-    ExecutorAgent, ExecutorImplementation, Implementation as _, RoleOptions, Settings, VerdictName,
-    VerifierAgent, VerifierImplementation,
+    AdaptiveOptions, Agent, AgentAdapters, Api, CoordinatorAgent, CoordinatorImplementation,
+    Ensemble, Escalation, ExecutorAgent, ExecutorImplementation, Implementation as _, RoleOptions,
+    Settings, VerdictName, VerifierAgent, VerifierImplementation,
 };
 
 /// Builds a factory from an agent's options.
@@ -63,7 +64,13 @@ impl FactoryBuilder<'_> {
         if let Some(pool) = agent.pool() {
             self.check_api(pool, agent.implementation.name() == "reward")?;
             let model = self.resources.pools.get(pool, self.settings, &self.resources.environment);
-            return Ok(self.tapped(model.map_err(|error| self.unusable(error.to_string()))?));
+            let model = model.map_err(|error| self.unusable(error.to_string()))?;
+            let adapters = agent.options.adapters();
+            return Ok(if adapters.all().iter().all(Option::is_none) {
+                self.tapped(model)
+            } else {
+                self.tapped(ServedModel { choice: adapters.into(), pool: model })
+            });
         }
 
         // The agent chooses among its engines by the task of each request.
@@ -74,12 +81,38 @@ impl FactoryBuilder<'_> {
                 let checked = engine.check_chat();
                 checked.map_err(|reason| self.unusable(format!("engine `{name}`: {reason}")))?;
             }
-            let model = Arc::new(EngineModel::new(engine, is_chat));
+            let model = self.adapted(name, &engine, agent.options.adapters(), is_chat)?;
             let entry = self.settings.engines.get(name).cloned();
             models.push((Box::new(move |task| entry.as_ref()?.has_learnt(task)), model));
         }
 
         Ok(self.tapped(ModelByTask::new(models)))
+    }
+
+    /// The model of an engine with the agent's adapters: a context for each.
+    fn adapted(
+        &self,
+        name: &str,
+        engine: &Engine,
+        adapters: AgentAdapters<'_>,
+        is_chat: bool,
+    ) -> Result<Arc<dyn Model>, RegistryError> {
+        let mut models = BTreeMap::new();
+        for path in adapters.all() {
+            let adapter = path.map(|path| self.resources.adapter(path, adapters.scale));
+            let adapter = adapter.transpose().map_err(|reason| self.unusable(reason))?;
+            let context = engine.with_adapters(adapter.as_slice());
+            let context =
+                context.map_err(|reason| self.unusable(format!("engine `{name}`: {reason}")))?;
+            let model: Arc<dyn Model> = Arc::new(EngineModel::new(context, is_chat));
+            models.insert(path.map(str::to_owned), model);
+        }
+        if models.len() == 1
+            && let Some(model) = models.pop_first()
+        {
+            return Ok(model.1);
+        }
+        Ok(Arc::new(AdaptedModel::new(adapters.into(), models)))
     }
 
     /// Whether the servers of a pool return scores, if that is wanted, and text if not.

@@ -313,7 +313,9 @@ fn unreachable(error: &reqwest::Error) -> AttemptError {
 /// Reads the answer of a server, which says which model has given it.
 fn read(backend: &Backend, answer: &Value, sent: &Sent<'_>) -> Result<Completion, ResponseError> {
     let mut completion = completion(answer, sent.has_schema, sent.prompt_bytes, &backend.name)?;
-    if let Some(other) = other_model(answer, &backend.model) {
+    // An adapter is asked for as a model.
+    let asked = sent.body["model"].as_str().unwrap_or(&backend.model);
+    if let Some(other) = other_model(answer, asked) {
         let other = sanitized(other, backend.secret());
         backend.tell_of_other_model(&other);
         completion.source = Some(format!("{} (as {other})", backend.name).into());

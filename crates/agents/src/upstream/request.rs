@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::refusals::{LIMITS, Refused};
-use crate::model::CompletionRequest;
+use crate::model::{CompletionRequest, ServedAdapter};
 use prime_settings::{Api, Dialect, Thinking};
 
 /// Fields that `extra` must not set: the response could not be parsed, or would answer another
@@ -94,7 +94,17 @@ impl RequestFormat {
     fn completing(&self, request: &CompletionRequest, model: &str) -> Map<String, Value> {
         let mut body = Map::new();
         let mut put = |name: &str, value: Value| body.insert(name.to_owned(), value);
-        put("model", model.into());
+        // An adapter is a model of its own, except for llama.cpp's server, which numbers them.
+        match &request.adapter {
+            None => put("model", model.into()),
+            Some(ServedAdapter { name, scale }) => match name.parse::<u32>() {
+                Ok(id) if self.dialect == Dialect::LlamaServer => {
+                    put("model", model.into());
+                    put("lora", json!([{ "id": id, "scale": scale }]))
+                }
+                _ => put("model", (&**name).into()),
+            },
+        };
 
         match self.api {
             Api::Chat => {
@@ -260,6 +270,25 @@ mod tests {
             "logprobs": true, "top_logprobs": 1, "grammar": "root ::= \"a\"",
         });
         assert_eq!(body, expected);
+    }
+
+    #[test]
+    fn an_adapter_is_a_model_of_its_own_or_a_number_of_llama_server() {
+        let served = |dialect, name: &str| {
+            let adapter = Some(ServedAdapter { name: name.into(), scale: 0.5 });
+            let request = CompletionRequest { adapter, ..request() };
+            let body = format(Api::Chat, dialect, json!({})).body(&request, "m");
+            (body["model"].clone(), body["lora"].clone())
+        };
+        let lora = json!([{"id": 1, "scale": 0.5}]);
+        for (dialect, name, expected) in [
+            (Dialect::LlamaServer, "1", (json!("m"), lora)),
+            (Dialect::LlamaServer, "union-find", (json!("union-find"), Value::Null)),
+            (Dialect::Vllm, "1", (json!("1"), Value::Null)),
+            (Dialect::Plain, "union-find", (json!("union-find"), Value::Null)),
+        ] {
+            assert_eq!(served(dialect, name), expected, "{dialect:?} {name}");
+        }
     }
 
     #[test]

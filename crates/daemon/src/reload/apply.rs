@@ -1,5 +1,7 @@
 //! Puts new settings in force while the daemon serves, and reports what changed.
 
+use std::collections::BTreeMap;
+
 use actix_web::web;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -55,7 +57,8 @@ pub struct Reloaded {
     /// The hash of the settings of new runs that do not override any.
     pub config_hash: String,
     /// Changes that apply to new runs: dotted keys of the configuration; definitions as
-    /// `definitions.ROLE.NAME`, templates as `definitions.templates.FILE`.
+    /// `definitions.ROLE.NAME`, templates as `definitions.templates.FILE`, adapters whose files
+    /// have a new content as `adapters.FILE`.
     pub taken: Vec<String>,
     /// Changes since the daemon was started that apply from its next start.
     pub at_next_start: Vec<String>,
@@ -73,6 +76,8 @@ pub async fn apply(
     let app = runs.app();
     let (before, after) = (all(app.settings()), all(&settings));
 
+    let adapters = app.adapter_digests().clone();
+
     let config_hash = settings.hash();
     // The limits of the keys change together with the keys: at the next start.
     let server = Server { keys: started.server.keys.clone(), ..settings.server.clone() };
@@ -85,12 +90,21 @@ pub async fn apply(
         app.with_settings(settings)
     });
     let made = made.await.map_err(|error| error.to_string())?;
-    runs.replace(made.map_err(|error| error.to_string())?);
+    let made = made.map_err(|error| error.to_string())?;
+    let exchanged = exchanged(&adapters, made.adapter_digests());
+    runs.replace(made);
 
-    let taken = changed(&before, &after).into_iter().filter(|key| counts_at_once(key)).collect();
+    let changed_keys = changed(&before, &after).into_iter().filter(|key| counts_at_once(key));
+    let taken = changed_keys.chain(exchanged).collect();
     let at_next_start =
         changed(&all(started), &after).into_iter().filter(|key| !counts_at_once(key)).collect();
     Ok(Reloaded { config_hash, taken, at_next_start })
+}
+
+/// The adapters whose files have another content than before.
+fn exchanged(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<String> {
+    let is_other = |path: &&String| before.get(*path).is_some_and(|known| *known != after[*path]);
+    after.keys().filter(is_other).map(|path| format!("adapters.{path}")).collect()
 }
 
 /// The settings with their definitions, as JSON.

@@ -16,19 +16,42 @@ pub struct Fit {
     pub free: Vec<FreeMemory>,
     /// What `fit` or `gpu_layers` chose, in words; none if all is as specified.
     pub chosen: Option<String>,
+    /// Whether its weights are those of another engine, which counts them.
+    pub shares_weights: bool,
 }
 
 /// Reads the model's header and compares the estimate with what is free on the devices of `spec`.
 /// Another process may take that memory before the engine starts.
 ///
 /// # Errors
-/// [`EngineError::WontFit`], and errors of the file and the devices. [`EngineError::NotBuilt`] for
-/// GPUs without llama.cpp.
+/// [`EngineError::WontFit`], and errors of the file, the adapters and the devices.
+/// [`EngineError::NotBuilt`] for GPUs without llama.cpp.
 pub fn check_fit(spec: &EngineSpec) -> Result<Fit, EngineError> {
-    spec.check()?;
-    let shape = ModelShape::new(&gguf::read(&spec.model)?);
+    check_fit_beside(spec, &[])
+}
 
-    let free = if spec.device.is_cpu() {
+/// The same for a context beside `others`, which fit: those with the same model share its weights,
+/// and those on the same devices have taken their part of what is free.
+///
+/// # Errors
+/// As [`check_fit`].
+pub fn check_fit_beside(
+    spec: &EngineSpec,
+    others: &[(EngineSpec, Fit)],
+) -> Result<Fit, EngineError> {
+    spec.check()?;
+    let header = gguf::read(&spec.model)?;
+    for adapter in &spec.adapters {
+        adapter.check(&spec.model, &header)?;
+    }
+    let mut shape = ModelShape::new(&header);
+    let shares_weights = others.iter().any(|(other, _)| spec.shares_weights_with(other));
+    if shares_weights {
+        shape = shape.without_weights();
+    }
+    shape.add_adapters(&spec.adapters);
+
+    let mut free = if spec.device.is_cpu() {
         free_memory(spec, &[])
     } else {
         let seen = devices_seen_by(spec)?;
@@ -44,11 +67,23 @@ pub fn check_fit(spec: &EngineSpec) -> Result<Fit, EngineError> {
         }
         free_memory(spec, &gpus)
     };
+    let devices = spec.device.all().len().max(1);
+    for (_, fit) in others.iter().filter(|(other, _)| other.device == spec.device) {
+        let taken = fit.estimate.total_bytes(devices) / devices as u64;
+        for device in &mut free {
+            device.free_bytes = device.free_bytes.saturating_sub(taken);
+        }
+    }
 
     let host = free_host_memory();
     let fitted = fitted::fitted(spec, &shape, &free, host);
     let chosen = fitted::chosen(spec, &fitted, &shape);
-    Ok(Fit { estimate: estimate::check(&fitted, &shape, &free, host)?, free, chosen })
+    let mut estimate = estimate::check(&fitted, &shape, &free, host)?;
+    if shares_weights {
+        // The worker, too, is that of the other engine.
+        estimate.reserve_bytes = 0;
+    }
+    Ok(Fit { estimate, free, chosen, shares_weights })
 }
 
 /// Whether a device that the child of `spec` sees is one of its own: all of CUDA's, and those of

@@ -10,7 +10,7 @@ mod model_shape;
 mod shortage;
 
 pub use bytes::Bytes;
-pub use check::{Fit, check_fit};
+pub use check::{Fit, check_fit, check_fit_beside};
 #[cfg(feature = "llama")]
 pub(super) use check::{free_host_memory, free_memory};
 pub use estimate::MemoryEstimate;

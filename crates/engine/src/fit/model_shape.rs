@@ -1,5 +1,6 @@
 //! The sizes of a model that determine its memory, from the file's header.
 
+use crate::Adapter;
 use crate::gguf::{Header, Tensor};
 
 /// Bytes of an element of a recurrent layer's state.
@@ -118,6 +119,21 @@ impl ModelShape {
         };
         *part = part.saturating_add(tensor.bytes);
         self.is_tied &= tensor.name != "output.weight";
+    }
+
+    /// The same model with its weights loaded already.
+    pub(crate) fn without_weights(self) -> Self {
+        let layers = vec![0; self.layers.len()];
+        Self { layers, embedding: 0, output: 0, ..self }
+    }
+
+    /// Counts adapters as weights. A file that cannot be read counts nothing: it is refused where
+    /// it is checked.
+    pub(crate) fn add_adapters(&mut self, adapters: &[Adapter]) {
+        for adapter in adapters {
+            let bytes = std::fs::metadata(&adapter.path).map_or(0, |file| file.len());
+            self.output = self.output.saturating_add(bytes);
+        }
     }
 
     /// Weights if the model is on the host, mapped from the file.

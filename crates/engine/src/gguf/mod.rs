@@ -4,6 +4,7 @@
 //! header, never the weights, and allocates nothing for a claim that the file's length does not
 //! support.
 
+mod adapter;
 mod parts;
 mod reader;
 mod tensor_type;
@@ -21,6 +22,7 @@ use reader::Reader;
 
 use super::EngineError;
 
+pub use adapter::{AdapterFile, read_adapter};
 pub use parts::part_paths;
 pub use tokenizer::{ChatTokenizer, read_chat_tokenizer};
 

@@ -22,6 +22,7 @@ const VALUES_MAX: usize = 1 << 12;
 
 /// The types of metadata values that are read as such.
 const U32: u32 = 4;
+const F32: u32 = 6;
 const STRING: u32 = 8;
 const ARRAY: u32 = 9;
 
@@ -281,6 +282,15 @@ impl<R: Read> Reader<R> {
         Ok(Some(String::from_utf8_lossy(&text).into_owned()))
     }
 
+    /// A value that is a 32-bit real number; `None` if it is of another type.
+    pub(super) fn real_value(&mut self) -> Result<Option<f32>, GgufError> {
+        if self.u32()? == F32 {
+            self.bytes().map(|bytes| Some(f32::from_le_bytes(bytes)))
+        } else {
+            Ok(None)
+        }
+    }
+
     /// A value that is a non-negative integer; `None` if it is of another type.
     pub(super) fn number_value(&mut self) -> Result<Option<u64>, GgufError> {
         let kind = self.u32()?;
@@ -339,7 +349,7 @@ impl<R: Read> Reader<R> {
         Ok(count)
     }
 
-    fn u32(&mut self) -> Result<u32, GgufError> {
+    pub(super) fn u32(&mut self) -> Result<u32, GgufError> {
         self.bytes().map(u32::from_le_bytes)
     }
 

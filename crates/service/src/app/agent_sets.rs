@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::overrides::Overrides;
-use super::resources::{self, RunningEngine, model_file, start_engine_of};
+use super::resources::{self, RunningEngine, first_adapters, model_file, start_engine_of};
 use prime_agent_set::registry::RegistryError;
 use prime_agent_set::{
     AgentMissing, AgentSet, RecordedAgents, Resources, configured_names, model_digest,
@@ -182,6 +182,7 @@ impl AgentSets {
         let settings = record.restore(present, &resources.environment)?;
 
         let mut resources = resources.clone();
+        resources.adapter_digests.extend(record.adapters.clone());
         for name in settings.engines_needed() {
             let (engine, digest) = engine_of(&name, record, &settings, &resources, &self.started)?;
             resources.model_digests.extend(digest.map(|digest| (name.clone(), digest)));
@@ -254,8 +255,11 @@ fn engine_of(
         }
 
         tracing::info!(engine = name, "starting an engine for a run that was accepted with it");
-        let engine =
-            start_engine_of(name, entry, Some(digest), None).map_err(|error| error.to_string());
+        let adapters = first_adapters(settings, &record.adapters)
+            .map(|mut first| first.remove(name).unwrap_or_default());
+        let engine = adapters
+            .and_then(|adapters| start_engine_of(name, entry, Some(digest), adapters, None))
+            .map_err(|error| error.to_string());
         locked(started).insert(name.to_owned(), engine.clone());
         engine
     };

@@ -14,6 +14,8 @@ pub enum AppError {
     Model { engine: String, reason: ModelMissing },
     #[error("engine `{engine}`: {reason}")]
     ModelCache { engine: String, reason: CacheError },
+    #[error("engine `{engine}`: {reason}")]
+    Adapter { engine: String, reason: String },
     #[error(transparent)]
     Registry(#[from] RegistryError),
 }

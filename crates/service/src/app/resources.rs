@@ -10,7 +10,7 @@ use prime_agent_set::pools::{Environment, Pools};
 use prime_agent_set::programs::Programs;
 use prime_agent_set::task_program::TaskPrograms;
 use prime_agent_set::{Resources, model_digest};
-use prime_engine::{Engine, EngineSpec, KvPool};
+use prime_engine::{Adapter, Engine, EngineSpec, KvPool};
 use prime_settings::{ModelSource, Settings};
 
 /// Where an engine's model comes from.
@@ -171,20 +171,22 @@ pub(super) fn running_of(settings: &Settings, resources: &Resources) -> Running 
     resources.engines.iter().filter_map(running).collect()
 }
 
-/// Starts an engine, and computes the digest of its model meanwhile.
+/// Starts an engine with a context that has these adapters, and computes the digest of its model
+/// meanwhile.
 ///
 /// # Errors
 /// When it cannot start.
 pub(super) fn start_engine(
     name: &str,
     entry: &prime_settings::Engine,
+    adapters: Vec<Adapter>,
     turns: Option<u32>,
 ) -> Result<RunningEngine, AppError> {
     let model = model_file(name, entry)?;
     // In parallel, because each reads the whole file.
     std::thread::scope(|scope| {
         let digest = scope.spawn(move || model_digest(&model).ok());
-        let mut running = start_engine_of(name, entry, None, turns)?;
+        let mut running = start_engine_of(name, entry, None, adapters, turns)?;
         running.digest = digest.join().ok().flatten();
         Ok(running)
     })
@@ -198,20 +200,77 @@ pub(super) fn start_engine_of(
     name: &str,
     entry: &prime_settings::Engine,
     digest: Option<String>,
+    adapters: Vec<Adapter>,
     turns: Option<u32>,
 ) -> Result<RunningEngine, AppError> {
-    let started = Engine::start(engine_spec(name, entry, turns)?);
+    let started = Engine::start(EngineSpec { adapters, ..engine_spec(name, entry, turns)? });
     let engine = started.map_err(|reason| AppError::Engine { engine: name.to_owned(), reason })?;
     Ok(RunningEngine { entry: entry.clone(), engine, digest })
 }
 
-/// As [`resources`], reusing running engines whose entry has not changed.
+/// An engine beside one of those that run, if one has its weights.
+fn beside<'r>(
+    name: &str,
+    entry: &prime_settings::Engine,
+    adapters: &[Adapter],
+    mut running: impl Iterator<Item = &'r RunningEngine>,
+    turns: Option<u32>,
+) -> Option<Result<RunningEngine, AppError>> {
+    let spec = match engine_spec(name, entry, turns) {
+        Ok(spec) => EngineSpec { adapters: adapters.to_vec(), ..spec },
+        Err(error) => return Some(Err(error)),
+    };
+    let same = running.find(|known| spec.shares_weights_with(known.engine.spec()))?;
+    // The file may have another content than when its weights were loaded.
+    let digest = file_digest(&spec.model).ok();
+    if digest.is_none() || digest != same.digest {
+        return None;
+    }
+    let opened = same.engine.beside(spec);
+    let opened = opened.map(|engine| RunningEngine { entry: entry.clone(), engine, digest });
+    Some(opened.map_err(|reason| AppError::Engine { engine: name.to_owned(), reason }))
+}
+
+/// The adapters of the first context of each engine: those that an agent asks first. The others
+/// are opened when their agents are built.
+pub(super) fn first_adapters(
+    settings: &Settings,
+    digests: &BTreeMap<String, String>,
+) -> Result<BTreeMap<String, Vec<Adapter>>, AppError> {
+    let known = Resources { adapter_digests: digests.clone(), ..Resources::default() };
+    let needed = settings.adapters_needed().into_iter();
+    let first = needed.map(|(engine, mut adapters)| {
+        // The model itself comes first, where an agent asks it.
+        adapters.sort_by_key(Option::is_some);
+        let first = adapters.into_iter().next().flatten();
+        let read = |(path, scale): (String, f64)| {
+            known
+                .adapter(&path, scale)
+                .map_err(|reason| AppError::Adapter { engine: engine.clone(), reason })
+        };
+        Ok((engine.clone(), first.map(read).transpose()?.into_iter().collect()))
+    });
+    first.collect()
+}
+
+/// The SHA-256 of the adapters of configured agents, as their files are now.
+fn adapter_digests(settings: &Settings) -> BTreeMap<String, String> {
+    let all = settings.adapters_needed().into_values().flatten().flatten();
+    // One that cannot be read is refused where it is opened, which names its engine.
+    all.filter_map(|(path, _)| file_digest(path.as_ref()).ok().map(|digest| (path, digest)))
+        .collect()
+}
+
+/// As [`resources`], reusing running engines whose entry has not changed, and the weights of those
+/// that have the same model.
 pub(super) fn renewed(
     settings: &Settings,
     running: &Running,
     pools: Pools,
     turns: Option<u32>,
 ) -> Result<Resources, AppError> {
+    let digests = adapter_digests(settings);
+    let mut first = first_adapters(settings, &digests)?;
     let mut engines = Running::new();
 
     for name in settings.engines_needed() {
@@ -219,14 +278,26 @@ pub(super) fn renewed(
             .engines
             .get(&name)
             .expect("invariant: validated settings name existing engines");
+        let adapters = first.remove(&name).unwrap_or_default();
         let engine = match running.get(&name) {
-            Some(known) if known.entry == *entry => known.clone(),
-            _ => start_engine(&name, entry, turns)?,
+            Some(known) if known.entry == *entry => {
+                let engine = known.engine.with_adapters(&adapters);
+                let engine =
+                    engine.map_err(|reason| AppError::Engine { engine: name.clone(), reason })?;
+                RunningEngine { engine, ..known.clone() }
+            }
+            _ => {
+                let others = engines.values().chain(running.values());
+                match beside(&name, entry, &adapters, others, turns) {
+                    Some(engine) => engine?,
+                    None => start_engine(&name, entry, adapters, turns)?,
+                }
+            }
         };
         engines.insert(name, engine);
     }
 
-    Ok(new(engines, pools))
+    Ok(Resources { adapter_digests: digests, ..new(engines, pools) })
 }
 
 /// Resources with these engines and pools, and the environment of the process.
@@ -242,6 +313,7 @@ pub(super) fn new(running: Running, pools: Pools) -> Resources {
     Resources {
         engines,
         model_digests,
+        adapter_digests: BTreeMap::new(),
         pools,
         programs,
         tasks: TaskPrograms::default(),

@@ -1,6 +1,8 @@
 //! Metrics of the configured engines.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -52,6 +54,8 @@ pub(super) struct Engines {
     counters: [Family<Engine, Counter>; COUNTERS.len()],
     decode_p99: Family<Engine, Gauge<f64, std::sync::atomic::AtomicU64>>,
     memory: Family<Engine, Gauge>,
+    /// The engines that were told of.
+    told: Mutex<BTreeSet<String>>,
 }
 
 impl Engines {
@@ -94,8 +98,29 @@ impl Engines {
         );
     }
 
+    /// Forgets engines that are gone: contexts come and go with their adapters.
+    pub(super) fn keep_only(&self, present: &BTreeSet<String>) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let gone: Vec<String> = told.difference(present).cloned().collect();
+        for name in gone {
+            told.remove(&name);
+            let engine = Engine { engine: name };
+            for gauges in [&self.up, &self.in_flight, &self.sequences, &self.memory] {
+                gauges.remove(&engine);
+            }
+            self.restarts.remove(&engine);
+            self.counters.iter().for_each(|counter| {
+                counter.remove(&engine);
+            });
+            self.decode_p99.remove(&engine);
+        }
+    }
+
     pub(super) fn tell(&self, status: &EngineStatus) {
         let engine = Engine { engine: status.name.clone() };
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.insert(status.name.clone());
+        drop(told);
 
         self.up.get_or_create(&engine).set(i64::from(status.ready || status.idle));
         self.in_flight.get_or_create(&engine).set(level(status.in_flight as u64));

@@ -16,7 +16,7 @@ mod exposition;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::Ordering;
 
 use prometheus_client::encoding::text::encode;
@@ -322,6 +322,11 @@ impl Metrics {
     pub fn http(&self, route: &'static str, status: u16, seconds: f64) {
         self.http_requests.get_or_create(&Answered { route, status }).inc();
         self.http_seconds.get_or_create(&Route { route }).observe(seconds);
+    }
+
+    /// Forgets engines that are not among these.
+    pub fn keep_engines(&self, present: &BTreeSet<String>) {
+        self.engines.keep_only(present);
     }
 
     /// Updates the state of a configured engine. Call it before [`Self::render`].

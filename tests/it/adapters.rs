@@ -1,0 +1,172 @@
+//! Adapters of agents, through the whole binary: on the command line, in the record of a run, at a
+//! reload.
+#![allow(clippy::disallowed_methods, reason = "these tests replace files of other processes")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use prime_engine_testing::{TinyAdapter, TinyModel};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::binary::{done, shown};
+use crate::daemon::{Daemon, Home};
+
+const TASK: &str = "n-queens-last-queen";
+
+/// A model, and a place for an adapter of it.
+struct Files {
+    home: Arc<Home>,
+    model: PathBuf,
+    adapter: PathBuf,
+}
+
+impl Files {
+    fn new() -> Self {
+        let home = Home::new();
+        let place = |name: &str| home.journal().with_file_name(name);
+        let files = Self { model: place("tiny.gguf"), adapter: place("mine.gguf"), home };
+        TinyModel::default().write(&files.model).unwrap();
+        files.exchange(1);
+        files
+    }
+
+    /// Gives the adapter's file a new content and returns its SHA-256.
+    fn exchange(&self, seed: u64) -> String {
+        let adapter = TinyAdapter { seed, ..TinyAdapter::default() };
+        // Under another name first, as whoever exchanges a file in use does.
+        let next = self.adapter.with_extension("next");
+        adapter.write(&TinyModel::default(), &next).unwrap();
+        std::fs::rename(&next, &self.adapter).unwrap();
+        format!("{:x}", Sha256::digest(std::fs::read(&self.adapter).unwrap()))
+    }
+
+    fn sets(&self) -> Vec<String> {
+        vec![
+            format!("engines.mine.model={:?}", shown(&self.model)),
+            "engines.mine.context_tokens=8192".to_owned(),
+            "engines.mine.sequences_max=8".to_owned(),
+            "agents.executor.implementation=llama".to_owned(),
+            "agents.executor.engine=mine".to_owned(),
+            "agents.executor.choices=always".to_owned(),
+            "agents.executor.derive=never".to_owned(),
+            format!("agents.executor.adapter={:?}", shown(&self.adapter)),
+        ]
+    }
+
+    fn start(&self) -> Daemon {
+        let sets = self.sets();
+        Daemon::start_in(&self.home, &sets.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+}
+
+fn request() -> Value {
+    json!({"task": TASK, "index": 0, "fanout": 1, "max_rounds": 1, "budget": {"steps": 20}})
+}
+
+/// What `/v1/models` says of the configured agents' adapters.
+fn listed(daemon: &Daemon) -> Value {
+    daemon.get("/v1/models/prime").body["adapters"].clone()
+}
+
+/// The engines' contexts, as the metrics name them.
+fn contexts(daemon: &Daemon) -> Vec<String> {
+    let text = daemon.text("/metrics");
+    let named = text.lines().filter(|line| line.starts_with("prime_engine_up{"));
+    let name = |line: &str| line.split('"').nth(1).unwrap().to_owned();
+    named.map(name).collect()
+}
+
+#[test]
+fn a_run_takes_an_adapter_and_a_wrong_one_is_refused_with_what_to_do() {
+    let files = Files::new();
+    let run = |adapter: &Path, more: &[&str]| {
+        let arguments = [
+            "run",
+            TASK,
+            "--output",
+            "json",
+            "--model",
+            shown(&files.model),
+            "--adapter",
+            shown(adapter),
+            "--set",
+            "agents.executor.choices=always",
+            "--set",
+            "run.budget.steps=20",
+        ];
+        done(&[&arguments, more].concat())
+    };
+    let ran = run(&files.adapter, &[]);
+    assert!(ran.code < 2, "{}{}", ran.stdout, ran.stderr);
+    let result: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert!(result["tokens"]["completion"].as_u64().is_some_and(|count| count > 0), "{result}");
+
+    let wide = files.adapter.with_file_name("wide.gguf");
+    let wider = TinyModel { width: 128, ..TinyModel::default() };
+    TinyAdapter::default().write(&wider, &wide).unwrap();
+    run(&wide, &[])
+        .refused(&["wide.gguf does not fit model", "use the model that it was trained on"]);
+    run(&files.model, &[]).refused(&["tiny.gguf cannot be used", "general.type"]);
+    run(&files.adapter.with_file_name("none.gguf"), &[]).refused(&["none.gguf", "No such file"]);
+    run(&files.adapter, &["--set", "agents.executor.adapters.bubble-sorts=x"])
+        .refused(&["bubble-sorts", "did you mean `bubble-sort`?"]);
+    run(&files.adapter, &["--set", "agents.executor.adapter_scale=101"])
+        .refused(&["adapter_scale", "100"]);
+}
+
+#[test]
+fn model_show_and_doctor_know_adapters() {
+    let files = Files::new();
+    let file = shown(&files.adapter);
+    let facts = done(&["model", "show", file, "--model", shown(&files.model), "--output", "json"]);
+    let facts = facts.json(0);
+    assert_eq!(
+        (&facts["kind"], &facts["rank_max"], &facts["matrices"]),
+        (&json!("lora"), &json!(4), &json!(6))
+    );
+    assert_eq!(facts["fits"], true);
+
+    let sets = files.sets();
+    let mut arguments = vec!["doctor", "--no-load", "--output", "json"];
+    arguments.extend(sets.iter().flat_map(|set| ["--set", set.as_str()]));
+    // The verifier asks the model itself, beside the executor with its adapter.
+    arguments.extend(["--set", "agents.verifier.implementation=llama"]);
+    arguments.extend(["--set", "agents.verifier.engine=mine"]);
+    let told: Value = serde_json::from_str(&done(&arguments).stdout).unwrap();
+    let memory: Vec<&str> = told["findings"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|check| check["what"].as_str().unwrap().starts_with("memory for mine"))
+        .map(|check| check["detail"].as_str().unwrap())
+        .collect();
+    assert_eq!(memory.len(), 2, "{told}");
+    assert!(memory.iter().filter(|text| text.contains("weights shared")).count() == 1, "{told}");
+}
+
+#[test]
+fn a_reload_exchanges_an_adapter_and_runs_keep_theirs() {
+    let files = Files::new();
+    let first = files.exchange(1);
+    let daemon = files.start();
+    assert_eq!(listed(&daemon), json!([{"id": "mine", "sha256": first}]));
+    let before = daemon.submitted(&request());
+    daemon.finished(&before);
+    assert_eq!(contexts(&daemon).len(), 1, "{:?}", contexts(&daemon));
+
+    let second = files.exchange(2);
+    let taken = daemon.post("/v1/reload");
+    let exchanged = format!("adapters.{}", shown(&files.adapter));
+    assert_eq!((taken.status, &taken.body["taken"]), (200, &json!([exchanged])));
+    assert_eq!(listed(&daemon), json!([{"id": "mine", "sha256": second}]));
+    daemon.finished(&daemon.submitted(&request()));
+
+    // A file that is no adapter of the model changes nothing.
+    std::fs::write(&files.adapter, "no adapter").unwrap();
+    let refused = daemon.post("/v1/reload");
+    assert_eq!(refused.status, 422, "{}", refused.body);
+    assert!(refused.body.to_string().contains("it is not a GGUF file"), "{}", refused.body);
+    assert_eq!(listed(&daemon), json!([{"id": "mine", "sha256": second}]));
+    daemon.finished(&daemon.submitted(&request()));
+}
