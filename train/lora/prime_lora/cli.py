@@ -167,10 +167,19 @@ def parse(given):
     return parser.parse_args(given)
 
 
+def quieten():
+    """No progress bars and no remarks of libraries among the lines for people and programs."""
+    import transformers
+
+    transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()
+
+
 def main(given=None):
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     arguments = parse(given)
+    quieten()
     try:
         if hasattr(arguments, "threads"):
             import torch

@@ -16,6 +16,7 @@ from .errors import InputError
 TEMPLATES = pathlib.Path(__file__).resolve().parents[3] / "agents"
 DECISIONS = {"proceed": "Proceed", "retry": "Retry", "backtrack": "Backtrack"}
 # `history_steps` of a coordinator, and the thresholds of a run, as they are by default.
+# `thresholds.json` beside the traces has those of the runs, where they were others.
 HISTORY = 8
 THRESHOLDS = {"tau_soft": 0.3, "tau_hard": 0.3, "retries_max": 2}
 
@@ -63,7 +64,12 @@ def coordinator_rows(folder):
     files = sorted(pathlib.Path(folder).glob("*.jsonl"))
     if not files:
         raise InputError(f"{folder} has no trace: write some with `prime-agents run --trace`")
-    return [row for path in files for row in decisions(path)]
+    note, thresholds = pathlib.Path(folder) / "thresholds.json", THRESHOLDS
+    if note.exists():
+        thresholds = json.loads(note.read_text())
+        if sorted(thresholds) != sorted(THRESHOLDS):
+            raise InputError(f"{note} must have {', '.join(THRESHOLDS)}, and nothing else")
+    return [row for path in files for row in decisions(path, thresholds)]
 
 
 def instance_of(path):
@@ -95,7 +101,7 @@ class Walk:
         self.rejected.append([])
 
 
-def decisions(path):
+def decisions(path, thresholds):
     """The decisions on steps with violations, with what the coordinator was shown."""
     from prime_bench import Instance, StepEnv
     from prime_bench import task as page
@@ -123,11 +129,11 @@ def decisions(path):
         if event["depth"] > len(walk.lines):
             raise InputError(f"{path}:{number}: a step at depth {event['depth']} without its past")
         walk.at(event["depth"])
-        allowed = "backtrack" if event["score"] > THRESHOLDS["tau_hard"] else event["decision"]
+        allowed = "backtrack" if event["score"] > thresholds["tau_hard"] else event["decision"]
         if event["decision"] != allowed:
             raise InputError(
                 f"{path}:{number}: {event['decision']} at V = {event['score']}: the run had other "
-                "thresholds than the prompt would show; record with the default ones"
+                "thresholds than the prompt would show; give them in thresholds.json"
             )
         if event["score"] > 0:
             steps = walk.lines[-HISTORY:]
@@ -143,7 +149,7 @@ def decisions(path):
                 needs_review=event.get("needs_review", False),
                 retries=walk.retries[-1],
                 rejected=walk.rejected[-1],
-                **THRESHOLDS,
+                **thresholds,
             )
             made.append(chat(asked, DECISIONS[event["decision"]], row))
 

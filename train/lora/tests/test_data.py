@@ -203,6 +203,19 @@ def test_coordinator_samples_show_what_the_coordinator_saw(tmp_path):
     assert "Recent steps" not in made[2]["prompt"][0]["content"]
 
 
+def test_thresholds_of_the_runs_are_shown(tmp_path):
+    pytest.importorskip("prime_bench")
+    folder = trace(tmp_path / "traces", [step(0, "root 1", 0.9, "retry")])
+    note = folder / "thresholds.json"
+    note.write_text('{"tau_soft": 0.5, "tau_hard": 1.0, "retries_max": 4}')
+    (row,) = roles.coordinator_rows(folder)
+    asked = row["prompt"][0]["content"]
+    assert "  V up to 0.5: retry; after 4 retries it may be tolerated\n  V above 1.0: back" in asked
+    note.write_text('{"tau_soft": 0.5}')
+    with pytest.raises(InputError, match="must have tau_soft, tau_hard, retries_max"):
+        roles.coordinator_rows(folder)
+
+
 def test_traces_that_do_not_fit_are_refused(tmp_path):
     pytest.importorskip("prime_bench")
     folder = trace(tmp_path / "thresholds", [step(0, "root 1", 0.9, "retry")])
