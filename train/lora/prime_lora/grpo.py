@@ -25,7 +25,7 @@ def action_line(text):
 def reward(text, name, step):
     """The reward of one completion in the state after so many steps of an instance's reference:
     the environment's (minus the violation score, with a bonus for form), and 1 if it is right."""
-    from prime_bench import Instance, StepEnv
+    from .tasks import Instance, StepEnv
 
     env = StepEnv(Instance(*name))
     for _ in range(step):
@@ -69,7 +69,7 @@ def train(base, folders, recipe, how, folder, device, *, start=None, save_steps=
 
     checkpoints = folder / "checkpoints"
     arguments = GRPOConfig(
-        **training.settings(checkpoints, recipe, device, save_steps),
+        **training.settings(checkpoints, recipe, device, save_steps, logging_steps=1),
         num_generations=how.group,
         max_completion_length=how.completion_tokens,
         temperature=how.temperature,

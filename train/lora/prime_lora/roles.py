@@ -46,7 +46,7 @@ def verifier_rows(folder):
             continue
         name = tuple(found[part] for part in rows.NAMES)
         if name not in inputs:
-            from prime_bench import Instance
+            from .tasks import Instance
 
             inputs[name] = Instance(*name).input
         if inputs[name] != json.loads(row["input"]):
@@ -103,8 +103,8 @@ class Walk:
 
 def decisions(path, thresholds):
     """The decisions on steps with violations, with what the coordinator was shown."""
-    from prime_bench import Instance, StepEnv
-    from prime_bench import task as page
+    from .tasks import Instance, StepEnv
+    from .tasks import task as page
 
     row = instance_of(path)
     shown = page(row["task"])

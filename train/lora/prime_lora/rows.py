@@ -30,7 +30,7 @@ def is_held_out_input(task, given):
 
 
 class HeldOut:
-    """Remembers for each instance whether its input is held out. Needs the package prime-bench."""
+    """Remembers for each instance whether its input is held out."""
 
     def __init__(self):
         self.known = {}
@@ -38,7 +38,7 @@ class HeldOut:
     def __call__(self, row):
         name = tuple(row[part] for part in NAMES)
         if name not in self.known:
-            from prime_bench import Instance
+            from .tasks import Instance
 
             self.known[name] = is_held_out_input(row["task"], Instance(*name).input)
         return self.known[name]

@@ -70,7 +70,7 @@ def latest(folder):
     return max(found, key=lambda path: int(path.name.split("-")[1]), default=None)
 
 
-def settings(folder, recipe, device, save_steps):
+def settings(folder, recipe, device, save_steps, logging_steps=10):
     """The arguments that all of TRL's trainers take."""
     on_cpu = device == "cpu"
     return {
@@ -89,7 +89,7 @@ def settings(folder, recipe, device, save_steps):
         "data_seed": recipe.seed,
         "save_steps": save_steps,
         "save_total_limit": 2,
-        "logging_steps": 10,
+        "logging_steps": logging_steps,
         "report_to": "none",
         "include_num_input_tokens_seen": "all",
         "disable_tqdm": True,

@@ -261,6 +261,31 @@ def test_the_command_line_refuses_with_one_line(tmp_path, capsys):
     assert capsys.readouterr().err.startswith("error: ") and not (tmp_path / "out").exists()
 
 
+def test_the_command_line_plans_trains_exports_and_checks(base, tmp_path, capsys):
+    pytest.importorskip("prime_bench")
+    found = [chat(f"union-find {n}\n", "root 1") | NAME | {"index": n} for n in range(12)]
+    folder, out = written(tmp_path / "data", found), tmp_path / "run"
+    files = ["--base", str(base.path)]
+    given = ["sft", *files, "--data", str(folder), "--out", str(out), "--steps", "2"]
+
+    def run(*given):
+        with pytest.raises(SystemExit) as ended:
+            cli.main(given)
+        assert not ended.value.code
+        return capsys.readouterr()
+
+    assert " samples, 2 steps, " in run(*given, "--device", "cpu", "--plan").err
+    assert not out.exists()
+    run(*given, "--device", "cpu")
+    card = json.loads((out / "card.json").read_text())
+    assert card["role"] == "executor" and card["steps"] == 2
+    assert card["samples"] + card["exact"]["of"] == 12
+    adapter, file = str(out / "adapter"), str(tmp_path / "a.gguf")
+    run("export", *files, "--adapter", adapter, "--out", file)
+    checked = run("check", *files, "--adapter", adapter, "--gguf", file)
+    assert json.loads(checked.out)["agrees"] is True
+
+
 def test_sft_tells_roles_apart(base, tmp_path):
     folder = written(tmp_path / "data", [chat("a", "b") | NAME, chat("c", "d") | NAME])
     data = sft.read([folder], base.tokenizer(), PRESETS["default"], lambda row: False)
