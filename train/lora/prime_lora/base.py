@@ -23,7 +23,9 @@ class Base:
         if path.is_file():
             with path.open("rb") as file:
                 if file.read(4) != b"GGUF":
-                    raise InputError(f"{path} is not a GGUF file: give one, or a Hugging Face folder")
+                    raise InputError(
+                        f"{path} is not a GGUF file: give one, or a Hugging Face folder"
+                    )
         elif not (path / "config.json").is_file():
             raise InputError(f"{path} is neither a GGUF file nor a folder with a config.json")
         return cls(path.resolve())

@@ -1,15 +1,19 @@
-"""An exported adapter against what was trained: factors applied to the base in numpy, and scores."""
+"""An exported adapter against PEFT: the file's factors multiplied in numpy, and scores."""
 
 import pathlib
 
+import gguf
 import numpy
 import torch
 
-import gguf
-
 from .errors import InputError
 
-PROMPTS = ("union-find find 10 9\n", "What is 12 + 30?", "Name a colour.", "gcd-euclidean 12 by 8\n")
+PROMPTS = (
+    "union-find find 10 9\n",
+    "What is 12 + 30?",
+    "Name a colour.",
+    "gcd-euclidean 12 by 8\n",
+)
 # Largest relative difference of a merged matrix that f16 factors explain.
 WEIGHTS_MAX = 5e-3
 
@@ -45,7 +49,9 @@ def compare(base, adapter, path):
     model = base.model("cpu")
     config = model.config
     names = gguf.get_tensor_name_map(
-        next(k for k, v in gguf.MODEL_ARCH_NAMES.items() if v == architecture_of(config.model_type)),
+        next(
+            k for k, v in gguf.MODEL_ARCH_NAMES.items() if v == architecture_of(config.model_type)
+        ),
         config.num_hidden_layers,
     )
     heads = {"attn_q": config.num_attention_heads, "attn_k": config.num_key_value_heads}

@@ -72,7 +72,11 @@ def sft(arguments):
 
     recipe, base = recipe_of(arguments), Base.at(arguments.base)
     device = device_of(arguments.device)
-    held_out = {"executor": rows.HeldOut(), "verifier": rows.HeldOut(), "coordinator": rows.HeldOut()}
+    held_out = {
+        "executor": rows.HeldOut(),
+        "verifier": rows.HeldOut(),
+        "coordinator": rows.HeldOut(),
+    }
     data = sft.read(
         arguments.data, base.tokenizer(), recipe, held_out[arguments.role], arguments.role
     )

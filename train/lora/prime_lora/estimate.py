@@ -47,7 +47,7 @@ def memory_bytes(parameters, config, recipe, longest, kind):
 
 
 def products_per_second(device):
-    """Multiply-adds a second of a bf16 product on this device and its threads, tried for a moment."""
+    """Multiply-adds a second of a bf16 product on this device, measured for a moment."""
     size = 1024 if device == "cpu" else 8192
     with torch.no_grad():
         left = torch.randn(size, size, dtype=torch.bfloat16, device=device)

@@ -11,7 +11,7 @@ PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    """The settings that decide what comes out. Equal recipes, data and bases give equal adapters."""
+    """The settings of a training. Equal recipes, data and bases give equal adapters."""
 
     # Rank of the two factors, from 1.
     rank: int = 8
@@ -21,7 +21,7 @@ class Recipe:
     dropout: float = 0.0
     # Linear layers that get an adapter: the last parts of their names.
     targets: tuple[str, ...] = PROJECTIONS
-    # Peak of the learning rate; it rises in the first `warmup` optimizer steps and falls as a cosine.
+    # Peak of the learning rate, which rises for `warmup` optimizer steps and falls as a cosine.
     learning_rate: float = 1e-3
     warmup: int = 10
     weight_decay: float = 0.01
@@ -56,8 +56,9 @@ class Recipe:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-# The paper's table "Training Configuration" and, for GRPO, "Hyperparameter Settings". It gives no rank:
-# 16 with alpha 32 is usual. 4 samples a pass and 64 passes make its effective batch of 256.
+# The paper's table "Training Configuration" and, for GRPO, "Hyperparameter Settings". The paper
+# gives no rank: 16 with alpha 32 is usual. 4 samples a pass and 64 passes make its effective batch
+# of 256.
 PRESETS = {
     "default": Recipe(),
     "paper": Recipe(

@@ -1,7 +1,8 @@
 """Samples of the roles that judge and decide, as the program asks their models.
 
-A verifier with `verdict = "token"` is shown the executor's compact prompt and the proposed line, and
-answers `1` (right) or `0`. A coordinator is shown `coordinator/decide.j2` for steps with violations.
+A verifier with `verdict = "token"` is shown the executor's compact prompt and the proposed line,
+and answers `1` (right) or `0`. A coordinator is shown `coordinator/decide.j2` for steps with
+violations.
 """
 
 import collections

@@ -1,4 +1,4 @@
-"""Samples: what `prime-agents data` wrote, told apart into training and held-out ones, as tokens."""
+"""Samples as tokens: what `prime-agents data` wrote, split into training and held-out ones."""
 
 import collections
 import dataclasses

@@ -42,9 +42,9 @@ class SharedPrefix:
             "labels": torch.tensor([labels]),
             "position_ids": torch.tensor([positions]),
             # Attention adds it to its scores: of batch, heads, queries and keys.
-            "attention_mask": torch.zeros(mask.shape).masked_fill(~mask, torch.finfo(torch.bfloat16).min)[
-                None, None
-            ],
+            "attention_mask": torch.zeros(mask.shape).masked_fill(
+                ~mask, torch.finfo(torch.bfloat16).min
+            )[None, None],
         }
 
 

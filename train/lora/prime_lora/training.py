@@ -119,7 +119,9 @@ def begin(folder, recipe, base, data):
     note = folder / "run.json"
     identity = {"recipe": recipe.digest(), "base": base, "data": data}
     if note.exists() and json.loads(note.read_text()) != identity:
-        raise InputError(f"{folder} has a run of another recipe, base or data: choose another --out")
+        raise InputError(
+            f"{folder} has a run of another recipe, base or data: choose another --out"
+        )
     unfinished = note.with_suffix(".unfinished")
     unfinished.write_text(json.dumps(identity))
     os.replace(unfinished, note)

@@ -9,7 +9,6 @@ sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1])]
 import pytest  # noqa: E402
 import tiny  # noqa: E402
 import torch  # noqa: E402
-
 from prime_lora.base import Base  # noqa: E402
 
 torch.set_num_threads(1)

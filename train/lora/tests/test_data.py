@@ -7,7 +7,6 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 import tiny
-
 from prime_lora import cli, estimate, grpo, roles, rows, sft
 from prime_lora.base import Base
 from prime_lora.errors import InputError
@@ -60,7 +59,9 @@ def test_a_sample_that_is_too_long_is_refused_not_cut(base):
 
 
 def test_a_template_that_opens_thinking_is_refused(tmp_path):
-    template = tiny.TEMPLATE.replace("assistant\n' }}{% endif %}", "assistant\n<think>' }}{% endif %}")
+    template = tiny.TEMPLATE.replace(
+        "assistant\n' }}{% endif %}", "assistant\n<think>' }}{% endif %}"
+    )
     base = Base.at(tiny.write(tmp_path / "thinking.gguf", template))
     with pytest.raises(InputError, match="renders an answer unlike the prompt"):
         rows.sample(base.tokenizer(), chat("a", "b"))
@@ -239,7 +240,8 @@ def test_rewards_are_those_of_the_environment():
 def test_grpo_takes_steps_with_rewards_of_each_group(base, tmp_path):
     pytest.importorskip("prime_bench")
     found = [
-        chat(f"union-find {index}\n", "-") | NAME | {"index": index, "step": 0} for index in range(8)
+        chat(f"union-find {index}\n", "-") | NAME | {"index": index, "step": 0}
+        for index in range(8)
     ]
     folder = written(tmp_path / "data", found)
     recipe = dataclasses.replace(PRESETS["default"], rank=2, batch=4, steps=3, warmup=0)

@@ -8,7 +8,6 @@ import numpy
 import pytest
 import torch
 from peft import PeftModel
-
 from prime_lora import check, export, training
 from prime_lora.errors import InputError
 from prime_lora.recipe import PRESETS

@@ -1,4 +1,4 @@
-"""scripts/train-adapters with stand-ins for the program and for Python: what it makes, skips, stops at."""
+"""scripts/train-adapters, with stand-ins for the program and for Python."""
 
 import importlib.machinery
 import importlib.util
@@ -20,7 +20,7 @@ difficulties = ["easy"]
 instances = 3
 steps_per_instance = 2
 base_seed = 1000
-recipe = { rank = 4 }
+recipe = { rank = 4, seed = 5 }
 
 [[adapters]]
 name = "one"
@@ -56,7 +56,9 @@ if "export" in given and "prime_lora" in given:
 @pytest.fixture
 def queue(tmp_path, monkeypatch):
     loader = importlib.machinery.SourceFileLoader("train_adapters", str(SCRIPT))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("train_adapters", loader))
+    module = importlib.util.module_from_spec(
+        importlib.util.spec_from_loader("train_adapters", loader)
+    )
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     loader.exec_module(module)
     folder = tmp_path / "adapters"
@@ -92,6 +94,9 @@ def test_missing_adapters_are_made_and_finished_ones_are_not(queue):
     assert [call[0] for call in calls] == ["data", "-W", "-W", "-W"] * 2
     assert calls[4][:2] == ["data", "sft"] and calls[4].count("--task") == 2
     assert calls[1][calls[1].index("--rank") + 1] == "4"
+    # A recipe of its own changes the default one.
+    assert calls[5][calls[5].index("--rank") + 1] == "8"
+    assert calls[5][calls[5].index("--seed") + 1] == "5"
     assert (queue.folder / "two.gguf").read_bytes() == b"GGUF"
     card = json.loads((queue.folder / "one.json").read_text())
     assert card["base"] == "Tiny" and card["tasks"] == ["union-find"] and card["steps"] == 5
@@ -99,7 +104,8 @@ def test_missing_adapters_are_made_and_finished_ones_are_not(queue):
     assert card["sha256"].startswith("b83633aa78534479")
 
     page = (queue.folder / "README.md").read_text()
-    row = "| one | executor | union-find | 4 | 10 | 1,000 | 7 | 0 of 4: 0.0 % (0.0–49.0) | 3 of 4: 75.0 % (30.1–95.4) |"
+    row = "| one | executor | union-find | 4 | 10 | 1,000 | 7 "
+    row += "| 0 of 4: 0.0 % (0.0–49.0) | 3 of 4: 75.0 % (30.1–95.4) |"
     assert row in page and page.endswith("<!-- end of adapters -->\nEnd.\n")
     assert queue() == []
 

@@ -5,11 +5,10 @@ import json
 
 import pytest
 import torch
-from safetensors.torch import load_file
-
 from prime_lora import evaluate, rows, sft, shared_prefix, training
 from prime_lora.errors import InputError
 from prime_lora.recipe import PRESETS
+from safetensors.torch import load_file
 
 RECIPE = dataclasses.replace(
     PRESETS["default"], rank=4, alpha=8, batch=2, steps=4, warmup=0, learning_rate=1e-2
@@ -85,7 +84,9 @@ def test_training_lowers_the_loss_and_writes_a_card(base, tmp_path):
     # A random model's loss is about ln 259 = 5.6.
     assert card["loss"] < 4
     assert card["exact"]["of"] == 2 and card["exact_of_base"] == {"right": 0, "of": 2}
-    assert any(value.abs().max() > 0 for name, value in weights(tmp_path).items() if "lora_B" in name)
+    assert any(
+        value.abs().max() > 0 for name, value in weights(tmp_path).items() if "lora_B" in name
+    )
 
 
 def test_a_resumed_training_equals_one_that_was_not_interrupted(base, tmp_path, monkeypatch):

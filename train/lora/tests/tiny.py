@@ -1,4 +1,4 @@
-"""A random llama model of a few thousand weights as a GGUF file, with a tokenizer of single bytes."""
+"""A random llama model of 25,000 weights as a GGUF file, with a tokenizer of bytes."""
 
 import gguf
 import numpy
