@@ -57,7 +57,12 @@ def train(base, folders, recipe, how, folder, device, *, start=None, save_steps=
         raise InputError("every row is held out: write more instances")
     kept = ("prompt", "step", *rows.NAMES)
     learnt = [{name: row[name] for name in kept} for row in learnt]
-    data = hashlib.sha256(json.dumps(learnt).encode()).hexdigest()[:16]
+    first = pathlib.Path(start) / "adapter_model.safetensors" if start else None
+    if first and not first.is_file():
+        raise InputError(f"--start {start}: it has no adapter_model.safetensors")
+    origin = hashlib.sha256(first.read_bytes()).hexdigest() if first else None
+    text = json.dumps([learnt, dataclasses.asdict(how), origin])
+    data = hashlib.sha256(text.encode()).hexdigest()[:16]
     folder = pathlib.Path(folder)
     training.begin(folder, recipe, base.digest(), data)
 

@@ -65,7 +65,8 @@ def plan(base, data, recipe, device, qlora, forced):
 def train(base, data, recipe, folder, device, *, qlora=False, save_steps=50, report=True):
     """Trains, or continues where a checkpoint is. Returns the card, or `None` after a signal."""
     folder = pathlib.Path(folder)
-    training.begin(folder, recipe, base.digest(), data.digest)
+    weights = base.digest()
+    training.begin(folder, recipe, f"{weights} in four bits" if qlora else weights, data.digest)
     tokenizer = base.tokenizer()
     model = training.with_adapter(base.model(device, qlora, folder), recipe)
 
@@ -92,7 +93,7 @@ def train(base, data, recipe, folder, device, *, qlora=False, save_steps=50, rep
     peft.save_pretrained(folder / "adapter")
     return card(peft, data, tokenizer, seconds, trainer.state) | {
         "recipe": dataclasses.asdict(recipe),
-        "base_sha256": base.digest(),
+        "base_sha256": weights,
         "data": data.digest,
     }
 

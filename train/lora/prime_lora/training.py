@@ -8,7 +8,7 @@ import time
 
 import torch
 import transformers
-from peft import LoraConfig, get_peft_model
+from peft import LoraConfig, get_peft_model, prepare_model_for_kbit_training
 
 from .errors import InputError
 
@@ -20,6 +20,11 @@ def with_adapter(model, recipe, invocation=None):
     names = {name.rsplit(".", 1)[-1] for name, _ in model.named_modules()}
     if missing := set(recipe.targets) - names:
         raise InputError(f"the model has no layers {sorted(missing)}: choose --targets")
+    if getattr(model, "is_loaded_in_4bit", False):
+        model = prepare_model_for_kbit_training(model)
+    elif model.device.type != "cpu":
+        # Checkpointed activations need an input with a gradient, and the base is frozen.
+        model.enable_input_require_grads()
     torch.manual_seed(recipe.seed)
     config = LoraConfig(
         r=recipe.rank,

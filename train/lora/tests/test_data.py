@@ -254,6 +254,13 @@ def test_grpo_takes_steps_with_rewards_of_each_group(base, tmp_path):
     with pytest.raises(InputError, match="must be a multiple of the group, 3"):
         grpo.train(base, [folder], recipe, Reinforcement(group=3), tmp_path / "other", "cpu")
 
+    # Another start is another run.
+    with pytest.raises(InputError, match="another recipe, base or data"):
+        first = tmp_path / "run/adapter"
+        grpo.train(base, [folder], recipe, how, tmp_path / "run", "cpu", start=first)
+    with pytest.raises(InputError, match="has no adapter_model.safetensors"):
+        grpo.train(base, [folder], recipe, how, tmp_path / "run", "cpu", start=tmp_path)
+
 
 def test_the_command_line_refuses_with_one_line(tmp_path, capsys):
     given = ["sft", "--base", str(tmp_path / "no"), "--data", "d", "--out", str(tmp_path / "out")]
