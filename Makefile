@@ -23,6 +23,8 @@ STUDIO := $(abspath $(TARGET))/studio
 MCP := $(TARGET)/mcp
 # The Python package: its tools, its tests' environment, what it is built from and into.
 PYTHON := $(abspath $(TARGET))/python
+# Where adapters are trained.
+FINE_TUNING := $(abspath $(TARGET))/fine-tuning
 # Where the Python package is used by others.
 INTEROP := $(TARGET)/interop
 ECOSYSTEMS := evaluation environments verifiers trainers verl nemo
@@ -46,7 +48,7 @@ RUNS ?= 10
 LOAD ?= 2
 AT_ONCE ?= 1
 
-.PHONY: help setup cuda-arch gpu-check demo trainer test test-rust end-to-end test-trainer test-postgres cluster cluster-peers studio studio-check studio-test chaos soak openai api mcp python tasks interop recompute golden test-models lint deny ci bench bench-check \
+.PHONY: help setup cuda-arch gpu-check demo trainer test test-rust end-to-end test-trainer test-postgres cluster cluster-peers studio studio-check studio-test chaos soak openai api mcp python tasks interop fine-tuning recompute golden test-models lint deny ci bench bench-check \
 	instructions peers coordination clean
 
 ##@ Build and try
@@ -244,6 +246,18 @@ $(INTEROP)/%.installed: tests/interop/requirements-%.txt
 	@scripts/setup --python
 	python3 -m venv --clear $(INTEROP)/$*
 	$(INTEROP)/$*/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
+# Not part of CI: torch and its libraries for GPUs are 6 GB.
+fine-tuning: $(FINE_TUNING)/installed ## adapters: an environment to train them (6 GB with torch), and the tests of train/lora (llama.cpp against PEFT)
+	@$(MAKE) --no-print-directory python
+	$(FINE_TUNING)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(PYTHON)/dist/*.whl
+	PYTHONDONTWRITEBYTECODE=1 $(FINE_TUNING)/bin/pytest --quiet -p no:cacheprovider -W ignore train/lora/tests
+
+$(FINE_TUNING)/installed: train/lora/requirements.txt
+	@scripts/setup --python
+	python3 -m venv --clear $(FINE_TUNING)
+	$(FINE_TUNING)/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
 recompute: ## generate the whole benchmark and recompute every answer with a second implementation (Python)

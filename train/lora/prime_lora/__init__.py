@@ -1,0 +1,1 @@
+"""LoRA adapters for the agents of prime-agents, trained with PEFT and TRL and exported to GGUF."""
