@@ -1,10 +1,11 @@
 //! Tasks of one's own: programs in the role `task`, through the real executable.
 #![allow(clippy::disallowed_methods, reason = "these tests write the programs of other processes")]
 
+mod ends;
+
 use std::path::Path;
 use std::process::Command;
 
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::binary::{Done, file, prime, run, shown};
@@ -408,99 +409,6 @@ fn a_run_survives_a_kill_and_waits_for_a_task_that_is_gone() {
         "{record}"
     );
     assert!(record["resumed"].as_u64() >= Some(1), "{record}");
-}
-
-/// The program was exchanged between two processes of the daemon: what the first one called clean,
-/// the second one does not.
-#[test]
-fn steps_that_another_program_finds_fault_with_are_not_vouched_for() {
-    let (_folder, path) = program(COUNTER);
-    let command = format!(r#"tasks.odd.command=["python3", "{path}"]"#);
-    let home = Home::new();
-    let first = daemon(&home, &[&command]);
-    let submit = |daemon: &Daemon, to: u64| {
-        let input = json!({"to": to});
-        daemon.submitted(&json!({"task": "odd", "input": input, "fanout": 1, "max_rounds": 1}))
-    };
-    let over = submit(&first, 6);
-    first.finished(&over);
-    let open = submit(&first, 20_000);
-    first.until(&open, |record| record["steps"].as_u64() >= Some(20));
-    let home = first.kill();
-
-    let stricter = std::fs::read_to_string(&path).expect("the program").replace(
-        "return {'state': at,",
-        "return {'violations': [{'name': 'low', 'severity': 'critical', 'message': 'x'}] \
-         if at < 5 else [], 'state': at,",
-    );
-    std::fs::write(&path, stricter).expect("writable");
-    let second = daemon(&home, &[&command]);
-
-    let record = second.finished(&open);
-    let expected = "the task's program answers otherwise than when the run was recorded: the step \
-                    `go` at depth 0, which was clean, breaks `low`";
-    assert_eq!((&record["verified"], &record["answer"]), (&json!(false), &Value::Null), "{record}");
-    assert!(record["failure"].to_string().contains(expected), "{record}");
-
-    let fork = second.post_text(&format!("{over}/fork?seq=4"), "");
-    fork.refused(409, None, &[expected]);
-}
-
-/// What a program contradicts itself in stays a contradiction after a restart, too: the run does not
-/// wait for another answer.
-#[test]
-fn a_program_that_refuses_what_it_lists_ends_a_resumed_run() {
-    let (_folder, path) = program(COUNTER);
-    let command = format!(r#"tasks.odd.command=["python3", "{path}"]"#);
-    let first = daemon(&Home::new(), &[&command]);
-    let run = first.submitted(&json!({
-        "task": "odd", "input": {"to": 20_000}, "fanout": 1, "max_rounds": 1,
-    }));
-    first.until(&run, |record| record["steps"].as_u64() >= Some(20));
-    let home = first.kill();
-
-    let refusing = std::fs::read_to_string(&path).expect("the program");
-    let refusing = refusing.replace("    at = ask", "    return {'refused': 'no'}\n    at = ask");
-    std::fs::write(&path, refusing).expect("writable");
-
-    let record = daemon(&home, &[&command]).finished(&run);
-    assert_eq!(
-        (&record["status"], &record["answer"]),
-        (&json!("failed"), &Value::Null),
-        "{record}"
-    );
-    assert!(record["failure"].to_string().contains("but listed among the choices"), "{record}");
-}
-
-/// Whoever stops a command that waits for a program's handshake leaves no program behind.
-#[test]
-fn a_program_does_not_outlive_a_command_that_is_stopped_at_its_start() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (pipe, path) = (folder.path().join("pid"), folder.path().join("deaf.py"));
-    let made = with_path(Command::new("mkfifo")).arg(&pipe).status().expect("mkfifo");
-    assert!(made.success());
-    let code = format!(
-        "import os, signal\nwith open({:?}, 'w') as pipe: pipe.write(str(os.getpid()))\n\
-         while True: signal.pause()\n",
-        shown(&pipe)
-    );
-    std::fs::write(&path, code).expect("writable");
-
-    let program = format!("python3 -B {}", shown(&path));
-    let arguments = [&["run", "--task-program", &program, "--input", "{}"][..], &UNIFORM].concat();
-    let child = with_path(prime(&arguments)).spawn().expect("the binary starts");
-    // Opening it waits for the program.
-    let pid = std::fs::read_to_string(&pipe).expect("its process id");
-    let command = Pid::from_child(&child);
-    kill_process(command, Signal::TERM).expect("it runs");
-
-    let done = child.wait_with_output().expect("it ends");
-    assert_eq!(done.status.code(), Some(143), "{done:?}");
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
-    assert!(
-        stat.is_ok_and(|stat| stat.contains(") Z "))
-            || !Path::new(&format!("/proc/{pid}")).exists()
-    );
 }
 
 #[test]

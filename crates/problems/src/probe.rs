@@ -1,5 +1,5 @@
-//! Whether a problem's checks tell answers apart. A tautology accepts every answer, and so do checks
-//! of the steps alone: what they accept is no more right than anything else.
+//! Whether a problem's checks tell answers apart. A tautology accepts every answer, and so do
+//! checks of the steps alone: what they accept is no more right than anything else.
 
 use super::custom::Custom;
 use super::definition::StepMode;

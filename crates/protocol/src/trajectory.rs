@@ -1,6 +1,8 @@
 //! One trajectory: a machine, its state stack, and what a decision does to them. The steps are
 //! those of Algorithm 1, with Retry, Backtrack and Pop as docs/paper-decisions.md defines them.
 
+mod retake;
+
 use serde::{Deserialize, Serialize};
 
 use super::basis::Basis;
@@ -10,11 +12,10 @@ use super::judges::Judges;
 use super::located::Fault;
 use super::progress::Progress;
 use super::rejection::{Rejection, StuckAt};
-use super::replay::ReplayError;
 use super::retreat::Retreat;
 use super::score::Score;
 use super::stack::StateStack;
-use prime_bench::tasks::{Machine, Refusal, Unanswered};
+use prime_bench::tasks::{Machine, Unanswered};
 
 pub use super::end::{End, Next};
 pub use super::limits::Limits;
@@ -46,14 +47,6 @@ pub struct TrajectoryState {
     retreat: Retreat,
     progress: Progress,
     completion_max: Option<u32>,
-}
-
-impl TrajectoryState {
-    /// V and basis of the committed step that leaves the state at `depth`.
-    pub(super) fn judged_at(&self, depth: usize) -> (Score, Basis) {
-        let tolerated = self.tolerated.iter().find(|(at, _)| *at == depth + 1);
-        (tolerated.map_or(Score::ZERO, |(_, score)| *score), self.judges.at(depth))
-    }
 }
 
 /// What a run keeps of a trajectory that has ended.
@@ -267,42 +260,6 @@ impl Trajectory {
         }
         // No task has an empty line: this leaves no candidate that could be taken for the state.
         drop(self.machine.propose(""));
-        Ok(())
-    }
-
-    /// Takes a recorded step again, which had this V on this basis.
-    ///
-    /// # Errors
-    /// The line cannot be applied; the task's program does not answer, or finds fault with a step
-    /// that was clean, so that it is not the one that judged it.
-    pub(super) fn retake(
-        &mut self,
-        line: &str,
-        score: Score,
-        basis: Basis,
-    ) -> Result<(), ReplayError> {
-        self.machine.foresee_blocking(line)?;
-        let depth = self.stack.depth();
-        let refused = |refusal: Refusal| ReplayError::Step {
-            line: line.to_owned(),
-            depth,
-            reason: refusal.to_string(),
-        };
-
-        // A built-in task's constraints have an edition instead, which the basis is checked by.
-        let may_differ = self.machine.problem().is_asked() && score == Score::ZERO;
-        if !may_differ {
-            return self.machine.replay(line).map_err(refused);
-        }
-        self.machine.propose(line).map_err(refused)?;
-        let found = self.machine.violations(basis.evaluated());
-        if let Some(broken) = self.machine.broken(found).into_iter().next() {
-            return Err(ReplayError::OtherProgram(format!(
-                "the step `{line}` at depth {depth}, which was clean, breaks `{}`",
-                broken.name
-            )));
-        }
-        self.machine.commit();
         Ok(())
     }
 

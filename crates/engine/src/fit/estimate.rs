@@ -91,9 +91,9 @@ impl MemoryEstimate {
     /// Compute is, for u tokens at once: u × (6 × vocabulary + 48 × width + 16 × hidden + 4 × KV
     /// tokens of a part) bytes. That is logits in 32 and in 16 bits (in 32 alone on a CPU), twelve
     /// rows of the residual stream or of attention, four of the feed-forward part, and the
-    /// attention mask, all in 32 bits. Without flash attention, scores and their softmax come on top: 8 ×
-    /// heads × KV tokens of a part. This assumes that llama.cpp can use it unless it is off. Keys
-    /// and values of 32 bits are copied in 16 bits, a layer at a time.
+    /// attention mask, all in 32 bits. Without flash attention, scores and their softmax come on
+    /// top: 8 × heads × KV tokens of a part. This assumes that llama.cpp can use it unless it is
+    /// off. Keys and values of 32 bits are copied in 16 bits, a layer at a time.
     pub(crate) fn new(spec: &EngineSpec, shape: &ModelShape) -> Self {
         let on_cpu = spec.device.is_cpu();
         let devices = spec.device.all().len() as u64;

@@ -145,8 +145,8 @@ pub fn never_verified(problem: &dyn Problem) -> Option<&'static str> {
         )
     } else if !problem.has_checks() {
         Some(
-            "the problem has no constraint with a `check` that refuses any answer, so that no answer \
-             to it can be verified: add one that reads `answer`",
+            "the problem has no constraint with a `check` that refuses any answer, so that no \
+             answer to it can be verified: add one that reads `answer`",
         )
     } else {
         None
