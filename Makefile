@@ -286,6 +286,7 @@ test-models: setup ## pretrained models: templates as transformers renders them,
 	scripts/test-templates $(TARGET)/models/templates
 	TZ=UTC $(TARGET)/real-models/bin/python tests/real-models/templates.py $(TARGET)/release/prime-agents $(TARGET)/models/templates
 	$(TARGET)/real-models/bin/python tests/real-models/run.py $(TARGET)/release/prime-agents $(TARGET)/models
+	PRIME_TEST_MODELS=$(abspath $(TARGET)/models) $(CARGO) test --release -p prime-engine --test memory
 
 ##@ Check
 lint: setup deny ## format, clippy, rustdoc, licences, shared builds: every warning is an error
