@@ -103,7 +103,7 @@ fn steps_are_checked_as_they_are_made() {
 #[test]
 fn nothing_is_verified_without_a_check() {
     let daemon = replaying(&json!(["42"]));
-    let why = "the problem has no constraint with a `check` of `answer` or `state`, so that no \
+    let why = "the problem has no constraint with a `check` of the answer or the steps, so that no \
                answer to it can be verified: add `constraints`";
 
     // A check of the input alone holds for any answer.
