@@ -215,7 +215,7 @@ impl Checks {
         let (count, bytes) = (steps.count(), steps.bytes() as u64);
         let steps_parts = count.saturating_mul(2).saturating_add(Shape::text(bytes).parts());
         let state_shape = state_shape(count, steps.longest() as u64, steps_parts, &answer_shape);
-        let newest: Vec<_> = steps.from_newest().take(2).collect();
+        let newest: Vec<_> = steps.newest_first().take(2).collect();
         let shape_at = |at: usize| match newest.get(at) {
             Some((_, Some(read))) => Shape::of(&read.value),
             Some((line, None)) => Shape::text(line.len() as u64),
@@ -251,7 +251,7 @@ impl Checks {
             previous: mentions("previous").then(|| step_at(&newest, 1)),
             steps: mentions("steps").then(|| {
                 let mut all: Vec<_> =
-                    steps.from_newest().map(|(line, read)| values::of_step(line, read)).collect();
+                    steps.newest_first().map(|(line, read)| values::of_step(line, read)).collect();
                 all.reverse();
                 Box::new(CelList::from(all)) as Box<dyn Val>
             }),
