@@ -201,6 +201,7 @@ python: $(PYTHON)/installed ## the Python package: source distribution, wheel, a
 tasks: python ## problems of packages (reasoning-gym, TextArena) as tasks in a daemon: backtracking, votes, kill -9, verdict
 	$(BUILD)
 	$(PYTHON)/venv/bin/python -B tests/tasks/run.py $(PRIME)
+	CARGO_TARGET_DIR=$(TARGET)/count-module $(CARGO) test --release --locked --manifest-path examples/count-module/Cargo.toml
 
 $(PYTHON)/installed: python/tests/requirements.txt
 	@scripts/setup --python

@@ -85,12 +85,12 @@ fn word(severity: Severity) -> &'static str {
 }
 
 /// When a constraint of this kind is looked at.
-fn evaluated(kind: Option<Kind>) -> &'static str {
+fn evaluated(kind: Option<Kind>, is_of_step: bool) -> &'static str {
     match kind {
         None => "read by a model",
         Some(Kind::Format) => "before a line is applied",
-        Some(Kind::Transition) => "after every step",
-        Some(Kind::Invariant) => "after every line",
+        Some(Kind::Invariant | Kind::Transition) if is_of_step => "after every step",
+        Some(Kind::Invariant | Kind::Transition) => "after every line",
         Some(Kind::Terminal) => "with the answer",
     }
 }
@@ -117,10 +117,11 @@ fn judge(machine: &mut dyn Machine, lines: &[String]) -> Vec<Judged> {
 }
 
 fn report(problem: &Custom, lines: &[String]) -> Report {
-    let rules = problem.rules().into_iter().map(|rule| Understood {
+    let rules = problem.rules().into_iter().enumerate().map(|(place, rule)| Understood {
         name: rule.name.into_owned(),
         severity: rule.severity,
-        evaluated: evaluated(rule.kind),
+        // The first rule is the lines' own form.
+        evaluated: evaluated(rule.kind, place > 0 && problem.is_of_step(place - 1)),
         meaning: rule.meaning.into_owned(),
     });
 

@@ -330,6 +330,12 @@ impl Custom {
         (0..self.0.definition.constraints.len()).map(|place| self.0.checks.kind_of(place))
     }
 
+    /// Whether the constraint at this index is a check of steps, which is not evaluated with the
+    /// answer.
+    pub fn is_of_step(&self, constraint: usize) -> bool {
+        self.0.checks.is_of_step(constraint)
+    }
+
     /// The problem for the runtime.
     pub fn problem(&self) -> Arc<dyn Problem> {
         Arc::new(self.clone())

@@ -29,7 +29,6 @@ struct State {
 struct Candidate {
     state: State,
     invariant: OnceLock<Vec<Finding>>,
-    transition: OnceLock<Vec<Finding>>,
     terminal: OnceLock<Vec<Finding>>,
 }
 
@@ -112,11 +111,7 @@ impl Walk {
             Kind::Terminal if candidate.state.answer.is_some() => {
                 (&candidate.terminal, &candidate.state)
             }
-            // An answer is no step.
-            Kind::Transition if candidate.state.answer.is_none() => {
-                (&candidate.transition, &candidate.state)
-            }
-            // Checks of the answer have to wait for it.
+            // Checks of the answer have to wait for it, and there are none of other kinds.
             Kind::Terminal | Kind::Format | Kind::Transition => return &[],
         };
 
@@ -128,7 +123,7 @@ impl Walk {
     /// Why a check of the candidate could not be evaluated.
     fn reason(&self, constraint: usize) -> Option<&str> {
         let candidate = self.candidate.as_ref()?;
-        let found = [&candidate.invariant, &candidate.transition, &candidate.terminal]
+        let found = [&candidate.invariant, &candidate.terminal]
             .into_iter()
             .filter_map(OnceLock::get)
             .flatten();
@@ -181,7 +176,6 @@ impl Machine for Walk {
                 self.candidate = Some(Candidate {
                     state,
                     invariant: OnceLock::new(),
-                    transition: OnceLock::new(),
                     terminal: OnceLock::new(),
                 });
                 Ok(())

@@ -49,9 +49,10 @@ fn countdown() -> Value {
 #[test]
 fn checks_see_the_step_the_one_before_and_all_of_them() {
     let problem = custom(&countdown());
-    let kinds = [Kind::Transition, Kind::Transition, Kind::Invariant, Kind::Terminal].map(Some);
+    let kinds = [Kind::Invariant, Kind::Invariant, Kind::Invariant, Kind::Terminal].map(Some);
     assert_eq!(problem.kinds().collect::<Vec<_>>(), kinds);
-    assert!(problem.has_checks());
+    assert_eq!([0, 1, 2, 3].map(|place| problem.is_of_step(place)), [true, true, false, false]);
+    assert!(problem.has_checks() && !problem.sound().contains(Kind::Transition));
 
     let mut machine = problem.problem().start();
     assert_eq!(

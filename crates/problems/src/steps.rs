@@ -87,7 +87,7 @@ impl Steps {
     }
 
     /// The lines with what they were read as, newest first.
-    pub fn from_newest(&self) -> impl Iterator<Item = (&str, Option<&Read>)> {
+    pub fn newest_first(&self) -> impl Iterator<Item = (&str, Option<&Read>)> {
         self.newest().map(|step| (step.line.as_ref(), step.read.as_ref()))
     }
 }
@@ -120,7 +120,8 @@ mod tests {
         assert_eq!((one.lines(), two.lines()), (vec!["a", "bcd"], vec!["a", "ef"]));
         assert_eq!((one.count(), one.bytes(), one.longest()), (2, 4, 3));
         assert_eq!((two.parts(), two.largest(), one.parts()), (2, 2, 0));
-        let newest: Vec<_> = two.from_newest().map(|(line, read)| (line, read.is_some())).collect();
+        let newest: Vec<_> =
+            two.newest_first().map(|(line, read)| (line, read.is_some())).collect();
         assert_eq!(newest, [("ef", true), ("a", false)]);
         assert_eq!(Steps::default().lines(), Vec::<&str>::new());
     }

@@ -234,7 +234,7 @@ fn own_tasks(settings: &Settings, arguments: &RunArguments) -> anyhow::Result<Ow
     })?;
     // A single word that names a module is one.
     let task = match command.as_slice() {
-        [module] if module.ends_with(".wasm") => {
+        [module] if Path::new(module).extension().is_some_and(|end| end == "wasm") => {
             OwnTask { module: Some(module.clone()), ..OwnTask::default() }
         }
         _ => OwnTask { command, ..OwnTask::default() },

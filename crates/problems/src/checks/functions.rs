@@ -71,8 +71,8 @@ fn elements<'a, 'v>(
     })
 }
 
-fn list<'b, 'v>(values: Vec<Box<dyn Val + 'v>>) -> Evaluated<'b, 'v> {
-    Ok(CowVal::owned(CelList::from(values)))
+fn list<'b, 'v>(values: Vec<Box<dyn Val + 'v>>) -> CowVal<'b, 'v> {
+    CowVal::owned(CelList::from(values))
 }
 
 /// The pieces of a text between the separators; its characters if the separator is empty.
@@ -86,11 +86,11 @@ fn split<'b, 'v>(values: &[CowVal<'_, 'v>]) -> Evaluated<'b, 'v> {
     };
 
     let boxed = |piece: String| -> Box<dyn Val + 'v> { Box::new(CelString::from(piece)) };
-    list(if separator.is_empty() {
+    Ok(list(if separator.is_empty() {
         text.chars().map(|c| boxed(c.to_string())).collect()
     } else {
         text.split(separator).map(|piece| boxed(piece.to_owned())).collect()
-    })
+    }))
 }
 
 /// The sum of numbers; of none, 0. Integers are added exactly, in any order.
@@ -143,7 +143,7 @@ fn sort<'b, 'v>(values: &[CowVal<'_, 'v>]) -> Evaluated<'b, 'v> {
         }
     }
     sorted.sort_by(|one, other| order("sort", *one, *other).unwrap_or(Ordering::Equal));
-    list(sorted.into_iter().map(Val::clone_as_boxed).collect())
+    Ok(list(sorted.into_iter().map(Val::clone_as_boxed).collect()))
 }
 
 /// Writes what a value is equal by: equal values, and no others, are written alike.
@@ -153,9 +153,8 @@ fn write_identity(value: &dyn Val, text: &mut String) -> Result<(), ExecutionErr
 
     if let Some(number) = number(value) {
         match (number.whole(), number) {
-            (Some(whole), _) => put(format_args!("{whole};")),
+            (Some(whole), _) | (None, Number::Whole(whole)) => put(format_args!("{whole};")),
             (None, Number::Double(double)) => put(format_args!("x{:x};", double.to_bits())),
-            (None, Number::Whole(whole)) => put(format_args!("{whole};")),
         }
     } else if let Some(text) = value.downcast_ref::<CelString<'_>>() {
         put(format_args!("s{}:{}", text.inner().len(), text.inner()));
@@ -202,7 +201,7 @@ fn distinct<'b, 'v>(values: &[CowVal<'_, 'v>]) -> Evaluated<'b, 'v> {
             kept.push(value.clone_as_boxed());
         }
     }
-    list(kept)
+    Ok(list(kept))
 }
 
 /// The integers from 0, or from the first argument, to below the last one.
@@ -230,5 +229,5 @@ fn range<'b, 'v>(values: &[CowVal<'_, 'v>]) -> Evaluated<'b, 'v> {
         let whole = i64::try_from(whole).map_err(|_| outside())?;
         Ok(Box::new(CelInt::from(whole)) as Box<dyn Val + 'v>)
     });
-    list(items.collect::<Result<_, ExecutionError>>()?)
+    Ok(list(items.collect::<Result<_, ExecutionError>>()?))
 }

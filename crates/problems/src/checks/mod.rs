@@ -43,6 +43,8 @@ struct Check {
     /// Its index among the problem's constraints.
     constraint: usize,
     kind: Kind,
+    /// Whether it judges a step, so that it says nothing of an answer.
+    of_step: bool,
     expression: Expression,
 }
 
@@ -116,14 +118,10 @@ impl Checks {
             let expression =
                 Expression::parse(source).map_err(|fault| fault.at(path(*constraint)))?;
             // An answer exists only at the end: a check that mentions it has to wait.
-            let kind = if expression.mentions("answer") {
-                Kind::Terminal
-            } else if ["step", "previous"].iter().any(|name| expression.mentions(name)) {
-                Kind::Transition
-            } else {
-                Kind::Invariant
-            };
-            all.push(Check { constraint: *constraint, kind, expression });
+            let kind = if expression.mentions("answer") { Kind::Terminal } else { Kind::Invariant };
+            let reads_step = ["step", "previous"].iter().any(|name| expression.mentions(name));
+            let of_step = kind == Kind::Invariant && reads_step;
+            all.push(Check { constraint: *constraint, kind, of_step, expression });
         }
 
         let this = Self {
@@ -185,6 +183,11 @@ impl Checks {
         found.is_some_and(|check| check.expression.mentions(variable))
     }
 
+    /// Whether the check at this index among the constraints judges steps alone.
+    pub fn is_of_step(&self, constraint: usize) -> bool {
+        self.all.iter().any(|check| check.constraint == constraint && check.of_step)
+    }
+
     /// The kind of the check at this index among the constraints.
     pub fn kind_of(&self, constraint: usize) -> Option<Kind> {
         self.all.iter().find(|check| check.constraint == constraint).map(|check| check.kind)
@@ -201,7 +204,9 @@ impl Checks {
     /// The checks of this kind that fail. A check too expensive for the actual values is not
     /// evaluated and counts as broken.
     pub fn broken(&self, kind: Kind, steps: &Steps, answer: Option<&Value>) -> Vec<Finding> {
-        let mut checks = self.all.iter().filter(|check| check.kind == kind).peekable();
+        let is_step = answer.is_none();
+        let is_due = |check: &&Check| check.kind == kind && (is_step || !check.of_step);
+        let mut checks = self.all.iter().filter(is_due).peekable();
         if checks.peek().is_none() {
             return Vec::new();
         }
@@ -210,7 +215,7 @@ impl Checks {
         let (count, bytes) = (steps.count(), steps.bytes() as u64);
         let steps_parts = count.saturating_mul(2).saturating_add(Shape::text(bytes).parts());
         let state_shape = state_shape(count, steps.longest() as u64, steps_parts, &answer_shape);
-        let newest: Vec<_> = steps.from_newest().take(2).collect();
+        let newest: Vec<_> = steps.newest_first().take(2).collect();
         let shape_at = |at: usize| match newest.get(at) {
             Some((_, Some(read))) => Shape::of(&read.value),
             Some((line, None)) => Shape::text(line.len() as u64),
@@ -246,7 +251,7 @@ impl Checks {
             previous: mentions("previous").then(|| step_at(&newest, 1)),
             steps: mentions("steps").then(|| {
                 let mut all: Vec<_> =
-                    steps.from_newest().map(|(line, read)| values::of_step(line, read)).collect();
+                    steps.newest_first().map(|(line, read)| values::of_step(line, read)).collect();
                 all.reverse();
                 Box::new(CelList::from(all)) as Box<dyn Val>
             }),
