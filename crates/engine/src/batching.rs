@@ -12,12 +12,12 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use llama_cpp_2::DecodeError;
+use llama_cpp_2::context::LlamaContext;
 use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 
 use super::awaited_prefix::is_prefix_awaited;
-use super::contexts::AdaptedContext;
 use super::decode_latency::DecodeLatency;
 use super::fair_queue::{Decision, FairQueue};
 use super::ffi::LoadedAdapter;
@@ -59,7 +59,9 @@ struct Queued {
 
 pub(super) struct Batcher<'m> {
     id: ContextId,
-    context: AdaptedContext<'m>,
+    context: LlamaContext<'m>,
+    /// What the context applies; dropped after it, as fields are in their order.
+    adapters: Vec<(Adapter, Rc<LoadedAdapter<'m>>)>,
     model: &'m LlamaModel,
     prompts: Prompts<'m>,
     fault: Option<Fault>,
@@ -88,12 +90,12 @@ pub(super) struct Batcher<'m> {
 impl<'m> Batcher<'m> {
     pub(super) fn new(
         id: ContextId,
-        adapted: AdaptedContext<'m>,
+        context: LlamaContext<'m>,
+        adapters: Vec<(Adapter, Rc<LoadedAdapter<'m>>)>,
         model: &'m LlamaModel,
         spec: &EngineSpec,
         fault: Option<Fault>,
     ) -> Self {
-        let context = &adapted.context;
         // llama.cpp limits the batch to the context.
         let batch_tokens = context.n_batch() as usize;
 
@@ -132,7 +134,8 @@ impl<'m> Batcher<'m> {
             counts: EngineCounts::default(),
             reported: (Instant::now(), EngineCounts::default()),
             id,
-            context: adapted,
+            context,
+            adapters,
             model,
             fault,
         }
@@ -150,13 +153,13 @@ impl<'m> Batcher<'m> {
 
         self.batch.clear();
         self.batch.add(token, 0, &[0], true).expect("invariant: a batch holds one token");
-        self.context.context.decode(&mut self.batch).map_err(|error| EngineError::WorkerDied {
+        self.context.decode(&mut self.batch).map_err(|error| EngineError::WorkerDied {
             detail: format!("the first decode failed: {error}: {}", ffi::take_logs()),
         })?;
 
-        let finite = self.context.context.get_logits_ith(0).iter().all(|logit| logit.is_finite());
+        let finite = self.context.get_logits_ith(0).iter().all(|logit| logit.is_finite());
         // The cache's bookkeeping starts with an empty pool.
-        self.context.context.clear_kv_cache();
+        self.context.clear_kv_cache();
         if finite { Ok(()) } else { Err(EngineError::NotFinite) }
     }
 
@@ -164,13 +167,13 @@ impl<'m> Batcher<'m> {
         Facts {
             model,
             device,
-            context_tokens: self.context.context.n_ctx(),
+            context_tokens: self.context.n_ctx(),
             turn_tokens_max: self.turn_tokens_max,
         }
     }
 
     pub(super) fn adapters(&self) -> &[(Adapter, Rc<LoadedAdapter<'m>>)] {
-        self.context.adapters()
+        &self.adapters
     }
 
     /// Whether it has no turns.
@@ -352,16 +355,16 @@ impl<'m> Batcher<'m> {
     }
 
     fn apply_cache_ops(&mut self) -> Result<(), Fatal> {
-        let context = &mut self.context.context;
         for op in self.cache_ops.drain(..) {
             let done = match op {
                 CacheOp::Truncate { seq, from } => {
                     let seq = Some(seq.raw().unsigned_abs());
-                    context
+                    self.context
                         .clear_kv_cache_seq(seq, Some(from), None)
                         .map_err(|error| error.to_string())
                 }
-                CacheOp::Copy { from, to, end } => context
+                CacheOp::Copy { from, to, end } => self
+                    .context
                     .copy_kv_cache_seq(from.raw(), to.raw(), None, end)
                     .map(|()| true)
                     .map_err(|error| error.to_string()),
@@ -387,7 +390,7 @@ impl<'m> Batcher<'m> {
         self.apply_cache_ops()?;
 
         let started = Instant::now();
-        match self.context.context.decode(&mut self.batch) {
+        match self.context.decode(&mut self.batch) {
             Ok(()) => {}
             Err(DecodeError::NoKvCacheSlot) => {
                 // The pool is as before the decode: fail the newest turn, and retry with the
@@ -412,7 +415,7 @@ impl<'m> Batcher<'m> {
         let mut at = 0;
         while let Some(sequence) = self.active.get_mut(at) {
             self.kv_cache.computed(sequence.seq(), sequence.batched());
-            match sequence.decoded(&self.context.context, &mut self.sampling) {
+            match sequence.decoded(&self.context, &mut self.sampling) {
                 Step::Continue => at += 1,
                 Step::Finish(result) => {
                     let finished = self.active.remove(at);

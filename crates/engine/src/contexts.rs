@@ -6,8 +6,6 @@
 
 use std::rc::Rc;
 
-use llama_cpp_2::context::LlamaContext;
-
 use super::batching::{Batcher, Fatal};
 use super::ffi::LoadedAdapter;
 use super::model::Loaded;
@@ -33,12 +31,6 @@ pub(super) fn serve(
             Ok(())
         }
     }
-}
-
-/// A context with the adapters that it applies, which it must not outlive.
-pub(super) struct AdaptedContext<'m> {
-    pub(super) context: LlamaContext<'m>,
-    adapters: Vec<(Adapter, Rc<LoadedAdapter<'m>>)>,
 }
 
 struct Contexts<'m> {
@@ -139,8 +131,7 @@ impl<'m> Contexts<'m> {
             })?;
         }
 
-        let context = AdaptedContext { context, adapters };
-        let mut batcher = Batcher::new(id, context, model, spec, self.fault.clone());
+        let mut batcher = Batcher::new(id, context, adapters, model, spec, self.fault.clone());
         batcher.warm_up()?;
         let facts = batcher.facts(model::describe(model), self.loaded.device.clone());
         Ok((batcher, facts))
@@ -163,11 +154,5 @@ impl<'m> Contexts<'m> {
             model: self.spec.model.clone(),
             detail,
         })?))
-    }
-}
-
-impl<'m> AdaptedContext<'m> {
-    pub(super) fn adapters(&self) -> &[(Adapter, Rc<LoadedAdapter<'m>>)] {
-        &self.adapters
     }
 }
