@@ -12,19 +12,19 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use llama_cpp_2::DecodeError;
+use llama_cpp_2::context::LlamaContext;
 use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 
 use super::awaited_prefix::is_prefix_awaited;
 use super::context_cache::{self, ContextCache};
-use super::contexts::AdaptedContext;
 use super::decode_latency::DecodeLatency;
 use super::fair_queue::{Decision, FairQueue};
 use super::ffi::LoadedAdapter;
 use super::grammar::GrammarCache;
 use super::kv_cache::{CacheOp, KvCache, SeqId};
-use super::model::Loaded;
+use super::model::{Loaded, describe};
 use super::prompts::Prompts;
 use super::sampling_context::SamplingContext;
 use super::sequence::{Begun, Sequence, Step};
@@ -55,7 +55,9 @@ struct Queued {
 
 pub(super) struct Batcher<'m> {
     id: ContextId,
-    context: AdaptedContext<'m>,
+    context: LlamaContext<'m>,
+    /// What the context applies; dropped after it, as fields are in their order.
+    adapters: Vec<(Adapter, Rc<LoadedAdapter<'m>>)>,
     model: &'m LlamaModel,
     prompts: Prompts<'m>,
     fault: Option<Fault>,
@@ -86,12 +88,13 @@ pub(super) struct Batcher<'m> {
 impl<'m> Batcher<'m> {
     pub(super) fn new(
         id: ContextId,
-        adapted: AdaptedContext<'m>,
+        context: LlamaContext<'m>,
+        adapters: Vec<(Adapter, Rc<LoadedAdapter<'m>>)>,
         loaded: &'m Loaded,
         spec: &EngineSpec,
         fault: Option<Fault>,
     ) -> Self {
-        let (context, model) = (&adapted.context, &loaded.model);
+        let model = &loaded.model;
         // llama.cpp limits the batch to the context.
         let batch_tokens = context.n_batch() as usize;
 
@@ -131,7 +134,8 @@ impl<'m> Batcher<'m> {
             counts: EngineCounts::default(),
             reported: (Instant::now(), EngineCounts::default()),
             id,
-            context: adapted,
+            context,
+            adapters,
             model,
             fault,
         }
@@ -149,28 +153,28 @@ impl<'m> Batcher<'m> {
 
         self.batch.clear();
         self.batch.add(token, 0, &[0], true).expect("invariant: a batch holds one token");
-        self.context.context.decode(&mut self.batch).map_err(|error| EngineError::WorkerDied {
+        self.context.decode(&mut self.batch).map_err(|error| EngineError::WorkerDied {
             detail: format!("the first decode failed: {error}: {}", ffi::take_logs()),
         })?;
 
-        let finite = self.context.context.get_logits_ith(0).iter().all(|logit| logit.is_finite());
+        let finite = self.context.get_logits_ith(0).iter().all(|logit| logit.is_finite());
         // The cache's bookkeeping starts with an empty pool.
-        self.context.context.clear_kv_cache();
+        self.context.clear_kv_cache();
         if finite { Ok(()) } else { Err(EngineError::NotFinite) }
     }
 
     pub(super) fn facts(&self, loaded: &Loaded, notes: Vec<String>) -> Facts {
         Facts {
-            model: model::describe(&loaded.model),
+            model: describe(&loaded.model),
             device: loaded.device.clone(),
             notes,
-            context_tokens: self.context.context.n_ctx(),
+            context_tokens: self.context.n_ctx(),
             turn_tokens_max: self.turn_tokens_max,
         }
     }
 
     pub(super) fn adapters(&self) -> &[(Adapter, Rc<LoadedAdapter<'m>>)] {
-        self.context.adapters()
+        &self.adapters
     }
 
     /// Whether it has no turns.
@@ -318,7 +322,7 @@ impl<'m> Batcher<'m> {
             // Borrowed field by field: the closure needs them while `queued` is borrowed.
             let (kv_cache, active, cache_ops) =
                 (&mut self.kv_cache, &mut self.active, &mut self.cache_ops);
-            let (context, window) = (&self.context.context, self.window);
+            let (context, window) = (&self.context, self.window);
             let is_whole = |seq, length| context_cache::is_whole(context, window, seq, length);
             let mut slot = None;
             let queued = self.queued.take(|queued| {
@@ -359,7 +363,7 @@ impl<'m> Batcher<'m> {
     }
 
     fn apply_cache_ops(&mut self) -> Result<(), Fatal> {
-        context_cache::apply(&mut self.context.context, &self.kv_cache, &mut self.cache_ops)
+        context_cache::apply(&mut self.context, &self.kv_cache, &mut self.cache_ops)
     }
 
     /// Decodes one batch.
@@ -374,7 +378,7 @@ impl<'m> Batcher<'m> {
         self.apply_cache_ops()?;
 
         let started = Instant::now();
-        match self.context.context.decode(&mut self.batch) {
+        match self.context.decode(&mut self.batch) {
             Ok(()) => {}
             Err(DecodeError::NoKvCacheSlot) => {
                 // The pool is as before the decode: fail the newest turn, and retry with the
@@ -399,12 +403,11 @@ impl<'m> Batcher<'m> {
         let mut at = 0;
         while let Some(sequence) = self.active.get_mut(at) {
             self.kv_cache.computed(sequence.seq(), sequence.batched());
-            match sequence.decoded(&self.context.context, &mut self.sampling) {
+            match sequence.decoded(&self.context, &mut self.sampling) {
                 Step::Continue => {
                     let seq = sequence.seq();
                     if let Some(tokens) = sequence.paused() {
-                        let context = &self.context.context;
-                        context_cache::save(context, &mut self.kv_cache, seq, tokens)?;
+                        context_cache::save(&self.context, &mut self.kv_cache, seq, tokens)?;
                     }
                     at += 1;
                 }

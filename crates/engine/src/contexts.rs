@@ -6,8 +6,6 @@
 
 use std::rc::Rc;
 
-use llama_cpp_2::context::LlamaContext;
-
 use super::batching::{Batcher, Fatal};
 use super::ffi::LoadedAdapter;
 use super::model::Loaded;
@@ -35,12 +33,6 @@ pub(super) fn serve(
             Ok(())
         }
     }
-}
-
-/// A context with the adapters that it applies, which it must not outlive.
-pub(super) struct AdaptedContext<'m> {
-    pub(super) context: LlamaContext<'m>,
-    adapters: Vec<(Adapter, Rc<LoadedAdapter<'m>>)>,
 }
 
 struct Contexts<'m> {
@@ -145,8 +137,8 @@ impl<'m> Contexts<'m> {
             })?;
         }
 
-        let context = AdaptedContext { context, adapters };
-        let mut batcher = Batcher::new(id, context, self.loaded, spec, self.fault.clone());
+        let mut batcher =
+            Batcher::new(id, context, adapters, self.loaded, spec, self.fault.clone());
         batcher.warm_up()?;
         let unsaved = context_cache::unsaved(&self.loaded.header, spec);
         let notes = self.chosen.clone().into_iter().chain(unsaved).collect();
@@ -184,11 +176,5 @@ impl<'m> Contexts<'m> {
             model: self.spec.model.clone(),
             detail,
         })?))
-    }
-}
-
-impl<'m> AdaptedContext<'m> {
-    pub(super) fn adapters(&self) -> &[(Adapter, Rc<LoadedAdapter<'m>>)] {
-        &self.adapters
     }
 }
