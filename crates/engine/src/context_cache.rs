@@ -53,10 +53,9 @@ pub(super) fn unsaved(header: &Header, spec: &EngineSpec) -> Option<String> {
 /// evicted.
 pub(super) fn unused_max(rollback: Rollback, spec: &EngineSpec) -> u64 {
     match rollback {
-        // Few layers attend, and what is evicted is lost to the saved states, too.
-        Rollback::Saved { .. } => UNUSED_TOKENS_MAX_GPU,
         Rollback::Any if spec.device.is_cpu() => UNUSED_TOKENS_MAX_CPU,
-        Rollback::Any => UNUSED_TOKENS_MAX_GPU,
+        // With saved states few layers attend, and what is evicted is lost to the states, too.
+        Rollback::Saved { .. } | Rollback::Any => UNUSED_TOKENS_MAX_GPU,
     }
 }
 

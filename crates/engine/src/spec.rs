@@ -145,6 +145,8 @@ impl EngineSpec {
             adapters: other.adapters.clone(),
             context_tokens: other.context_tokens,
             kv: other.kv,
+            kv_type: other.kv_type,
+            checkpoint_mib: other.checkpoint_mib,
             flash_attention: other.flash_attention,
             sequences_max: other.sequences_max,
             batch_tokens: other.batch_tokens,
@@ -371,6 +373,7 @@ mod tests {
             name: "other".to_owned(),
             adapters: vec![adapter],
             context_tokens: 512,
+            kv_type: KvType::Q8_0,
             threads: 3,
             ..spec.clone()
         };
@@ -382,6 +385,8 @@ mod tests {
             EngineSpec { device: Device::Cuda(0).into(), ..spec.clone() },
             EngineSpec { isolation: Isolation::Thread, ..spec.clone() },
             EngineSpec { idle_stop_ms: 9, ..spec.clone() },
+            EngineSpec { gpu_layers: LayerCount::Count(3), ..spec.clone() },
+            EngineSpec { cpu_experts: LayerCount::All, ..spec.clone() },
         ] {
             assert!(!spec.shares_weights_with(&alien), "{alien:?}");
         }

@@ -196,7 +196,7 @@ fn a_retry_and_a_common_prefix_start_from_saved_states() {
 
             // Begin, 20 letters, 4 digits: 25 tokens.
             let first = request(&format!("{head}1111"), 1, 6);
-            assert_eq!(ask(&engine, &[first.clone()])[0].cached_tokens, 0, "{what}");
+            assert_eq!(ask(&engine, std::slice::from_ref(&first))[0].cached_tokens, 0, "{what}");
             assert_eq!(ask(&engine, &[first])[0].cached_tokens, 24, "{what}: a retry");
 
             let is_rolled_back = architecture == Architecture::Gemma3;

@@ -122,7 +122,7 @@ pub fn parse(bytes: &[u8]) -> Result<Header, GgufError> {
 pub fn read(path: &Path) -> Result<Header, EngineError> {
     let header = read_file(path)?;
     match header.number(parts::COUNT_KEY) {
-        Some(count) if count > 1 => parts::read(path, header, count),
+        Some(count) if count > 1 => parts::read(path, &header, count),
         _ => Ok(header),
     }
 }

@@ -42,7 +42,7 @@ fn paths(path: &Path, prefix: &str, count: u64) -> Vec<PathBuf> {
 
 /// The header of all parts, of which `path` with `header` is one: the metadata of the first, and
 /// the tensors of all.
-pub(super) fn read(path: &Path, header: Header, count: u64) -> Result<Header, EngineError> {
+pub(super) fn read(path: &Path, header: &Header, count: u64) -> Result<Header, EngineError> {
     let damaged =
         |path: &Path, detail: String| EngineError::ModelTruncated { path: path.to_owned(), detail };
 

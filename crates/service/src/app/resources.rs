@@ -9,7 +9,7 @@ use super::error::AppError;
 use prime_agent_set::pools::{Environment, Pools};
 use prime_agent_set::programs::Programs;
 use prime_agent_set::task_program::TaskPrograms;
-use prime_agent_set::{Resources, model_digest};
+use prime_agent_set::{Resources, file_digest, model_digest};
 use prime_engine::{Adapter, Engine, EngineSpec, KvPool};
 use prime_settings::{ModelSource, Settings};
 
@@ -222,7 +222,7 @@ fn beside<'r>(
     };
     let same = running.find(|known| spec.shares_weights_with(known.engine.spec()))?;
     // The file may have another content than when its weights were loaded.
-    let digest = file_digest(&spec.model).ok();
+    let digest = model_digest(&spec.model).ok();
     if digest.is_none() || digest != same.digest {
         return None;
     }

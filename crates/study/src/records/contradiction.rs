@@ -47,11 +47,13 @@ mod tests {
     use super::*;
     use crate::testing::record;
 
+    type Change = fn(&mut Record);
+
     #[test]
     fn what_no_run_can_have_had_is_named() {
         assert_eq!(record("prime", "n-queens", 0).contradiction(), None);
 
-        let changes: [(fn(&mut Record), &str); 6] = [
+        let changes: [(Change, &str); 6] = [
             (|record| record.wall_ms = -5.0, "wall_ms is -5"),
             (|record| record.agreement = Some(7.5), "agreement is 7.5"),
             (|record| record.partial_credit = Some(-3.0), "partial_credit is -3"),
