@@ -112,7 +112,7 @@ pub async fn list(state: web::Data<State>) -> Result<HttpResponse, ApiError> {
 const DECLARED_WITHIN: Duration = Duration::from_secs(2);
 
 /// How long whoever asks for one task waits for its program.
-pub const STARTED_WITHIN: Duration = Duration::from_secs(60);
+pub const STARTED_WITHIN: Duration = Duration::from_mins(1);
 
 /// The tasks that programs compute, but for those whose program cannot be asked. Blocks while
 /// programs start.
