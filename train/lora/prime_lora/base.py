@@ -5,10 +5,19 @@ import hashlib
 import pathlib
 import shutil
 
+import gguf
 import torch
 import transformers
 
 from .errors import InputError
+
+
+def gguf_reader(path):
+    """A reader of a GGUF file, whose header is whole."""
+    try:
+        return gguf.GGUFReader(path)
+    except (OSError, ValueError, IndexError, KeyError, OverflowError) as error:
+        raise InputError(f"{path} cannot be read as a GGUF file: {error}") from error
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,6 +35,8 @@ class Base:
                     raise InputError(
                         f"{path} is not a GGUF file: give one, or a Hugging Face folder"
                     )
+            # transformers reads what is left of a torn file, or fails somewhere in it.
+            gguf_reader(path)
         elif not (path / "config.json").is_file():
             raise InputError(f"{path} is neither a GGUF file nor a folder with a config.json")
         return cls(path.resolve())
@@ -68,9 +79,7 @@ class Base:
     def parameters(self):
         """The number of weights, read from headers, without loading them."""
         if self.is_gguf:
-            from gguf import GGUFReader
-
-            return sum(int(tensor.n_elements) for tensor in GGUFReader(self.path).tensors)
+            return sum(int(tensor.n_elements) for tensor in gguf_reader(self.path).tensors)
         with torch.device("meta"):
             model = transformers.AutoModelForCausalLM.from_config(self.config())
         return sum(parameter.numel() for parameter in model.parameters())

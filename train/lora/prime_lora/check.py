@@ -6,6 +6,7 @@ import gguf
 import numpy
 import torch
 
+from .base import gguf_reader
 from .errors import InputError
 
 PROMPTS = (
@@ -21,7 +22,7 @@ WEIGHTS_MAX = 5e-3
 def applied(path):
     """What the file adds to each matrix of the base, by the matrix's name, as llama.cpp computes
     it: `alpha / rank` times the product of the factors."""
-    reader = gguf.GGUFReader(path)
+    reader = gguf_reader(path)
     field = reader.fields.get("adapter.lora.alpha")
     if field is None:
         raise InputError(f"{path} is no adapter: it has no adapter.lora.alpha")
@@ -30,7 +31,9 @@ def applied(path):
     deltas = {}
     for name, first in factors.items():
         if name.endswith(".lora_a"):
-            second = factors[name.removesuffix("a") + "b"]
+            second = factors.get(name.removesuffix("a") + "b")
+            if second is None:
+                raise InputError(f"{path} has no partner of {name}")
             deltas[name.removesuffix(".lora_a")] = alpha / first.shape[0] * second @ first
     return deltas
 
@@ -44,8 +47,10 @@ def compare(base, adapter, path):
     """
     from peft import PeftModel
 
-    from .export import PERMUTED, architecture_of
+    from .export import PERMUTED, architecture_of, configuration
 
+    configuration(adapter)
+    deltas = applied(pathlib.Path(path))
     model = base.model("cpu")
     config = model.config
     names = gguf.get_tensor_name_map(
@@ -55,7 +60,6 @@ def compare(base, adapter, path):
         config.num_hidden_layers,
     )
     heads = {"attn_q": config.num_attention_heads, "attn_k": config.num_key_value_heads}
-    deltas = applied(pathlib.Path(path))
     tuned = PeftModel.from_pretrained(model, adapter)
     worst, seen = 0.0, 0
     for name, module in tuned.named_modules():
@@ -63,7 +67,9 @@ def compare(base, adapter, path):
             continue
         wanted = module.get_delta_weight("default").detach().numpy()
         tensor = names.get_name(name.removeprefix("base_model.model."))
-        found = deltas[f"{tensor}.weight"]
+        found = deltas.get(f"{tensor}.weight")
+        if found is None or found.shape != wanted.shape:
+            raise InputError(f"{path} does not fit {adapter}: {tensor}.weight is missing or unlike")
         kind = tensor.rsplit(".", 1)[-1]
         if architecture_of(config.model_type) in PERMUTED and kind in heads:
             # llama.cpp's pairs back to halves.

@@ -173,6 +173,8 @@ def parse(given):
 
 def quieten():
     """No progress bars and no remarks of libraries among the lines for people and programs."""
+    # Before the first import of tqdm: GGUF files are converted under a bar of its own.
+    os.environ.setdefault("TQDM_DISABLE", "1")
     import transformers
 
     transformers.utils.logging.disable_progress_bar()

@@ -30,6 +30,18 @@ def permuted(factor, heads):
     return halves.swapaxes(1, 2).reshape(rows, rank)
 
 
+def configuration(folder):
+    """The configuration of an adapter that PEFT wrote, whose weights are there."""
+    folder = pathlib.Path(folder)
+    for name in ("adapter_config.json", "adapter_model.safetensors"):
+        if not (folder / name).is_file():
+            raise InputError(f"{folder} has no {name}: give the folder that PEFT wrote")
+    try:
+        return json.loads((folder / "adapter_config.json").read_text())
+    except ValueError as error:
+        raise InputError(f"{folder}/adapter_config.json is not JSON: {error}") from error
+
+
 def refuse_what_has_no_form(config):
     """Kinds of PEFT adapters that a GGUF adapter cannot hold."""
     unknown = {
@@ -107,7 +119,7 @@ def write(folder, model, path, *, name, kind="f16", about=None):
     `InputError` for adapters that llama.cpp cannot apply.
     """
     path = pathlib.Path(path)
-    config = json.loads((pathlib.Path(folder) / "adapter_config.json").read_text())
+    config = configuration(folder)
     refuse_what_has_no_form(config)
     architecture, tensors = factors(folder, config, model)
 

@@ -50,7 +50,7 @@ def read(folders, tokenizer, recipe, is_held_out, role="executor"):
 
 def plan(base, data, recipe, device, qlora, forced):
     """What the training will need, as a line; refuses what does not fit."""
-    config, parameters = base.config(), base.parameters()
+    parameters, config = base.parameters(), base.config()
     kind = "qlora" if qlora else device
     longest = max(map(len, data.train))
     needed = estimate.memory_bytes(parameters, config, recipe, longest, kind)

@@ -77,6 +77,7 @@ def test_models_that_cannot_chat_are_refused(tmp_path):
     ("make", "message"),
     [
         (lambda path: path.write_bytes(b"PK"), "is not a GGUF file"),
+        (lambda path: path.write_bytes(b"GGUF\3\0"), "cannot be read as a GGUF file"),
         (lambda path: path.mkdir(), "neither a GGUF file nor a folder with a config.json"),
         (lambda path: None, "neither a GGUF file nor a folder"),
     ],

@@ -119,6 +119,20 @@ def test_what_llama_cpp_cannot_apply_is_refused(base, adapter, tmp_path, change,
     assert not (tmp_path / "a.gguf").exists()
 
 
+def test_files_that_are_no_adapters_are_refused(base, adapter, tmp_path):
+    with pytest.raises(InputError, match="has no adapter_config.json"):
+        exported(base, tmp_path, tmp_path / "a.gguf")
+    with pytest.raises(InputError, match="has no adapter_config.json"):
+        check.compare(base, tmp_path, tmp_path / "a.gguf")
+    with pytest.raises(InputError, match="cannot be read as a GGUF file"):
+        check.compare(base, adapter, tmp_path)
+    (tmp_path / "torn.gguf").write_bytes(b"GGUF")
+    with pytest.raises(InputError, match="cannot be read as a GGUF file"):
+        check.compare(base, adapter, tmp_path / "torn.gguf")
+    with pytest.raises(InputError, match="is no adapter"):
+        check.compare(base, adapter, base.path)
+
+
 def test_patterns_and_rank_stabilised_scales_go_into_the_second_factor():
     config = {"r": 4, "lora_alpha": 8, "rank_pattern": {"q_proj": 2}, "alpha_pattern": {}}
     assert export.of_module(config, "model.layers.0.self_attn.q_proj") == [2, 8]
