@@ -50,9 +50,8 @@ impl OwnModel {
     /// When the file or the server cannot be used, with what to do.
     pub fn resolved(&self) -> anyhow::Result<Configuration> {
         let mut configuration = self.configuration.clone();
-        let adapter = self.adapter.iter().map(|adapter| {
-            set("agents.executor.adapter", adapter.as_str())
-        });
+        let adapter =
+            self.adapter.iter().map(|adapter| set("agents.executor.adapter", adapter.as_str()));
         // Before the user's own options, which win.
         configuration.sets.splice(0..0, adapter);
         let Some(model) = &self.model else { return Ok(configuration) };
