@@ -144,7 +144,11 @@ impl Report {
         }
         lines.push(match &self.never_verified {
             Some(reason) => format!("An answer is never verified: {reason}."),
-            None => "An answer that breaks nothing is verified.".to_owned(),
+            None => {
+                "An answer that breaks nothing is verified, unless its checks accept any other as \
+                     well."
+                    .to_owned()
+            }
         });
 
         for Judged { line, violations, ends } in &self.lines {

@@ -103,12 +103,12 @@ fn steps_are_checked_as_they_are_made() {
 #[test]
 fn nothing_is_verified_without_a_check() {
     let daemon = replaying(&json!(["42"]));
-    let why = "the problem has no constraint with a `check` that refuses any answer, so that no \
+    let why = "the problem has no constraint with a `check` of the answer or the steps, so that no \
                answer to it can be verified: add one that reads `answer`";
 
-    // A check of the input alone holds for any answer, and so does a tautology.
+    // A check of the input alone holds for any answer.
     let of = |check| json!([{"name": "a", "severity": "minor", "check": check}]);
-    for constraints in [json!([]), of("input.a == 2"), of("answer == answer")] {
+    for constraints in [json!([]), of("input.a == 2")] {
         let problem = json!({
             "statement": "What is it?",
             "input": {"a": 2},
@@ -120,6 +120,13 @@ fn nothing_is_verified_without_a_check() {
         assert_eq!(record["answer"], "42");
         assert_eq!(record["labels"][1], why);
     }
+
+    // And so does a tautology.
+    let problem = json!({
+        "statement": "What is it?", "steps": "single", "constraints": of("answer == answer"),
+    });
+    let record = daemon.finished(&daemon.submitted(&json!({"problem": problem})));
+    assert_eq!((&record["status"], &record["answer"]), (&json!("unrefuted"), &json!("42")));
 }
 
 #[test]

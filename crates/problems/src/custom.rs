@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -16,7 +16,6 @@ use super::limits::{
     STATEMENT_BYTES_MAX, STEPS_MAX, TEXT_BYTES_MAX,
 };
 use super::machine::Walk;
-use super::probe::tell_answers_apart;
 use prime_bench::tasks::page::Page;
 use prime_bench::tasks::spec::PaperFigures;
 use prime_bench::tasks::{
@@ -63,8 +62,6 @@ struct Read {
     answers: Reader,
     steps: Reader,
     checks: Checks,
-    /// Whether the checks tell answers apart; tried when first asked for.
-    tell_apart: OnceLock<bool>,
 }
 
 /// A client's problem. Cheap to clone.
@@ -297,8 +294,7 @@ impl Custom {
         let checks = Checks::read(&definition.input, &sources, has_values, path)?;
         reads_no_steps(&definition, &checks)?;
 
-        let tell_apart = OnceLock::new();
-        Ok(Self(Arc::new(Read { definition, answers, steps, checks, tell_apart })))
+        Ok(Self(Arc::new(Read { definition, answers, steps, checks })))
     }
 
     /// JSON from which [`Custom::read`] makes the same problem.
@@ -418,9 +414,9 @@ impl Problem for Custom {
         self.rules().into_iter().filter_map(|rule| rule.kind).collect()
     }
 
-    /// Whether some check tells answers apart; see the module `probe`.
+    /// Whether some check reads the answer or the steps.
     fn has_checks(&self) -> bool {
-        *self.0.tell_apart.get_or_init(|| tell_answers_apart(self))
+        self.0.checks.that_read_work().next().is_some()
     }
 
     fn statement(&self) -> Cow<'_, str> {

@@ -9,6 +9,7 @@ use super::checks::{Finding, parts_of};
 use super::custom::{Custom, SPEC};
 use super::definition::StepMode;
 use super::limits::{LINE_BYTES_MAX, STEPS_BYTES_MAX, STEPS_MAX, STEPS_PARTS_MAX};
+use super::probe::refuses_others;
 use super::steps::{Read, Steps};
 use super::view::view;
 use prime_bench::tasks::{
@@ -236,6 +237,11 @@ impl Machine for Walk {
 
     fn reference(&self) -> Option<String> {
         None
+    }
+
+    fn refuses_other_answers(&self) -> bool {
+        let answer = self.state.answer.as_deref();
+        answer.is_none_or(|answer| refuses_others(&self.problem, &self.state.steps, answer))
     }
 
     fn ended(&self) -> bool {

@@ -223,6 +223,12 @@ impl Basis {
         }
     }
 
+    /// The basis of a verdict whose evaluation proves nothing.
+    #[must_use]
+    pub(super) fn without_evaluation(self) -> Self {
+        Self { evaluated: Kinds::NONE, evaluated_of_checks: Kinds::NONE, ..self }
+    }
+
     /// The kinds of constraints that were looked at; empty if nobody looked.
     pub fn kinds(self) -> Kinds {
         self.kinds

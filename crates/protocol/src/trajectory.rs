@@ -379,6 +379,9 @@ impl Trajectory {
     /// the basis of its verdict.
     #[inline]
     pub fn push(&mut self, line: &str, score: Score, basis: Basis) -> Next {
+        let answer = self.machine.answer();
+        let proves = answer.is_none() || self.machine.refuses_other_answers();
+        let basis = if proves { basis } else { basis.without_evaluation() };
         self.judges.push(self.stack.depth(), basis);
         self.stack.push(line, self.machine.as_ref());
 
@@ -389,7 +392,7 @@ impl Trajectory {
             self.tolerated.push((self.stack.depth(), score));
         }
 
-        match self.machine.answer() {
+        match answer {
             Some(answer) => Next::Ended(End::Answered(answer)),
             None if self.stack.depth() as u64 >= self.steps_max => Next::Ended(End::StepsSpent),
             None => Next::Propose,

@@ -34,11 +34,18 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "prime-agents-problem",
+        &[(
+            "Understand a problem of your own:",
+            "prime-agents problem check examples/problem.json",
+        )],
+    ),
+    (
         "prime-agents-problem-check",
         &[(
             "See what two answers break, without a model:",
-            "prime-agents problem check examples/problem.json --line '[8, 8, 5]' \
-             --line '[3, 5, 13]'",
+            "prime-agents problem check examples/problem.json --line '[8,8,5]' \
+             --line '[3,5,13]'",
         )],
     ),
     (

@@ -130,6 +130,8 @@ pub fn reverify(arguments: &ReverifyArguments) -> anyhow::Result<ExitCode> {
     };
 
     let summary = with_engines([&settings], None, async |resources| {
+        // Runs of tasks of one's own are judged by their programs.
+        resources.tasks.configure(&settings.tasks, &resources.programs);
         judge_all(arguments, &source, &settings, resources).await
     })?;
 

@@ -38,7 +38,7 @@ fn steps_that_another_program_finds_fault_with_are_not_vouched_for() {
 
     let record = second.finished(&open);
     let expected = "the task's program answers otherwise than when the run was recorded: the step \
-                    `go` at depth 0, which was clean, breaks `low`";
+                    `go` at depth 1, which was clean, breaks `low`";
     assert_eq!((&record["verified"], &record["answer"]), (&json!(false), &Value::Null), "{record}");
     assert!(record["failure"].to_string().contains(expected), "{record}");
 

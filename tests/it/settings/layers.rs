@@ -200,8 +200,8 @@ fn layers_of_an_engine_are_a_word_or_a_number_in_every_layer() {
         ("gpu_layers=4097", "\"all\", \"auto\", or a number of layers up to 4096"),
         ("cpu_experts=all", "true, false, or a number of layers up to 4096"),
         ("cpu_experts=-1", "true, false, or a number of layers up to 4096"),
-        ("kv_type=q9", "\"q8_0\""),
-        ("fit=maybe", "\"exact\", \"auto\""),
+        ("kv_type=q9", "known: f32, f16, bf16, q8_0, q4_0"),
+        ("fit=maybe", "known: exact, auto"),
     ] {
         let message = with_sets(&[&format!("engines.tiny.{set}")]).unwrap_err();
         assert!(message.contains(expected), "{set}: {message}");

@@ -75,6 +75,11 @@ impl TaskProgram {
             AgentError::new(format!("task `{name}`"), Failure::Refused, reason)
         };
 
+        // First, because opening a pipe would wait for its writer.
+        let metadata = std::fs::metadata(module).map_err(|error| unreadable(&error))?;
+        if !metadata.is_file() {
+            return Err(unreadable(&"it is not a regular file"));
+        }
         // A byte more than is allowed shows that it is too large; a device never ends.
         let file = File::open(module).map_err(|error| unreadable(&error))?;
         let mut bytes = Vec::new();
@@ -103,14 +108,20 @@ impl TaskProgram {
         declaration::spec(&slug, declared).map_err(bad)
     }
 
-    /// Starts the program, unless it has declared its task. Does not wait for it.
-    fn begin(&self) -> Result<Computer, AgentError> {
-        let pool = self.pool()?;
-        if pool.declared().is_none() {
-            let starting = pool.clone();
-            self.startup.begin(async move { starting.ready().await });
+    /// What computes the task, if it has declared it; or why it never will.
+    fn declared(&self) -> Option<Result<Computer, AgentError>> {
+        let pool = self.pool.get()?;
+        let is_settled = pool.as_ref().map_or(true, |pool| pool.declared().is_some());
+        is_settled.then(|| pool.clone())
+    }
+
+    /// Starts the program or the module, unless it has declared its task. Does not wait for it: a
+    /// module may take its time, too.
+    fn begin(self: &Arc<Self>) {
+        if self.declared().is_none() {
+            let this = Arc::clone(self);
+            self.startup.begin(async move { this.pool()?.ready().await });
         }
-        Ok(pool)
     }
 
     /// After this, a start that is under way has failed.
@@ -119,13 +130,14 @@ impl TaskProgram {
     }
 
     /// What computes the task, once it has declared it.
-    fn started(&self, until: Instant) -> Result<Computer, AgentError> {
-        let pool = self.begin()?;
-        if pool.declared().is_none() && !self.startup.wait(until)? {
-            let reason = "its program has not answered the handshake yet";
-            return Err(pool.error(Failure::Timeout, reason));
+    fn started(self: &Arc<Self>, until: Instant) -> Result<Computer, AgentError> {
+        self.begin();
+        if self.declared().is_none() && !self.startup.wait(until)? {
+            let name = self.name.as_deref().unwrap_or("task");
+            let reason = "it has not answered the handshake yet";
+            return Err(AgentError::new(format!("task `{name}`"), Failure::Timeout, reason));
         }
-        Ok(pool)
+        self.pool()
     }
 
     /// What the program declares of its task. Blocks until a process has answered the handshake, or
@@ -133,7 +145,7 @@ impl TaskProgram {
     ///
     /// # Errors
     /// It cannot be started, has not answered yet, or its declaration cannot be used.
-    pub fn spec(&self, wait: Duration) -> Result<&'static Spec, AgentError> {
+    pub fn spec(self: &Arc<Self>, wait: Duration) -> Result<&'static Spec, AgentError> {
         let pool = self.started(Instant::now() + wait)?;
         Self::spec_of(self.name.as_deref(), &pool)
     }
@@ -142,7 +154,7 @@ impl TaskProgram {
     ///
     /// # Errors
     /// It refuses the input, or cannot be asked.
-    pub fn open(&self, input: &Value) -> Result<Arc<dyn Problem>, OpenError> {
+    pub fn open(self: &Arc<Self>, input: &Value) -> Result<Arc<dyn Problem>, OpenError> {
         let pool = self.started(Instant::now() + self.start_timeout())?;
         let bytes = input.to_string().len();
         if bytes > INPUT_BYTES_MAX {
@@ -195,8 +207,7 @@ impl TaskPrograms {
         let until = Instant::now() + wait;
         let tasks = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
         for task in tasks.values() {
-            // An error is met again below.
-            drop(task.begin());
+            task.begin();
         }
         let left = || until.saturating_duration_since(Instant::now());
         tasks.into_iter().map(|(name, task)| (name, task.spec(left()))).collect()

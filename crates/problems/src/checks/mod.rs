@@ -204,6 +204,17 @@ impl Checks {
     /// The checks of this kind that fail. A check too expensive for the actual values is not
     /// evaluated and counts as broken.
     pub fn broken(&self, kind: Kind, steps: &Steps, answer: Option<&Value>) -> Vec<Finding> {
+        self.broken_within(kind, steps, answer, &mut { WORK_MAX })
+    }
+
+    /// The same with a limit of its own, from which what was done is taken.
+    pub fn broken_within(
+        &self,
+        kind: Kind,
+        steps: &Steps,
+        answer: Option<&Value>,
+        left: &mut u64,
+    ) -> Vec<Finding> {
         let is_step = answer.is_none();
         let is_due = |check: &&Check| check.kind == kind && (is_step || !check.of_step);
         let mut checks = self.all.iter().filter(is_due).peekable();
@@ -258,14 +269,13 @@ impl Checks {
         };
 
         // Checks of a kind share the limit: each gets what the earlier ones have left.
-        let mut left = WORK_MAX;
         checks
             .filter_map(|check| {
                 let work = work::bound(&check.expression, &scene);
-                let holds = if work > left {
+                let holds = if work > *left {
                     Err(format!("too expensive here: up to {work} units of work, and {left} of {WORK_MAX} are left"))
                 } else {
-                    left -= work;
+                    *left -= work;
                     evaluate(&check.expression, &names)
                 };
 

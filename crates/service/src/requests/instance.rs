@@ -88,7 +88,7 @@ fn program_of(tasks: &TaskPrograms, task: &str) -> Option<Arc<TaskProgram>> {
 
 /// An instance of a task that is a program. Such a task has no instances of its own.
 fn program_instance(
-    program: &TaskProgram,
+    program: &Arc<TaskProgram>,
     task: &str,
     request: &RunRequest,
 ) -> Result<Instance, RequestError> {

@@ -145,7 +145,7 @@ pub fn never_verified(problem: &dyn Problem) -> Option<&'static str> {
         )
     } else if !problem.has_checks() {
         Some(
-            "the problem has no constraint with a `check` that refuses any answer, so that no \
+            "the problem has no constraint with a `check` of the answer or the steps, so that no \
              answer to it can be verified: add one that reads `answer`",
         )
     } else {
