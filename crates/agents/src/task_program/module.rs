@@ -73,7 +73,9 @@ struct Compiled {
 }
 
 fn invalid(error: &Error) -> Fault {
-    Fault::new(Failure::Refused, format!("it is no usable module: {error}"))
+    // Some errors have several lines.
+    let reason = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+    Fault::new(Failure::Refused, format!("it is no usable module: {reason}"))
 }
 
 /// What ended a call. The same call ends so again: nothing of it is transient.
@@ -229,7 +231,11 @@ impl ModulePool {
         // Without a receiver the job is dropped, and awaiting the reply fails.
         drop(self.jobs.lock().unwrap_or_else(PoisonError::into_inner).send(Job { request, reply }));
         match answered.await {
-            Ok(answer) => answer.map_err(|fault| self.error(fault.failure, fault.reason)),
+            // The same call ends so again.
+            Ok(answer) => answer.map_err(|fault| AgentError {
+                is_transient: false,
+                ..self.error(fault.failure, fault.reason)
+            }),
             Err(_) => Err(self.error(Failure::Panicked, "the thread that computes it has ended")),
         }
     }

@@ -99,12 +99,17 @@ fn sum<'b, 'v>(values: &[CowVal<'_, 'v>]) -> Evaluated<'b, 'v> {
     let only_unsigned = !numbers.is_empty()
         && numbers.iter().all(|value| value.downcast_ref::<CelUInt>().is_some());
 
+    // From 2^53 on, a sum of doubles may be a rounded integer.
+    let small = |sum: f64| {
+        let too_large = || error("sum", "a sum with doubles reaches 2^53, where it is rounded");
+        (sum.abs() < EXACT).then_some(sum).ok_or_else(too_large)
+    };
     let (mut whole, mut double) = (0_i128, None::<f64>);
     for value in numbers {
         match number(value.as_ref()) {
             // At most 2^64 each, and far fewer than 2^63 of them.
             Some(Number::Whole(more)) => whole += more,
-            Some(Number::Double(more)) => double = Some(double.unwrap_or(0.0) + more),
+            Some(Number::Double(more)) => double = Some(small(double.unwrap_or(0.0) + more)?),
             None => {
                 let found = value.get_type().name().to_owned();
                 return Err(error("sum", format!("a value of the type {found} is no number")));
@@ -123,12 +128,7 @@ fn sum<'b, 'v>(values: &[CowVal<'_, 'v>]) -> Evaluated<'b, 'v> {
         });
     };
 
-    // What would be rounded is refused.
-    let rounded = whole as f64;
-    if rounded.abs() >= EXACT {
-        return Err(error("sum", "integers from 2^53 on are not added to doubles"));
-    }
-    Ok(CowVal::owned(CelDouble::from(rounded + double)))
+    Ok(CowVal::owned(CelDouble::from(small(small(whole as f64)? + double)?)))
 }
 
 /// The list in ascending order: of numbers by their values, of texts by their code points.
