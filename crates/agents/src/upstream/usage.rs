@@ -17,8 +17,11 @@ pub(super) fn usage(answer: &Value, prompt_bytes: usize) -> Usage {
         let counts = places.iter().filter_map(|place| whole(usage.pointer(place)?));
         counts.into_iter().find(|count| *count <= COUNT_MAX)
     };
-    let prompt = count(&["/prompt_tokens"]).unwrap_or_else(|| of_bytes(prompt_bytes));
-    let completion = count(&["/completion_tokens"]).unwrap_or_else(|| of_choice(answer));
+    // Who counts none has not counted: a text has some.
+    let counted =
+        |place: &str, estimate: u64| count(&[place]).filter(|count| *count > 0).unwrap_or(estimate);
+    let prompt = counted("/prompt_tokens", of_bytes(prompt_bytes));
+    let completion = counted("/completion_tokens", of_choice(answer));
 
     // A part of the tokens cannot be more than all of them.
     let cached = count(&["/prompt_tokens_details/cached_tokens", "/prompt_cache_hit_tokens"]);
@@ -79,7 +82,7 @@ mod tests {
             assert_eq!(usage(&answer, 40), Usage::new(12, 3), "{count}");
         }
         let none = json!({"usage": {"prompt_tokens": 0.0, "completion_tokens": 0}});
-        assert_eq!(usage(&none, 40), Usage::new(0, 0));
+        assert_eq!(usage(&none, 0), Usage::new(0, 0));
     }
 
     #[test]
@@ -94,6 +97,7 @@ mod tests {
             json!("12"),
             json!(9_007_199_254_740_992.0),
             json!(u64::MAX),
+            json!(0),
         ] {
             let answer = json!({
                 "choices": [choice],
