@@ -4,7 +4,7 @@
 use std::io::{self, BufRead, Read};
 use std::process::exit;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 
 use anyhow::Context as _;
@@ -102,16 +102,21 @@ pub fn end_with(note: impl Fn() -> String + Send + 'static) -> anyhow::Result<()
 
 /// Until it is dropped, a request to stop ends the process after `cleanup`: for a part of a command
 /// that waits for something else and has nothing to show.
-pub struct EndsEarly(Arc<AtomicBool>);
+pub struct EndsEarly(Arc<AtomicU8>);
+
+/// What becomes of an [`EndsEarly`]: whichever of the other two comes first.
+const WAITING: u8 = 0;
+const ENDING: u8 = 1;
+const OVER: u8 = 2;
 
 impl EndsEarly {
     /// # Errors
     /// When the signals cannot be handled.
     pub fn with(cleanup: impl Fn() + Send + 'static) -> anyhow::Result<Self> {
-        let is_over = Arc::new(AtomicBool::new(false));
-        let ends_early = Self(Arc::clone(&is_over));
+        let state = Arc::new(AtomicU8::new(WAITING));
+        let ends_early = Self(Arc::clone(&state));
         listen(move |stop| {
-            if !is_over.load(Ordering::Relaxed) {
+            if becomes(&state, ENDING) {
                 cleanup();
                 exit(stop.exit_code().into());
             }
@@ -122,8 +127,19 @@ impl EndsEarly {
 
 impl Drop for EndsEarly {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+        if becomes(&self.0, OVER) {
+            return;
+        }
+        // The process ends: an error that comes of the cleanup must not be what it says.
+        loop {
+            thread::park();
+        }
     }
+}
+
+/// Whether the state was still open, and is this one now.
+fn becomes(state: &AtomicU8, next: u8) -> bool {
+    state.compare_exchange(WAITING, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
 }
 
 /// Whether the command was asked to stop. The second time ends the process.
