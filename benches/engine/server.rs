@@ -54,8 +54,8 @@ fn words(seed: u64, count: usize) -> String {
     (0..count).map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// Who is asked for a continuation of exactly so many tokens: text, prompt tokens, and of those the
-/// computed ones.
+/// What continues a prompt by a given number of tokens: text, prompt tokens, and how many of these
+/// it computed.
 trait Continues: Sync {
     fn ask(&self, prompt: &str, tokens: usize) -> (String, u64, u64);
 }
@@ -187,7 +187,7 @@ impl Bench {
         let mut number = 0;
         let mut one = |who: &dyn Continues| {
             number += 1;
-            // Of this round alone, so that no round profits from an earlier one.
+            // Each round has its own texts, so that none profits from an earlier one.
             let (first, common) = (1_000 * number, words(number, COMMON_WORDS));
             round(who, TRAJECTORIES, &|asks, trajectory| {
                 let mut lines = String::new();

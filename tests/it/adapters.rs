@@ -34,7 +34,7 @@ impl Files {
     /// Gives the adapter's file a new content and returns its SHA-256.
     fn exchange(&self, seed: u64) -> String {
         let adapter = TinyAdapter { seed, ..TinyAdapter::default() };
-        // Under another name first, as whoever exchanges a file in use does.
+        // Under another name first, as a file in use is exchanged.
         let next = self.adapter.with_extension("next");
         adapter.write(&TinyModel::default(), &next).unwrap();
         std::fs::rename(&next, &self.adapter).unwrap();

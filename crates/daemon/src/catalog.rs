@@ -111,7 +111,7 @@ pub async fn list(state: web::Data<State>) -> Result<HttpResponse, ApiError> {
 /// second.
 const DECLARED_WITHIN: Duration = Duration::from_secs(2);
 
-/// How long whoever asks for one task waits for its program.
+/// How long a request for one task waits for its program.
 pub const STARTED_WITHIN: Duration = Duration::from_mins(1);
 
 /// The tasks that programs compute, but for those whose program cannot be asked. Blocks while

@@ -42,7 +42,7 @@ struct Worker {
     /// The contexts that were opened, in order; those that are gone are removed when one is opened.
     contexts: Mutex<Vec<Weak<Context>>>,
     pump: ThreadId,
-    /// The supervisor's thread; taken by whoever closes the last context, to join it.
+    /// The supervisor's thread; the handle that closes the last context takes and joins it.
     joined: Mutex<Option<JoinHandle<()>>>,
 }
 

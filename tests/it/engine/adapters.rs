@@ -122,7 +122,7 @@ fn a_context_keeps_the_content_that_its_adapter_had() {
     let said = one(&old, greedy("once upon")).expect("generated");
     assert!(old.status().name.starts_with("test+a-"), "{}", old.status().name);
 
-    // The file is exchanged: a new context has the new content, the old one goes on.
+    // The file is exchanged: a new context has the new content, the old one keeps its own.
     written(&fixture, "a.gguf", &seeded(2));
     let new = old.with_adapters(&[scaled(&path, 1.0)]).expect("opened");
     let other = one(&new, greedy("once upon")).expect("generated");

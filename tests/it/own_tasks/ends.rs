@@ -46,8 +46,8 @@ fn steps_that_another_program_finds_fault_with_are_not_vouched_for() {
     fork.refused(409, None, &[expected]);
 }
 
-/// What a program contradicts itself in stays a contradiction after a restart, too: the run does not
-/// wait for another answer.
+/// A contradiction of a program is one after a restart, too: the run does not wait for another
+/// answer.
 #[test]
 fn a_program_that_refuses_what_it_lists_ends_a_resumed_run() {
     let (_folder, path) = program(COUNTER);
@@ -72,7 +72,7 @@ fn a_program_that_refuses_what_it_lists_ends_a_resumed_run() {
     assert!(record["failure"].to_string().contains("but listed among the choices"), "{record}");
 }
 
-/// Whoever stops a command that waits for a program's handshake leaves no program behind.
+/// A command that is stopped while it waits for a program's handshake leaves no program running.
 #[test]
 fn a_program_does_not_outlive_a_command_that_is_stopped_at_its_start() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -23,7 +23,7 @@ def action_line(text):
 
 
 def reward(text, name, step):
-    """The reward of one completion in the state after so many steps of an instance's reference:
+    """The reward of one completion in the state after `step` steps of an instance's reference:
     the environment's (minus the violation score, with a bonus for form), and 1 if it is right."""
     from .tasks import Instance, StepEnv
 
