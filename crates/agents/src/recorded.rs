@@ -20,6 +20,7 @@ use super::Names;
 use super::llm::from_settings;
 use super::prompt::Templates;
 use super::registry::Resources;
+use prime_engine::gguf::{open_regular, part_paths};
 use prime_protocol::Role;
 use prime_roles::CardQuote;
 use prime_settings::{
@@ -158,7 +159,7 @@ impl RecordedAgent {
 /// The file cannot be read.
 pub fn file_digest(path: &Path) -> io::Result<String> {
     let mut hash = Sha256::new();
-    io::copy(&mut std::fs::File::open(path)?, &mut hash)?;
+    io::copy(&mut open_regular(path)?, &mut hash)?;
     Ok(format!("{:x}", hash.finalize()))
 }
 
@@ -168,8 +169,8 @@ pub fn file_digest(path: &Path) -> io::Result<String> {
 /// A file cannot be read.
 pub fn model_digest(path: &Path) -> io::Result<String> {
     let mut hash = Sha256::new();
-    for part in prime_engine::gguf::part_paths(path) {
-        io::copy(&mut std::fs::File::open(part)?, &mut hash)?;
+    for part in part_paths(path) {
+        io::copy(&mut open_regular(&part)?, &mut hash)?;
     }
     Ok(format!("{:x}", hash.finalize()))
 }

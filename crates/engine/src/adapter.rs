@@ -1,7 +1,6 @@
 //! LoRA adapters of a context: small matrices that specialise a model, in a GGUF file of their own.
 
 use std::fmt;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -123,7 +122,7 @@ impl Adapter {
 
 /// The SHA-256 of an adapter's file.
 fn digest(path: &Path) -> Result<String, EngineError> {
-    let hashed = File::open(path).and_then(|mut file| {
+    let hashed = gguf::open_regular(path).and_then(|mut file| {
         let mut hash = Sha256::new();
         io::copy(&mut file, &mut hash)?;
         Ok(format!("{:x}", hash.finalize()))

@@ -180,6 +180,8 @@ impl Replay {
         match input {
             RunInput::Decided { id, outcome } => {
                 let mut trajectory = self.take(id)?;
+                // It may have been made before the record said who judges.
+                trajectory.judged_by = self.run.judged_by();
                 // The machine holds no candidate here, so the line is applied to its state directly.
                 // A synchronous search does that itself, once it has chosen.
                 let is_committed = outcome.applicable && outcome.decision == Decision::Proceed;
@@ -194,7 +196,8 @@ impl Replay {
                 }
                 // A synchronous search applies it once it has chosen.
                 if is_committed && self.run.plan().strategy.is_synchronous() {
-                    trajectory.machine.foresee_blocking(outcome.line)?;
+                    let basis = trajectory.basis_of(outcome.verdict);
+                    trajectory.check_again(outcome.line, outcome.verdict.score, basis)?;
                 }
                 self.run.settle(id, trajectory, outcome, elapsed_ms, &mut self.effects);
             }

@@ -141,6 +141,11 @@ impl Run {
         &self.plan
     }
 
+    /// What the verdicts from here on rest on, unless they say otherwise.
+    pub(super) fn judged_by(&self) -> Basis {
+        self.judged_by
+    }
+
     /// Sets what the verdicts from here on rest on. Steps that are already committed keep theirs.
     pub fn set_judged_by(&mut self, basis: Basis) {
         self.judged_by = basis;

@@ -88,8 +88,8 @@ impl RunSnapshot {
             trajectory.set_state(saved.state);
             // Lines that have votes but are not taken yet: one of them is taken on an actor's
             // thread, which must not wait.
-            for line in self.run.voted_lines() {
-                trajectory.machine.foresee_blocking(line)?;
+            for (line, score, basis) in self.run.voted() {
+                trajectory.check_again(line, score, basis)?;
             }
             Ok::<_, ReplayError>((saved.id, Box::new(trajectory)))
         };

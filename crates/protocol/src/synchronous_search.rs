@@ -137,8 +137,8 @@ impl SynchronousSearch {
     }
 
     /// The lines that samples of earlier batches voted for at the present state.
-    pub(super) fn voted_lines(&self) -> impl Iterator<Item = &str> {
-        self.tally.iter().map(|action| action.line.as_str())
+    pub(super) fn voted(&self) -> impl Iterator<Item = (&str, Score, Basis)> {
+        self.tally.iter().map(|action| (action.line.as_str(), action.score, action.basis))
     }
 
     /// Continues with a complete batch. `attempts_max` bounds consecutive batches without a usable

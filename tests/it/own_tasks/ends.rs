@@ -18,14 +18,19 @@ fn steps_that_another_program_finds_fault_with_are_not_vouched_for() {
     let command = format!(r#"tasks.odd.command=["python3", "{path}"]"#);
     let home = Home::new();
     let first = daemon(&home, &[&command]);
-    let submit = |daemon: &Daemon, to: u64| {
+    let submit = |daemon: &Daemon, to: u64, (strategy, fanout): (&str, u32)| {
         let input = json!({"to": to});
-        daemon.submitted(&json!({"task": "odd", "input": input, "fanout": 1, "max_rounds": 1}))
+        daemon.submitted(&json!({
+            "task": "odd", "input": input, "fanout": fanout, "max_rounds": 1, "strategy": strategy,
+        }))
     };
-    let over = submit(&first, 6);
+    let over = submit(&first, 6, ("iterative", 1));
     first.finished(&over);
-    let open = submit(&first, 20_000);
-    first.until(&open, |record| record["steps"].as_u64() >= Some(20));
+    // The steps of a vote are taken when it is decided, those of other strategies when judged.
+    let open = [("iterative", 1), ("ahead", 3)].map(|how| submit(&first, 20_000, how));
+    for run in &open {
+        first.until(run, |record| record["steps"].as_u64() >= Some(20));
+    }
     let home = first.kill();
 
     let stricter = std::fs::read_to_string(&path).expect("the program").replace(
@@ -36,11 +41,14 @@ fn steps_that_another_program_finds_fault_with_are_not_vouched_for() {
     std::fs::write(&path, stricter).expect("writable");
     let second = daemon(&home, &[&command]);
 
-    let record = second.finished(&open);
     let expected = "the task's program answers otherwise than when the run was recorded: the step \
-                    `go` at depth 1, which was clean, breaks `low`";
-    assert_eq!((&record["verified"], &record["answer"]), (&json!(false), &Value::Null), "{record}");
-    assert!(record["failure"].to_string().contains(expected), "{record}");
+                    `go` at depth 0, which was clean, breaks `low`";
+    for run in &open {
+        let record = second.finished(run);
+        let verdict = (&record["verified"], &record["answer"]);
+        assert_eq!(verdict, (&json!(false), &Value::Null), "{record}");
+        assert!(record["failure"].to_string().contains(expected), "{record}");
+    }
 
     let fork = second.post_text(&format!("{over}/fork?seq=4"), "");
     fork.refused(409, None, &[expected]);

@@ -6,7 +6,7 @@ use std::io::{BufReader, Read, Seek as _, SeekFrom};
 use std::path::Path;
 
 use super::reader::Reader;
-use super::{EngineError, GgufError, Header, Tensor, read};
+use super::{EngineError, GgufError, Header, Tensor, open_regular, read};
 
 const TOKENS: &str = "adapter.alora.invocation_tokens";
 /// ggml's type of a list in metadata, and of an unsigned number of 32 bits.
@@ -66,7 +66,7 @@ pub fn read_adapter(path: &Path) -> Result<AdapterFile, EngineError> {
             error => error.to_string(),
         })
     })?;
-    let file = File::open(path).map_err(|error| missing(error.to_string()))?;
+    let file = open_regular(path).map_err(|error| missing(error.to_string()))?;
     let found = Values { file, header: &header }.adapter();
     let mut adapter = found.map_err(|error| missing(error.to_string()))?.map_err(missing)?;
 

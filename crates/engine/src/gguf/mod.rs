@@ -14,7 +14,7 @@ mod tokenizer;
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{self, BufReader};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -127,16 +127,24 @@ pub fn read(path: &Path) -> Result<Header, EngineError> {
     }
 }
 
+/// Opens a file to read, unless it is something else: opening a pipe would wait for its writer, and
+/// a device never ends.
+///
+/// # Errors
+/// Those of opening it, and if it is no regular file.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    if !path.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    File::open(path)
+}
+
 fn read_file(path: &Path) -> Result<Header, EngineError> {
     let missing = |detail: String| EngineError::ModelMissing { path: path.to_owned(), detail };
-    // First, because opening a pipe would wait for its writer.
-    let meta = path.metadata().map_err(|e| missing(e.to_string()))?;
-    if !meta.is_file() {
-        return Err(missing("it is not a regular file".to_owned()));
-    }
-    let file = File::open(path).map_err(|e| missing(e.to_string()))?;
+    let file = open_regular(path).map_err(|e| missing(e.to_string()))?;
+    let length = file.metadata().map_err(|e| missing(e.to_string()))?.len();
 
-    Reader::new(BufReader::new(file), meta.len()).header().map_err(|error| match error {
+    Reader::new(BufReader::new(file), length).header().map_err(|error| match error {
         GgufError::Foreign(found) => EngineError::ModelForeign { path: path.to_owned(), found },
         GgufError::Damaged(detail) => EngineError::ModelTruncated { path: path.to_owned(), detail },
     })

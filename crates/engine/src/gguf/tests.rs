@@ -202,3 +202,12 @@ fn the_parts_of_a_tokenizer_that_a_chat_needs_are_read() {
     let said = refused.expect_err("no template").to_string();
     assert!(said.contains("its file has none"), "{said}");
 }
+
+#[test]
+fn what_is_no_regular_file_is_refused_before_it_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    for path in [Path::new("/dev/zero"), folder.path()] {
+        let error = open_regular(path).unwrap_err();
+        assert_eq!(error.to_string(), "it is not a regular file", "{}", path.display());
+    }
+}

@@ -11,6 +11,7 @@ use crate::outcome::Ballot;
 use crate::plan::RunPlan;
 use crate::reward::Reward;
 use crate::run_counters::RunCounters;
+use crate::score::Score;
 use crate::stuck_states::StuckStates;
 use crate::synchronous_search::SynchronousSearch;
 use crate::vote::{Count, Votes};
@@ -39,8 +40,8 @@ pub struct RunState {
 
 impl RunState {
     /// Lines of the present state that have votes and are not taken yet.
-    pub(crate) fn voted_lines(&self) -> impl Iterator<Item = &str> {
-        self.search.iter().flat_map(SynchronousSearch::voted_lines)
+    pub(crate) fn voted(&self) -> impl Iterator<Item = (&str, Score, Basis)> {
+        self.search.iter().flat_map(SynchronousSearch::voted)
     }
 }
 
