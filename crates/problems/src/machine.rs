@@ -240,8 +240,10 @@ impl Machine for Walk {
     }
 
     fn refuses_other_answers(&self) -> bool {
-        let answer = self.state.answer.as_deref();
-        answer.is_none_or(|answer| refuses_others(&self.problem, &self.state.steps, answer))
+        let Some(answer) = self.state.answer.as_deref() else { return true };
+        let problem = &self.problem;
+        let parts = (problem.as_definition(), problem.answers(), problem.checks());
+        refuses_others(parts, &self.state.steps, answer)
     }
 
     fn ended(&self) -> bool {

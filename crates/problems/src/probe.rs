@@ -8,8 +8,9 @@
 
 use serde_json::{Value, json};
 
-use super::custom::Custom;
-use super::definition::LineForm;
+use super::answer::Reader;
+use super::checks::Checks;
+use super::definition::{Definition, LineForm};
 use super::limits::{LINE_BYTES_MAX, WORK_MAX};
 use super::steps::Steps;
 use prime_bench::tasks::Kind;
@@ -21,17 +22,21 @@ const PARTS_MAX: usize = 4;
 
 /// Whether some other answer of the right form is refused in this state. If there is none, that
 /// cannot be tried, and the answer's form leaves no choice.
-pub fn refuses_others(problem: &Custom, steps: &Steps, answer: &Value) -> bool {
+pub fn refuses_others(
+    (definition, answers, checks): (&Definition, &Reader, &Checks),
+    steps: &Steps,
+    answer: &Value,
+) -> bool {
     let mut has_tried = false;
     let mut left = 2 * WORK_MAX;
 
-    for other in others(problem, answer) {
-        if other == *answer || !has_form(problem, &other) {
+    for other in others(definition, answer) {
+        if other == *answer || !has_form(answers, &other) {
             continue;
         }
         has_tried = true;
         for kind in [Kind::Terminal, Kind::Invariant] {
-            let found = problem.checks().broken_within(kind, steps, Some(&other), &mut left);
+            let found = checks.broken_within(kind, steps, Some(&other), &mut left);
             if found.iter().any(|finding| finding.reason.is_none()) {
                 return true;
             }
@@ -40,18 +45,17 @@ pub fn refuses_others(problem: &Custom, steps: &Steps, answer: &Value) -> bool {
     !has_tried
 }
 
-fn has_form(problem: &Custom, other: &Value) -> bool {
+fn has_form(answers: &Reader, other: &Value) -> bool {
     let text = match other {
-        Value::String(text) if problem.answers().keeps_text() => text.clone(),
+        Value::String(text) if answers.keeps_text() => text.clone(),
         other => other.to_string(),
     };
     let is_line = text.len() <= LINE_BYTES_MAX && !text.chars().any(char::is_control);
-    is_line && problem.answers().read(&text).is_ok_and(|read| read == *other)
+    is_line && answers.read(&text).is_ok_and(|read| read == *other)
 }
 
 /// Other answers, the most likely wrong ones first.
-fn others(problem: &Custom, answer: &Value) -> Vec<Value> {
-    let definition = problem.as_definition();
+fn others(definition: &Definition, answer: &Value) -> Vec<Value> {
     let mut all = changed(answer);
     if let Some(LineForm::Schema(schema)) = &definition.answer {
         all.extend(schema["enum"].as_array().into_iter().flatten().take(OTHERS_MAX).cloned());
@@ -166,7 +170,7 @@ fn leaves(input: &Value, all: &mut Vec<Value>) {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::*;
+    use crate::Custom;
 
     /// Whether other answers are refused after these lines, of which the last one is the answer.
     fn refuses(form: &Value, check: &str, lines: &[&str]) -> bool {
