@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use reqwest::blocking::Client;
+use reqwest::blocking::{Client, ClientBuilder};
 use serde_json::{Value, json};
 
 use prime_engine::{Engine, Isolation, KvPool, Request};
@@ -147,7 +147,8 @@ impl Bench {
 
     /// Prints two tables. `url` is a server of the same model with 16 slots.
     pub fn against_server(&self, url: &str) {
-        let client = Client::builder().timeout(None).build().expect("a client");
+        let builder = ClientBuilder::from(prime_http_client::builder(false));
+        let client = builder.timeout(None).build().expect("a client");
         let server = |caches| Server { client: client.clone(), url: url.to_owned(), caches };
 
         println!(
