@@ -133,7 +133,7 @@ def begin(folder, recipe, base, data):
 
 
 def steps_of(recipe, count):
-    """Optimizer steps of a recipe with so many samples."""
+    """Optimizer steps of a recipe with this number of samples."""
     if recipe.steps:
         return recipe.steps
     return max(1, round(recipe.epochs * count / (recipe.batch * recipe.accumulation)))
