@@ -12,7 +12,7 @@ use super::model::Loaded;
 use super::spec::Fault;
 use super::transport::{Received, Transport};
 use super::wire::{ContextId, Facts, FromWorker, ToWorker};
-use super::{Adapter, EngineError, EngineSpec, context_cache, gguf, model};
+use super::{Adapter, EngineError, EngineSpec, context_cache, model};
 
 /// Loads the model, and serves contexts and their turns until the transport closes.
 pub(super) fn serve(
@@ -114,13 +114,12 @@ impl<'m> Contexts<'m> {
     ) -> Result<(Batcher<'m>, Facts), EngineError> {
         let spec = &self.fitted(spec);
         if self.has_opened {
-            model::check_context(spec)?;
+            model::check_context(spec, &self.loaded.header)?;
         }
 
         // Adapters come first: llama.cpp sizes a context's graphs by those that are loaded.
-        let header = gguf::read(&self.spec.model)?;
         let adapters = spec.adapters.iter().map(|adapter| {
-            adapter.check(&self.spec.model, &header)?;
+            adapter.check(&self.spec.model, &self.loaded.header)?;
             Ok((adapter.clone(), self.adapter(adapter)?))
         });
         let adapters = adapters.collect::<Result<Vec<_>, EngineError>>()?;

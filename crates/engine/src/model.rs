@@ -178,8 +178,8 @@ fn kv_cache_type(kind: KvType) -> KvCacheType {
 
 /// Checks that one more context of `spec` fits into what its devices have free, beside the weights,
 /// which are there.
-pub(super) fn check_context(spec: &EngineSpec) -> Result<(), EngineError> {
-    let mut shape = ModelShape::new(&gguf::read(&spec.model)?).without_weights();
+pub(super) fn check_context(spec: &EngineSpec, header: &gguf::Header) -> Result<(), EngineError> {
+    let mut shape = ModelShape::new(header).without_weights();
     shape.add_adapters(&spec.adapters);
     check_kv_type(spec, &shape)?;
     let present = devices();

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use prime_bench::tasks::{EDITION, Kind, Kinds, Problem};
+use prime_bench::tasks::{EDITION, Kind, Kinds, Machine, Problem};
 
 /// How a verifier judges a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -223,9 +223,13 @@ impl Basis {
         }
     }
 
-    /// The basis of a verdict whose evaluation proves nothing.
+    /// The basis of the step that led a machine to its state. What was evaluated proves nothing of
+    /// an answer in whose place any other would do.
     #[must_use]
-    pub(super) fn without_evaluation(self) -> Self {
+    pub fn of_step_to(self, machine: &dyn Machine) -> Self {
+        if machine.refuses_other_answers() {
+            return self;
+        }
         Self { evaluated: Kinds::NONE, evaluated_of_checks: Kinds::NONE, ..self }
     }
 

@@ -379,10 +379,7 @@ impl Trajectory {
     /// the basis of its verdict.
     #[inline]
     pub fn push(&mut self, line: &str, score: Score, basis: Basis) -> Next {
-        let answer = self.machine.answer();
-        let proves = answer.is_none() || self.machine.refuses_other_answers();
-        let basis = if proves { basis } else { basis.without_evaluation() };
-        self.judges.push(self.stack.depth(), basis);
+        self.judges.push(self.stack.depth(), basis.of_step_to(self.machine.as_ref()));
         self.stack.push(line, self.machine.as_ref());
 
         self.counts.committed += 1;
@@ -392,7 +389,7 @@ impl Trajectory {
             self.tolerated.push((self.stack.depth(), score));
         }
 
-        match answer {
+        match self.machine.answer() {
             Some(answer) => Next::Ended(End::Answered(answer)),
             None if self.stack.depth() as u64 >= self.steps_max => Next::Ended(End::StepsSpent),
             None => Next::Propose,

@@ -282,8 +282,9 @@ pub trait Machine: Send + Sync {
     /// Whether there is a candidate, and the trace ends with it.
     fn candidate_ends(&self) -> bool;
 
-    /// Whether what accepts the answer of this state would refuse another one in its place. Where
-    /// it would not, no answer is proved by it. The constraints of the benchmark's tasks do.
+    /// Whether what accepts the answer of this state would refuse another one in its place; true
+    /// where there is none yet. Where it would not, no answer is proved by it. The constraints of
+    /// the benchmark's tasks do.
     fn refuses_other_answers(&self) -> bool {
         true
     }

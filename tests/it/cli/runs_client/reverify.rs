@@ -158,6 +158,26 @@ fn the_same_verifier_keeps_every_answer_whatever_the_strategy() {
     assert!(judged > 100, "{judged} proposals");
 }
 
+/// A check that no answer breaks proves nothing the second time, either.
+#[test]
+fn a_tautology_is_not_verified_by_judging_again() {
+    let recording = r#"agents.executor.lines=["42"]"#;
+    let daemon = Daemon::start(&["agents.executor.implementation=replay", recording]);
+    let judged_again = |check: &str| {
+        let constraints = json!([{"name": "c", "severity": "minor", "check": check}]);
+        let problem =
+            json!({"statement": "What is it?", "steps": "single", "constraints": constraints});
+        let run = submitted(&daemon, &json!({"problem": problem, "fanout": 1}));
+        let again = runs(&daemon, &["reverify", &run, "--verifier", "rules", "--output", "json"]);
+        records(&again.stdout)[0]["assurance"].clone()
+    };
+
+    let unrefuted = json!({"before": "unrefuted", "after": "unrefuted"});
+    assert_eq!(judged_again("answer == answer"), unrefuted);
+    let verified = json!({"before": "verified", "after": "verified"});
+    assert_eq!(judged_again("answer == '42'"), verified);
+}
+
 #[test]
 fn a_problem_without_a_check_and_a_damaged_record_are_named() {
     let home = Home::new();

@@ -96,6 +96,8 @@ impl Steps {
         let is_beam = matches!(plan.strategy, Strategy::Beam(_));
         if is_beam || copy.machine.candidate_ends() {
             copy.machine.commit();
+            let judged = &mut self.nodes[at].new;
+            judged.basis = judged.basis.of_step_to(copy.machine.as_ref());
             if let Next::Ended(End::Answered(answer)) =
                 copy.push(&step.action, Score::ZERO, Basis::NONE)
             {
