@@ -102,8 +102,8 @@ fn every_test_that_the_docs_name_exists() {
         files.push(entry.expect("an entry").path());
     }
 
-    let named = Regex::new(r"`([\w/]+\.(?:rs|py))`:\s+((?:`\w+`(?:,\s+)?)+)")
-        .expect("a valid expression");
+    let named =
+        Regex::new(r"`([\w/]+\.(?:rs|py))`:\s+((?:`\w+`(?:,\s+)?)+)").expect("a valid expression");
 
     let mut count = 0;
     for group in named.captures_iter(&docs) {
@@ -117,11 +117,7 @@ fn every_test_that_the_docs_name_exists() {
             let found = texts.iter().any(|text| {
                 [" fn", " def", "\nfn"].iter().any(|word| text.contains(&format!("{word} {name}(")))
             });
-            assert!(
-                found,
-                "the docs name the test `{name}` of {}, which is not there",
-                &group[1]
-            );
+            assert!(found, "the docs name the test `{name}` of {}, which is not there", &group[1]);
             count += 1;
         }
     }
