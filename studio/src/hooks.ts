@@ -1,7 +1,7 @@
 // Loading with repetition, while the page is visible.
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { ApiError } from "./api";
+import { ApiError, tryNow } from "./api";
 
 export interface Loaded<T> {
   data: T | undefined;
@@ -31,14 +31,22 @@ export function useLoad<T>(key: string, load: (signal: AbortSignal) => Promise<T
         if (!control.signal.aborted) setState({ key, data });
       } catch (error) {
         if (!control.signal.aborted) {
-          setState((old) => ({ key, data: old.key === key ? old.data : undefined, error: asError(error) }));
+          const reason = asError(error);
+          setState((old) => ({ key, data: old.key === key ? old.data : undefined, error: reason }));
+          // A daemon that was away is asked again as soon as it is back: requests wait for that.
+          if (reason.status === 0) {
+            timer = window.setTimeout(next, CHECK_MS);
+            return;
+          }
         }
       }
       if (every_ms > 0 && !control.signal.aborted) timer = window.setTimeout(next, every_ms);
     };
     const next = () => {
-      if (document.hidden) document.addEventListener("visibilitychange", () => void run(), { once: true });
-      else void run();
+      if (document.hidden) {
+        const { signal } = control;
+        document.addEventListener("visibilitychange", () => void run(), { once: true, signal });
+      } else void run();
     };
     void run();
     return () => {
@@ -46,7 +54,10 @@ export function useLoad<T>(key: string, load: (signal: AbortSignal) => Promise<T
       clearTimeout(timer);
     };
   }, [key, every_ms, count]);
-  const reload = useCallback(() => setCount((old) => old + 1), []);
+  const reload = useCallback(() => {
+    tryNow();
+    setCount((old) => old + 1);
+  }, []);
   const current = state.key === key;
   return { data: current ? state.data : undefined, error: current ? state.error : undefined, reload };
 }

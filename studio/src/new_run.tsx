@@ -2,17 +2,21 @@
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { get, post } from "./api";
+import { get, getAsSpelled, post } from "./api";
 import type { ApiError } from "./api";
 import { AgentChoice, ROLES } from "./agent_choice";
+import { jsonText, numberOf, parseJson } from "./exact";
+import type { Count } from "./exact";
 import { asError, useLoad } from "./hooks";
 import { EXAMPLE, InputFields, ProblemFields, definitionOf, problemOf } from "./input_form";
 import type { FormField, ProblemForm } from "./input_form";
 import { Copy, Problem } from "./parts";
 import { go, href, usePlace } from "./router";
 import { asCurl, asPython } from "./snippets";
-import { Text, visible } from "./text";
-import type { Run, Task, TaskDetail } from "./types";
+import { agentsOf, instanceOf } from "./spec";
+import type { Spec } from "./spec";
+import { Hidden, Text, visible, words } from "./text";
+import type { Agent, Run, Task, TaskDetail } from "./types";
 
 type Kind = "instance" | "input" | "problem";
 
@@ -21,6 +25,8 @@ interface Form {
   task: string;
   difficulty: string;
   index: string;
+  /** Of the instances; empty for those of the benchmark. */
+  base_seed: string;
   /** The text of each field of the input that was changed; the others are those of the task's example. */
   input: Record<string, string>;
   problem: ProblemForm;
@@ -28,10 +34,19 @@ interface Form {
   executor: string;
   verifier: string;
   coordinator: string;
+  strategy: string;
+  vote: string;
+  speculate: "" | "true" | "false";
+  force: boolean;
   fanout: string;
   max_rounds: string;
   seed: string;
   temperature: string;
+  top_p: string;
+  steps: string;
+  tokens: string;
+  completion_tokens: string;
+  wall_ms: string;
 }
 
 const START: Form = {
@@ -39,19 +54,34 @@ const START: Form = {
   task: "bubble-sort",
   difficulty: "easy",
   index: "0",
+  base_seed: "",
   input: {},
   problem: EXAMPLE,
   preset: "",
   executor: "",
   verifier: "",
   coordinator: "",
+  strategy: "",
+  vote: "",
+  speculate: "",
+  force: false,
   fanout: "",
   max_rounds: "",
   seed: "",
   temperature: "",
+  top_p: "",
+  steps: "",
+  tokens: "",
+  completion_tokens: "",
+  wall_ms: "",
 };
 
-type Numeric = "index" | "fanout" | "max_rounds" | "seed" | "temperature";
+const STRATEGIES = ["iterative", "greedy", "best_of_n", "beam", "ahead"];
+const VOTES = ["majority", "tolerance", "weighted"];
+const LIMITS = ["steps", "tokens", "completion_tokens", "wall_ms"] as const;
+const SEARCH = ["fanout", "max_rounds", "seed", "temperature", "top_p"] as const;
+
+type Numeric = "index" | "base_seed" | (typeof SEARCH)[number] | (typeof LIMITS)[number];
 
 class BadForm extends Error {
   constructor(
@@ -62,24 +92,54 @@ class BadForm extends Error {
   }
 }
 
-/** Reads the JSON of a field. */
+/** Reads the JSON of a field, each number as it is written. */
 function json(field: string, text: string): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return parseJson(text, true);
   } catch (error) {
     throw new BadForm(field, `This is not JSON: ${String(error).replace(/^SyntaxError: /, "")}`);
   }
 }
 
-function numbers(form: Form, fields: Numeric[]): Record<string, number> {
+/** The numbers of the fields that are filled in, exactly; `within` is where the daemon has them. */
+function numbers(form: Form, fields: readonly Numeric[], within = ""): Record<string, Count> {
   const given = fields.filter((field) => form[field].trim() !== "");
   return Object.fromEntries(
     given.map((field) => {
-      const value = Number(form[field]);
-      if (!Number.isFinite(value)) throw new BadForm(field, "Give a number.");
+      const value = numberOf(form[field]);
+      if (value === undefined) throw new BadForm(`${within}${field}`, "Give a number.");
       return [field, value];
     }),
   );
+}
+
+/** The form that asks for the same as a run was accepted with. */
+function formOf(spec: Spec, present: Agent[]): Partial<Form> {
+  const instance = instanceOf(spec);
+  const fields = Object.entries(spec.input).map(([name, value]) => [name, jsonText(value)] as const);
+  const own = { kind: "input", task: spec.task, input: Object.fromEntries(fields) } as const;
+  const what: Partial<Form> =
+    spec.task === "problem"
+      ? { kind: "problem", problem: problemOf(spec.input) }
+      : instance === undefined
+        ? own
+        : { ...own, kind: "instance", ...instance };
+  const { plan, sampling } = spec;
+  // A budget of 0 is none.
+  const limits = LIMITS.map((name) => [name, String(plan.budget[name]) === "0" ? "" : String(plan.budget[name])]);
+  return {
+    ...what,
+    ...agentsOf(spec, present),
+    ...(Object.fromEntries(limits) as Pick<Form, (typeof LIMITS)[number]>),
+    strategy: plan.strategy,
+    vote: plan.vote,
+    speculate: plan.speculate ? "true" : "false",
+    fanout: String(plan.fanout),
+    max_rounds: String(plan.max_rounds),
+    seed: String(sampling.seed),
+    temperature: String(sampling.temperature),
+    top_p: String(sampling.top_p),
+  };
 }
 
 function requestOf(form: Form, task: TaskDetail | undefined): Record<string, unknown> {
@@ -89,14 +149,20 @@ function requestOf(form: Form, task: TaskDetail | undefined): Record<string, unk
     return { ...task?.example.input, ...Object.fromEntries(given) };
   };
   const what = {
-    instance: () => ({ task: form.task, difficulty: form.difficulty, ...numbers(form, ["index"]) }),
+    instance: () => ({ task: form.task, difficulty: form.difficulty, ...numbers(form, ["index", "base_seed"]) }),
     input: () => ({ task: form.task, input: input() }),
     problem: () => ({ problem: definitionOf(form.problem, json) }),
   }[form.kind]();
+  const budget = numbers(form, LIMITS, "budget.");
   return {
     ...what,
     ...(form.preset === "" ? {} : { preset: form.preset }),
-    ...numbers(form, ["fanout", "max_rounds", "seed", "temperature"]),
+    ...(form.strategy === "" ? {} : { strategy: form.strategy }),
+    ...(form.vote === "" ? {} : { vote: form.vote }),
+    ...(form.speculate === "" ? {} : { speculate: form.speculate === "true" }),
+    ...(form.force ? { force: true } : {}),
+    ...numbers(form, SEARCH),
+    ...(Object.keys(budget).length === 0 ? {} : { budget }),
     ...(Object.keys(agents).length === 0 ? {} : { agents }),
   };
 }
@@ -122,14 +188,9 @@ export function NewRun(): JSX.Element {
   const parent = from.get("from");
   useEffect(() => {
     if (parent === null) return;
-    const id = encodeURIComponent(parent);
-    get<{ task: string; input: Record<string, unknown>; sampling: { seed: number } }>(`/v1/runs/${id}/spec`).then(
-      ({ task, input, sampling }) => {
-        const fields = Object.entries(input).map(([name, value]) => [name, JSON.stringify(value)] as const);
-        const what: Partial<Form> =
-          task === "problem" ? { kind: "problem", problem: problemOf(input) } : { kind: "input", task, input: Object.fromEntries(fields) };
-        setForm((old) => ({ ...old, ...what, seed: String(sampling.seed) }));
-      },
+    const spec = getAsSpelled<Spec>(`/v1/runs/${encodeURIComponent(parent)}/spec`);
+    Promise.all([spec, get<{ agents: Agent[] }>("/v1/agents")]).then(
+      ([of, { agents }]) => setForm((old) => ({ ...old, ...formOf(of, agents) })),
       (reason: unknown) => setError({ field: "", message: asError(reason).message }),
     );
   }, [parent]);
@@ -139,7 +200,7 @@ export function NewRun(): JSX.Element {
     setError(undefined);
     try {
       const run = await post<Run>("/v1/runs", requestOf(form, detail.data));
-      go(href(["runs", run.id]));
+      go(href(["runs", run.id], { again: parent }));
     } catch (reason) {
       if (reason instanceof BadForm) setError(reason);
       else setError({ field: (asError(reason) as ApiError).field, message: asError(reason).message });
@@ -153,8 +214,8 @@ export function NewRun(): JSX.Element {
     ...(form.kind === "input" ? Object.keys({ ...detail.data?.example.input, ...form.input }).map((name) => `input.${name}`) : []),
     ...form.problem.constraints.map((_, index) => `problem.constraints[${index}]`),
     ...["problem.statement", "problem.input", "problem.answer", "problem.constraints", "problem", "input"],
-    ...["task", "difficulty", "index", "preset", "agents.executor", "agents.verifier", "agents.coordinator"],
-    ...["fanout", "max_rounds", "seed", "temperature"],
+    ...["task", "difficulty", "index", "base_seed", "preset", "agents.executor", "agents.verifier", "agents.coordinator"],
+    ...["strategy", "vote", "speculate", "force", ...SEARCH, ...LIMITS.map((name) => `budget.${name}`)],
   ];
   const wrong = at === "" ? undefined : shown.find(inside);
   const refusal = (name: string) =>
@@ -163,7 +224,7 @@ export function NewRun(): JSX.Element {
         {visible(error?.message ?? "")}
       </span>
     ) : null;
-  const field: FormField = ({ name, label, hint, children }) => (
+  const field: FormField = ({ name, label, hint, text = "", children }) => (
     <div class={wrong === name ? "field wrong" : "field"}>
       <label>
         <span>
@@ -172,26 +233,45 @@ export function NewRun(): JSX.Element {
         </span>
         {children}
       </label>
+      <Hidden of={text} />
       {refusal(name)}
     </div>
   );
-  const number = (name: Numeric, label: string) =>
+  const choice = (name: "strategy" | "vote" | "speculate", label: string, values: readonly string[]) =>
     field({
       name,
       label,
       children: (
+        <select value={form[name]} onChange={(event) => put({ [name]: event.currentTarget.value })}>
+          <option value="">as configured</option>
+          {values.map((value) => (
+            <option key={value} value={value}>
+              {words(value === "true" ? "yes" : value === "false" ? "no" : value)}
+            </option>
+          ))}
+        </select>
+      ),
+    });
+  const number = (field_name: Numeric, label: string, within = "", otherwise = "as configured") => {
+    const name = `${within}${field_name}`;
+    return field({
+      name,
+      label,
+      text: form[field_name],
+      children: (
         <input
           inputMode="decimal"
-          value={form[name]}
-          placeholder="as configured"
+          value={form[field_name]}
+          placeholder={otherwise}
           aria-invalid={wrong === name}
-          onInput={(event) => put({ [name]: event.currentTarget.value })}
+          onInput={(event) => put({ [field_name]: event.currentTarget.value })}
         />
       ),
     });
+  };
   const body = () => {
     try {
-      return JSON.stringify(requestOf(form, detail.data));
+      return jsonText(requestOf(form, detail.data));
     } catch (reason) {
       if (reason instanceof BadForm) setError(reason);
       throw reason;
@@ -212,8 +292,17 @@ export function NewRun(): JSX.Element {
   return (
     <main class="narrow">
       <div class="title">
-        <h1>New run</h1>
+        <h1>{parent === null ? "New run" : "Run again"}</h1>
       </div>
+      {parent !== null && (
+        <p class="muted">
+          The form has the input, seed, agents, search and budget of{" "}
+          <a href={href(["runs", parent])}>
+            <Text of={parent} max={80} />
+          </a>
+          . What you leave as it is stays the same; where the daemon's configuration has changed since, the new run's page says so.
+        </p>
+      )}
       {tasks.error && <Problem error={tasks.error} retry={tasks.reload} />}
       <form
         onSubmit={(event) => {
@@ -248,6 +337,7 @@ export function NewRun(): JSX.Element {
             field({
               name: "task",
               label: "Task",
+              text: form.task,
               children: (
                 <input
                   list="tasks"
@@ -272,7 +362,8 @@ export function NewRun(): JSX.Element {
                 </select>
               ),
             })}
-          {form.kind === "instance" && number("index", "Instance, 0 to 199")}
+          {form.kind === "instance" && number("index", "Instance, 0 to 199", "", "0")}
+          {form.kind === "instance" && number("base_seed", "Base seed", "", "42, the benchmark")}
         </div>
         {form.kind === "input" && (
           <InputFields
@@ -302,12 +393,28 @@ export function NewRun(): JSX.Element {
             ),
           })}
         </div>
+        <label class="check">
+          <input type="checkbox" checked={form.force} onChange={(event) => put({ force: event.currentTarget.checked })} />
+          Try a task that the executor's models have not learnt
+        </label>
+        {refusal("force")}
         <h2>Search</h2>
         <div class="grid">
           {number("fanout", "Trajectories a round")}
           {number("max_rounds", "Rounds at most")}
           {number("seed", "Seed")}
           {number("temperature", "Temperature")}
+          {number("top_p", "Nucleus (top p)")}
+          {choice("strategy", "Strategy", STRATEGIES)}
+          {choice("vote", "Vote", VOTES)}
+          {choice("speculate", "Propose before the verdict", ["true", "false"])}
+        </div>
+        <h2>Budget</h2>
+        <div class="grid">
+          {number("steps", "Proposals at most", "budget.")}
+          {number("tokens", "Tokens at most", "budget.")}
+          {number("completion_tokens", "Completion tokens at most", "budget.")}
+          {number("wall_ms", "Run time at most, in ms", "budget.")}
         </div>
         {error !== undefined && wrong === undefined && (
           <div class="problem" role="alert">

@@ -6,7 +6,7 @@ import { get, post, query } from "./api";
 import type { ApiError } from "./api";
 import { asError, useLoad } from "./hooks";
 import { Problem } from "./parts";
-import { Text, time } from "./text";
+import { Hidden, Text, time } from "./text";
 import type { FlaggedStep } from "./types";
 
 export function Review({ run, seq }: { run: string; seq: number }): JSX.Element {
@@ -43,6 +43,7 @@ export function Review({ run, seq }: { run: string; seq: number }): JSX.Element 
       <label>
         Reason, for others
         <input value={note} maxLength={1000} onInput={(event) => setNote(event.currentTarget.value)} />
+        <Hidden of={note} />
       </label>
       <div class="actions">
         <button onClick={() => void answer("accept")}>It is right</button>

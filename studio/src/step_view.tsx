@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
 import { get } from "./api";
 import { State } from "./drawing";
+import { prettyJson } from "./exact";
 import { Fork } from "./fork";
 import { useLoad } from "./hooks";
 import { Copy, Problem, Skeleton } from "./parts";
@@ -185,7 +186,7 @@ export function StepView(props: {
       {step.opinions !== undefined && (
         <details>
           <summary>Findings of each verifier</summary>
-          <Text of={JSON.stringify(step.opinions, null, 2)} block />
+          <Text of={prettyJson(step.opinions)} block />
         </details>
       )}
       {detail.view !== null && (
@@ -215,7 +216,7 @@ export function StepView(props: {
         <Copy label="Copy link" text={() => location.href} />
         <Copy label="Copy as curl" text={() => asCurl("GET", path)} />
         <Copy label="Copy as Python" text={() => asPython("GET", path)} />
-        <Copy label="Copy as test input" text={() => JSON.stringify({ task, ...input, expected: step.violations }, null, 2)} />
+        <Copy label="Copy as test input" text={() => prettyJson({ task, ...input, expected: step.violations })} />
       </div>
     </article>
   );

@@ -2,6 +2,7 @@
 
 import { Component } from "preact";
 import type { JSX } from "preact";
+import { jsonText } from "./exact";
 import { Spark } from "./overview";
 import { Text, count, visible, words } from "./text";
 import type { Tree as TreeData, TrajectoryNode } from "./types";
@@ -90,7 +91,7 @@ export function Tree({ tree, isOver, selected, onPick }: TreeProps): JSX.Element
     <div class="tree">
       {tree.left_out > 0 && <p class="muted">{count(tree.left_out)} earlier trajectories are not shown.</p>}
       {tree.rounds.map(({ round, vote, trajectories }) => {
-        const winner = vote?.winner == null ? undefined : JSON.stringify(vote.winner);
+        const winner = vote?.winner == null ? undefined : jsonText(vote.winner);
         return (
           <section key={round} aria-label={`Round ${round}`}>
             <h3>
@@ -106,7 +107,7 @@ export function Tree({ tree, isOver, selected, onPick }: TreeProps): JSX.Element
                 <Node
                   key={nameOf(node)}
                   node={node}
-                  won={winner !== undefined && node.end?.end === "answered" && JSON.stringify(node.end.answer) === winner}
+                  won={winner !== undefined && node.end?.end === "answered" && jsonText(node.end.answer) === winner}
                   isOver={isOver}
                   isSelected={nameOf(node) === selected}
                   onPick={onPick}

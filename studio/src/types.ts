@@ -1,5 +1,7 @@
 // What the daemon answers, as far as the page uses it; the OpenAPI document has the whole.
 
+import type { Count } from "./exact";
+
 export interface ErrorBody {
   error?: { message: string; code?: string; field?: string };
 }
@@ -47,7 +49,7 @@ export interface Run {
   agreement: number;
   tokens: Usage;
   wall_ms: number;
-  seed: number;
+  seed: Count;
   strategy: string;
   agents: { executor: string; verifier: string; coordinator: string };
   labels: string[];
