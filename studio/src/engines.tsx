@@ -5,7 +5,7 @@ import { useRef } from "preact/hooks";
 import { getText } from "./api";
 import { useLoad } from "./hooks";
 import { Missing, Table } from "./parts";
-import { Text, count } from "./text";
+import { Text, count, percent } from "./text";
 
 /** The samples of Prometheus' text format that have a label `engine`: engine, then metric. */
 export function engineSamples(text: string): Map<string, Map<string, number>> {
@@ -46,6 +46,13 @@ const ENGINE_COLUMNS = [
   ...["#Generated tokens", "#Tokens/s", "#Memory", "#Restarts"],
 ];
 
+/** Whether an engine takes turns, and whether it has one now. */
+function stateOf(samples: Map<string, number>): string {
+  if (samples.get("prime_engine_up") !== 1) return "✗ down";
+  if ((samples.get("prime_engine_in_flight") ?? 0) > 0) return "▶ at work";
+  return (samples.get("prime_engine_generated_tokens_total") ?? 0) > 0 ? "idle" : "idle, not asked yet";
+}
+
 function mebibytes(bytes: number | undefined): string {
   return bytes === undefined || bytes === 0 ? "" : `${count(Math.round(bytes / 2 ** 20))} MiB`;
 }
@@ -65,7 +72,7 @@ export function Engines(): JSX.Element {
   const share = (samples: Map<string, number>) => {
     const prompt = samples.get("prime_engine_prompt_tokens_total") ?? 0;
     const shared = samples.get("prime_engine_shared_tokens_total") ?? 0;
-    return prompt === 0 ? "" : `${Math.round((100 * shared) / prompt)} %`;
+    return prompt === 0 ? "" : percent(shared / prompt);
   };
   const whole = (samples: Map<string, number>, name: string) => count(samples.get(`prime_engine_${name}`) ?? 0);
   return (
@@ -86,7 +93,7 @@ export function Engines(): JSX.Element {
               <th scope="row">
                 <Text of={engine} max={80} />
               </th>
-              <td>{samples.get("prime_engine_up") === 1 ? "✓ up" : "✗ down"}</td>
+              <td>{stateOf(samples)}</td>
               <td class="num">{count(Math.max(0, (samples.get("prime_engine_in_flight") ?? 0) - (samples.get("prime_engine_live_sequences") ?? 0)))}</td>
               <td class="num">{whole(samples, "live_sequences")}</td>
               <td class="num">{whole(samples, "prompt_tokens_total")}</td>

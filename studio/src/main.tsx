@@ -10,16 +10,19 @@ import { Compare } from "./compare";
 import { Engines } from "./engines";
 import { asError, useLoad } from "./hooks";
 import { NewRun } from "./new_run";
-import { followLinks, href, usePlace } from "./router";
+import { Queue } from "./queue";
+import { followLinks, href, useFocusOnScreen, usePlace } from "./router";
 import { Reports } from "./reports";
 import { Run } from "./run";
 import { Runs } from "./runs";
 import { Tasks } from "./tasks";
+import { visible } from "./text";
 
 type ScreenName = [path: string, label: string];
 const NODES: ScreenName = ["nodes", "Nodes"];
 const SCREENS: ScreenName[] = [
   ["runs", "Runs"],
+  ["review", "Review"],
   ["compare", "Compare"],
   ["agents", "Agents"],
   ["engines", "Engines"],
@@ -88,6 +91,7 @@ function Screen({ path }: { path: string[] }): JSX.Element {
   const [screen = "runs", item] = path;
   if (screen === "runs" && item === "new") return <NewRun />;
   if (screen === "runs") return item === undefined ? <Runs /> : <Run key={item} id={item} />;
+  if (screen === "review") return <Queue />;
   if (screen === "compare") return <Compare />;
   if (screen === "agents") return <Agents />;
   if (screen === "engines") return <Engines />;
@@ -116,9 +120,13 @@ function Studio(): JSX.Element {
   // Whether there are other nodes is asked once: a page of one daemon has no need to ask again.
   const cluster = useLoad(asks ? "asks" : "cluster", (signal) => (asks ? Promise.resolve(undefined) : loadCluster(signal)));
   const hasSeveral = cluster.data?.shared === true || screen === "nodes";
+  useFocusOnScreen(`${screen}/${item ?? ""}`);
+  // A run says its task and status itself.
+  const isRun = screen === "runs" && item !== undefined && item !== "new";
   useEffect(() => {
-    document.title = `${item ?? screen} · prime-agents`;
-  }, [screen, item]);
+    const label = [...SCREENS, NODES].find(([name]) => name === screen)?.[1] ?? "No such page";
+    if (!isRun) document.title = `${item === "new" ? "New run" : visible(item ?? label, 60)} · prime-agents`;
+  }, [screen, item, isRun]);
   return (
     <>
       <a class="skip" href="#content">

@@ -16,7 +16,17 @@ export const KEYS: [string, string][] = [
   ["f, F", "next, previous step that asks for review"],
   ["Home, End", "first, last step"],
   ["Space", "play, pause"],
+  ["l", "follow a run that is under way"],
 ];
+
+/** Steps a second. */
+const SPEEDS = [0.5, 1, 2.5, 5, 10, 25];
+const SPEED = "prime-speed";
+
+function keptSpeed(): number {
+  const kept = Number(sessionStorage.getItem(SPEED));
+  return SPEEDS.includes(kept) ? kept : 2.5;
+}
 
 const FIND: Record<string, string> = { x: "rejected", b: "backtrack", r: "retry", p: "pop", f: "flag" };
 
@@ -26,11 +36,15 @@ export function Replay(props: {
   /** Whether the daemon is still reading the run, so that `total` is only what it has read. */
   hasMore: boolean;
   violations: string[];
+  /** Whether the page follows the newest step; undefined where nothing can come any more. */
+  follows: boolean | undefined;
+  onFollow: (on: boolean) => void;
   onPick: (position: number, replace?: boolean) => void;
   onFind: (what: string, backwards: boolean) => void;
   message: string;
 }): JSX.Element {
-  const { at, total, hasMore, violations, onPick, onFind, message } = props;
+  const { at, total, hasMore, violations, follows, onFollow, onPick, onFind, message } = props;
+  const [speed, setSpeed] = useState(keptSpeed);
   const [playing, setPlaying] = useState(false);
   const [keysOff, setKeysOff] = useState(sessionStorage.getItem(KEYS_OFF) !== null);
   const now = useRef(props);
@@ -42,9 +56,9 @@ export function Replay(props: {
       const { at: present, total: all } = now.current;
       if (present + 1 < all) now.current.onPick(present + 1, true);
       else setPlaying(false);
-    }, 400);
+    }, 1000 / speed);
     return () => clearInterval(timer);
-  }, [playing]);
+  }, [playing, speed]);
   useEffect(() => {
     if (keysOff) return undefined;
     const onKey = (event: KeyboardEvent) => {
@@ -60,6 +74,7 @@ export function Replay(props: {
       else if (event.key === "Home") pick(0);
       else if (event.key === "End") pick(all - 1);
       else if (event.key === " ") setPlaying((old) => !old);
+      else if (event.key === "l" && now.current.follows !== undefined) now.current.onFollow(!now.current.follows);
       else return;
       event.preventDefault();
     };
@@ -77,6 +92,25 @@ export function Replay(props: {
       <button aria-label="Next step" disabled={at >= total - 1} onClick={() => onPick(clamp(at + 1), true)}>
         ›
       </button>
+      <select
+        aria-label="Steps a second, when played"
+        value={String(speed)}
+        onChange={(event) => {
+          sessionStorage.setItem(SPEED, event.currentTarget.value);
+          setSpeed(Number(event.currentTarget.value));
+        }}
+      >
+        {SPEEDS.map((one) => (
+          <option key={one} value={String(one)}>
+            {one}/s
+          </option>
+        ))}
+      </select>
+      {follows !== undefined && (
+        <button aria-pressed={follows} onClick={() => onFollow(!follows)}>
+          Follow
+        </button>
+      )}
       <input
         type="range"
         aria-label="Step"

@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { type ApiError, get, getBlob, key } from "./api";
 import { asError, useLoad } from "./hooks";
-import { Missing, Problem, Table } from "./parts";
+import { Missing, Problem, Table, saveFile } from "./parts";
 import { Text, count, time } from "./text";
 import type { ReportList } from "./types";
 
@@ -15,11 +15,7 @@ function Download({ path, onError }: { path: string; onError: (error: ApiError |
   const save = async () => {
     onError(undefined);
     try {
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(await getBlob(address(path)));
-      link.download = path.replaceAll("/", "-");
-      link.click();
-      URL.revokeObjectURL(link.href);
+      saveFile(path.replaceAll("/", "-"), await getBlob(address(path)));
     } catch (error) {
       onError(asError(error));
     }

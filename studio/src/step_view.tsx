@@ -3,14 +3,15 @@
 import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
 import { get } from "./api";
+import { decided } from "./decisions";
 import { State } from "./drawing";
+import { isUnchecked } from "./essentials";
 import { prettyJson } from "./exact";
 import { Fork } from "./fork";
 import { useLoad } from "./hooks";
 import { Copy, Problem, Skeleton } from "./parts";
 import { Review } from "./review";
 import { asCurl, asPython } from "./snippets";
-import { DECISIONS } from "./step_list";
 import { Quoted, Text, count, duration, visible } from "./text";
 import { TryAgent } from "./try_agent";
 import type { Run, StepDetail } from "./types";
@@ -61,7 +62,7 @@ function Broken({ constraints }: { constraints: StepDetail["broken"] }): JSX.Ele
             <td>
               <Quoted text={meaning} />
             </td>
-            <td class="num">{weight.toFixed(1)}</td>
+            <td class="num">{count(weight)}</td>
           </tr>
         ))}
       </tbody>
@@ -88,7 +89,7 @@ function Figures({ detail }: { detail: StepDetail }): JSX.Element {
     ["Since the step before", duration(Math.max(0, step.elapsed_ms - detail.previous_elapsed_ms))],
     ["Run time", duration(step.elapsed_ms)],
   ];
-  if (logprob !== undefined) figures.push(["p of the proposal", Math.exp(logprob).toPrecision(3)]);
+  if (logprob !== undefined) figures.push(["p of the proposal", `≈ ${Math.exp(logprob).toPrecision(3)}`]);
   if (detail.judge !== null) {
     const models = Object.entries(detail.judge.models ?? {}).map(([name, digest]) =>
       digest === null ? name : `${name} (${digest.slice(0, 12)})`,
@@ -117,6 +118,8 @@ export function StepView(props: {
   seq: number;
   onSeq?: (seq: number) => void;
   onPosition?: (position: number) => void;
+  /** Whether its review is asked for elsewhere on the page. */
+  reviewed?: boolean;
 }): JSX.Element {
   const { seq, onSeq, onPosition } = props;
   const { id: run, task } = props.run;
@@ -133,11 +136,13 @@ export function StepView(props: {
   if (error) return <Problem error={error} retry={reload} />;
   if (detail === undefined) return <Skeleton />;
   const { step } = detail;
-  const decision = DECISIONS[step.decision];
+  // Where its basis is not known, the run's verifier says whether anything was checked.
+  const unchecked = detail.basis === null ? isUnchecked(props.run) : detail.basis.methods.length === 0 && detail.basis.kinds.length === 0;
+  const decision = decided(step, unchecked);
   const input = { state: detail.before, action: step.action };
   return (
     <article class="step-view" aria-busy={data === undefined}>
-      <div class={`verdict ${step.decision}`}>
+      <div class={`verdict ${step.decision} ${unchecked ? "unchecked" : ""}`}>
         <span class="decision">
           <span aria-hidden="true">{decision.sign}</span> {decision.word}
         </span>
@@ -146,7 +151,7 @@ export function StepView(props: {
         </code>
       </div>
       <Explanation detail={detail} onPosition={onPosition} />
-      {step.needs_review && <Review run={run} seq={seq} />}
+      {step.needs_review && props.reviewed !== true && <Review run={run} seq={seq} />}
       <div class="states">
         <section aria-label="State before" tabIndex={0}>
           <h3>Before</h3>

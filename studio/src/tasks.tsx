@@ -139,7 +139,7 @@ function TaskPage({ slug }: { slug: string }): JSX.Element {
                 <tr key={name}>
                   <th scope="row">{name}</th>
                   <td>{kind}</td>
-                  <td class="num">{weight.toFixed(1)}</td>
+                  <td class="num">{count(weight)}</td>
                   <td>
                     <Quoted text={meaning} />
                   </td>

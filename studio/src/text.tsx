@@ -102,6 +102,12 @@ export function some(number: number, one: string, several = `${one}s`): string {
   return `${count(number)} ${number === 1 ? one : several}`;
 }
 
+/** A share as a percentage, which says where it is rounded. */
+export function percent(share: number): string {
+  const whole = Math.round(100 * share);
+  return Math.abs(100 * share - whole) < 1e-9 ? `${whole} %` : `≈ ${whole} %`;
+}
+
 /** A time in its two largest units, rounded to the smaller one: 119,600 ms are 2 min, not 1 min 60 s. */
 export function duration(ms: number): string {
   if (ms < 1000) return `${ms} ms`;

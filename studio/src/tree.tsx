@@ -2,9 +2,10 @@
 
 import { Component } from "preact";
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
 import { jsonText } from "./exact";
 import { Spark } from "./overview";
-import { Text, count, visible, words } from "./text";
+import { Text, count, percent, visible, words } from "./text";
 import type { Tree as TreeData, TrajectoryNode } from "./types";
 
 export function nameOf(node: TrajectoryNode): string {
@@ -79,6 +80,32 @@ class Node extends Component<NodeProps> {
   }
 }
 
+/** More trajectories than these begin as one line each. */
+const DENSE = 12;
+
+/** A trajectory in one line: its course, its depth, and how it ended. */
+class Line extends Node {
+  override render({ node, won, isOver, isSelected, onPick }: NodeProps): JSX.Element {
+    const name = nameOf(node);
+    const why = reason(node);
+    const ended = node.end === null ? (isOver ? "stopped with the run" : "under way") : node.end.end === "answered" ? (won ? "answered, won" : "answered") : words(node.end.end);
+    const sign = node.end === null ? (isOver ? "■" : "▶") : node.end.end !== "answered" ? "✗" : won ? "✓" : "=";
+    const label = `${name}: ${count(node.depth)} committed of ${count(node.steps)} proposed; ${ended}${why === "" ? "" : `; ${why}`}`;
+    const rejected = node.backtracks + node.retries;
+    return (
+      <li class="line">
+        <button class="node dense" aria-pressed={isSelected} aria-label={label} title={label} onClick={() => onPick(name)}>
+          <span class="name">{name}</span>
+          <Spark course={node.course} steps={node.steps} />
+          <span class="num">{count(node.depth)}</span>
+          <span class="num not">{rejected > 0 ? `${count(rejected)} ✗` : ""}</span>
+          <span aria-hidden="true" class={sign === "✗" ? "died" : won ? "won" : "answered"}>{sign}</span>
+        </button>
+      </li>
+    );
+  }
+}
+
 interface TreeProps {
   tree: TreeData;
   isOver: boolean;
@@ -87,8 +114,16 @@ interface TreeProps {
 }
 
 export function Tree({ tree, isOver, selected, onPick }: TreeProps): JSX.Element {
+  const [chosen, setChosen] = useState<boolean>();
+  const all = tree.rounds.reduce((sum, { trajectories }) => sum + trajectories.length, 0);
+  const isDense = chosen ?? all > DENSE;
+  const One = isDense ? Line : Node;
   return (
-    <div class="tree">
+    <div class={isDense ? "tree dense" : "tree"} tabIndex={0} role="region" aria-label="All trajectories">
+      <label class="check small">
+        <input type="checkbox" checked={isDense} onChange={(event) => setChosen(event.currentTarget.checked)} />
+        one line each
+      </label>
       {tree.left_out > 0 && <p class="muted">{count(tree.left_out)} earlier trajectories are not shown.</p>}
       {tree.rounds.map(({ round, vote, trajectories }) => {
         const winner = vote?.winner == null ? undefined : jsonText(vote.winner);
@@ -99,12 +134,12 @@ export function Tree({ tree, isOver, selected, onPick }: TreeProps): JSX.Element
               <span class="muted small">
                 {vote === null
                   ? " no vote yet"
-                  : ` ${vote.votes} of ${trajectories.length} agree (${Math.round(100 * vote.agreement)} %)`}
+                  : ` ${vote.votes} of ${trajectories.length} agree (${percent(vote.agreement)})`}
               </span>
             </h3>
             <ul>
               {trajectories.map((node) => (
-                <Node
+                <One
                   key={nameOf(node)}
                   node={node}
                   won={winner !== undefined && node.end?.end === "answered" && jsonText(node.end.answer) === winner}

@@ -75,7 +75,7 @@ function Result({ tried, seq }: { tried: TriedStep; seq: number }): JSX.Element 
               V = {verdict.score}
               {verdict.violations.length > 0 && <>: <Text of={verdict.violations.join(", ")} max={1000} /></>}
               {verdict.feedback !== null && <div class="small"><Long of={verdict.feedback} max={4000} /></div>}
-              {verdict.logprob !== null && <div class="muted small">p = {Math.exp(verdict.logprob).toPrecision(3)}</div>}
+              {verdict.logprob !== null && <div class="muted small">p ≈ {Math.exp(verdict.logprob).toPrecision(3)}</div>}
             </dd>
           </div>
         )}

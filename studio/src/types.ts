@@ -53,6 +53,9 @@ export interface Run {
   strategy: string;
   agents: { executor: string; verifier: string; coordinator: string };
   labels: string[];
+  /** The engines that its agents ask, each with the SHA-256 of its model. */
+  engines?: Record<string, string | null>;
+  models?: string[];
   reviews?: { needed: number; open: number; rejected: number };
 }
 
