@@ -249,7 +249,7 @@ function Trajectory(props: { a: Run; b: Run; name: string; same: number; length:
             const seq = chosen[side]?.seq;
             return (
               <Panel key={side} title={`Row ${count(at)} of the ${side === 0 ? "first" : "second"} run`}>
-                {seq === undefined ? <p class="empty">No step here.</p> : <StepView run={run} seq={seq} />}
+                {seq === undefined ? <p class="empty">No step here.</p> : <StepView run={run} seq={seq} of={side === 0 ? "first run" : "second run"} />}
               </Panel>
             );
           })}
@@ -343,7 +343,7 @@ export function Compare(): JSX.Element {
                   <li key={label}>
                     <button class="node" aria-pressed={label === name} onClick={() => setQuery({ t: label, at: null })}>
                       <span class="name">{label}</span>
-                      {isSame ? `the same in all ${count(node.same)} steps` : `the same for ${count(node.same)} steps, then different`}
+                      {isSame ? `the same in ${node.same === 1 ? "its only step" : `all ${count(node.same)} steps`}` : `the same for ${some(node.same, "step")}, then different`}
                       <span class="muted small">
                         {count(node.steps_a)} and {count(node.steps_b)} steps
                       </span>

@@ -20,6 +20,10 @@ const WIDTH_MAX = 560;
 const DIGIT = 6;
 const LINE = 11;
 
+/** Height of the bars of an array, where there is room and where there is little. */
+const BARS = 84;
+const BARS_LOW = 40;
+
 /** The sign of what differs from the state before. */
 export const CHANGED = "\u25cf";
 
@@ -57,7 +61,7 @@ function labelling(texts: string[]): { width: number; height: number; mode: "fla
   return { width: Math.max(2, room), height: 2, mode: "list" };
 }
 
-function Bars({ value, other, name }: { value: number[]; other: Json; name: string }): JSX.Element {
+function Bars({ value, other, name, isLow }: { value: number[]; other: Json; name: string; isLow: boolean }): JSX.Element {
   const before = Array.isArray(other) ? (other as Json[]) : undefined;
   const low = Math.min(0, ...value);
   const high = Math.max(0, ...value);
@@ -66,15 +70,16 @@ function Bars({ value, other, name }: { value: number[]; other: Json; name: stri
   const span = high - low || 1;
   const texts = value.map(String);
   const { width, height: labels, mode } = labelling(texts);
-  const height = 84;
+  const height = isLow ? BARS_LOW : BARS;
   const y = (of: number) => 12 + height - ((of - low) / span) * height;
   const changed = (at: number) => before !== undefined && !same(before[at], value[at]);
   const text = value.map((item, at) => (changed(at) ? `${item} (changed)` : item)).join(", ");
   const bottom = height + 14;
   return (
     <>
-      <svg class="bars" viewBox={`0 0 ${value.length * width} ${bottom + labels}`} role="img"
-        aria-label={visible(`${name}: ${text}`, 20_000)} style={{ maxWidth: `${value.length * width}px` }}>
+      <div class="scrolls">
+        <svg class="bars" viewBox={`0 0 ${value.length * width} ${bottom + labels}`} role="img"
+        aria-label={visible(`${name}: ${text}`, 20_000)} style={{ maxWidth: `${value.length * width}px`, minWidth: `${0.75 * value.length * width}px` }}>
         {value.map((item, at) => (
           <g key={at} class={`${changed(at) ? "changed" : ""} ${item < 0 ? "negative" : ""}`}>
             <rect x={at * width + 0.1 * width} width={0.8 * width} y={Math.min(y(item), y(0))} height={Math.abs(y(item) - y(0))} />
@@ -96,7 +101,8 @@ function Bars({ value, other, name }: { value: number[]; other: Json; name: stri
           </g>
         ))}
         <line class="zero" x1={0} x2={value.length * width} y1={y(0)} y2={y(0)} />
-      </svg>
+        </svg>
+      </div>
       {mode === "list" && <Items items={value} other={before} />}
     </>
   );
@@ -290,9 +296,11 @@ interface FieldProps {
   input: Json;
   /** A drawing of the whole state says what its arrays do. */
   isDrawn: boolean;
+  /** Whether there is little room. */
+  isLow: boolean;
 }
 
-function Field({ name, value, other, all, task, input, isDrawn }: FieldProps): JSX.Element {
+function Field({ name, value, other, all, task, input, isDrawn, isLow }: FieldProps): JSX.Element {
   const before = other?.is;
   const isPegs = name === "pegs" && Array.isArray(value) && value.every((peg) => Array.isArray(peg) && peg.every((disc) => typeof disc === "number"));
   if (isPegs) return <Pegs value={value as number[][]} other={before} />;
@@ -304,15 +312,15 @@ function Field({ name, value, other, all, task, input, isDrawn }: FieldProps): J
   if (name === "tape" && typeof value === "string" && typeof all["head"] === "number") {
     return <Tape tape={value} head={all["head"]} other={before} />;
   }
-  if (isNumbers(value) && !isDrawn) return <Bars value={value} other={before} name={name} />;
+  if (isNumbers(value) && !isDrawn) return <Bars value={value} other={before} name={name} isLow={isLow} />;
   const cells = rows(name, value);
   if (cells !== undefined) return <Board cells={cells} other={rows(name, before)} name={name} />;
   return <Tree value={value} other={other} />;
 }
 
 /** A state, with the input of its run where that is known; what differs from `other` is marked. */
-export function State(props: { value: Json; other?: Json; task: string; input: Json }): JSX.Element {
-  const { value, other, task, input } = props;
+export function State(props: { value: Json; other?: Json; task: string; input: Json; isLow?: boolean }): JSX.Element {
+  const { value, other, task, input, isLow = false } = props;
   if (scalar(value) || Array.isArray(value)) return <Tree value={value} other={other === undefined ? undefined : { is: other }} />;
   const fields = value as Record<string, Json>;
   const before = other !== null && typeof other === "object" ? (other as Record<string, Json>) : undefined;
@@ -336,7 +344,16 @@ export function State(props: { value: Json; other?: Json; task: string; input: J
               {changed && <span class="hidden"> (changed)</span>}
             </dt>
             <dd>
-              <Field name={name} value={item} other={before && { is: before[name] }} all={fields} task={task} input={input} isDrawn={structure !== undefined} />
+              <Field
+                name={name}
+                value={item}
+                other={before && { is: before[name] }}
+                all={fields}
+                task={task}
+                input={input}
+                isDrawn={structure !== undefined}
+                isLow={isLow}
+              />
             </dd>
           </div>
         );

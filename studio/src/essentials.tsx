@@ -92,7 +92,7 @@ function Question({ spec }: { spec: Spec }): JSX.Element {
         {given != null && (
           <>
             <h3>Input</h3>
-            <State value={given} task={spec.task} input={given} />
+            <State value={given} task={spec.task} input={given} isLow />
           </>
         )}
       </div>
@@ -145,7 +145,7 @@ function Answer({ run, spec }: { run: Run; spec: Spec | undefined }): JSX.Elemen
           <Quoted text={verdictOf(run)} />
         </p>
         {spec !== undefined && <Comparison run={run} spec={spec} />}
-        {run.answer !== null && run.answer !== undefined && <State value={run.answer} task={run.task} input={spec?.input} />}
+        {run.answer !== null && run.answer !== undefined && <State value={run.answer} task={run.task} input={spec?.input} isLow />}
       </div>
     </Panel>
   );
@@ -180,6 +180,7 @@ function settingsOf(run: Run, spec: Spec): Setting[] {
 }
 
 function Settings({ run, spec }: { run: Run; spec: Spec }): JSX.Element {
+  const [isOpen, setOpen] = useState(false);
   const { recorded, plan, sampling, overrides } = spec;
   return (
     <Panel title="Settings" class="essential">
@@ -195,9 +196,9 @@ function Settings({ run, spec }: { run: Run; spec: Spec }): JSX.Element {
         {run.labels.map((label) => (
           <p key={label} class="small"><Quoted text={label} /></p>
         ))}
-        <details>
+        <details onToggle={(event) => setOpen(event.currentTarget.open)}>
           <summary>Every setting</summary>
-          <Text of={prettyJson({ agents: recorded, plan, sampling, overrides })} max={8000} block />
+          {isOpen && <Text of={prettyJson({ agents: recorded, plan, sampling, overrides })} max={8000} block />}
         </details>
       </div>
     </Panel>

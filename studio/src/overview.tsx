@@ -5,7 +5,7 @@ import type { JSX } from "preact";
 import { count } from "./text";
 import type { Column, Course } from "./types";
 
-const HEIGHT = 72;
+const HEIGHT = 56;
 
 function areaOf(parts: Course[], total: number, most: number, width: number, height: number): string {
   const x = (at: number) => ((at / Math.max(1, total)) * width).toFixed(2);

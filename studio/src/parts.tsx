@@ -69,7 +69,7 @@ export function Panel(props: { title: string; actions?: ComponentChildren; child
 /** A table that scrolls by itself where the window is narrow; names of columns that begin with # are of figures. */
 export function Table(props: { name: string; columns: string[]; children: ComponentChildren }): JSX.Element {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label={props.name}>
+    <div class="scroll" tabIndex={0} role="region" aria-label={`Table: ${props.name}`}>
       <table>
         <thead>
           <tr>

@@ -17,9 +17,8 @@ import { TryAgent } from "./try_agent";
 import type { Run, StepDetail } from "./types";
 import { SentToModels } from "./writing";
 
-/** Why the step was accepted or rejected, and what came of it. */
-function Explanation({ detail, onPosition }: { detail: StepDetail; onPosition?: (position: number) => void }): JSX.Element {
-  const { position, text } = detail.then;
+/** Why the step was accepted or rejected. */
+function Why({ detail }: { detail: StepDetail }): JSX.Element {
   return (
     <div class="explanation">
       <h3>Why</h3>
@@ -27,6 +26,15 @@ function Explanation({ detail, onPosition }: { detail: StepDetail; onPosition?: 
         <Quoted text={detail.explanation} />
       </p>
       <Broken constraints={detail.broken} />
+    </div>
+  );
+}
+
+/** What came of it. */
+function Next({ detail, onPosition }: { detail: StepDetail; onPosition?: (position: number) => void }): JSX.Element {
+  const { position, text } = detail.then;
+  return (
+    <div class="explanation next">
       <h3>What happened next</h3>
       <p>
         <Quoted text={text} />{" "}
@@ -120,6 +128,8 @@ export function StepView(props: {
   onPosition?: (position: number) => void;
   /** Whether its review is asked for elsewhere on the page. */
   reviewed?: boolean;
+  /** Which run it is of, where a page shows two. */
+  of?: string;
 }): JSX.Element {
   const { seq, onSeq, onPosition } = props;
   const { id: run, task } = props.run;
@@ -139,6 +149,7 @@ export function StepView(props: {
   // Where its basis is not known, the run's verifier says whether anything was checked.
   const unchecked = detail.basis === null ? isUnchecked(props.run) : detail.basis.methods.length === 0 && detail.basis.kinds.length === 0;
   const decision = decided(step, unchecked);
+  const suffix = props.of === undefined ? "" : `, ${props.of}`;
   const input = { state: detail.before, action: step.action };
   return (
     <article class="step-view" aria-busy={data === undefined}>
@@ -150,10 +161,10 @@ export function StepView(props: {
           <Text of={step.action || "(no line left)"} />
         </code>
       </div>
-      <Explanation detail={detail} onPosition={onPosition} />
-      {step.needs_review && props.reviewed !== true && <Review run={run} seq={seq} />}
+      <Why detail={detail} />
+      {step.needs_review && props.reviewed !== true && <Review run={run} seq={seq} of={suffix} />}
       <div class="states">
-        <section aria-label="State before" tabIndex={0}>
+        <section aria-label={`State before${suffix}`} tabIndex={0}>
           <h3>Before</h3>
           {detail.before == null ? (
             <p class="muted">Under this strategy the state follows from votes, not from this trajectory alone.</p>
@@ -161,7 +172,7 @@ export function StepView(props: {
             <State value={detail.before} task={task} input={given} />
           )}
         </section>
-        <section aria-label="State after" tabIndex={0}>
+        <section aria-label={`State after${suffix}`} tabIndex={0}>
           <h3>{step.decision === "proceed" ? "After" : "After, had it been accepted"}</h3>
           {detail.after == null ? (
             <p class="muted">None: the line cannot be applied in this state.</p>
@@ -170,6 +181,7 @@ export function StepView(props: {
           )}
         </section>
       </div>
+      <Next detail={detail} onPosition={onPosition} />
       {step.reasoning !== undefined && (
         <details>
           <summary>What the model thought</summary>

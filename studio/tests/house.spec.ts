@@ -13,7 +13,7 @@ test("agents, engines and nodes are shown", async ({ daemon, watched: page }) =>
   await isAccessible(page);
   await page.getByRole("link", { name: "Engines" }).click();
   // Its worker's memory and the daemon's.
-  await expect(page.getByRole("row", { name: /tiny.*up.* MiB/ })).toBeVisible();
+  await expect(page.getByRole("row", { name: /tiny.*idle.* MiB/ })).toBeVisible();
   await expect(page.getByText(/daemon itself holds \d+ MiB of memory/)).toBeVisible();
   await isAccessible(page);
   await expect(page.getByRole("link", { name: "Nodes" })).toHaveCount(0);
