@@ -218,8 +218,10 @@ function Trajectory(props: { a: Run; b: Run; name: string; same: number; length:
   if (both.data !== undefined) last.current = both.data;
   const shown = last.current;
   const total = shown?.total ?? length;
-  const row = shown?.rows[at - (shown?.from ?? 0)];
-  const chosen = [row?.a, row?.b];
+  // Where a run has no step in the row, its next one stands in: it was made in the same state.
+  const below = shown?.rows.slice(at - shown.from) ?? [];
+  const chosen = [below[0]?.a, below[0]?.b];
+  const next = [below.find(({ a: step }) => step !== undefined)?.a, below.find(({ b: step }) => step !== undefined)?.b];
   const pick = (position: number) => setQuery({ at: Math.max(0, Math.min(total - 1, position)) }, true);
   return (
     <>
@@ -246,9 +248,12 @@ function Trajectory(props: { a: Run; b: Run; name: string; same: number; length:
       {shown !== undefined && (
         <div class="side-by-side">
           {[a, b].map((run, side) => {
-            const seq = chosen[side]?.seq;
+            const seq = next[side]?.seq;
             return (
               <Panel key={side} title={`Row ${count(at)} of the ${side === 0 ? "first" : "second"} run`}>
+                {seq !== undefined && chosen[side] === undefined && (
+                  <p class="muted">This run has no step in the row. Its next one:</p>
+                )}
                 {seq === undefined ? <p class="empty">No step here.</p> : <StepView run={run} seq={seq} of={side === 0 ? "first run" : "second run"} />}
               </Panel>
             );

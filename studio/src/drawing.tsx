@@ -77,8 +77,7 @@ function Bars({ value, other, name, isLow }: { value: number[]; other: Json; nam
   const bottom = height + 14;
   return (
     <>
-      <div class="scrolls">
-        <svg class="bars" viewBox={`0 0 ${value.length * width} ${bottom + labels}`} role="img"
+      <svg class="bars" viewBox={`0 0 ${value.length * width} ${bottom + labels}`} role="img"
         aria-label={visible(`${name}: ${text}`, 20_000)} style={{ maxWidth: `${value.length * width}px`, minWidth: `${0.75 * value.length * width}px` }}>
         {value.map((item, at) => (
           <g key={at} class={`${changed(at) ? "changed" : ""} ${item < 0 ? "negative" : ""}`}>
@@ -101,8 +100,7 @@ function Bars({ value, other, name, isLow }: { value: number[]; other: Json; nam
           </g>
         ))}
         <line class="zero" x1={0} x2={value.length * width} y1={y(0)} y2={y(0)} />
-        </svg>
-      </div>
+      </svg>
       {mode === "list" && <Items items={value} other={before} />}
     </>
   );

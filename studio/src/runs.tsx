@@ -201,7 +201,7 @@ export function Runs(): JSX.Element {
           <table>
             <thead>
               <tr>
-                <th scope="col">
+                <th scope="col" class="pick">
                   <span class="hidden">Compare</span>
                 </th>
                 <th scope="col">Status</th>
