@@ -12,8 +12,7 @@ export class Exact {
 
 export type Count = number | Exact;
 
-/** A string, which is passed over, or a number. */
-const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
 /** Digits that a `number` keeps whatever they are. */
 const DIGITS_SURE = 15;
@@ -25,7 +24,9 @@ const MARK = "\u0000exact";
 function isKept(text: string): boolean {
   if (String(Number(text)) === text) return true;
   const digits = text.replace(/[eE].*$/, "").replace(/[-.]/g, "").replace(/^0+|0+$/g, "");
-  return digits.length <= DIGITS_SURE && Number.isFinite(Number(text)) && !/[eE]/.test(text);
+  const value = Number(text);
+  // Neither too large for a number nor so small that it would be 0.
+  return digits.length <= DIGITS_SURE && Number.isFinite(value) && (value !== 0 || digits === "");
 }
 
 /** Whether a `number` is written in the same way too. */
@@ -39,20 +40,43 @@ function revived(_: string, value: unknown): unknown {
   return typeof text === "string" ? new Exact(text) : value;
 }
 
+/** Where the string ends that begins at a place: its closing quote, or the end of the text. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let escapes = 0;
+    while (text[end - 1 - escapes] === "\\") escapes += 1;
+    if (escapes % 2 === 0) return end;
+  }
+  return text.length;
+}
+
+/** Changes the numbers of a JSON text, and nothing in its strings, which may be long. */
+function withNumbers(text: string, change: (number: string) => string): string {
+  const parts: string[] = [];
+  for (let at = 0; at < text.length; ) {
+    const quote = text.indexOf('"', at);
+    const start = quote < 0 ? text.length : quote;
+    parts.push(text.slice(at, start).replace(NUMBER, change));
+    at = quote < 0 ? start : endOfString(text, start) + 1;
+    parts.push(text.slice(start, at));
+  }
+  return parts.join("");
+}
+
 /**
  * Reads JSON. A number that would be rounded becomes `Exact`; with `asSpelled`, one that would be written
  * differently too, as 1.0: what is sent on must be what was read.
  */
 export function parseJson(text: string, asSpelled = false): unknown {
   const stays = asSpelled ? isSpelled : isKept;
-  let isChanged = false;
-  const marked = text.replace(TOKEN, (token) => {
-    if (token.startsWith('"') || stays(token)) return token;
-    isChanged = true;
-    return `{${JSON.stringify(MARK)}:"${token}"}`;
-  });
   // What is not JSON is refused as it was given, so that the place in the message is right.
   const plain = JSON.parse(text) as unknown;
+  let isChanged = false;
+  const marked = withNumbers(text, (number) => {
+    if (stays(number)) return number;
+    isChanged = true;
+    return `{${JSON.stringify(MARK)}:"${number}"}`;
+  });
   return isChanged ? JSON.parse(marked, revived) : plain;
 }
 

@@ -125,8 +125,12 @@ function formOf(spec: Spec, present: Agent[]): Partial<Form> {
         ? own
         : { ...own, kind: "instance", ...instance };
   const { plan, sampling } = spec;
-  // A budget of 0 is none.
-  const limits = LIMITS.map((name) => [name, String(plan.budget[name]) === "0" ? "" : String(plan.budget[name])]);
+  // A budget of 0 is none. What a problem limits itself is in the problem.
+  const own_steps = spec.task === "problem" ? String(spec.input["max_proposals"]) : "";
+  const limits = LIMITS.map((name) => {
+    const limit = String(plan.budget[name]);
+    return [name, limit === "0" || (name === "steps" && limit === own_steps) ? "" : limit];
+  });
   return {
     ...what,
     ...agentsOf(spec, present),
@@ -395,7 +399,7 @@ export function NewRun(): JSX.Element {
         </div>
         <label class="check">
           <input type="checkbox" checked={form.force} onChange={(event) => put({ force: event.currentTarget.checked })} />
-          Try a task that the executor's models have not learnt
+          Try a task that the models have not learnt
         </label>
         {refusal("force")}
         <h2>Search</h2>

@@ -142,14 +142,14 @@ export function Runs(): JSX.Element {
   const [picked, setPicked] = useState<string[]>([]);
   const pick = (id: string, isPicked: boolean) =>
     setPicked((old) => [...old.filter((other) => other !== id), ...(isPicked ? [id] : [])].slice(-2));
-  const { runs, unreadable, next, error, isLoading, more, reload } = useRuns({
+  const { runs, unreadable, next, error, isLoading, isBack, more, reload } = useRuns({
     status,
     task,
     needs_review: needs_review === "true" ? "true" : undefined,
   });
   const tasks = useLoad("tasks", (signal) => get<{ tasks: Task[] }>("/v1/tasks", signal));
   const filtered = [status, task, needs_review].some((filter) => filter !== undefined);
-  useScrollBack(runs !== undefined && !isLoading);
+  useScrollBack(isBack);
   return (
     <main>
       <div class="title">

@@ -12,6 +12,8 @@ import type { Run, RunList, Status } from "./types";
 const PAGE = 50;
 /** The newest runs, which are asked about every time. */
 const NEWEST = 10;
+/** As many as the daemon gives at once: where all of the newest are new. */
+const NEWEST_MAX = 1000;
 /** Runs under way further down that are asked about each time, in turn. */
 const WATCHED = 2;
 /** Pauses between two looks: while something happens, and the longest where nothing does. */
@@ -34,10 +36,12 @@ interface Loaded {
   next: string | null;
   error: ApiError | undefined;
   isLoading: boolean;
+  /** Whether all pages are there that the list had when it was left. */
+  isBack: boolean;
 }
 
 function empty(key: string): Loaded {
-  return { key, runs: undefined, unreadable: [], next: null, error: undefined, isLoading: true };
+  return { key, runs: undefined, unreadable: [], next: null, error: undefined, isLoading: true, isBack: false };
 }
 
 /** How many pages of the list there were when it was left by a link: kept with the entry of the history. */
@@ -85,7 +89,7 @@ export function useRuns(filters: Filters): Loaded & { more: () => void; reload: 
       error: undefined,
       isLoading: false,
     };
-    now.current = { ...empty(key), ...change };
+    now.current = { ...now.current, key, ...change };
     put(change);
   };
   useEffect(() => {
@@ -101,14 +105,18 @@ export function useRuns(filters: Filters): Loaded & { more: () => void; reload: 
         await loadMore(signal);
         if (now.current.next === null) break;
       }
+      now.current = { ...now.current, isBack: true };
+      put({ isBack: true });
     };
     const look = async () => {
       const known = now.current.runs ?? [];
-      const { runs: newest } = await get<RunList>(query("/v1/runs", { ...filters, limit: NEWEST }), signal);
-      const isGap = newest.length === NEWEST && !newest.some(({ id }) => known.some((old) => old.id === id));
-      if (isGap) {
-        // More runs are new than were asked for: the list begins anew.
-        now.current = { ...empty(key), runs: [] };
+      const ask = async (limit: number) => (await get<RunList>(query("/v1/runs", { ...filters, limit }), signal)).runs;
+      const meets = (runs: Run[]) => known.length === 0 || runs.some(({ id }) => known.some((old) => old.id === id));
+      let newest = await ask(NEWEST);
+      if (newest.length === NEWEST && !meets(newest)) newest = await ask(NEWEST_MAX);
+      if (newest.length >= NEWEST_MAX && !meets(newest)) {
+        // So many are new that what is between is not known: the list begins anew.
+        now.current = { ...empty(key), runs: [], isBack: true };
         await loadMore(signal);
         return;
       }

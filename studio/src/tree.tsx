@@ -90,15 +90,16 @@ class Line extends Node {
     const why = reason(node);
     const ended = node.end === null ? (isOver ? "stopped with the run" : "under way") : node.end.end === "answered" ? (won ? "answered, won" : "answered") : words(node.end.end);
     const sign = node.end === null ? (isOver ? "■" : "▶") : node.end.end !== "answered" ? "✗" : won ? "✓" : "=";
-    const label = `${name}: ${count(node.depth)} committed of ${count(node.steps)} proposed; ${ended}${why === "" ? "" : `; ${why}`}`;
+    const more = `committed of ${count(node.steps)} proposed; ${ended}${why === "" ? "" : `; ${why}`}`;
     const rejected = node.backtracks + node.retries;
     return (
       <li class="line">
-        <button class="node dense" aria-pressed={isSelected} aria-label={label} title={label} onClick={() => onPick(name)}>
+        <button class="node dense" aria-pressed={isSelected} title={`${name}: ${count(node.depth)} ${more}`} onClick={() => onPick(name)}>
           <span class="name">{name}</span>
           <Spark course={node.course} steps={node.steps} />
           <span class="num">{count(node.depth)}</span>
-          <span class="num not">{rejected > 0 ? `${count(rejected)} ✗` : ""}</span>
+          <span class="hidden">{more}</span>
+          <span aria-hidden="true" class="num not">{rejected > 0 ? `${count(rejected)} ✗` : ""}</span>
           <span aria-hidden="true" class={sign === "✗" ? "died" : won ? "won" : "answered"}>{sign}</span>
         </button>
       </li>

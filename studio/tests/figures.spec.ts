@@ -124,7 +124,7 @@ test("without a verifier, no word and no sign says that a line is right", async 
 });
 
 test("fields say what cannot be seen in them", async ({ daemon, watched: page }) => {
-  await daemon.start(ERRING);
+  await daemon.start(["agents.executor.implementation=replay", 'agents.executor.lines=["a"]']);
   await page.goto(`${daemon.url}/studio/runs/new`);
   await page.getByLabel("A problem in words, with checks").check();
   await page.getByRole("textbox", { name: /^Statement/ }).fill("a\u202eb");

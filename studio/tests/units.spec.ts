@@ -14,8 +14,11 @@ test("JSON keeps every digit", () => {
   // 0.1 with more digits than a number has is another number.
   expect(jsonText(parseJson("[0.1000000000000000001]"))).toBe("[0.1000000000000000001]");
   // What is shown may drop a zero; what is sent on may not.
-  expect(jsonText(parseJson("[1.0,-0,1e3]"))).toBe("[1,0,1000]");
+  expect(jsonText(parseJson("[1.0,-0,1e3,1e-400]"))).toBe("[1,0,1000,1e-400]");
   expect(jsonText(parseJson("[1.0,-0,1e3]", true))).toBe("[1.0,-0,1e3]");
+  // Numbers in strings are text, whatever stands before a quote; a string may be long.
+  const strings = `["99999999999999999\\\\",99999999999999999,"\\"99999999999999999\\\\\\"",${JSON.stringify("1\\".repeat(4_000_000))}]`;
+  expect(jsonText(parseJson(strings)) === strings).toBe(true);
   expect(() => parseJson("{1}")).toThrow(SyntaxError);
   expect(() => parseJson("[99999999999999999")).toThrow(SyntaxError);
   expect(prettyJson(parseJson('{"a":[1,{}],"b":99999999999999999}'))).toBe(
