@@ -170,7 +170,7 @@ async function stepsOf(run: Run, trajectory: string, from: number, most: number,
     const limit = Math.min(PAGE, most - steps.length);
     const path = query(`/v1/runs/${encodeURIComponent(run.id)}/steps`, { trajectory, from: from + steps.length, limit });
     const page = await get<StepList>(path, signal);
-    if (page.steps.length === 0) break;
+    if (page.steps.length === 0 && page.has_more !== true) break;
     steps.push(...page.steps);
   }
   return steps;

@@ -25,7 +25,7 @@ async function stepsOf(path: string, tree: Tree, onRead: (steps: number) => void
     while (steps.length < most) {
       const limit = Math.min(PAGE, most - steps.length);
       const page = await get<StepList>(query(`${path}/steps`, { trajectory, from: steps.length, limit }));
-      if (page.steps.length === 0) break;
+      if (page.steps.length === 0 && page.has_more !== true) break;
       steps.push(...page.steps);
       onRead(STEPS_MAX - left + steps.length);
     }

@@ -64,8 +64,8 @@ export function StepSearch(props: {
     try {
       while (now.read < total && now.steps.length < most) {
         const path = query(`/v1/runs/${encodeURIComponent(run)}/steps`, { trajectory, from: now.read, limit: PAGE });
-        const { steps } = await get<StepList>(path, mine.signal);
-        if (steps.length === 0) break;
+        const { steps, has_more } = await get<StepList>(path, mine.signal);
+        if (steps.length === 0 && has_more !== true) break;
         // Not more than were asked for at once: what is left of the page is read again.
         const rest = most - now.steps.length;
         const fitting = steps.filter((step) => fits(step, wanted));

@@ -224,7 +224,7 @@ export function StepView(props: {
             </li>
           ))}
         </ol>
-        {detail.stack.length < step.depth && <p class="muted">The last {detail.stack.length} are shown.</p>}
+        {detail.stack.length < step.depth && <p class="muted">The last {detail.stack.length} are shown; the stack of the lowest one has those below it.</p>}
       </details>
       <Fork key={`fork ${run} ${detail.seq}`} run={props.run} seq={detail.seq} />
       <TryAgent key={`${run} ${detail.seq}`} run={run} seq={detail.seq} line={step.action} />

@@ -105,8 +105,11 @@ test("steps are found by text and by kind, and 64 trajectories are a line each",
   await daemon.start(ERRING);
   const id = await daemon.submit({ ...ERRING_RUN, fanout: 64 });
   await daemon.finished(id);
-  const response = await fetch(`${daemon.url}/v1/runs/${id}/steps?trajectory=1.0&limit=1000`);
-  const { steps } = (await response.json()) as { steps: { action: string; decision: string; position: number }[] };
+  const path = `${daemon.url}/v1/runs/${id}/steps?trajectory=1.0&limit=1000`;
+  const read = async () => (await (await fetch(path)).json()) as { steps: { action: string; decision: string; position: number }[]; has_more: boolean };
+  // The first answers read only the beginning of a run.
+  while ((await read()).has_more);
+  const { steps } = await read();
   await page.goto(`${daemon.url}/studio/runs/${id}?t=1.0`);
   await expect(page.locator(".tree li.line")).toHaveCount(64);
   await isAccessible(page);
@@ -115,7 +118,7 @@ test("steps are found by text and by kind, and 64 trajectories are a line each",
   await page.getByLabel("Text of a line").fill("SWAP");
   await page.getByRole("button", { name: "Find", exact: true }).click();
   const found = page.locator(".found li");
-  const swaps = steps.filter(({ action }) => action.includes("swap"));
+  const swaps = steps.filter(({ action }) => /swap/i.test(action));
   await expect(found).toHaveCount(swaps.length);
   await expect(page.locator(".found")).toContainText(`${swaps.length} steps in all ${steps.length}`);
   await page.getByLabel("Kind of step").selectOption("rejected");
