@@ -70,13 +70,14 @@ const PACE = 8;
 /**
  * Loads what depends on a count that grows, as of events: again whenever the count has changed, or the answer says that there
  * is more, but never before the last answer is there. While `isLive`, it pauses between two answers for a multiple of the time
- * that the last one took: watching a fast run must not slow it down.
+ * that the last one took, and for `rest_ms` at least: watching a fast run must not slow it down, nor fill a line.
  */
 export function useGrowing<T extends { has_more?: boolean }>(
   key: string,
   counted: number,
   isLive: boolean,
   load: (signal: AbortSignal) => Promise<T>,
+  rest_ms = CHECK_MS,
 ): Omit<Loaded<T>, "reload"> {
   const [state, setState] = useState<{ key: string; data?: T; error?: ApiError }>({ key });
   const newest = useRef(counted);
@@ -98,7 +99,7 @@ export function useGrowing<T extends { has_more?: boolean }>(
         const data = await loader.current(control.signal);
         loaded = data.has_more === true ? -1 : now;
         if (data.has_more === true) wait = 0;
-        rests_until = performance.now() + Math.max(CHECK_MS, PACE * (performance.now() - start));
+        rests_until = performance.now() + Math.max(rest_ms, PACE * (performance.now() - start));
         if (!control.signal.aborted) setState({ key, data });
       } catch (error) {
         loaded = -1;

@@ -23,6 +23,9 @@ import { WritingNow } from "./writing";
 
 /** Events that the tree may lack before the page says so. */
 const BEHIND = 50_000;
+/** Pauses between two looks at a run under way: at its trajectories, and at the course of one. */
+const TREE_MS = 1200;
+const COURSE_MS = 4000;
 
 function Votes({ run }: { run: Record }): JSX.Element | null {
   if (run.votes.length === 0) return null;
@@ -164,7 +167,7 @@ function RunPage({ run }: { run: Record }): JSX.Element {
   const asked_for = useSpec(run.id);
   const path = `/v1/runs/${encodeURIComponent(run.id)}`;
   const isLive = !isOver(run);
-  const tree = useGrowing(`${path}/tree`, run.events, isLive, (signal) => get<TreeData>(`${path}/tree`, signal));
+  const tree = useGrowing(`${path}/tree`, run.events, isLive, (signal) => get<TreeData>(`${path}/tree`, signal), TREE_MS);
   const nodes = tree.data?.rounds.flatMap(({ trajectories }) => trajectories) ?? [];
   const hasMore = tree.data?.has_more === true;
   const { node, name, step } = useFirstChoice(nodes, place.query.get("t"), isLive || !hasMore);
@@ -175,10 +178,15 @@ function RunPage({ run }: { run: Record }): JSX.Element {
   const isAhead = !follows && hasMore && Number(asked) >= total;
   const chosen = follows ? total - 1 : asked === null ? step : Math.max(0, Number(asked) || 0);
   const at = total === 0 || isAhead ? null : Math.min(total - 1, chosen);
-  const shapeKey = query(`${path}/shape`, { trajectory: name, cells: 512 });
-  const shape = useGrowing<Shape>(shapeKey, total, isLive, (signal) =>
-    name === "" ? Promise.resolve({ steps: 0, columns: [] }) : get<Shape>(shapeKey, signal),
-  );
+  // A run under way is drawn more coarsely, because it is drawn again and again.
+  const shapeKey = query(`${path}/shape`, { trajectory: name, cells: isLive ? 128 : 512 });
+  const loadShape = (signal: AbortSignal) =>
+    name === "" ? Promise.resolve({ steps: 0, columns: [] }) : get<Shape>(shapeKey, signal);
+  const newest = useGrowing<Shape>(shapeKey, total, isLive, loadShape, COURSE_MS);
+  // The coarse course stays until there is the fine one.
+  const course = useRef<{ name: string; data: Shape }>();
+  if (newest.data !== undefined) course.current = { name, data: newest.data };
+  const shape = course.current?.name === name ? course.current.data : undefined;
   const oneKey = query(`${path}/steps`, { trajectory: name, from: at ?? 0, limit: 1 });
   const one = useLoad(oneKey, (signal) => (name === "" ? Promise.resolve({ steps: [], total: 0, next: null }) : get<Steps>(oneKey, signal)));
   const seq = one.data?.steps[0]?.seq ?? null;
@@ -227,7 +235,7 @@ function RunPage({ run }: { run: Record }): JSX.Element {
       {node !== undefined && at !== null && (
         <>
           <Panel title={`Course of trajectory ${name}`} class="course">
-            <Overview columns={shape.data?.columns ?? []} steps={shape.data?.steps ?? total} at={at} onPick={pick} />
+            <Overview columns={shape?.columns ?? []} steps={shape?.steps ?? total} at={at} onPick={pick} />
             <Replay
               at={at}
               total={total}

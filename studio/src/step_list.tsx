@@ -45,17 +45,21 @@ class Steps {
 
   private readonly loading = new Set<number>();
 
+  /** Loads what a page lacks: of one that has grown, only what is new. */
   private async load(number: number): Promise<void> {
     if (this.loading.has(number)) return;
     this.loading.add(number);
     const path = `/v1/runs/${encodeURIComponent(this.run)}/steps`;
+    const old = this.pages.get(number);
+    const known = old === undefined || old === "loading" ? [] : old;
+    const range = { from: number * PAGE + known.length, limit: PAGE - known.length };
     try {
-      const { steps } = await get<Page>(query(path, { trajectory: this.trajectory, from: number * PAGE, limit: PAGE }));
+      const { steps } = await get<Page>(query(path, { trajectory: this.trajectory, ...range }));
       this.pages.delete(number);
-      this.pages.set(number, steps);
-      for (const old of this.pages.keys()) {
+      this.pages.set(number, [...known, ...steps]);
+      for (const oldest of this.pages.keys()) {
         if (this.pages.size <= PAGES_MAX) break;
-        this.pages.delete(old);
+        this.pages.delete(oldest);
       }
     } catch {
       // Asked again after a pause: each redraw wants what is missing. A daemon that is away is waited for by the request.

@@ -28,6 +28,9 @@ test("flagged steps are decided with keys alone", async ({ daemon, watched: page
   const total = before.length;
   expect(total).toBeGreaterThan(4);
   await page.goto(`${daemon.url}/studio/runs/${id}`);
+  await expect(page).toHaveTitle("verified: bubble-sort/easy/003 · prime-agents");
+  // Its marks are below those of rejections, which would hide them.
+  expect(await page.locator(".overview rect.flagged").first().getAttribute("y")).toBe("12");
   await page.getByRole("link", { name: `Review ${total} steps` }).press("Enter");
   const heading = page.locator(".review h2");
   await expect(heading).toHaveText(`1 of ${total}: is this step right?`);

@@ -130,3 +130,41 @@ test("steps are found by text and by kind, and 64 trajectories are a line each",
   await page.getByRole("button", { name: "Show all steps" }).click();
   await expect(found).toHaveCount(0);
 });
+
+test("a long list asks for its newest runs only, and a watched run for what is new", async ({ daemon, watched: page }) => {
+  await daemon.start([...SLOW, "run.budget.wall_ms=3600000"]);
+  for (let at = 0; at < 60; at += 1) await daemon.submit({ task: "gcd-euclidean", fanout: 1, index: at, agents: { executor: "reference" } });
+  const id = await daemon.submit({ task: "tower-of-hanoi", input: { n: 20, from: 0, to: 2 }, fanout: 4 });
+  await page.clock.install();
+  await page.goto(`${daemon.url}/studio/runs`);
+  await expect(page.locator("tbody tr")).toHaveCount(50);
+  const asked: string[] = [];
+  let bytes = 0;
+  page.on("response", (response) => {
+    const { pathname, search } = new URL(response.url());
+    if (pathname.endsWith("/progress")) return;
+    asked.push(pathname + search);
+    void response.body().then((body) => (bytes += body.length), () => undefined);
+  });
+  /** Ten seconds of the page's clock. */
+  const pass = async () => {
+    asked.length = 0;
+    bytes = 0;
+    for (let tenth = 0; tenth < 100; tenth += 1) await page.clock.runFor(100);
+  };
+  await pass();
+  // Every 2 s the ten newest; the run under way is one of them.
+  expect(asked.length).toBeGreaterThan(0);
+  expect(asked.length).toBeLessThanOrEqual(6);
+  expect(asked.every((path) => path === "/v1/runs?limit=10")).toBe(true);
+  expect(bytes).toBeLessThanOrEqual(6 * 30_000);
+  await page.goto(`${daemon.url}/studio/runs/${id}?t=1.0&at=0`);
+  await expect(page.locator(".step").first()).toBeVisible();
+  await page.clock.runFor(10_000);
+  await pass();
+  // At most two requests and 20 kB a second.
+  expect(asked.some((path) => path.endsWith("/tree"))).toBe(true);
+  expect(asked.length).toBeLessThanOrEqual(20);
+  expect(bytes).toBeLessThanOrEqual(200_000);
+  await fetch(`${daemon.url}/v1/runs/${id}/cancel`, { method: "POST" });
+});
