@@ -47,7 +47,10 @@ async function checked(response: Response): Promise<Response> {
 /** Pauses between two attempts to reach a daemon that does not answer; the last one is repeated. */
 const AWAY_MS = [500, 1000, 2000, 4000, 8000, 10_000];
 
-/** While the daemon does not answer: until it does again. One request in turn finds that out for the whole page. */
+/**
+ * While the daemon does not answer: until it does again. One request in turn finds that out for the
+ * whole page.
+ */
 let away: Promise<void> | undefined;
 let askNow: () => void = () => undefined;
 
@@ -77,7 +80,9 @@ export function tryNow(): void {
 function there(signal: AbortSignal | null | undefined): Promise<void> {
   if (away === undefined) return Promise.resolve();
   const given_up = new Promise<never>((_, reject) => {
-    signal?.addEventListener("abort", () => reject(new DOMException("given up", "AbortError")), { once: true });
+    signal?.addEventListener("abort", () => reject(new DOMException("given up", "AbortError")), {
+      once: true,
+    });
   });
   return Promise.race([away, given_up]);
 }
@@ -106,7 +111,9 @@ export async function getAsSpelled<T>(path: string, signal?: AbortSignal): Promi
 }
 
 export async function getText(path: string, signal?: AbortSignal): Promise<string> {
-  return (await request(path, { headers: headers({ Accept: "text/plain;version=0.0.4" }), signal })).text();
+  return (
+    await request(path, { headers: headers({ Accept: "text/plain;version=0.0.4" }), signal })
+  ).text();
 }
 
 export async function getBlob(path: string): Promise<Blob> {
@@ -115,7 +122,11 @@ export async function getBlob(path: string): Promise<Blob> {
 
 export async function post<T>(path: string, body?: unknown): Promise<T> {
   const text = body === undefined ? undefined : jsonText(body);
-  const init = { method: "POST", headers: headers({ "Content-Type": "application/json" }), body: text };
+  const init = {
+    method: "POST",
+    headers: headers({ "Content-Type": "application/json" }),
+    body: text,
+  };
   return parseJson(await (await request(path, init)).text()) as T;
 }
 
@@ -124,7 +135,9 @@ export type Value = string | number | boolean | null | undefined;
 
 /** A path with its query; empty values are left out. */
 export function query(path: string, values: Record<string, Value>): string {
-  const given = Object.entries(values).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  const given = Object.entries(values).filter(
+    ([, value]) => value !== undefined && value !== null && value !== "",
+  );
   const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
   return text === "" ? path : `${path}?${text}`;
 }
@@ -136,7 +149,8 @@ export interface ServerSent {
 }
 
 /**
- * Reads server-sent events until the stream ends. `EventSource` cannot send a key, so this is by `fetch`.
+ * Reads server-sent events until the stream ends. `EventSource` cannot send a key, so this is by
+ * `fetch`.
  */
 export async function stream(
   path: string,

@@ -5,18 +5,19 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { aligned, isSame } from "./alignment";
 import type { Row } from "./alignment";
 import { get, query } from "./api";
+import { Choice } from "./compare_choice";
 import { decided } from "./decisions";
 import { Differences, isUnchecked } from "./essentials";
 import { sameJson } from "./exact";
 import { useLoad } from "./hooks";
 import { isOver } from "./live";
 import { Badge, Panel, Problem, Skeleton } from "./parts";
-import { go, href, setQuery, usePlace } from "./router";
+import { href, setQuery, usePlace } from "./router";
 import { differences } from "./spec";
 import type { Spec } from "./spec";
 import { StepView } from "./step_view";
-import { Text, count, duration, some, time, visible } from "./text";
-import type { Comparison, Run, RunList, Step, StepList } from "./types";
+import { Text, count, duration, some } from "./text";
+import type { Comparison, Run, Step, StepList } from "./types";
 
 /** Rows of the aligned steps, and how many of them stand before the chosen one. */
 const ROWS = 13;
@@ -24,77 +25,10 @@ const BEFORE = 6;
 
 /** Steps of a request. */
 const PAGE = 1000;
-/** Rows after the first difference that are aligned: more would mean reading a long run to its end. */
+/**
+ * Rows after the first difference that are aligned: more would mean reading a long run to its end.
+ */
 const ALIGNED_MAX = 20_000;
-
-/** Which two runs: those of the list are offered, and any other can be named. */
-function Choice({ a, b }: { a: string; b: string }): JSX.Element {
-  const [first, setFirst] = useState(a);
-  const [second, setSecond] = useState(b);
-  const runs = useLoad("recent runs", (signal) => get<RunList>("/v1/runs?limit=50", signal));
-  const field = (label: string, value: string, set: (value: string) => void) => (
-    <label class="field">
-      <span>{label}</span>
-      <input list="recent-runs" spellcheck={false} placeholder="run_…" value={value} onInput={(event) => set(event.currentTarget.value)} />
-    </label>
-  );
-  // What a run is compared with is most often another try at the same.
-  const known = runs.data?.runs.find(({ id }) => id === first.trim());
-  const alike = runs.data?.runs.filter((run) => run.id !== known?.id && run.instance === known?.instance && run.task === known?.task);
-  return (
-    <>
-      <form
-        class="choice"
-        onSubmit={(event) => {
-          event.preventDefault();
-          go(href(["compare"], { a: first.trim(), b: second.trim() }));
-        }}
-      >
-        <datalist id="recent-runs">
-          {runs.data?.runs.map((run) => (
-            <option key={run.id} value={run.id}>
-              {visible(`${run.instance}, ${run.status}`, 120)}
-            </option>
-          ))}
-        </datalist>
-        {field("First run", first, setFirst)}
-        {field("Second run", second, setSecond)}
-        <button class="primary">Compare</button>
-      </form>
-      {known === undefined && <Recent runs={runs.data?.runs ?? []} title="Recent runs, to choose the first" to={(run) => ({ a: run.id })} />}
-      {known !== undefined && alike !== undefined && (
-        <Recent runs={alike} title="Recent runs of the same instance" to={(run) => ({ a: known.id, b: run.id })} />
-      )}
-    </>
-  );
-}
-
-/** Runs to choose from, as links. */
-function Recent(props: { runs: Run[]; title: string; to: (run: Run) => { a: string; b?: string } }): JSX.Element | null {
-  const { runs, title, to } = props;
-  if (runs.length === 0) return <p class="muted">{title}: none. The list of runs has all.</p>;
-  return (
-    <Panel title={title}>
-      <ul class="plain">
-        {runs.slice(0, 10).map((run) => (
-          <li key={run.id}>
-            <a href={href(["compare"], to(run))}>
-              <Text of={run.instance} max={80} />
-            </a>{" "}
-            <span class="muted small">
-              {run.status}, seed {String(run.seed)}, {time(run.created_at)}
-            </span>
-          </li>
-        ))}
-      </ul>
-      {runs.length > 10 && (
-        <p class="muted">
-          The ten newest; <a href={href(["runs"])}>the list of runs</a> has all.
-        </p>
-      )}
-    </Panel>
-  );
-}
 
 function Aligned(props: {
   runs: [Run, Run];
@@ -135,10 +69,17 @@ function Aligned(props: {
             const position = from + row;
             const differs = !isSame(a, b);
             return (
-              <tr key={position} class={`${differs ? "differs" : ""} ${position === at ? "selected" : ""}`}>
+              <tr
+                key={position}
+                class={`${differs ? "differs" : ""} ${position === at ? "selected" : ""}`}
+              >
                 <th scope="row" class="num">
                   {differs && <span title="different">≠ </span>}
-                  <button class="link" aria-pressed={position === at} onClick={() => onPick(position)}>
+                  <button
+                    class="link"
+                    aria-pressed={position === at}
+                    onClick={() => onPick(position)}
+                  >
                     {count(position)}
                   </button>
                 </th>
@@ -156,7 +97,14 @@ function Aligned(props: {
 function Costs({ a, b }: { a: Run; b: Run }): JSX.Element {
   const rows: [string, (run: Run) => JSX.Element | string][] = [
     ["Status", (run) => <Badge status={run.status} />],
-    ["Answer", (run) => <code><Text of={run.answer ?? "none"} max={300} /></code>],
+    [
+      "Answer",
+      (run) => (
+        <code>
+          <Text of={run.answer ?? "none"} max={300} />
+        </code>
+      ),
+    ],
     ["Votes", (run) => run.votes.map((ballot) => ballot.votes).join(" : ") || "none"],
     ["Executor", (run) => <Text of={run.agents.executor} max={60} />],
     ["Verifier", (run) => <Text of={run.agents.verifier} max={60} />],
@@ -200,11 +148,21 @@ function Costs({ a, b }: { a: Run; b: Run }): JSX.Element {
 }
 
 /** Steps of a run from a position on. */
-async function stepsOf(run: Run, trajectory: string, from: number, most: number, signal: AbortSignal): Promise<Step[]> {
+async function stepsOf(
+  run: Run,
+  trajectory: string,
+  from: number,
+  most: number,
+  signal: AbortSignal,
+): Promise<Step[]> {
   const steps: Step[] = [];
   while (steps.length < most) {
     const limit = Math.min(PAGE, most - steps.length);
-    const path = query(`/v1/runs/${encodeURIComponent(run.id)}/steps`, { trajectory, from: from + steps.length, limit });
+    const path = query(`/v1/runs/${encodeURIComponent(run.id)}/steps`, {
+      trajectory,
+      from: from + steps.length,
+      limit,
+    });
     const page = await get<StepList>(path, signal);
     if (page.steps.length === 0 && page.has_more !== true) break;
     steps.push(...page.steps);
@@ -221,8 +179,14 @@ interface Window {
   isCut: boolean;
 }
 
-/** The rows around one. Before the first difference both runs have the same steps; from there on they are aligned. */
-async function rowsAround(props: { a: Run; b: Run; name: string; same: number; at: number; length: number }, signal: AbortSignal): Promise<Window> {
+/**
+ * The rows around one. Before the first difference both runs have the same steps; from there on
+ * they are aligned.
+ */
+async function rowsAround(
+  props: { a: Run; b: Run; name: string; same: number; at: number; length: number },
+  signal: AbortSignal,
+): Promise<Window> {
   const { a, b, name, same, at, length } = props;
   const from = Math.max(0, at - BEFORE);
   const both = (start: number, most: number) =>
@@ -240,10 +204,19 @@ async function rowsAround(props: { a: Run; b: Run; name: string; same: number; a
 }
 
 /** One trajectory of both, around a row, with both steps there in full. */
-function Trajectory(props: { a: Run; b: Run; name: string; same: number; length: number }): JSX.Element {
+function Trajectory(props: {
+  a: Run;
+  b: Run;
+  name: string;
+  same: number;
+  length: number;
+}): JSX.Element {
   const { a, b, name, same, length } = props;
   const asked = usePlace().query.get("at");
-  const at = Math.min(same + ALIGNED_MAX, asked === null ? Math.min(same, Math.max(0, length - 1)) : Math.max(0, Number(asked) || 0));
+  const at = Math.min(
+    same + ALIGNED_MAX,
+    asked === null ? Math.min(same, Math.max(0, length - 1)) : Math.max(0, Number(asked) || 0),
+  );
   const both = useLoad(
     `${a.id} ${b.id} ${name} ${same} ${at}`,
     (signal) => rowsAround({ a, b, name, same, at, length }, signal),
@@ -257,18 +230,25 @@ function Trajectory(props: { a: Run; b: Run; name: string; same: number; length:
   // Where a run has no step in the row, its next one stands in: it was made in the same state.
   const below = shown?.rows.slice(at - shown.from) ?? [];
   const chosen = [below[0]?.a, below[0]?.b];
-  const next = [below.find(({ a: step }) => step !== undefined)?.a, below.find(({ b: step }) => step !== undefined)?.b];
-  const pick = (position: number) => setQuery({ at: Math.max(0, Math.min(total - 1, position)) }, true);
+  const next = [
+    below.find(({ a: step }) => step !== undefined)?.a,
+    below.find(({ b: step }) => step !== undefined)?.b,
+  ];
+  const pick = (position: number) =>
+    setQuery({ at: Math.max(0, Math.min(total - 1, position)) }, true);
   return (
     <>
       <Panel title={`Steps of trajectory ${name}`}>
         {both.error && <Problem error={both.error} retry={both.reload} />}
         {shown === undefined && both.error === undefined && <Skeleton />}
-        {shown !== undefined && <Aligned runs={[a, b]} rows={shown.rows} from={shown.from} at={at} onPick={pick} />}
+        {shown !== undefined && (
+          <Aligned runs={[a, b]} rows={shown.rows} from={shown.from} at={at} onPick={pick} />
+        )}
         {shown?.isCut === true && (
           <p class="muted">
-            Only {count(ALIGNED_MAX)} rows after the first difference are set side by side. For what comes later, see the{" "}
-            <a href={href(["runs", a.id], { t: name })}>first</a> and the <a href={href(["runs", b.id], { t: name })}>second run</a>.
+            Only {count(ALIGNED_MAX)} rows after the first difference are set side by side. For what
+            comes later, see the <a href={href(["runs", a.id], { t: name })}>first</a> and the{" "}
+            <a href={href(["runs", b.id], { t: name })}>second run</a>.
           </p>
         )}
         <div class="actions">
@@ -278,7 +258,9 @@ function Trajectory(props: { a: Run; b: Run; name: string; same: number; length:
           <button disabled={at >= total - 1} onClick={() => pick(at + BEFORE)}>
             later ›
           </button>
-          {at !== same && same < length && <button onClick={() => setQuery({ at: null }, true)}>To the first difference</button>}
+          {at !== same && same < length && (
+            <button onClick={() => setQuery({ at: null }, true)}>To the first difference</button>
+          )}
         </div>
       </Panel>
       {shown !== undefined && (
@@ -286,11 +268,18 @@ function Trajectory(props: { a: Run; b: Run; name: string; same: number; length:
           {[a, b].map((run, side) => {
             const seq = next[side]?.seq;
             return (
-              <Panel key={side} title={`Row ${count(at)} of the ${side === 0 ? "first" : "second"} run`}>
+              <Panel
+                key={side}
+                title={`Row ${count(at)} of the ${side === 0 ? "first" : "second"} run`}
+              >
                 {seq !== undefined && chosen[side] === undefined && (
                   <p class="muted">This run has no step in the row. Its next one:</p>
                 )}
-                {seq === undefined ? <p class="empty">No step here.</p> : <StepView run={run} seq={seq} of={side === 0 ? "first run" : "second run"} />}
+                {seq === undefined ? (
+                  <p class="empty">No step here.</p>
+                ) : (
+                  <StepView run={run} seq={seq} of={side === 0 ? "first run" : "second run"} />
+                )}
               </Panel>
             );
           })}
@@ -315,15 +304,17 @@ function Settings({ a, b }: { a: Run; b: Run }): JSX.Element | null {
     <>
       {isOther && (
         <p class="problem" role="alert">
-          These runs solved different {first.task === second.task ? "instances of a task" : "tasks"}: steps and costs of one say little
-          about the other.
+          These runs solved different {first.task === second.task ? "instances of a task" : "tasks"}
+          : steps and costs of one say little about the other.
         </p>
       )}
       {found.length === 0 ? (
         <p class="muted">Their settings are the same.</p>
       ) : (
         <details>
-          <summary>{some(found.length, "setting")} {found.length === 1 ? "differs" : "differ"}</summary>
+          <summary>
+            {some(found.length, "setting")} {found.length === 1 ? "differs" : "differ"}
+          </summary>
           <Differences found={found} names={["First run", "Second run"]} />
         </details>
       )}
@@ -342,7 +333,11 @@ export function Compare(): JSX.Element {
     path,
     (signal) =>
       isAsked
-        ? Promise.all([get<Comparison>(path, signal), get<Run>(run(a), signal), get<Run>(run(b), signal)])
+        ? Promise.all([
+            get<Comparison>(path, signal),
+            get<Run>(run(a), signal),
+            get<Run>(run(b), signal),
+          ])
         : Promise.resolve(undefined),
     settled === path ? 0 : 2000,
   );
@@ -355,7 +350,8 @@ export function Compare(): JSX.Element {
   const wanted = values.get("t");
   const nodes = comparison?.trajectories ?? [];
   const first = nodes.find((node) => node.seq_a !== null || node.seq_b !== null);
-  const chosen = nodes.find((node) => `${node.round}.${node.trajectory}` === wanted) ?? first ?? nodes[0];
+  const chosen =
+    nodes.find((node) => `${node.round}.${node.trajectory}` === wanted) ?? first ?? nodes[0];
   const name = chosen === undefined ? "" : `${chosen.round}.${chosen.trajectory}`;
   return (
     <main>
@@ -364,7 +360,9 @@ export function Compare(): JSX.Element {
       </div>
       {!isAsked && (
         <>
-          <p class="muted">Choose two runs here or on the list of runs, or fork a run after one of its steps.</p>
+          <p class="muted">
+            Choose two runs here or on the list of runs, or fork a run after one of its steps.
+          </p>
           <Choice key={path} a={a} b={b} />
         </>
       )}
@@ -382,9 +380,15 @@ export function Compare(): JSX.Element {
                 const isSame = node.seq_a === null && node.seq_b === null;
                 return (
                   <li key={label}>
-                    <button class="node" aria-pressed={label === name} onClick={() => setQuery({ t: label, at: null })}>
+                    <button
+                      class="node"
+                      aria-pressed={label === name}
+                      onClick={() => setQuery({ t: label, at: null })}
+                    >
                       <span class="name">{label}</span>
-                      {isSame ? `the same in ${node.same === 1 ? "its only step" : `all ${count(node.same)} steps`}` : `the same for ${some(node.same, "step")}, then different`}
+                      {isSame
+                        ? `the same in ${node.same === 1 ? "its only step" : `all ${count(node.same)} steps`}`
+                        : `the same for ${some(node.same, "step")}, then different`}
                       <span class="muted small">
                         {count(node.steps_a)} and {count(node.steps_b)} steps
                       </span>

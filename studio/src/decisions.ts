@@ -11,13 +11,20 @@ export const DECISIONS = {
 export interface Decided {
   sign: string;
   word: string;
+  /** Whether the line was accepted because nothing is wrong with it, as far as was checked. */
+  isClean: boolean;
 }
 
 /** `unchecked`: nothing looked at the line, so that no sign may say that it is right. */
-export function decided(step: Pick<Step, "decision" | "applicable" | "score" | "violations">, unchecked: boolean): Decided {
-  if (step.decision !== "proceed") return DECISIONS[step.decision];
-  if (!step.applicable) return { sign: "⊘", word: "passed over" };
-  if (unchecked) return { sign: "○", word: "committed, not checked" };
-  if (step.score > 0 || step.violations.length > 0) return { sign: "≈", word: "accepted in spite of a violation" };
-  return DECISIONS.proceed;
+export function decided(
+  step: Pick<Step, "decision" | "applicable" | "score" | "violations">,
+  unchecked: boolean,
+): Decided {
+  if (step.decision !== "proceed") return { ...DECISIONS[step.decision], isClean: false };
+  if (!step.applicable) return { sign: "⊘", word: "passed over", isClean: false };
+  if (unchecked) return { sign: "○", word: "committed, not checked", isClean: false };
+  if (step.score > 0 || step.violations.length > 0) {
+    return { sign: "≈", word: "accepted in spite of a violation", isClean: false };
+  }
+  return { ...DECISIONS.proceed, isClean: true };
 }

@@ -25,7 +25,11 @@ type Samples = Map<string, Map<string, number>>;
 
 /** Generated tokens a second between the last two looks, by engine. */
 function useRates(engines: Samples | undefined): Map<string, string> {
-  const last = useRef({ engines: undefined as Samples | undefined, at: 0, rates: new Map<string, string>() });
+  const last = useRef({
+    engines: undefined as Samples | undefined,
+    at: 0,
+    rates: new Map<string, string>(),
+  });
   const before = last.current;
   if (engines === undefined || engines === before.engines) return before.rates;
   const at = performance.now();
@@ -50,7 +54,9 @@ const ENGINE_COLUMNS = [
 function stateOf(samples: Map<string, number>): string {
   if (samples.get("prime_engine_up") !== 1) return "✗ down";
   if ((samples.get("prime_engine_in_flight") ?? 0) > 0) return "▶ at work";
-  return (samples.get("prime_engine_generated_tokens_total") ?? 0) > 0 ? "idle" : "idle, not asked yet";
+  return (samples.get("prime_engine_generated_tokens_total") ?? 0) > 0
+    ? "idle"
+    : "idle, not asked yet";
 }
 
 function mebibytes(bytes: number | undefined): string {
@@ -63,7 +69,10 @@ export function Engines(): JSX.Element {
     async (signal) => {
       const text = await getText("/metrics", signal);
       const memory = /^process_resident_memory_bytes (\S+)/m.exec(text)?.[1];
-      return { engines: engineSamples(text), memory: memory === undefined ? undefined : Number(memory) };
+      return {
+        engines: engineSamples(text),
+        memory: memory === undefined ? undefined : Number(memory),
+      };
     },
     2000,
   );
@@ -74,7 +83,8 @@ export function Engines(): JSX.Element {
     const shared = samples.get("prime_engine_shared_tokens_total") ?? 0;
     return prompt === 0 ? "" : percent(shared / prompt);
   };
-  const whole = (samples: Map<string, number>, name: string) => count(samples.get(`prime_engine_${name}`) ?? 0);
+  const whole = (samples: Map<string, number>, name: string) =>
+    count(samples.get(`prime_engine_${name}`) ?? 0);
   return (
     <main>
       <div class="title">
@@ -82,10 +92,15 @@ export function Engines(): JSX.Element {
       </div>
       <p class="muted">
         Counts since the daemon started, from its metrics.
-        {data?.memory !== undefined && ` The daemon itself holds ${mebibytes(data.memory)} of memory.`}
+        {data?.memory !== undefined &&
+          ` The daemon itself holds ${mebibytes(data.memory)} of memory.`}
       </p>
       <Missing of={loaded} />
-      {data?.engines.size === 0 && <p class="empty">The configured agents need no engine. It runs a model for them on this machine.</p>}
+      {data?.engines.size === 0 && (
+        <p class="empty">
+          The configured agents need no engine. It runs a model for them on this machine.
+        </p>
+      )}
       {data !== undefined && data.engines.size > 0 && (
         <Table name="Engines" columns={ENGINE_COLUMNS}>
           {[...data.engines].map(([engine, samples]) => (
@@ -94,7 +109,15 @@ export function Engines(): JSX.Element {
                 <Text of={engine} max={80} />
               </th>
               <td>{stateOf(samples)}</td>
-              <td class="num">{count(Math.max(0, (samples.get("prime_engine_in_flight") ?? 0) - (samples.get("prime_engine_live_sequences") ?? 0)))}</td>
+              <td class="num">
+                {count(
+                  Math.max(
+                    0,
+                    (samples.get("prime_engine_in_flight") ?? 0) -
+                      (samples.get("prime_engine_live_sequences") ?? 0),
+                  ),
+                )}
+              </td>
               <td class="num">{whole(samples, "live_sequences")}</td>
               <td class="num">{whole(samples, "prompt_tokens_total")}</td>
               <td class="num">{share(samples)}</td>

@@ -14,7 +14,10 @@ import type { Difference, Spec } from "./spec";
 import { Long, Quoted, Text, count, duration, outcomeOf, some, visible, words } from "./text";
 import type { Run, TaskDetail } from "./types";
 
-/** Answers of longer traces are compared with the right one on request: making that takes the daemon a while. */
+/**
+ * Answers of longer traces are compared with the right one on request: making that takes the daemon
+ * a while.
+ */
 const COMPARED_AT_ONCE = 20_000;
 
 /** Whether a run's verifier looks at nothing. */
@@ -39,10 +42,14 @@ function unverified(run: Run): string {
 export function verdictOf(run: Run): string {
   const [winner] = run.votes;
   const votes =
-    winner === undefined ? "" : ` with ${some(winner.votes, "vote")} from ${some(run.trajectories, "trajectory", "trajectories")}`;
+    winner === undefined
+      ? ""
+      : ` with ${some(winner.votes, "vote")} from ${some(run.trajectories, "trajectory", "trajectories")}`;
   switch (run.status) {
     case "queued":
-      return run.waiting_for === undefined ? "Waiting for a place among the open runs." : "Waiting for an agent.";
+      return run.waiting_for === undefined
+        ? "Waiting for a place among the open runs."
+        : "Waiting for an agent.";
     case "running":
       return "The agents are at work.";
     case "verified":
@@ -50,7 +57,9 @@ export function verdictOf(run: Run): string {
     case "unrefuted":
       return `Answered${votes}. \`${run.verifier}\` found no fault in any step, which is no proof.`;
     case "unverified":
-      return run.answer === null ? `No answer: ${outcomeOf(run.outcome ?? "it ended")}.` : `Answered${votes}, but ${unverified(run)}.`;
+      return run.answer === null
+        ? `No answer: ${outcomeOf(run.outcome ?? "it ended")}.`
+        : `Answered${votes}, but ${unverified(run)}.`;
     case "failed":
       return `Failed: ${run.failure ?? outcomeOf(run.outcome ?? "")}`;
     case "cancelled":
@@ -82,7 +91,9 @@ function Question({ spec }: { spec: Spec }): JSX.Element {
     <Panel title="Question" class="essential">
       <div class="inner" tabIndex={0} role="region" aria-label="What was asked">
         {isProblem ? (
-          <p class="statement"><Long of={statement ?? ""} max={2000} /></p>
+          <p class="statement">
+            <Long of={statement ?? ""} max={2000} />
+          </p>
         ) : (
           <p class="statement">
             {task === undefined ? <Text of={spec.task} max={80} /> : <Quoted text={task.problem} />}{" "}
@@ -115,7 +126,10 @@ function Comparison({ run, spec }: { run: Run; spec: Spec }): JSX.Element | null
     const instance = instanceOf(spec);
     const of =
       instance === undefined || instance.base_seed !== ""
-        ? { task: spec.task, input: (await getAsSpelled<Spec>(`/v1/runs/${encodeURIComponent(run.id)}/spec`)).input }
+        ? {
+            task: spec.task,
+            input: (await getAsSpelled<Spec>(`/v1/runs/${encodeURIComponent(run.id)}/spec`)).input,
+          }
         : { task: spec.task, difficulty: instance.difficulty, index: Number(instance.index) };
     return post<Judged>("/v1/verify", { ...of, answer: run.answer });
   });
@@ -127,13 +141,25 @@ function Comparison({ run, spec }: { run: Run; spec: Spec }): JSX.Element | null
       </button>
     );
   }
-  if (error) return <p class="small">Whether it is right could not be found out: {visible(error.message, 300)}</p>;
+  if (error)
+    return (
+      <p class="small">Whether it is right could not be found out: {visible(error.message, 300)}</p>
+    );
   if (data === undefined) return <p class="muted small">Being compared with the right answer…</p>;
-  const how = data.judged_by === "goal" ? "it reaches the task's goal" : "it is what the task's own algorithm gives";
+  const how =
+    data.judged_by === "goal"
+      ? "it reaches the task's goal"
+      : "it is what the task's own algorithm gives";
   return data.right ? (
     <p class="right">✓ Right: {how}.</p>
   ) : (
-    <p class="wrong-answer">✗ Wrong: {data.judged_by === "goal" ? "it misses the task's goal" : "the task's own algorithm gives another"}.</p>
+    <p class="wrong-answer">
+      ✗ Wrong:{" "}
+      {data.judged_by === "goal"
+        ? "it misses the task's goal"
+        : "the task's own algorithm gives another"}
+      .
+    </p>
   );
 }
 
@@ -145,7 +171,9 @@ function Answer({ run, spec }: { run: Run; spec: Spec | undefined }): JSX.Elemen
           <Quoted text={verdictOf(run)} />
         </p>
         {spec !== undefined && <Comparison run={run} spec={spec} />}
-        {run.answer !== null && run.answer !== undefined && <State value={run.answer} task={run.task} input={spec?.input} isLow />}
+        {run.answer !== null && run.answer !== undefined && (
+          <State value={run.answer} task={run.task} input={spec?.input} isLow />
+        )}
       </div>
     </Panel>
   );
@@ -158,8 +186,12 @@ function settingsOf(run: Run, spec: Spec): Setting[] {
   const engines = Object.entries(run.engines ?? {}).map(([name, digest]) =>
     digest === null ? name : `${name} (SHA-256 ${digest.slice(0, 12)}…)`,
   );
-  const models = [...engines, ...(run.models ?? []).filter((name) => !(name in (run.engines ?? {})))];
-  const most = (value: unknown, unit: string) => (String(value) === "0" ? [] : [`${count(value as number | Exact)} ${unit}`]);
+  const models = [
+    ...engines,
+    ...(run.models ?? []).filter((name) => !(name in (run.engines ?? {}))),
+  ];
+  const most = (value: unknown, unit: string) =>
+    String(value) === "0" ? [] : [`${count(value as number | Exact)} ${unit}`];
   const { steps, tokens, completion_tokens, wall_ms } = plan.budget;
   const time_limit = wall_ms instanceof Exact ? `${wall_ms.text} ms` : duration(wall_ms);
   return [
@@ -168,12 +200,23 @@ function settingsOf(run: Run, spec: Spec): Setting[] {
     ["Coordinator", run.agents.coordinator],
     ["Models", models.length === 0 ? "none" : models.join(", ")],
     ["Seed", String(sampling.seed)],
-    ["Search", `${words(plan.strategy)}, ${some(Number(plan.fanout), "trajectory", "trajectories")} a round, at most ${some(Number(plan.max_rounds), "round")}`],
-    ["Vote", `${words(plan.vote)}, until ${count(Math.round(1e6 * Number(plan.confidence)) / 1e4)} % agree`],
+    [
+      "Search",
+      `${words(plan.strategy)}, ${some(Number(plan.fanout), "trajectory", "trajectories")} a round, at most ${some(Number(plan.max_rounds), "round")}`,
+    ],
+    [
+      "Vote",
+      `${words(plan.vote)}, until ${count(Math.round(1e6 * Number(plan.confidence)) / 1e4)} % agree`,
+    ],
     ["Sampling", `temperature ${String(sampling.temperature)}, top p ${String(sampling.top_p)}`],
     [
       "Budget",
-      [...most(steps, "proposals"), ...most(tokens, "tokens"), ...most(completion_tokens, "completion tokens"), time_limit].join(", "),
+      [
+        ...most(steps, "proposals"),
+        ...most(tokens, "tokens"),
+        ...most(completion_tokens, "completion tokens"),
+        time_limit,
+      ].join(", "),
     ],
     ["Configuration", spec.config_hash],
   ];
@@ -189,16 +232,26 @@ function Settings({ run, spec }: { run: Run; spec: Spec }): JSX.Element {
           {settingsOf(run, spec).map(([name, value]) => (
             <div key={name}>
               <dt>{name}</dt>
-              <dd><Long of={value} max={300} /></dd>
+              <dd>
+                <Long of={value} max={300} />
+              </dd>
             </div>
           ))}
         </dl>
         {run.labels.map((label) => (
-          <p key={label} class="small"><Quoted text={label} /></p>
+          <p key={label} class="small">
+            <Quoted text={label} />
+          </p>
         ))}
         <details onToggle={(event) => setOpen(event.currentTarget.open)}>
           <summary>Every setting</summary>
-          {isOpen && <Text of={prettyJson({ agents: recorded, plan, sampling, overrides })} max={8000} block />}
+          {isOpen && (
+            <Text
+              of={prettyJson({ agents: recorded, plan, sampling, overrides })}
+              max={8000}
+              block
+            />
+          )}
         </details>
       </div>
     </Panel>
@@ -206,8 +259,21 @@ function Settings({ run, spec }: { run: Run; spec: Spec }): JSX.Element {
 }
 
 /** Settings or inputs in which two runs differ. */
-export function Differences({ found, names }: { found: Difference[]; names: [string, string] }): JSX.Element {
-  const shown = (value: unknown) => (value === undefined ? <span class="muted">not there</span> : <code><Long of={value} max={160} /></code>);
+export function Differences({
+  found,
+  names,
+}: {
+  found: Difference[];
+  names: [string, string];
+}): JSX.Element {
+  const shown = (value: unknown) =>
+    value === undefined ? (
+      <span class="muted">not there</span>
+    ) : (
+      <code>
+        <Long of={value} max={160} />
+      </code>
+    );
   return (
     <div class="scroll costs" tabIndex={0} role="region" aria-label="What differs">
       <table>
@@ -221,7 +287,9 @@ export function Differences({ found, names }: { found: Difference[]; names: [str
         <tbody>
           {found.map(({ path, a, b }) => (
             <tr key={path}>
-              <th scope="row"><Text of={path} max={120} /></th>
+              <th scope="row">
+                <Text of={path} max={120} />
+              </th>
               <td>{shown(a)}</td>
               <td>{shown(b)}</td>
             </tr>
@@ -242,16 +310,31 @@ function Again({ parent, spec }: { parent: string; spec: Spec }): JSX.Element | 
       <Text of={parent} max={80} />
     </a>
   );
-  if (found.length === 0) return <p class="note" role="status">The same run as {name}: same input, seed, agents and settings.</p>;
+  if (found.length === 0)
+    return (
+      <p class="note" role="status">
+        The same run as {name}: same input, seed, agents and settings.
+      </p>
+    );
   return (
     <details class="note">
-      <summary>Started again from {name}, with {some(found.length, "difference")}</summary>
+      <summary>
+        Started again from {name}, with {some(found.length, "difference")}
+      </summary>
       <Differences found={found} names={["Before", "Now"]} />
     </details>
   );
 }
 
-export function Essentials({ run, asked, again }: { run: Run; asked: ReturnType<typeof useSpec>; again: string | null }): JSX.Element {
+export function Essentials({
+  run,
+  asked,
+  again,
+}: {
+  run: Run;
+  asked: ReturnType<typeof useSpec>;
+  again: string | null;
+}): JSX.Element {
   const { spec, error, reload } = asked;
   return (
     <>
@@ -265,4 +348,3 @@ export function Essentials({ run, asked, again }: { run: Run; asked: ReturnType<
     </>
   );
 }
-

@@ -1,4 +1,5 @@
-// JSON without the loss of a digit. A number that JavaScript would round is kept as its text, and written
+// JSON without the loss of a digit. A number that JavaScript would round is kept as its text, and
+// written
 // again as that text.
 
 /** A number as it was written, because a `number` would not be the same. */
@@ -20,10 +21,15 @@ const DIGITS_SURE = 15;
 /** Marks an object that stands for a number. No answer of the daemon has this field. */
 const MARK = "\u0000exact";
 
-/** Whether a `number` means the same: 1.0 and 1 do, 9007199254740993 and 9007199254740992 do not. */
+/**
+ * Whether a `number` means the same: 1.0 and 1 do, 9007199254740993 and 9007199254740992 do not.
+ */
 function isKept(text: string): boolean {
   if (String(Number(text)) === text) return true;
-  const digits = text.replace(/[eE].*$/, "").replace(/[-.]/g, "").replace(/^0+|0+$/g, "");
+  const digits = text
+    .replace(/[eE].*$/, "")
+    .replace(/[-.]/g, "")
+    .replace(/^0+|0+$/g, "");
   const value = Number(text);
   // Neither too large for a number nor so small that it would be 0.
   return digits.length <= DIGITS_SURE && Number.isFinite(value) && (value !== 0 || digits === "");
@@ -53,7 +59,7 @@ function endOfString(text: string, start: number): number {
 /** Changes the numbers of a JSON text, and nothing in its strings, which may be long. */
 function withNumbers(text: string, change: (number: string) => string): string {
   const parts: string[] = [];
-  for (let at = 0; at < text.length; ) {
+  for (let at = 0; at < text.length;) {
     const quote = text.indexOf('"', at);
     const start = quote < 0 ? text.length : quote;
     parts.push(text.slice(at, start).replace(NUMBER, change));
@@ -64,7 +70,8 @@ function withNumbers(text: string, change: (number: string) => string): string {
 }
 
 /**
- * Reads JSON. A number that would be rounded becomes `Exact`; with `asSpelled`, one that would be written
+ * Reads JSON. A number that would be rounded becomes `Exact`; with `asSpelled`, one that would be
+ * written
  * differently too, as 1.0: what is sent on must be what was read.
  */
 export function parseJson(text: string, asSpelled = false): unknown {
@@ -84,10 +91,16 @@ const BEYOND_ASCII = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e
 
 /** A JSON string in which a character that cannot be seen is written as its escape. */
 function quoted(text: string): string {
-  return JSON.stringify(text).replace(BEYOND_ASCII, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return JSON.stringify(text).replace(
+    BEYOND_ASCII,
+    (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }
 
-/** Writes JSON on one line, every number as it was read; undefined as `JSON.stringify` does: left out. */
+/**
+ * Writes JSON on one line, every number as it was read; undefined as `JSON.stringify` does: left
+ * out.
+ */
 export function jsonText(value: unknown): string {
   if (value instanceof Exact) return value.text;
   if (typeof value === "string") return quoted(value);

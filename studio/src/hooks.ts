@@ -14,10 +14,15 @@ export function asError(error: unknown): ApiError {
 }
 
 /**
- * Loads at once, when `key` changes and, with `every_ms`, again and again while the page is visible. Old data stays until
+ * Loads at once, when `key` changes and, with `every_ms`, again and again while the page is
+ * visible. Old data stays until
  * there is new; of another key, it goes at once.
  */
-export function useLoad<T>(key: string, load: (signal: AbortSignal) => Promise<T>, every_ms = 0): Loaded<T> {
+export function useLoad<T>(
+  key: string,
+  load: (signal: AbortSignal) => Promise<T>,
+  every_ms = 0,
+): Loaded<T> {
   const [state, setState] = useState<{ key: string; data?: T; error?: ApiError }>({ key });
   const [count, setCount] = useState(0);
   const loader = useRef(load);
@@ -59,18 +64,28 @@ export function useLoad<T>(key: string, load: (signal: AbortSignal) => Promise<T
     setCount((old) => old + 1);
   }, []);
   const current = state.key === key;
-  return { data: current ? state.data : undefined, error: current ? state.error : undefined, reload };
+  return {
+    data: current ? state.data : undefined,
+    error: current ? state.error : undefined,
+    reload,
+  };
 }
 
 const CHECK_MS = 250;
 const RETRY_MS = 2000;
-/** Of a run that grows, at most one part in so many of the time is spent on asking about it, whatever that costs. */
+/**
+ * Of a run that grows, at most one part in so many of the time is spent on asking about it,
+ * whatever that costs.
+ */
 const PACE = 8;
 
 /**
- * Loads what depends on a count that grows, as of events: again whenever the count has changed, or the answer says that there
- * is more, but never before the last answer is there. While `isLive`, it pauses between two answers for a multiple of the time
- * that the last one took, and for `rest_ms` at least: watching a fast run must not slow it down, nor fill a line.
+ * Loads what depends on a count that grows, as of events: again whenever the count has changed, or
+ * the answer says that there
+ * is more, but never before the last answer is there. While `isLive`, it pauses between two answers
+ * for a multiple of the time
+ * that the last one took, and for `rest_ms` at least: watching a fast run must not slow it down,
+ * nor fill a line.
  */
 export function useGrowing<T extends { has_more?: boolean }>(
   key: string,
@@ -105,7 +120,11 @@ export function useGrowing<T extends { has_more?: boolean }>(
         loaded = -1;
         wait = RETRY_MS;
         if (!control.signal.aborted) {
-          setState((old) => ({ key, data: old.key === key ? old.data : undefined, error: asError(error) }));
+          setState((old) => ({
+            key,
+            data: old.key === key ? old.data : undefined,
+            error: asError(error),
+          }));
         }
       }
       if (!control.signal.aborted) timer = window.setTimeout(check, wait);

@@ -5,171 +5,27 @@ import { useEffect, useState } from "preact/hooks";
 import { get, getAsSpelled, post } from "./api";
 import type { ApiError } from "./api";
 import { AgentChoice, ROLES } from "./agent_choice";
-import { jsonText, numberOf, parseJson } from "./exact";
-import type { Count } from "./exact";
+import { jsonText } from "./exact";
 import { asError, useLoad } from "./hooks";
-import { EXAMPLE, InputFields, ProblemFields, definitionOf, problemOf } from "./input_form";
-import type { FormField, ProblemForm } from "./input_form";
+import { InputFields, ProblemFields } from "./input_form";
+import type { FormField } from "./input_form";
 import { Copy, Problem } from "./parts";
 import { go, href, usePlace } from "./router";
+import {
+  BadForm,
+  LIMITS,
+  SEARCH,
+  START,
+  STRATEGIES,
+  VOTES,
+  formOf,
+  requestOf,
+} from "./run_form";
+import type { Form, Numeric } from "./run_form";
 import { asCurl, asPython } from "./snippets";
-import { agentsOf, instanceOf } from "./spec";
 import type { Spec } from "./spec";
 import { Hidden, Text, visible, words } from "./text";
 import type { Agent, Run, Task, TaskDetail } from "./types";
-
-type Kind = "instance" | "input" | "problem";
-
-interface Form {
-  kind: Kind;
-  task: string;
-  difficulty: string;
-  index: string;
-  /** Of the instances; empty for those of the benchmark. */
-  base_seed: string;
-  /** The text of each field of the input that was changed; the others are those of the task's example. */
-  input: Record<string, string>;
-  problem: ProblemForm;
-  preset: string;
-  executor: string;
-  verifier: string;
-  coordinator: string;
-  strategy: string;
-  vote: string;
-  speculate: "" | "true" | "false";
-  force: boolean;
-  fanout: string;
-  max_rounds: string;
-  seed: string;
-  temperature: string;
-  top_p: string;
-  steps: string;
-  tokens: string;
-  completion_tokens: string;
-  wall_ms: string;
-}
-
-const START: Form = {
-  kind: "instance",
-  task: "bubble-sort",
-  difficulty: "easy",
-  index: "0",
-  base_seed: "",
-  input: {},
-  problem: EXAMPLE,
-  preset: "",
-  executor: "",
-  verifier: "",
-  coordinator: "",
-  strategy: "",
-  vote: "",
-  speculate: "",
-  force: false,
-  fanout: "",
-  max_rounds: "",
-  seed: "",
-  temperature: "",
-  top_p: "",
-  steps: "",
-  tokens: "",
-  completion_tokens: "",
-  wall_ms: "",
-};
-
-const STRATEGIES = ["iterative", "greedy", "best_of_n", "beam", "ahead"];
-const VOTES = ["majority", "tolerance", "weighted"];
-const LIMITS = ["steps", "tokens", "completion_tokens", "wall_ms"] as const;
-const SEARCH = ["fanout", "max_rounds", "seed", "temperature", "top_p"] as const;
-
-type Numeric = "index" | "base_seed" | (typeof SEARCH)[number] | (typeof LIMITS)[number];
-
-class BadForm extends Error {
-  constructor(
-    readonly field: string,
-    message: string,
-  ) {
-    super(message);
-  }
-}
-
-/** Reads the JSON of a field, each number as it is written. */
-function json(field: string, text: string): unknown {
-  try {
-    return parseJson(text, true);
-  } catch (error) {
-    throw new BadForm(field, `This is not JSON: ${String(error).replace(/^SyntaxError: /, "")}`);
-  }
-}
-
-/** The numbers of the fields that are filled in, exactly; `within` is where the daemon has them. */
-function numbers(form: Form, fields: readonly Numeric[], within = ""): Record<string, Count> {
-  const given = fields.filter((field) => form[field].trim() !== "");
-  return Object.fromEntries(
-    given.map((field) => {
-      const value = numberOf(form[field]);
-      if (value === undefined) throw new BadForm(`${within}${field}`, "Give a number.");
-      return [field, value];
-    }),
-  );
-}
-
-/** The form that asks for the same as a run was accepted with. */
-function formOf(spec: Spec, present: Agent[]): Partial<Form> {
-  const instance = instanceOf(spec);
-  const fields = Object.entries(spec.input).map(([name, value]) => [name, jsonText(value)] as const);
-  const own = { kind: "input", task: spec.task, input: Object.fromEntries(fields) } as const;
-  const what: Partial<Form> =
-    spec.task === "problem"
-      ? { kind: "problem", problem: problemOf(spec.input) }
-      : instance === undefined
-        ? own
-        : { ...own, kind: "instance", ...instance };
-  const { plan, sampling } = spec;
-  // A budget of 0 is none. What a problem limits itself is in the problem.
-  const own_steps = spec.task === "problem" ? String(spec.input["max_proposals"]) : "";
-  const limits = LIMITS.map((name) => {
-    const limit = String(plan.budget[name]);
-    return [name, limit === "0" || (name === "steps" && limit === own_steps) ? "" : limit];
-  });
-  return {
-    ...what,
-    ...agentsOf(spec, present),
-    ...(Object.fromEntries(limits) as Pick<Form, (typeof LIMITS)[number]>),
-    strategy: plan.strategy,
-    vote: plan.vote,
-    speculate: plan.speculate ? "true" : "false",
-    fanout: String(plan.fanout),
-    max_rounds: String(plan.max_rounds),
-    seed: String(sampling.seed),
-    temperature: String(sampling.temperature),
-    top_p: String(sampling.top_p),
-  };
-}
-
-function requestOf(form: Form, task: TaskDetail | undefined): Record<string, unknown> {
-  const agents = Object.fromEntries(ROLES.filter((role) => form[role] !== "").map((role) => [role, form[role]]));
-  const input = () => {
-    const given = Object.entries(form.input).map(([name, text]) => [name, json(`input.${name}`, text)] as const);
-    return { ...task?.example.input, ...Object.fromEntries(given) };
-  };
-  const what = {
-    instance: () => ({ task: form.task, difficulty: form.difficulty, ...numbers(form, ["index", "base_seed"]) }),
-    input: () => ({ task: form.task, input: input() }),
-    problem: () => ({ problem: definitionOf(form.problem, json) }),
-  }[form.kind]();
-  const budget = numbers(form, LIMITS, "budget.");
-  return {
-    ...what,
-    ...(form.preset === "" ? {} : { preset: form.preset }),
-    ...(form.strategy === "" ? {} : { strategy: form.strategy }),
-    ...(form.vote === "" ? {} : { vote: form.vote }),
-    ...(form.speculate === "" ? {} : { speculate: form.speculate === "true" }),
-    ...(form.force ? { force: true } : {}),
-    ...numbers(form, SEARCH),
-    ...(Object.keys(budget).length === 0 ? {} : { budget }),
-    ...(Object.keys(agents).length === 0 ? {} : { agents }),
-  };
-}
 
 /** The names of the presets: the models that a chat client may ask for, without `prime` itself. */
 async function loadPresets(signal: AbortSignal): Promise<string[]> {
@@ -187,7 +43,9 @@ export function NewRun(): JSX.Element {
   const known = tasks.data?.tasks.find(({ slug }) => slug === form.task);
   const isOwn = form.kind === "input" && known !== undefined;
   const detail = useLoad(isOwn ? `task ${form.task}` : "no task", (signal) =>
-    isOwn ? get<TaskDetail>(`/v1/tasks/${encodeURIComponent(form.task)}`, signal) : Promise.resolve(undefined),
+    isOwn
+      ? get<TaskDetail>(`/v1/tasks/${encodeURIComponent(form.task)}`, signal)
+      : Promise.resolve(undefined),
   );
   const parent = from.get("from");
   useEffect(() => {
@@ -207,19 +65,46 @@ export function NewRun(): JSX.Element {
       go(href(["runs", run.id], { again: parent }));
     } catch (reason) {
       if (reason instanceof BadForm) setError(reason);
-      else setError({ field: (asError(reason) as ApiError).field, message: asError(reason).message });
+      else
+        setError({ field: (asError(reason) as ApiError).field, message: asError(reason).message });
     }
     setBusy(false);
   };
   // The field of an error is a path: it is shown at the narrowest field of the form that it is in.
   const at = error?.field ?? "";
-  const inside = (name: string) => at === name || at.startsWith(`${name}.`) || at.startsWith(`${name}[`);
+  const inside = (name: string) =>
+    at === name || at.startsWith(`${name}.`) || at.startsWith(`${name}[`);
   const shown: string[] = [
-    ...(form.kind === "input" ? Object.keys({ ...detail.data?.example.input, ...form.input }).map((name) => `input.${name}`) : []),
+    ...(form.kind === "input"
+      ? Object.keys({ ...detail.data?.example.input, ...form.input }).map((name) => `input.${name}`)
+      : []),
     ...form.problem.constraints.map((_, index) => `problem.constraints[${index}]`),
-    ...["problem.statement", "problem.input", "problem.answer", "problem.constraints", "problem", "input"],
-    ...["task", "difficulty", "index", "base_seed", "preset", "agents.executor", "agents.verifier", "agents.coordinator"],
-    ...["strategy", "vote", "speculate", "force", ...SEARCH, ...LIMITS.map((name) => `budget.${name}`)],
+    ...[
+      "problem.statement",
+      "problem.input",
+      "problem.answer",
+      "problem.constraints",
+      "problem",
+      "input",
+    ],
+    ...[
+      "task",
+      "difficulty",
+      "index",
+      "base_seed",
+      "preset",
+      "agents.executor",
+      "agents.verifier",
+      "agents.coordinator",
+    ],
+    ...[
+      "strategy",
+      "vote",
+      "speculate",
+      "force",
+      ...SEARCH,
+      ...LIMITS.map((name) => `budget.${name}`),
+    ],
   ];
   const wrong = at === "" ? undefined : shown.find(inside);
   const refusal = (name: string) =>
@@ -241,7 +126,11 @@ export function NewRun(): JSX.Element {
       {refusal(name)}
     </div>
   );
-  const choice = (name: "strategy" | "vote" | "speculate", label: string, values: readonly string[]) =>
+  const choice = (
+    name: "strategy" | "vote" | "speculate",
+    label: string,
+    values: readonly string[],
+  ) =>
     field({
       name,
       label,
@@ -304,7 +193,8 @@ export function NewRun(): JSX.Element {
           <a href={href(["runs", parent])}>
             <Text of={parent} max={80} />
           </a>
-          . What you leave as it is stays the same; where the daemon's configuration has changed since, the new run's page says so.
+          . What you leave as it is stays the same; where the daemon's configuration has changed
+          since, the new run's page says so.
         </p>
       )}
       {tasks.error && <Problem error={tasks.error} retry={tasks.reload} />}
@@ -324,7 +214,12 @@ export function NewRun(): JSX.Element {
             ] as const
           ).map(([kind, label]) => (
             <label key={kind} class="check">
-              <input type="radio" name="kind" checked={form.kind === kind} onChange={() => put({ kind })} />
+              <input
+                type="radio"
+                name="kind"
+                checked={form.kind === kind}
+                onChange={() => put({ kind })}
+              />
               {label}
             </label>
           ))}
@@ -356,7 +251,10 @@ export function NewRun(): JSX.Element {
               name: "difficulty",
               label: "Difficulty",
               children: (
-                <select value={form.difficulty} onChange={(event) => put({ difficulty: event.currentTarget.value })}>
+                <select
+                  value={form.difficulty}
+                  onChange={(event) => put({ difficulty: event.currentTarget.value })}
+                >
                   {["easy", "medium", "hard"].map((name, level) => (
                     <option key={name} value={name}>
                       {name}
@@ -378,7 +276,14 @@ export function NewRun(): JSX.Element {
             refusal={refusal}
           />
         )}
-        {form.kind === "problem" && <ProblemFields problem={form.problem} onProblem={(problem) => put({ problem })} field={field} refusal={refusal} />}
+        {form.kind === "problem" && (
+          <ProblemFields
+            problem={form.problem}
+            onProblem={(problem) => put({ problem })}
+            field={field}
+            refusal={refusal}
+          />
+        )}
         <h2>Agents</h2>
         <div class="grid">
           {ROLES.map(agent)}
@@ -386,7 +291,10 @@ export function NewRun(): JSX.Element {
             name: "preset",
             label: "Preset",
             children: (
-              <select value={form.preset} onChange={(event) => put({ preset: event.currentTarget.value })}>
+              <select
+                value={form.preset}
+                onChange={(event) => put({ preset: event.currentTarget.value })}
+              >
                 <option value="">none</option>
                 {presets.data?.map((name) => (
                   <option key={name} value={name}>
@@ -398,7 +306,11 @@ export function NewRun(): JSX.Element {
           })}
         </div>
         <label class="check">
-          <input type="checkbox" checked={form.force} onChange={(event) => put({ force: event.currentTarget.checked })} />
+          <input
+            type="checkbox"
+            checked={form.force}
+            onChange={(event) => put({ force: event.currentTarget.checked })}
+          />
           Try a task that the models have not learnt
         </label>
         {refusal("force")}

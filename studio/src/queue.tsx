@@ -32,20 +32,30 @@ interface Listed {
 async function stepsOf(run: Run, signal: AbortSignal): Promise<Item[]> {
   const path = `/v1/runs/${encodeURIComponent(run.id)}/reviews`;
   const items: Item[] = [];
-  for (let after: number | null = 0; after !== null; ) {
-    const page: { steps: FlaggedStep[]; next: number | null } = await get(query(path, { after, limit: STEPS }), signal);
+  for (let after: number | null = 0; after !== null;) {
+    const page: { steps: FlaggedStep[]; next: number | null } = await get(
+      query(path, { after, limit: STEPS }),
+      signal,
+    );
     items.push(...page.steps.map((step) => ({ run, step })));
     after = page.next;
   }
   return items;
 }
 
-async function listed(only: string | null, after: string | null, signal: AbortSignal): Promise<Listed> {
+async function listed(
+  only: string | null,
+  after: string | null,
+  signal: AbortSignal,
+): Promise<Listed> {
   if (only !== null) {
     const run = await get<Run>(`/v1/runs/${encodeURIComponent(only)}`, signal);
     return { items: await stepsOf(run, signal), next: null };
   }
-  const { runs, next } = await get<RunList>(query("/v1/runs", { needs_review: "true", limit: RUNS, after }), signal);
+  const { runs, next } = await get<RunList>(
+    query("/v1/runs", { needs_review: "true", limit: RUNS, after }),
+    signal,
+  );
   const items: Item[] = [];
   for (const run of runs) items.push(...(await stepsOf(run, signal)));
   return { items, next };
@@ -53,7 +63,10 @@ async function listed(only: string | null, after: string | null, signal: AbortSi
 
 /** Undecided steps first, each kind in the order it came in. */
 export function inOrder<T extends { step: { review: unknown } }>(items: T[]): T[] {
-  return [...items.filter(({ step }) => step.review === null), ...items.filter(({ step }) => step.review !== null)];
+  return [
+    ...items.filter(({ step }) => step.review === null),
+    ...items.filter(({ step }) => step.review !== null),
+  ];
 }
 
 const KEYS: [string, string][] = [
@@ -90,7 +103,11 @@ function useQueue(only: string | null) {
   }, [only, attempt]);
   const more = () => void load(items ?? [], next, new AbortController().signal);
   const put = (decided: Item) =>
-    setItems((old) => old?.map((one) => (one.run.id === decided.run.id && one.step.seq === decided.step.seq ? decided : one)));
+    setItems((old) =>
+      old?.map((one) =>
+        one.run.id === decided.run.id && one.step.seq === decided.step.seq ? decided : one,
+      ),
+    );
   return { items, next, error, more, put, reload: () => setAttempt((old) => old + 1) };
 }
 
@@ -98,7 +115,8 @@ function Decision({ of }: { of: FlaggedStep["review"] }): JSX.Element {
   if (of === null) return <span class="flag">⚑ undecided</span>;
   return (
     <span>
-      {of.verdict === "accept" ? "✓ said to be right" : "✗ said to be wrong"} by <Text of={of.by} max={80} />, {time(of.at)}
+      {of.verdict === "accept" ? "✓ said to be right" : "✗ said to be wrong"} by{" "}
+      <Text of={of.by} max={80} />, {time(of.at)}
       {of.note !== undefined && of.note !== "" && (
         <>
           : <Text of={of.note} max={400} />
@@ -135,11 +153,17 @@ export function Queue(): JSX.Element {
     busy.current = true;
     try {
       const path = `/v1/runs/${encodeURIComponent(item.run.id)}/reviews`;
-      const step = await post<FlaggedStep>(path, { seq: item.step.seq, verdict, ...(note === "" ? {} : { note }) });
+      const step = await post<FlaggedStep>(path, {
+        seq: item.step.seq,
+        verdict,
+        ...(note === "" ? {} : { note }),
+      });
       put({ run: item.run, step });
       const following = undecidedAfter(place);
       const word = verdict === "accept" ? "right" : "wrong";
-      setSaid(`Step ${count(place + 1)} is said to be ${word}.${following === undefined ? " No other is undecided." : ""}`);
+      setSaid(
+        `Step ${count(place + 1)} is said to be ${word}.${following === undefined ? " No other is undecided." : ""}`,
+      );
       if (following === undefined) setRefused(undefined);
       else goTo(following);
     } catch (reason) {
@@ -178,15 +202,32 @@ export function Queue(): JSX.Element {
     <main class="queue">
       <div class="title">
         <h1>Review</h1>
-        {items !== undefined && <span class="muted">{open === 0 ? "nothing is undecided" : `${some(open, "step")} undecided`}</span>}
+        {items !== undefined && (
+          <span class="muted">
+            {open === 0 ? "nothing is undecided" : `${some(open, "step")} undecided`}
+          </span>
+        )}
       </div>
       <p class="muted">
-        Steps on which the verifiers of a run disagree{only === null ? ", undecided ones first" : <> in <a href={href(["runs", only])}><Text of={only} max={80} /></a></>}.
-        What you say does not change the run; it is kept with it, and the newest answer counts.
+        Steps on which the verifiers of a run disagree
+        {only === null ? (
+          ", undecided ones first"
+        ) : (
+          <>
+            {" "}
+            in{" "}
+            <a href={href(["runs", only])}>
+              <Text of={only} max={80} />
+            </a>
+          </>
+        )}
+        . What you say does not change the run; it is kept with it, and the newest answer counts.
       </p>
       {error && <Problem error={error} retry={reload} />}
       {items === undefined && error === undefined && <Skeleton />}
-      {items !== undefined && item === undefined && <p class="empty">No step waits for a review.</p>}
+      {items !== undefined && item === undefined && (
+        <p class="empty">No step waits for a review.</p>
+      )}
       {item !== undefined && (
         <>
           <section class="review" aria-label="Your answer">
@@ -196,31 +237,50 @@ export function Queue(): JSX.Element {
             </h2>
             <p>
               <Decision of={item.step.review} />{" "}
-              <a href={href(["runs", item.run.id], { t: `${item.step.round}.${item.step.trajectory}` })}>
+              <a
+                href={href(["runs", item.run.id], {
+                  t: `${item.step.round}.${item.step.trajectory}`,
+                })}
+              >
                 <Text of={item.run.instance} max={80} />
               </a>
             </p>
             <label>
               Note, for others
-              <input ref={field} value={note} maxLength={NOTE_MAX / 4} onInput={(event) => setNote(event.currentTarget.value)} />
+              <input
+                ref={field}
+                value={note}
+                maxLength={NOTE_MAX / 4}
+                onInput={(event) => setNote(event.currentTarget.value)}
+              />
             </label>
             <Hidden of={note} />
             <div class="actions">
               <button onClick={() => void decide("accept")}>It is right (a)</button>
               <button onClick={() => void decide("reject")}>It is wrong (r)</button>
-              <button disabled={place === 0} onClick={() => keys["p"]?.()}>‹ Previous (p)</button>
-              <button disabled={place >= all.length - 1} onClick={() => keys["n"]?.()}>Next › (n)</button>
-              <button disabled={undecidedAfter(place) === undefined} onClick={() => keys["u"]?.()}>Next undecided (u)</button>
+              <button disabled={place === 0} onClick={() => keys["p"]?.()}>
+                ‹ Previous (p)
+              </button>
+              <button disabled={place >= all.length - 1} onClick={() => keys["n"]?.()}>
+                Next › (n)
+              </button>
+              <button disabled={undecidedAfter(place) === undefined} onClick={() => keys["u"]?.()}>
+                Next undecided (u)
+              </button>
               {next !== null && <button onClick={more}>Load more runs</button>}
             </div>
-            <p class="muted small" role="status">{said}</p>
+            <p class="muted small" role="status">
+              {said}
+            </p>
             {refused && <Problem error={refused} />}
             <details class="keys">
               <summary>Keys</summary>
               <dl>
                 {KEYS.map(([key, what]) => (
                   <div key={key}>
-                    <dt><kbd>{key}</kbd></dt>
+                    <dt>
+                      <kbd>{key}</kbd>
+                    </dt>
                     <dd>{what}</dd>
                   </div>
                 ))}

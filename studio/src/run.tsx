@@ -18,7 +18,13 @@ import { StepSearch } from "./step_search";
 import { StepView } from "./step_view";
 import { Long, Text, count, duration, some, time, visible, words } from "./text";
 import { Tree, nameOf } from "./tree";
-import type { Run as Record, Shape, StepList as Steps, TrajectoryNode, Tree as TreeData } from "./types";
+import type {
+  Run as Record,
+  Shape,
+  StepList as Steps,
+  TrajectoryNode,
+  Tree as TreeData,
+} from "./types";
 import { WritingNow } from "./writing";
 
 /** Events that the tree may lack before the page says so. */
@@ -36,13 +42,19 @@ function Votes({ run }: { run: Record }): JSX.Element | null {
       <ol class="votes">
         {run.votes.map((ballot, at) => (
           <li key={at}>
-            <meter min={0} max={all} value={ballot.votes} aria-label={`${ballot.votes} of ${all} votes`} />
+            <meter
+              min={0}
+              max={all}
+              value={ballot.votes}
+              aria-label={`${ballot.votes} of ${all} votes`}
+            />
             <span class="num">{ballot.votes}</span>
             <code>
               <Long of={ballot.answer} max={600} />
             </code>
             <span class="muted small">
-              {some(ballot.distinct_traces, "distinct trace")}, violation score {ballot.violation_score}
+              {some(ballot.distinct_traces, "distinct trace")}, violation score{" "}
+              {ballot.violation_score}
             </span>
           </li>
         ))}
@@ -90,7 +102,13 @@ function Actions({ run }: { run: Record }): JSX.Element {
       <a class="button" href={href(["runs", "new"], { from: run.id })}>
         Run again
       </a>
-      <a class="button" href={href(["compare"], { a: run.forked_from?.run ?? run.id, b: run.forked_from ? run.id : null })}>
+      <a
+        class="button"
+        href={href(["compare"], {
+          a: run.forked_from?.run ?? run.id,
+          b: run.forked_from ? run.id : null,
+        })}
+      >
         {run.forked_from ? "Compare with its parent" : "Compare"}
       </a>
       {run.reviews !== undefined && (
@@ -111,11 +129,12 @@ function Explained(): JSX.Element {
     <details class="explained">
       <summary>How to read this page</summary>
       <p>
-        Several <em>trajectories</em> try the task, each by itself, one line at a time. The <em>executor</em> proposes a line. The{" "}
-        <em>verifier</em> says which constraints of the task it would break; their weights add up to its <em>score</em>, and 0 is clean.
-        The <em>coordinator</em> then accepts the line, sends it back to be tried again, or rejects it. Only an accepted line is committed
-        and changes the state. When nothing is left to try in a state, the last committed steps are undone. In the end the trajectories
-        vote on the answer.
+        Several <em>trajectories</em> try the task, each by itself, one line at a time. The{" "}
+        <em>executor</em> proposes a line. The <em>verifier</em> says which constraints of the task
+        it would break; their weights add up to its <em>score</em>, and 0 is clean. The{" "}
+        <em>coordinator</em> then accepts the line, sends it back to be tried again, or rejects it.
+        Only an accepted line is committed and changes the state. When nothing is left to try in a
+        state, the last committed steps are undone. In the end the trajectories vote on the answer.
       </p>
     </details>
   );
@@ -145,7 +164,8 @@ function Counts({ run, isLive }: { run: Record; isLive: boolean }): JSX.Element 
 }
 
 /**
- * The trajectory that is shown where the address names none, and the step where it names none. Both stay once they are
+ * The trajectory that is shown where the address names none, and the step where it names none. Both
+ * stay once they are
  * chosen: a page that is watched does not move by itself.
  */
 function useFirstChoice(nodes: TrajectoryNode[], wanted: string | null, isSettled: boolean) {
@@ -167,7 +187,13 @@ function RunPage({ run }: { run: Record }): JSX.Element {
   const asked_for = useSpec(run.id);
   const path = `/v1/runs/${encodeURIComponent(run.id)}`;
   const isLive = !isOver(run);
-  const tree = useGrowing(`${path}/tree`, run.events, isLive, (signal) => get<TreeData>(`${path}/tree`, signal), TREE_MS);
+  const tree = useGrowing(
+    `${path}/tree`,
+    run.events,
+    isLive,
+    (signal) => get<TreeData>(`${path}/tree`, signal),
+    TREE_MS,
+  );
   const nodes = tree.data?.rounds.flatMap(({ trajectories }) => trajectories) ?? [];
   const hasMore = tree.data?.has_more === true;
   const { node, name, step } = useFirstChoice(nodes, place.query.get("t"), isLive || !hasMore);
@@ -188,20 +214,27 @@ function RunPage({ run }: { run: Record }): JSX.Element {
   if (newest.data !== undefined) course.current = { name, data: newest.data };
   const shape = course.current?.name === name ? course.current.data : undefined;
   const oneKey = query(`${path}/steps`, { trajectory: name, from: at ?? 0, limit: 1 });
-  const one = useLoad(oneKey, (signal) => (name === "" ? Promise.resolve({ steps: [], total: 0, next: null }) : get<Steps>(oneKey, signal)));
+  const one = useLoad(oneKey, (signal) =>
+    name === "" ? Promise.resolve({ steps: [], total: 0, next: null }) : get<Steps>(oneKey, signal),
+  );
   const seq = one.data?.steps[0]?.seq ?? null;
   // While the next step is looked up, the last one stays.
   const last = useRef<{ name: string; seq: number }>();
   if (seq !== null) last.current = { name, seq };
   const shown = last.current?.name === name ? last.current.seq : null;
   // A step that somebody goes to ends the following.
-  const pick = (position: number, replace = false) => setQuery({ t: name, at: position, follow: null }, replace);
+  const pick = (position: number, replace = false) =>
+    setQuery({ t: name, at: position, follow: null }, replace);
   const [message, setMessage] = useState("");
   const find = async (what: string, backwards: boolean) => {
     const range = backwards ? { before: at ?? 0 } : { after: at ?? 0 };
     try {
-      const found = await get<{ position: number | null }>(query(`${path}/find`, { trajectory: name, what, ...range }));
-      setMessage(found.position === null ? `No ${backwards ? "earlier" : "later"} step of this kind.` : "");
+      const found = await get<{ position: number | null }>(
+        query(`${path}/find`, { trajectory: name, what, ...range }),
+      );
+      setMessage(
+        found.position === null ? `No ${backwards ? "earlier" : "later"} step of this kind.` : "",
+      );
       if (found.position !== null) pick(found.position);
     } catch (reason) {
       setMessage(asError(reason).message);
@@ -235,14 +268,24 @@ function RunPage({ run }: { run: Record }): JSX.Element {
       {node !== undefined && at !== null && (
         <>
           <Panel title={`Course of trajectory ${name}`} class="course">
-            <Overview columns={shape?.columns ?? []} steps={shape?.steps ?? total} at={at} onPick={pick} />
+            <Overview
+              columns={shape?.columns ?? []}
+              steps={shape?.steps ?? total}
+              at={at}
+              onPick={pick}
+            />
             <Replay
               at={at}
               total={total}
               hasMore={hasMore}
               violations={violations}
               follows={isLive ? follows : undefined}
-              onFollow={(on) => setQuery(on ? { t: name, at: null, follow: "1" } : { t: name, at, follow: null }, true)}
+              onFollow={(on) =>
+                setQuery(
+                  on ? { t: name, at: null, follow: "1" } : { t: name, at, follow: null },
+                  true,
+                )
+              }
               onPick={pick}
               onFind={(what, back) => void find(what, back)}
               message={message}
@@ -257,7 +300,12 @@ function RunPage({ run }: { run: Record }): JSX.Element {
           </div>
           <div class={`columns show-${tab}`}>
             <Panel title="Trajectories" class="col-tree">
-              <Tree tree={tree.data as TreeData} isOver={isOver(run)} selected={name} onPick={(t) => setQuery({ t, at: null })} />
+              <Tree
+                tree={tree.data as TreeData}
+                isOver={isOver(run)}
+                selected={name}
+                onPick={(t) => setQuery({ t, at: null })}
+              />
             </Panel>
             <Panel title={`Steps of trajectory ${name}`} class="col-steps">
               <StepSearch
@@ -279,11 +327,18 @@ function RunPage({ run }: { run: Record }): JSX.Element {
               />
             </Panel>
             <Panel title={`Step ${count(at)} of trajectory ${name}`} class="col-step">
-              {one.error && one.error.status !== 0 && <Problem error={one.error} retry={one.reload} />}
+              {one.error && one.error.status !== 0 && (
+                <Problem error={one.error} retry={one.reload} />
+              )}
               {shown === null ? (
                 <Skeleton />
               ) : (
-                <StepView run={run} seq={shown} onSeq={(wantedSeq) => void toSeq(wantedSeq)} onPosition={pick} />
+                <StepView
+                  run={run}
+                  seq={shown}
+                  onSeq={(wantedSeq) => void toSeq(wantedSeq)}
+                  onPosition={pick}
+                />
               )}
             </Panel>
           </div>
@@ -300,7 +355,8 @@ function RunPage({ run }: { run: Record }): JSX.Element {
 
 export function Run({ id }: { id: string }): JSX.Element {
   const { run, error, lost, writing } = useLive(id);
-  const title = run === undefined ? visible(id, 40) : `${words(run.status)}: ${visible(run.instance, 60)}`;
+  const title =
+    run === undefined ? visible(id, 40) : `${words(run.status)}: ${visible(run.instance, 60)}`;
   useEffect(() => {
     document.title = `${title} · prime-agents`;
   }, [title]);
@@ -328,10 +384,15 @@ export function Run({ id }: { id: string }): JSX.Element {
         {(run?.resumed ?? 0) > 0 && <span class="muted small">resumed {run?.resumed}×</span>}
         {run && <Actions run={run} />}
       </div>
-      {run?.waiting_for !== undefined && <p class="problem"><Text of={run.waiting_for} /></p>}
+      {run?.waiting_for !== undefined && (
+        <p class="problem">
+          <Text of={run.waiting_for} />
+        </p>
+      )}
       {lost !== null && (
         <p class="lost" role="status">
-          Not connected since {lost.toLocaleTimeString("en-GB")}; durable up to event {count(run?.events ?? 0)}. Trying again.
+          Not connected since {lost.toLocaleTimeString("en-GB")}; durable up to event{" "}
+          {count(run?.events ?? 0)}. Trying again.
         </p>
       )}
       {error && <Problem error={error} />}

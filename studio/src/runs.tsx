@@ -11,7 +11,15 @@ import { STATUSES, useRuns } from "./runs_list";
 import { Hidden, Text, count, duration, outcomeOf, time } from "./text";
 import type { Run, Status, Task } from "./types";
 
-function Row({ run, isPicked, onPick }: { run: Run; isPicked: boolean; onPick: (isPicked: boolean) => void }): JSX.Element {
+function Row({
+  run,
+  isPicked,
+  onPick,
+}: {
+  run: Run;
+  isPicked: boolean;
+  onPick: (isPicked: boolean) => void;
+}): JSX.Element {
   const open = run.reviews?.open ?? 0;
   return (
     <tr>
@@ -88,16 +96,21 @@ function Empty({ filtered }: { filtered: boolean }): JSX.Element {
 /** Most tasks that are offered for a part of a name. */
 const OFFERED = 12;
 
-/** The filter by task. The daemon wants a whole name: of a part, the tasks that have it are offered. */
+/**
+ * The filter by task. The daemon wants a whole name: of a part, the tasks that have it are offered.
+ */
 function TaskFilter({ task, slugs }: { task: string | undefined; slugs: string[] }): JSX.Element {
   const part = (task ?? "").toLowerCase();
   const found = slugs.filter((slug) => slug.includes(part));
-  const isPart = task !== undefined && slugs.length > 0 && task !== "problem" && !slugs.includes(task);
+  const isPart =
+    task !== undefined && slugs.length > 0 && task !== "problem" && !slugs.includes(task);
   const choose = (typed: string) => {
     const given = typed.trim();
     const fitting = slugs.filter((slug) => slug.includes(given.toLowerCase()));
     const [only] = fitting;
-    setQuery({ task: !slugs.includes(given) && fitting.length === 1 && only !== undefined ? only : given });
+    setQuery({
+      task: !slugs.includes(given) && fitting.length === 1 && only !== undefined ? only : given,
+    });
   };
   return (
     <>
@@ -121,7 +134,9 @@ function TaskFilter({ task, slugs }: { task: string | undefined; slugs: string[]
       {isPart && (
         <p class="offer" role="status">
           No task is named <Text of={task} max={80} />
-          {found.length === 0 ? "; only runs of tasks that are no longer here can fit." : ". Tasks with this in their name: "}
+          {found.length === 0
+            ? "; only runs of tasks that are no longer here can fit."
+            : ". Tasks with this in their name: "}
           {found.slice(0, OFFERED).map((slug) => (
             <button key={slug} class="link" onClick={() => setQuery({ task: slug })}>
               {slug}
@@ -136,12 +151,16 @@ function TaskFilter({ task, slugs }: { task: string | undefined; slugs: string[]
 
 export function Runs(): JSX.Element {
   const place = usePlace().query;
-  const [asked, task, needs_review] = ["status", "task", "needs_review"].map((name) => place.get(name) ?? undefined);
+  const [asked, task, needs_review] = ["status", "task", "needs_review"].map(
+    (name) => place.get(name) ?? undefined,
+  );
   const isStatus = asked === undefined || STATUSES.includes(asked as Status);
   const status = isStatus ? asked : undefined;
   const [picked, setPicked] = useState<string[]>([]);
   const pick = (id: string, isPicked: boolean) =>
-    setPicked((old) => [...old.filter((other) => other !== id), ...(isPicked ? [id] : [])].slice(-2));
+    setPicked((old) =>
+      [...old.filter((other) => other !== id), ...(isPicked ? [id] : [])].slice(-2),
+    );
   const { runs, unreadable, next, error, isLoading, isBack, more, reload } = useRuns({
     status,
     task,
@@ -161,7 +180,10 @@ export function Runs(): JSX.Element {
       <div class="filters" role="group" aria-label="Filters">
         <label>
           Status
-          <select value={status ?? ""} onChange={(event) => setQuery({ status: event.currentTarget.value })}>
+          <select
+            value={status ?? ""}
+            onChange={(event) => setQuery({ status: event.currentTarget.value })}
+          >
             <option value="">all</option>
             {STATUSES.map((name) => (
               <option key={name} value={name}>
@@ -175,7 +197,9 @@ export function Runs(): JSX.Element {
           <input
             type="checkbox"
             checked={needs_review === "true"}
-            onChange={(event) => setQuery({ needs_review: event.currentTarget.checked ? "true" : null })}
+            onChange={(event) =>
+              setQuery({ needs_review: event.currentTarget.checked ? "true" : null })
+            }
           />
           needs review
         </label>
@@ -184,13 +208,15 @@ export function Runs(): JSX.Element {
             Compare the two
           </a>
         ) : (
-          <span class="muted">{picked.length === 1 ? "To compare, tick another run" : "To compare, tick two runs"}</span>
+          <span class="muted">
+            {picked.length === 1 ? "To compare, tick another run" : "To compare, tick two runs"}
+          </span>
         )}
       </div>
       {!isStatus && (
         <p class="problem" role="alert">
-          No run has the status <Text of={asked} max={80} />, which is in the address. These are all runs; the statuses are{" "}
-          {STATUSES.join(", ")}.
+          No run has the status <Text of={asked} max={80} />, which is in the address. These are all
+          runs; the statuses are {STATUSES.join(", ")}.
         </p>
       )}
       {error && <Problem error={error} retry={reload} />}
@@ -206,18 +232,37 @@ export function Runs(): JSX.Element {
                 </th>
                 <th scope="col">Status</th>
                 <th scope="col">Task</th>
-                <th scope="col" class="num wide">Steps</th>
-                <th scope="col" class="num wide">Proposals</th>
-                <th scope="col" class="wide">Outcome</th>
-                <th scope="col" class="wide">Executor / verifier</th>
-                <th scope="col" class="num wide">Tokens</th>
-                <th scope="col" class="num">Time</th>
-                <th scope="col" class="num wide">Created</th>
+                <th scope="col" class="num wide">
+                  Steps
+                </th>
+                <th scope="col" class="num wide">
+                  Proposals
+                </th>
+                <th scope="col" class="wide">
+                  Outcome
+                </th>
+                <th scope="col" class="wide">
+                  Executor / verifier
+                </th>
+                <th scope="col" class="num wide">
+                  Tokens
+                </th>
+                <th scope="col" class="num">
+                  Time
+                </th>
+                <th scope="col" class="num wide">
+                  Created
+                </th>
               </tr>
             </thead>
             <tbody>
               {runs.map((run) => (
-                <Row key={run.id} run={run} isPicked={picked.includes(run.id)} onPick={(isPicked) => pick(run.id, isPicked)} />
+                <Row
+                  key={run.id}
+                  run={run}
+                  isPicked={picked.includes(run.id)}
+                  onPick={(isPicked) => pick(run.id, isPicked)}
+                />
               ))}
             </tbody>
           </table>

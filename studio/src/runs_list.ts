@@ -1,4 +1,5 @@
-// The pages of the list of runs. What was loaded stays: the newest runs and those under way are asked about again, and
+// The pages of the list of runs. What was loaded stays: the newest runs and those under way are
+// asked about again, and
 // nothing else, so that a long list costs no more than a short one.
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
@@ -41,10 +42,21 @@ interface Loaded {
 }
 
 function empty(key: string): Loaded {
-  return { key, runs: undefined, unreadable: [], next: null, error: undefined, isLoading: true, isBack: false };
+  return {
+    key,
+    runs: undefined,
+    unreadable: [],
+    next: null,
+    error: undefined,
+    isLoading: true,
+    isBack: false,
+  };
 }
 
-/** How many pages of the list there were when it was left by a link: kept with the entry of the history. */
+/**
+ * How many pages of the list there were when it was left by a link: kept with the entry of the
+ * history.
+ */
 function pagesBack(): number {
   const pages = (history.state as { pages?: unknown } | null)?.pages;
   return typeof pages === "number" ? Math.max(1, Math.min(PAGES_BACK, pages)) : 1;
@@ -79,7 +91,10 @@ export function useRuns(filters: Filters): Loaded & { more: () => void; reload: 
   const loadMore = async (signal?: AbortSignal) => {
     const { runs = [], next, unreadable } = now.current.key === key ? now.current : empty(key);
     put({ isLoading: true });
-    const page = await get<RunList>(query("/v1/runs", { ...filters, limit: PAGE, after: next }), signal);
+    const page = await get<RunList>(
+      query("/v1/runs", { ...filters, limit: PAGE, after: next }),
+      signal,
+    );
     const known = new Set(runs.map(({ id }) => id));
     const all = [...runs, ...page.runs.filter(({ id }) => !known.has(id))];
     const change = {
@@ -110,8 +125,10 @@ export function useRuns(filters: Filters): Loaded & { more: () => void; reload: 
     };
     const look = async () => {
       const known = now.current.runs ?? [];
-      const ask = async (limit: number) => (await get<RunList>(query("/v1/runs", { ...filters, limit }), signal)).runs;
-      const meets = (runs: Run[]) => known.length === 0 || runs.some(({ id }) => known.some((old) => old.id === id));
+      const ask = async (limit: number) =>
+        (await get<RunList>(query("/v1/runs", { ...filters, limit }), signal)).runs;
+      const meets = (runs: Run[]) =>
+        known.length === 0 || runs.some(({ id }) => known.some((old) => old.id === id));
       let newest = await ask(NEWEST);
       if (newest.length === NEWEST && !meets(newest)) newest = await ask(NEWEST_MAX);
       if (newest.length >= NEWEST_MAX && !meets(newest)) {
@@ -121,15 +138,23 @@ export function useRuns(filters: Filters): Loaded & { more: () => void; reload: 
         return;
       }
       const open = known.filter((run) => !isOver(run) && !newest.some(({ id }) => id === run.id));
-      const watched = Array.from({ length: Math.min(WATCHED, open.length) }, (_, at) => open[(turn + at) % open.length]);
+      const watched = Array.from(
+        { length: Math.min(WATCHED, open.length) },
+        (_, at) => open[(turn + at) % open.length],
+      );
       turn += WATCHED;
-      const asked = watched.flatMap((run) => (run === undefined ? [] : [get<Run>(`/v1/runs/${encodeURIComponent(run.id)}`, signal)]));
+      const asked = watched.flatMap((run) =>
+        run === undefined ? [] : [get<Run>(`/v1/runs/${encodeURIComponent(run.id)}`, signal)],
+      );
       const found = new Map((await Promise.all(asked)).map((run) => [run.id, run]));
       // A run that fitted when it was loaded stays unless its status does not fit any more.
       const all = merged(now.current.runs ?? [], newest).map((run) => found.get(run.id) ?? run);
       const runs = all.filter((run) => fits(run, filters));
-      const isNews = runs.length !== known.length || runs.some((run, at) => run.updated_at !== known[at]?.updated_at);
-      pause = isNews || runs.some((run) => !isOver(run)) ? EVERY_MS : Math.min(EVERY_MS_MAX, pause * 1.5);
+      const isNews =
+        runs.length !== known.length ||
+        runs.some((run, at) => run.updated_at !== known[at]?.updated_at);
+      pause =
+        isNews || runs.some((run) => !isOver(run)) ? EVERY_MS : Math.min(EVERY_MS_MAX, pause * 1.5);
       if (!signal.aborted && (isNews || now.current.error !== undefined)) {
         now.current = { ...now.current, runs, error: undefined };
         put({ runs, error: undefined });
@@ -146,7 +171,8 @@ export function useRuns(filters: Filters): Loaded & { more: () => void; reload: 
       if (!signal.aborted) timer = window.setTimeout(next, pause);
     };
     const next = () => {
-      if (document.hidden) document.addEventListener("visibilitychange", () => void run(), { once: true, signal });
+      if (document.hidden)
+        document.addEventListener("visibilitychange", () => void run(), { once: true, signal });
       else void run();
     };
     void run();
@@ -166,4 +192,12 @@ export function useRuns(filters: Filters): Loaded & { more: () => void; reload: 
   return { ...(state.key === key ? state : empty(key)), more, reload };
 }
 
-export const STATUSES: Status[] = ["queued", "running", "verified", "unrefuted", "unverified", "failed", "cancelled"];
+export const STATUSES: Status[] = [
+  "queued",
+  "running",
+  "verified",
+  "unrefuted",
+  "unverified",
+  "failed",
+  "cancelled",
+];

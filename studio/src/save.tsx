@@ -15,7 +15,11 @@ import type { Run, StepList, Tree } from "./types";
 const PAGE = 1000;
 
 /** All steps of a run, trajectory by trajectory, up to what a page can hold. */
-async function stepsOf(path: string, tree: Tree, onRead: (steps: number) => void): Promise<Steps[]> {
+async function stepsOf(
+  path: string,
+  tree: Tree,
+  onRead: (steps: number) => void,
+): Promise<Steps[]> {
   const found: Steps[] = [];
   let left = STEPS_MAX;
   for (const node of tree.rounds.flatMap(({ trajectories }) => trajectories)) {
@@ -24,7 +28,9 @@ async function stepsOf(path: string, tree: Tree, onRead: (steps: number) => void
     const most = Math.min(node.steps, left);
     while (steps.length < most) {
       const limit = Math.min(PAGE, most - steps.length);
-      const page = await get<StepList>(query(`${path}/steps`, { trajectory, from: steps.length, limit }));
+      const page = await get<StepList>(
+        query(`${path}/steps`, { trajectory, from: steps.length, limit }),
+      );
       if (page.steps.length === 0 && page.has_more !== true) break;
       steps.push(...page.steps);
       onRead(STEPS_MAX - left + steps.length);
@@ -60,12 +66,21 @@ export function SaveMenu({ run }: { run: Run }): JSX.Element {
       setMessage(asError(error).message);
     }
   };
-  const saveTrace = () => save(async () => saveFile(`${run.id}.jsonl`, await getBlob(`${path}/trace`)));
+  const saveTrace = () =>
+    save(async () => saveFile(`${run.id}.jsonl`, await getBlob(`${path}/trace`)));
   const savePage = () =>
     save(async () => {
       const [spec, tree] = await Promise.all([get<Spec>(`${path}/spec`), wholeTree(path)]);
-      const steps = await stepsOf(path, tree, (read) => setMessage(`Being made: ${count(read)} steps…`));
-      const html = pageOf({ run, spec, tree, steps, address: `${location.origin}/studio/runs/${run.id}` });
+      const steps = await stepsOf(path, tree, (read) =>
+        setMessage(`Being made: ${count(read)} steps…`),
+      );
+      const html = pageOf({
+        run,
+        spec,
+        tree,
+        steps,
+        address: `${location.origin}/studio/runs/${run.id}`,
+      });
       saveFile(`${run.id}.html`, new Blob([html], { type: "text/html" }));
     });
   return (

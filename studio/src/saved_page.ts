@@ -28,7 +28,13 @@ export interface Saved {
   address: string;
 }
 
-const ENTITIES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
+const ENTITIES: Record<string, string> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
 
 /** Text for HTML: no markup, and signs for what cannot be seen. */
 export function escaped(text: string, max = TEXT_MAX): string {
@@ -38,7 +44,9 @@ export function escaped(text: string, max = TEXT_MAX): string {
 /** Text with parts in backticks, which are shown as code. */
 function quoted(text: string): string {
   const parts = visible(text).split("`");
-  return parts.map((part, at) => (at % 2 === 1 ? `<code>${escaped(part)}</code>` : escaped(part))).join("");
+  return parts
+    .map((part, at) => (at % 2 === 1 ? `<code>${escaped(part)}</code>` : escaped(part)))
+    .join("");
 }
 
 const STYLE = `
@@ -55,7 +63,11 @@ details { margin: 8px 0; } summary { cursor: pointer; }
 `;
 
 function rows(values: [string, string][]): string {
-  return values.map(([name, value]) => `<tr><th scope="row">${escaped(name)}</th><td>${escaped(value)}</td></tr>`).join("\n");
+  return values
+    .map(
+      ([name, value]) => `<tr><th scope="row">${escaped(name)}</th><td>${escaped(value)}</td></tr>`,
+    )
+    .join("\n");
 }
 
 function trajectoryOf({ node, steps }: Steps, unchecked: boolean): string {
@@ -69,7 +81,10 @@ function trajectoryOf({ node, steps }: Steps, unchecked: boolean): string {
       `<td>${escaped(step.violations.join(", "))}</td><td class="n">${step.score > 0 ? step.score : ""}</td></tr>`
     );
   });
-  const cut = steps.length < node.steps ? `<p>The first ${count(steps.length)} of ${count(node.steps)} steps; the trace has all.</p>` : "";
+  const cut =
+    steps.length < node.steps
+      ? `<p>The first ${count(steps.length)} of ${count(node.steps)} steps; the trace has all.</p>`
+      : "";
   return `<details><summary>Trajectory ${name}: ${escaped(ending)}, ${count(node.depth)} committed of ${count(node.steps)} proposed</summary>
 ${cut}<table><thead><tr><th scope="col">Step</th><th scope="col">Decision</th><th scope="col">Line</th>
 <th scope="col">Breaks</th><th scope="col">Score</th></tr></thead>
@@ -80,7 +95,8 @@ ${lines.join("\n")}
 
 function questionOf(spec: Spec): string {
   const { statement, input } = spec.input as { statement?: string; input?: unknown };
-  if (spec.task !== "problem") return `<p>Task <code>${escaped(spec.task)}</code>.</p><pre>${escaped(prettyJson(spec.input))}</pre>`;
+  if (spec.task !== "problem")
+    return `<p>Task <code>${escaped(spec.task)}</code>.</p><pre>${escaped(prettyJson(spec.input))}</pre>`;
   const data = input == null ? "" : `<pre>${escaped(prettyJson(input))}</pre>`;
   return `<p>${escaped(statement ?? "")}</p>${data}`;
 }
@@ -96,7 +112,12 @@ export function pageOf({ run, spec, tree, steps, address }: Saved): string {
     ["Executor", run.agents.executor],
     ["Verifier", run.agents.verifier],
     ["Coordinator", run.agents.coordinator],
-    ["Engines", Object.entries(run.engines ?? {}).map(([name, digest]) => `${name} ${digest ?? ""}`).join(", ") || "none"],
+    [
+      "Engines",
+      Object.entries(run.engines ?? {})
+        .map(([name, digest]) => `${name} ${digest ?? ""}`)
+        .join(", ") || "none",
+    ],
     ["Seed", String(spec.sampling.seed)],
     ["Configuration", spec.config_hash],
     ["Proposals", count(run.proposals)],
@@ -106,8 +127,14 @@ export function pageOf({ run, spec, tree, steps, address }: Saved): string {
     ["Tokens", count(run.tokens.prompt + run.tokens.completion)],
     ["Time", duration(run.wall_ms)],
   ];
-  const left_out = tree.left_out > 0 ? `<p>${count(tree.left_out)} earlier trajectories are not here; the trace has all.</p>` : "";
-  const votes = run.votes.map((ballot) => `<li>${count(ballot.votes)}: <code>${escaped(prettyJson(ballot.answer))}</code></li>`);
+  const left_out =
+    tree.left_out > 0
+      ? `<p>${count(tree.left_out)} earlier trajectories are not here; the trace has all.</p>`
+      : "";
+  const votes = run.votes.map(
+    (ballot) =>
+      `<li>${count(ballot.votes)}: <code>${escaped(prettyJson(ballot.answer))}</code></li>`,
+  );
   const unchecked = isUnchecked(run);
   return `<!doctype html>
 <html lang="en">

@@ -1,4 +1,5 @@
-// What a run was accepted with, the request that asks for the same again, and in what two of them differ.
+// What a run was accepted with, the request that asks for the same again, and in what two of them
+// differ.
 
 import { Exact, sameJson } from "./exact";
 import type { Count } from "./exact";
@@ -27,21 +28,30 @@ export interface Spec {
 }
 
 /** An instance of the benchmark by its name, as `bubble-sort/hard/000@7`, whose base seed is 7. */
-export function instanceOf(spec: Spec): { difficulty: string; index: string; base_seed: string } | undefined {
+export function instanceOf(
+  spec: Spec,
+): { difficulty: string; index: string; base_seed: string } | undefined {
   const match = /^([^/]+)\/(easy|medium|hard)\/(\d+)(?:@(\d+))?$/.exec(spec.instance);
   if (match === null || match[1] !== spec.task) return undefined;
   const [, , difficulty = "", index = "", base_seed = ""] = match;
   return { difficulty, index: index.replace(/^0+(?=\d)/, ""), base_seed };
 }
 
-/** The agents to ask for by name: those that the run asked for, and those that are not the configured ones now. */
+/**
+ * The agents to ask for by name: those that the run asked for, and those that are not the
+ * configured ones now.
+ */
 export function agentsOf(spec: Spec, present: Agent[]): Record<Role, string> {
   const name = (role: Role) => {
     const configured = present.find((agent) => agent.role === role && agent.default)?.name;
     const chosen = spec.overrides[role];
     return chosen ?? (configured === spec.agents[role] ? "" : spec.agents[role]);
   };
-  return { executor: name("executor"), verifier: name("verifier"), coordinator: name("coordinator") };
+  return {
+    executor: name("executor"),
+    verifier: name("verifier"),
+    coordinator: name("coordinator"),
+  };
 }
 
 export interface Difference {
@@ -51,7 +61,12 @@ export interface Difference {
 }
 
 function isFields(value: unknown): value is Record<string, unknown> {
-  return value !== null && typeof value === "object" && !Array.isArray(value) && !(value instanceof Exact);
+  return (
+    value !== null &&
+    typeof value === "object" &&
+    !Array.isArray(value) &&
+    !(value instanceof Exact)
+  );
 }
 
 function compared(a: unknown, b: unknown, path: string[]): Difference[] {
@@ -66,6 +81,7 @@ const ASIDE = new Set(["notes", "overrides", "config_hash", "origin"]);
 
 /** Where two runs have other inputs or settings. */
 export function differences(a: Spec, b: Spec): Difference[] {
-  const rest = (spec: Spec) => Object.fromEntries(Object.entries(spec).filter(([name]) => !ASIDE.has(name)));
+  const rest = (spec: Spec) =>
+    Object.fromEntries(Object.entries(spec).filter(([name]) => !ASIDE.has(name)));
   return compared(rest(a), rest(b), []);
 }

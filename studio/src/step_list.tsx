@@ -119,7 +119,7 @@ export function StepList(props: {
         aria-selected={position === at}
         aria-posinset={position + 1}
         aria-setsize={total}
-        class={`step ${step?.decision ?? "loading"} ${unchecked ? "unchecked" : ""} ${position === at ? "selected" : ""}`}
+        class={`step ${step?.decision ?? "loading"} ${decision?.isClean === false ? "unchecked" : ""} ${position === at ? "selected" : ""}`}
         style={{ top: `${offset + (position - first) * ROW}px` }}
         onClick={() => onPick(position)}
       >

@@ -1,4 +1,5 @@
-// The steps of a trajectory that are of a kind or have a text, found by reading on from its beginning.
+// The steps of a trajectory that are of a kind or have a text, found by reading on from its
+// beginning.
 
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -63,7 +64,11 @@ export function StepSearch(props: {
     const most = now.steps.length + FOUND;
     try {
       while (now.read < total && now.steps.length < most) {
-        const path = query(`/v1/runs/${encodeURIComponent(run)}/steps`, { trajectory, from: now.read, limit: PAGE });
+        const path = query(`/v1/runs/${encodeURIComponent(run)}/steps`, {
+          trajectory,
+          from: now.read,
+          limit: PAGE,
+        });
         const { steps, has_more } = await get<StepList>(path, mine.signal);
         if (steps.length === 0 && has_more !== true) break;
         // Not more than were asked for at once: what is left of the page is read again.
@@ -77,7 +82,8 @@ export function StepSearch(props: {
       }
       setFound({ ...now, isReading: false });
     } catch (error) {
-      if (!mine.signal.aborted) setFound({ ...now, isReading: false, message: asError(error).message });
+      if (!mine.signal.aborted)
+        setFound({ ...now, isReading: false, message: asError(error).message });
     }
   };
   const search = (wanted: Wanted) => {
@@ -133,7 +139,10 @@ export function StepSearch(props: {
         <div class="found">
           <p class="small" role="status">
             {found.message !== "" && `${visible(found.message, 200)} `}
-            {some(found.steps.length, "step")} in {found.read >= total ? `all ${count(total)}` : `the first ${count(found.read)} of ${count(total)}`}
+            {some(found.steps.length, "step")} in{" "}
+            {found.read >= total
+              ? `all ${count(total)}`
+              : `the first ${count(found.read)} of ${count(total)}`}
             {found.isReading && ", reading on…"}{" "}
             <button type="button" class="link" onClick={clear}>
               Show all steps
@@ -142,7 +151,12 @@ export function StepSearch(props: {
           <ol>
             {found.steps.map((step) => (
               <li key={step.seq}>
-                <button type="button" class="link" aria-pressed={step.position === at} onClick={() => step.position !== null && onPick(step.position)}>
+                <button
+                  type="button"
+                  class="link"
+                  aria-pressed={step.position === at}
+                  onClick={() => step.position !== null && onPick(step.position)}
+                >
                   <span class="num">{count(step.position ?? 0)}</span>{" "}
                   <span aria-hidden="true">{DECISIONS[step.decision].sign}</span>
                   <span class="hidden">{DECISIONS[step.decision].word}</span>{" "}

@@ -31,7 +31,13 @@ function Why({ detail }: { detail: StepDetail }): JSX.Element {
 }
 
 /** What came of it. */
-function Next({ detail, onPosition }: { detail: StepDetail; onPosition?: (position: number) => void }): JSX.Element {
+function Next({
+  detail,
+  onPosition,
+}: {
+  detail: StepDetail;
+  onPosition?: (position: number) => void;
+}): JSX.Element {
   const { position, text } = detail.then;
   return (
     <div class="explanation next">
@@ -57,7 +63,9 @@ function Broken({ constraints }: { constraints: StepDetail["broken"] }): JSX.Ele
         <tr>
           <th scope="col">Constraint</th>
           <th scope="col">What it asks for</th>
-          <th scope="col" class="num">Weight</th>
+          <th scope="col" class="num">
+            Weight
+          </th>
         </tr>
       </thead>
       <tbody>
@@ -97,12 +105,15 @@ function Figures({ detail }: { detail: StepDetail }): JSX.Element {
     ["Since the step before", duration(Math.max(0, step.elapsed_ms - detail.previous_elapsed_ms))],
     ["Run time", duration(step.elapsed_ms)],
   ];
-  if (logprob !== undefined) figures.push(["p of the proposal", `≈ ${Math.exp(logprob).toPrecision(3)}`]);
+  if (logprob !== undefined)
+    figures.push(["p of the proposal", `≈ ${Math.exp(logprob).toPrecision(3)}`]);
   if (detail.judge !== null) {
     const models = Object.entries(detail.judge.models ?? {}).map(([name, digest]) =>
       digest === null ? name : `${name} (${digest.slice(0, 12)})`,
     );
-    const judge = [`${detail.judge.verifier}, version ${detail.judge.version}`, ...models].join(", ");
+    const judge = [`${detail.judge.verifier}, version ${detail.judge.version}`, ...models].join(
+      ", ",
+    );
     figures.push(["Judged by", visible(judge, 120)]);
   }
   if (detail.basis !== null) {
@@ -147,13 +158,16 @@ export function StepView(props: {
   if (detail === undefined) return <Skeleton />;
   const { step } = detail;
   // Where its basis is not known, the run's verifier says whether anything was checked.
-  const unchecked = detail.basis === null ? isUnchecked(props.run) : detail.basis.methods.length === 0 && detail.basis.kinds.length === 0;
+  const unchecked =
+    detail.basis === null
+      ? isUnchecked(props.run)
+      : detail.basis.methods.length === 0 && detail.basis.kinds.length === 0;
   const decision = decided(step, unchecked);
   const suffix = props.of === undefined ? "" : `, ${props.of}`;
   const input = { state: detail.before, action: step.action };
   return (
     <article class="step-view" aria-busy={data === undefined}>
-      <div class={`verdict ${step.decision} ${unchecked ? "unchecked" : ""}`}>
+      <div class={`verdict ${step.decision} ${decision.isClean ? "" : "unchecked"}`}>
         <span class="decision">
           <span aria-hidden="true">{decision.sign}</span> {decision.word}
         </span>
@@ -167,7 +181,9 @@ export function StepView(props: {
         <section aria-label={`State before${suffix}`} tabIndex={0}>
           <h3>Before</h3>
           {detail.before == null ? (
-            <p class="muted">Under this strategy the state follows from votes, not from this trajectory alone.</p>
+            <p class="muted">
+              Under this strategy the state follows from votes, not from this trajectory alone.
+            </p>
           ) : (
             <State value={detail.before} task={task} input={given} />
           )}
@@ -201,7 +217,7 @@ export function StepView(props: {
         </details>
       )}
       {step.opinions !== undefined && (
-        <details>
+        <details open={props.reviewed}>
           <summary>Findings of each verifier</summary>
           <Text of={prettyJson(step.opinions)} block />
         </details>
@@ -214,17 +230,29 @@ export function StepView(props: {
       )}
       <SentToModels key={`sent ${run} ${detail.seq}`} run={run} seq={detail.seq} />
       <details>
-        <summary>Stack: {step.depth === 1 ? "1 committed step" : `${count(step.depth)} committed steps`}{detail.pops > 0 && `, of which the last ${count(detail.pops)} were undone here`}</summary>
+        <summary>
+          Stack: {step.depth === 1 ? "1 committed step" : `${count(step.depth)} committed steps`}
+          {detail.pops > 0 && `, of which the last ${count(detail.pops)} were undone here`}
+        </summary>
         <ol class="stack" reversed>
           {detail.stack.toReversed().map((frame) => (
             <li key={frame.seq} value={frame.depth}>
-              <button class="link" disabled={onSeq === undefined} onClick={() => onSeq?.(frame.seq)}>
+              <button
+                class="link"
+                disabled={onSeq === undefined}
+                onClick={() => onSeq?.(frame.seq)}
+              >
                 <Text of={frame.action} max={120} />
               </button>
             </li>
           ))}
         </ol>
-        {detail.stack.length < step.depth && <p class="muted">The last {detail.stack.length} are shown; the stack of the lowest one has those below it.</p>}
+        {detail.stack.length < step.depth && (
+          <p class="muted">
+            The last {detail.stack.length} are shown; the stack of the lowest one has those below
+            it.
+          </p>
+        )}
       </details>
       <Fork key={`fork ${run} ${detail.seq}`} run={props.run} seq={detail.seq} />
       <TryAgent key={`${run} ${detail.seq}`} run={run} seq={detail.seq} line={step.action} />
@@ -233,7 +261,10 @@ export function StepView(props: {
         <Copy label="Copy link" text={() => location.href} />
         <Copy label="Copy as curl" text={() => asCurl("GET", path)} />
         <Copy label="Copy as Python" text={() => asPython("GET", path)} />
-        <Copy label="Copy as test input" text={() => prettyJson({ task, ...input, expected: step.violations })} />
+        <Copy
+          label="Copy as test input"
+          text={() => prettyJson({ task, ...input, expected: step.violations })}
+        />
       </div>
     </article>
   );

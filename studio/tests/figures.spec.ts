@@ -1,4 +1,5 @@
-// Numbers with every digit, lists to their end, and words that match what was checked: the page against answers written
+// Numbers with every digit, lists to their end, and words that match what was checked: the page
+// against answers written
 // by hand.
 
 import type { Page } from "@playwright/test";
@@ -22,8 +23,11 @@ async function spec(daemon: Daemon, id: string): Promise<string> {
 
 const idOf = (page: Page): string => /runs\/(run_[^?]+)/.exec(page.url())?.[1] ?? "";
 
-test("Run again is the same run, to the last digit and option", async ({ daemon, watched: page }) => {
-  await daemon.start([...ERRING, "server.allow_executors=[\"reference\"]"]);
+test("Run again is the same run, to the last digit and option", async ({
+  daemon,
+  watched: page,
+}) => {
+  await daemon.start([...ERRING, 'server.allow_executors=["reference"]']);
   const request =
     `{"task": "bubble-sort", "difficulty": "hard", "index": 3, "base_seed": 7, "seed": ${SEED}, "fanout": 3, "max_rounds": 2,` +
     ' "temperature": 0.25, "top_p": 0.5, "strategy": "best_of_n", "vote": "weighted", "speculate": false,' +
@@ -51,8 +55,16 @@ test("Run again is the same run, to the last digit and option", async ({ daemon,
   await expect(page.getByRole("row", { name: "plan.fanout 3 2" })).toBeVisible();
 });
 
-test("integers of a problem stay as they are, in the form and in the run", async ({ daemon, watched: page }) => {
-  await daemon.start(["agents.executor.implementation=replay", 'agents.executor.lines=["[1]"]', "run.max_rounds=1", "run.fanout=1"]);
+test("integers of a problem stay as they are, in the form and in the run", async ({
+  daemon,
+  watched: page,
+}) => {
+  await daemon.start([
+    "agents.executor.implementation=replay",
+    'agents.executor.lines=["[1]"]',
+    "run.max_rounds=1",
+    "run.fanout=1",
+  ]);
   const problem =
     '{"problem": {"statement": "One number.", "input": {"big": 9223372036854775807, "real": 1.0, "exact": 0.1},' +
     ' "max_proposals": 7, "answer": {"schema": {"type": "array"}},' +
@@ -60,16 +72,23 @@ test("integers of a problem stay as they are, in the form and in the run", async
   const id = await submitText(daemon, problem);
   await daemon.finished(id);
   await page.goto(`${daemon.url}/studio/runs/${id}`);
-  await expect(page.getByRole("region", { name: "What was asked" })).toContainText("9223372036854775807");
+  await expect(page.getByRole("region", { name: "What was asked" })).toContainText(
+    "9223372036854775807",
+  );
   await page.goto(`${daemon.url}/studio/runs/new?from=${id}`);
-  await expect(page.getByLabel("Data (JSON)")).toHaveValue('{"big":9223372036854775807,"real":1.0,"exact":0.1}');
+  await expect(page.getByLabel("Data (JSON)")).toHaveValue(
+    '{"big":9223372036854775807,"real":1.0,"exact":0.1}',
+  );
   await expect(page.getByText('{"max_proposals":7}')).toBeVisible();
   await page.getByRole("button", { name: "Start the run" }).click();
   await expect(page.getByText(/The same run as/)).toBeVisible();
   expect(await spec(daemon, idOf(page))).toBe(await spec(daemon, id));
 });
 
-test("values of bars are whole, and a list goes on to its end", async ({ daemon, watched: page }) => {
+test("values of bars are whole, and a list goes on to its end", async ({
+  daemon,
+  watched: page,
+}) => {
   await daemon.start(["agents.executor.implementation=reference"]);
   const open = async (a: number[]) => {
     const id = await daemon.submit({ task: "bubble-sort", input: { a }, fanout: 1 });
@@ -109,8 +128,14 @@ test("what is cut can be shown to its end", async ({ daemon, watched: page }) =>
   await expect(asked).toContainText("x".repeat(900));
 });
 
-test("without a verifier, no word and no sign says that a line is right", async ({ daemon, watched: page }) => {
-  await daemon.start(["agents.executor.implementation=reference", "agents.verifier.implementation=none"]);
+test("without a verifier, no word and no sign says that a line is right", async ({
+  daemon,
+  watched: page,
+}) => {
+  await daemon.start([
+    "agents.executor.implementation=reference",
+    "agents.verifier.implementation=none",
+  ]);
   const id = await daemon.submit({ task: "bubble-sort", fanout: 1, max_rounds: 1 });
   await daemon.finished(id);
   await page.goto(`${daemon.url}/studio/runs/${id}?t=1.0&at=0`);
@@ -128,12 +153,18 @@ test("fields say what cannot be seen in them", async ({ daemon, watched: page })
   await page.goto(`${daemon.url}/studio/runs/new`);
   await page.getByLabel("A problem in words, with checks").check();
   await page.getByRole("textbox", { name: /^Statement/ }).fill("a\u202eb");
-  await expect(page.getByRole("note")).toHaveText("With a character that cannot be seen: a⟨U+202E⟩b");
+  await expect(page.getByRole("note")).toHaveText(
+    "With a character that cannot be seen: a⟨U+202E⟩b",
+  );
   await isAccessible(page);
   await page.getByRole("textbox", { name: /^Statement/ }).fill("ab");
   await expect(page.getByRole("note")).toHaveCount(0);
   // In JSON, such a character is its escape, in the form as on the page.
-  const problem = { statement: "s", input: "a\u202eb", constraints: [{ name: "c", severity: "minor", check: "true" }] };
+  const problem = {
+    statement: "s",
+    input: "a\u202eb",
+    constraints: [{ name: "c", severity: "minor", check: "true" }],
+  };
   const id = await daemon.submit({ problem, fanout: 1, max_rounds: 1 });
   await daemon.finished(id);
   await page.goto(`${daemon.url}/studio/runs/new?from=${id}`);
@@ -158,7 +189,11 @@ test("times have no sixtieth second", async ({ daemon, watched: page }) => {
       await route.fulfill({ response, json: body });
     });
     await page.goto(`${daemon.url}/studio/runs`);
-    await expect(page.getByRole("row", { name: new RegExp(ERRING_RUN.task) }).getByRole("cell", { name: text, exact: true })).toBeVisible();
+    await expect(
+      page
+        .getByRole("row", { name: new RegExp(ERRING_RUN.task) })
+        .getByRole("cell", { name: text, exact: true }),
+    ).toBeVisible();
     await page.unroute("**/v1/runs?*");
   }
   expect(id).not.toBe("");

@@ -62,7 +62,8 @@ test("flagged steps are decided with keys alone", async ({ daemon, watched: page
   await expect(page.locator(".review")).toContainText("undecided");
   for (let left = total - 2; left > 0; left -= 1) {
     await page.keyboard.press("a");
-    const now = left === 1 ? "nothing is undecided" : `${left - 1} step${left === 2 ? "" : "s"} undecided`;
+    const now =
+      left === 1 ? "nothing is undecided" : `${left - 1} step${left === 2 ? "" : "s"} undecided`;
     await expect(page.getByText(now)).toBeVisible();
   }
   await expect(page.getByRole("status")).toContainText("No other is undecided.");
@@ -72,9 +73,20 @@ test("flagged steps are decided with keys alone", async ({ daemon, watched: page
 
 const MARKUP = "<img src=x onerror=alert(1)>\u202egnp";
 
-test("a run is saved as a page that stands alone, and as its trace", async ({ daemon, watched: page, context }) => {
-  await daemon.start(["agents.executor.implementation=replay", `agents.executor.lines=${JSON.stringify([MARKUP])}`]);
-  const problem = { statement: MARKUP, answer: { schema: { type: "string" } }, constraints: [{ name: "c", severity: "minor", check: "true" }] };
+test("a run is saved as a page that stands alone, and as its trace", async ({
+  daemon,
+  watched: page,
+  context,
+}) => {
+  await daemon.start([
+    "agents.executor.implementation=replay",
+    `agents.executor.lines=${JSON.stringify([MARKUP])}`,
+  ]);
+  const problem = {
+    statement: MARKUP,
+    answer: { schema: { type: "string" } },
+    constraints: [{ name: "c", severity: "minor", check: "true" }],
+  };
   const id = await daemon.submit({ problem, fanout: 2, max_rounds: 1 });
   await daemon.finished(id);
   await page.goto(`${daemon.url}/studio/runs/${id}`);
@@ -91,12 +103,19 @@ test("a run is saved as a page that stands alone, and as its trace", async ({ da
   const alone = await context.newPage();
   await alone.setContent(html);
   await expect(alone.locator("main details")).toHaveCount(3);
-  await expect(alone.locator("h2")).toHaveText(["Question", "Answer", "Settings and counts", "Steps"]);
+  await expect(alone.locator("h2")).toHaveText([
+    "Question",
+    "Answer",
+    "Settings and counts",
+    "Steps",
+  ]);
   await alone.close();
   await page.locator("summary", { hasText: "Save" }).click();
   const trace = page.waitForEvent("download");
   await page.getByRole("link", { name: "Trace (JSON Lines)" }).click();
-  const lines = readFileSync(await (await trace).path(), "utf8").trim().split("\n");
+  const lines = readFileSync(await (await trace).path(), "utf8")
+    .trim()
+    .split("\n");
   expect(lines.length).toBe((await daemon.record(id)).events + 1);
 });
 
@@ -112,13 +131,18 @@ test("with a key, the trace is saved too", async ({ daemon, watched: page }) => 
   expect((await trace).suggestedFilename()).toBe(`${id}.jsonl`);
 });
 
-test("runs of different instances are compared with a warning, and settings that differ are named", async ({ daemon, watched: page }) => {
+test("runs of different instances are compared with a warning, and settings that differ are named", async ({
+  daemon,
+  watched: page,
+}) => {
   const id = await erring(daemon);
   const other = await daemon.submit({ ...ERRING_RUN, index: 4, seed: 6 });
   const same = await daemon.submit(ERRING_RUN);
   for (const run of [other, same]) await daemon.finished(run);
   await page.goto(`${daemon.url}/studio/compare?a=${id}&b=${other}`);
-  await expect(page.getByRole("alert")).toContainText("These runs solved different instances of a task");
+  await expect(page.getByRole("alert")).toContainText(
+    "These runs solved different instances of a task",
+  );
   await page.getByText("2 settings differ").click();
   await expect(page.getByRole("row", { name: "sampling.seed 5 6" })).toBeVisible();
   await isAccessible(page);

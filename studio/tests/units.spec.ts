@@ -7,7 +7,8 @@ import type { Step } from "../src/types.ts";
 
 test("JSON keeps every digit", () => {
   // On both sides of 2^53, and of what a fraction keeps.
-  const text = '{"a":[9007199254740991,9007199254740993,-99999999999999999,0.1,0.30000000000000004,1e400],"s":"99999999999999999"}';
+  const text =
+    '{"a":[9007199254740991,9007199254740993,-99999999999999999,0.1,0.30000000000000004,1e400],"s":"99999999999999999"}';
   expect(jsonText(parseJson(text))).toBe(text);
   const numbers = (parseJson(text) as { a: unknown[] }).a.map((one) => typeof one);
   expect(numbers).toEqual(["number", "object", "object", "number", "number", "object"]);
@@ -27,14 +28,19 @@ test("JSON keeps every digit", () => {
 });
 
 test("characters that cannot be seen are escapes in JSON", () => {
-  expect(jsonText({ "\u202e": "a\u2066b\u0007\u009fc\u061c" })).toBe('{"\\u202e":"a\\u2066b\\u0007\\u009fc\\u061c"}');
+  expect(jsonText({ "\u202e": "a\u2066b\u0007\u009fc\u061c" })).toBe(
+    '{"\\u202e":"a\\u2066b\\u0007\\u009fc\\u061c"}',
+  );
   expect(JSON.parse(jsonText("\u202e\n"))).toBe("\u202e\n");
 });
 
 test("a typed number is the number that was typed", () => {
-  const texts = ["18446744073709551615", " 7 ", "+7", "0.70", "1e3"].map((text) => String(numberOf(text)));
+  const texts = ["18446744073709551615", " 7 ", "+7", "0.70", "1e3"].map((text) =>
+    String(numberOf(text)),
+  );
   expect(texts).toEqual(["18446744073709551615", "7", "7", "0.70", "1e3"]);
-  for (const wrong of ["", "many", "0x10", "1,000", "07", "1 2", "NaN", "Infinity", "--1"]) expect(numberOf(wrong)).toBeUndefined();
+  for (const wrong of ["", "many", "0x10", "1,000", "07", "1 2", "NaN", "Infinity", "--1"])
+    expect(numberOf(wrong)).toBeUndefined();
 });
 
 function steps(...lines: [action: string, depth: number, decision?: Step["decision"]][]): Step[] {

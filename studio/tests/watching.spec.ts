@@ -5,7 +5,8 @@ import { ERRING, ERRING_RUN, SLOW, erring, expect, growing, isAccessible, test }
 test("a list keeps its place and goes on to its last run", async ({ daemon, watched: page }) => {
   await daemon.start(["agents.executor.implementation=reference"]);
   const ids: string[] = [];
-  for (let at = 0; at < 120; at += 1) ids.push(await daemon.submit({ task: "gcd-euclidean", fanout: 1, index: at }));
+  for (let at = 0; at < 120; at += 1)
+    ids.push(await daemon.submit({ task: "gcd-euclidean", fanout: 1, index: at }));
   await daemon.finished(ids[119] ?? "");
   await page.goto(`${daemon.url}/studio/runs`);
   const rows = page.locator("tbody tr");
@@ -31,7 +32,10 @@ test("a list keeps its place and goes on to its last run", async ({ daemon, watc
   await expect(rows).toHaveCount(121);
 });
 
-test("a part of a task's name offers tasks, and a bad status in the address is said in words", async ({ daemon, watched: page }) => {
+test("a part of a task's name offers tasks, and a bad status in the address is said in words", async ({
+  daemon,
+  watched: page,
+}) => {
   await erring(daemon);
   await page.goto(`${daemon.url}/studio/runs?task=sort`);
   const offer = page.locator(".offer");
@@ -43,15 +47,26 @@ test("a part of a task's name offers tasks, and a bad status in the address is s
   await page.getByLabel("Task").press("Enter");
   await expect(page).toHaveURL(/task=bubble-sort$/);
   await page.goto(`${daemon.url}/studio/runs?status=finished`);
-  await expect(page.getByRole("alert")).toContainText("No run has the status finished, which is in the address.");
+  await expect(page.getByRole("alert")).toContainText(
+    "No run has the status finished, which is in the address.",
+  );
   await expect(page.getByRole("alert")).not.toContainText("variant");
   await expect(page.locator("tbody tr")).toHaveCount(1);
   await isAccessible(page);
 });
 
-test("a daemon that is away is asked by one request in turn, and found again by itself", async ({ daemon, watched: page, expected }) => {
-  expected.push("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE",
-    "ERR_SOCKET_NOT_CONNECTED");
+test("a daemon that is away is asked by one request in turn, and found again by itself", async ({
+  daemon,
+  watched: page,
+  expected,
+}) => {
+  expected.push(
+    "ERR_CONNECTION_REFUSED",
+    "ERR_INCOMPLETE_CHUNKED_ENCODING",
+    "ERR_CONNECTION_RESET",
+    "ERR_EMPTY_RESPONSE",
+    "ERR_SOCKET_NOT_CONNECTED",
+  );
   const id = await erring(daemon);
   await page.clock.install();
   await page.goto(`${daemon.url}/studio/runs/${id}?t=1.0&at=0`);
@@ -59,11 +74,16 @@ test("a daemon that is away is asked by one request in turn, and found again by 
   await daemon.kill();
   const asked: string[] = [];
   page.on("request", (request) => asked.push(new URL(request.url()).pathname));
-  const step = (position: number) => page.getByLabel("Go to step").fill(String(position)).then(() => page.keyboard.press("Enter"));
+  const step = (position: number) =>
+    page
+      .getByLabel("Go to step")
+      .fill(String(position))
+      .then(() => page.keyboard.press("Enter"));
   // A step that is not here yet: the page must ask, and cannot.
   await step(9);
   await expect.poll(() => asked.length).toBeGreaterThan(0);
-  // Ten seconds of its clock, a tenth at a time; each request is answered by then, because nothing listens.
+  // Ten seconds of its clock, a tenth at a time; each request is answered by then, because nothing
+  // listens.
   for (let tenth = 0; tenth < 100; tenth += 1) await page.clock.runFor(100);
   // Of the pauses 0.5, 1, 2, 4, 8 s, four end within ten seconds.
   expect(asked.filter((path) => path === "/livez").length).toBeLessThanOrEqual(5);
@@ -74,10 +94,18 @@ test("a daemon that is away is asked by one request in turn, and found again by 
   await expect(page.getByText("The daemon does not answer.")).toHaveCount(0);
 });
 
-test("a page of a run under way stays where it is, and follows where it is told to", async ({ daemon, watched: page }) => {
+test("a page of a run under way stays where it is, and follows where it is told to", async ({
+  daemon,
+  watched: page,
+}) => {
   // The second trajectory's first mistake comes later: the page would have gone there.
   await daemon.start([...SLOW, "run.budget.wall_ms=3600000"]);
-  const id = await daemon.submit({ task: "tower-of-hanoi", input: { n: 20, from: 0, to: 2 }, fanout: 3, seed: 2 });
+  const id = await daemon.submit({
+    task: "tower-of-hanoi",
+    input: { n: 20, from: 0, to: 2 },
+    fanout: 3,
+    seed: 2,
+  });
   await page.goto(`${daemon.url}/studio/runs/${id}`);
   const title = page.getByRole("heading", { name: /^Step [\d,]+ of trajectory / });
   const first = (await title.textContent()) ?? "";
@@ -101,12 +129,19 @@ test("a page of a run under way stays where it is, and follows where it is told 
   await expect(page.locator(".title .badge")).toHaveText(/cancelled/);
 });
 
-test("steps are found by text and by kind, and 64 trajectories are a line each", async ({ daemon, watched: page }) => {
+test("steps are found by text and by kind, and 64 trajectories are a line each", async ({
+  daemon,
+  watched: page,
+}) => {
   await daemon.start(ERRING);
   const id = await daemon.submit({ ...ERRING_RUN, fanout: 64 });
   await daemon.finished(id);
   const path = `${daemon.url}/v1/runs/${id}/steps?trajectory=1.0&limit=1000`;
-  const read = async () => (await (await fetch(path)).json()) as { steps: { action: string; decision: string; position: number }[]; has_more: boolean };
+  const read = async () =>
+    (await (await fetch(path)).json()) as {
+      steps: { action: string; decision: string; position: number }[];
+      has_more: boolean;
+    };
   // The first answers read only the beginning of a run.
   while ((await read()).has_more);
   const { steps } = await read();
@@ -120,7 +155,9 @@ test("steps are found by text and by kind, and 64 trajectories are a line each",
   const found = page.locator(".found li");
   const swaps = steps.filter(({ action }) => /swap/i.test(action));
   await expect(found).toHaveCount(swaps.length);
-  await expect(page.locator(".found")).toContainText(`${swaps.length} steps in all ${steps.length}`);
+  await expect(page.locator(".found")).toContainText(
+    `${swaps.length} steps in all ${steps.length}`,
+  );
   await page.getByLabel("Kind of step").selectOption("rejected");
   await expect(found).toHaveCount(swaps.filter(({ decision }) => decision === "backtrack").length);
   await found.last().getByRole("button").click();
@@ -131,10 +168,23 @@ test("steps are found by text and by kind, and 64 trajectories are a line each",
   await expect(found).toHaveCount(0);
 });
 
-test("a long list asks for its newest runs only, and a watched run for what is new", async ({ daemon, watched: page }) => {
+test("a long list asks for its newest runs only, and a watched run for what is new", async ({
+  daemon,
+  watched: page,
+}) => {
   await daemon.start([...SLOW, "run.budget.wall_ms=3600000"]);
-  for (let at = 0; at < 60; at += 1) await daemon.submit({ task: "gcd-euclidean", fanout: 1, index: at, agents: { executor: "reference" } });
-  const id = await daemon.submit({ task: "tower-of-hanoi", input: { n: 20, from: 0, to: 2 }, fanout: 4 });
+  for (let at = 0; at < 60; at += 1)
+    await daemon.submit({
+      task: "gcd-euclidean",
+      fanout: 1,
+      index: at,
+      agents: { executor: "reference" },
+    });
+  const id = await daemon.submit({
+    task: "tower-of-hanoi",
+    input: { n: 20, from: 0, to: 2 },
+    fanout: 4,
+  });
   await page.clock.install();
   await page.goto(`${daemon.url}/studio/runs`);
   await expect(page.locator("tbody tr")).toHaveCount(50);
@@ -144,7 +194,10 @@ test("a long list asks for its newest runs only, and a watched run for what is n
     const { pathname, search } = new URL(response.url());
     if (pathname.endsWith("/progress")) return;
     asked.push(pathname + search);
-    void response.body().then((body) => (bytes += body.length), () => undefined);
+    void response.body().then(
+      (body) => (bytes += body.length),
+      () => undefined,
+    );
   });
   /** Ten seconds of the page's clock. */
   const pass = async () => {
