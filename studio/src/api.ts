@@ -52,6 +52,10 @@ const AWAY_MS = [500, 1000, 2000, 4000, 8000, 10_000];
  * whole page.
  */
 let away: Promise<void> | undefined;
+
+/** Says when the daemon is `away`, and when it is `back`. */
+export const connection = new EventTarget();
+
 let askNow: () => void = () => undefined;
 
 async function untilThere(): Promise<void> {
@@ -64,6 +68,7 @@ async function untilThere(): Promise<void> {
     try {
       await fetch("/livez", { cache: "no-store" });
       away = undefined;
+      connection.dispatchEvent(new Event("back"));
       return;
     } catch {
       // Not there yet.
@@ -95,7 +100,10 @@ async function request(path: string, init: RequestInit): Promise<Response> {
     response = await fetch(path, { cache: "no-store", ...init });
   } catch (error) {
     if (init.signal?.aborted) throw error;
-    away ??= untilThere();
+    if (away === undefined) {
+      away = untilThere();
+      connection.dispatchEvent(new Event("away"));
+    }
     throw new ApiError("The daemon does not answer.", 0);
   }
   return checked(response);

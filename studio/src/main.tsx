@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { get, key, unauthorized } from "./api";
+import { connection, get, key, tryNow, unauthorized } from "./api";
 import { Agents } from "./agents";
 import { Nodes, loadCluster } from "./cluster";
 import { Compare } from "./compare";
@@ -87,6 +87,31 @@ function KeyForm({ onKey }: { onKey: () => void }): JSX.Element {
   );
 }
 
+/** Whether the daemon is away: nothing on the page is newer than that. */
+function Away(): JSX.Element | null {
+  const [since, setSince] = useState<Date>();
+  useEffect(() => {
+    const onAway = () => setSince(new Date());
+    const onBack = () => setSince(undefined);
+    connection.addEventListener("away", onAway);
+    connection.addEventListener("back", onBack);
+    return () => {
+      connection.removeEventListener("away", onAway);
+      connection.removeEventListener("back", onBack);
+    };
+  }, []);
+  return (
+    <div role="status" class="away">
+      {since !== undefined && (
+        <p>
+          The daemon does not answer since {since.toLocaleTimeString("en-GB")}. The page goes on when it is back.{" "}
+          <button onClick={tryNow}>Try now</button>
+        </p>
+      )}
+    </div>
+  );
+}
+
 function Screen({ path }: { path: string[] }): JSX.Element {
   const [screen = "runs", item] = path;
   if (screen === "runs" && item === "new") return <NewRun />;
@@ -154,6 +179,7 @@ function Studio(): JSX.Element {
             </button>
           )}
         </nav>
+        <Away />
       </header>
       <div id="content" tabIndex={-1}>{asks ? <KeyForm onKey={() => setAsks(false)} /> : <Screen path={path} />}</div>
     </>

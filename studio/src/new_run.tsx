@@ -44,7 +44,7 @@ export function NewRun(): JSX.Element {
   const isOwn = form.kind === "input" && known !== undefined;
   const detail = useLoad(isOwn ? `task ${form.task}` : "no task", (signal) =>
     isOwn
-      ? get<TaskDetail>(`/v1/tasks/${encodeURIComponent(form.task)}`, signal)
+      ? getAsSpelled<TaskDetail>(`/v1/tasks/${encodeURIComponent(form.task)}`, signal)
       : Promise.resolve(undefined),
   );
   const parent = from.get("from");

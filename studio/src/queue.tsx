@@ -5,6 +5,7 @@ import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { get, post, query } from "./api";
 import type { ApiError } from "./api";
 import { asError } from "./hooks";
+import { Keys, useKeysOff } from "./keys";
 import { Panel, Problem, Skeleton } from "./parts";
 import { href, usePlace } from "./router";
 import { StepView } from "./step_view";
@@ -133,6 +134,7 @@ export function Queue(): JSX.Element {
   const [note, setNote] = useState("");
   const [refused, setRefused] = useState<ApiError>();
   const [said, setSaid] = useState("");
+  const [keysOff, setKeysOff] = useKeysOff();
   const busy = useRef(false);
   const field = useRef<HTMLInputElement>(null);
   const all = items ?? [];
@@ -182,6 +184,7 @@ export function Queue(): JSX.Element {
   const pressed = useRef(keys);
   pressed.current = { ...keys, j: keys["n"] as () => void, k: keys["p"] as () => void };
   useEffect(() => {
+    if (keysOff) return undefined;
     const onKey = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
       const target = event.target as HTMLElement;
@@ -197,7 +200,7 @@ export function Queue(): JSX.Element {
     };
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
-  }, []);
+  }, [keysOff]);
   return (
     <main class="queue">
       <div class="title">
@@ -273,19 +276,7 @@ export function Queue(): JSX.Element {
               {said}
             </p>
             {refused && <Problem error={refused} />}
-            <details class="keys">
-              <summary>Keys</summary>
-              <dl>
-                {KEYS.map(([key, what]) => (
-                  <div key={key}>
-                    <dt>
-                      <kbd>{key}</kbd>
-                    </dt>
-                    <dd>{what}</dd>
-                  </div>
-                ))}
-              </dl>
-            </details>
+            <Keys keys={KEYS} off={keysOff} onOff={setKeysOff} />
           </section>
           <Panel title={`The step in full: event ${count(item.step.seq)}`}>
             <StepView run={item.run} seq={item.step.seq} reviewed />

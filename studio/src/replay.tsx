@@ -2,11 +2,10 @@
 
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { Keys, useKeysOff } from "./keys";
 import { count, visible } from "./text";
 
-const KEYS_OFF = "prime-keys-off";
-
-export const KEYS: [string, string][] = [
+const KEYS: [string, string][] = [
   ["j, →", "next step"],
   ["k, ←", "previous step"],
   ["x, X", "next, previous step that was not accepted"],
@@ -46,7 +45,7 @@ export function Replay(props: {
   const { at, total, hasMore, violations, follows, onFollow, onPick, onFind, message } = props;
   const [speed, setSpeed] = useState(keptSpeed);
   const [playing, setPlaying] = useState(false);
-  const [keysOff, setKeysOff] = useState(sessionStorage.getItem(KEYS_OFF) !== null);
+  const [keysOff, setKeysOff] = useKeysOff();
   const now = useRef(props);
   now.current = props;
   const clamp = (position: number) => Math.max(0, Math.min(total - 1, position));
@@ -154,32 +153,7 @@ export function Replay(props: {
           ))}
         </select>
       )}
-      <details class="keys">
-        <summary>Keys</summary>
-        <dl>
-          {KEYS.map(([key, what]) => (
-            <div key={key}>
-              <dt>
-                <kbd>{key}</kbd>
-              </dt>
-              <dd>{what}</dd>
-            </div>
-          ))}
-        </dl>
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={keysOff}
-            onChange={(event) => {
-              const off = event.currentTarget.checked;
-              if (off) sessionStorage.setItem(KEYS_OFF, "1");
-              else sessionStorage.removeItem(KEYS_OFF);
-              setKeysOff(off);
-            }}
-          />
-          Turn single keys off
-        </label>
-      </details>
+      <Keys keys={KEYS} off={keysOff} onOff={setKeysOff} />
       <span class="muted" role="status">
         {message}
       </span>

@@ -154,8 +154,8 @@ export function StepView(props: {
   const last = useRef<{ run: string; detail: StepDetail }>();
   if (data !== undefined) last.current = { run, detail: data };
   const detail = last.current?.run === run ? last.current.detail : undefined;
-  if (error) return <Problem error={error} retry={reload} />;
-  if (detail === undefined) return <Skeleton />;
+  // A daemon that is away takes nothing from the page.
+  if (detail === undefined) return error ? <Problem error={error} retry={reload} /> : <Skeleton />;
   const { step } = detail;
   // Where its basis is not known, the run's verifier says whether anything was checked.
   const unchecked =
@@ -167,6 +167,7 @@ export function StepView(props: {
   const input = { state: detail.before, action: step.action };
   return (
     <article class="step-view" aria-busy={data === undefined}>
+      {error && error.status !== 0 && <Problem error={error} retry={reload} />}
       <div class={`verdict ${step.decision} ${decision.isClean ? "" : "unchecked"}`}>
         <span class="decision">
           <span aria-hidden="true">{decision.sign}</span> {decision.word}

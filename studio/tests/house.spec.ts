@@ -124,3 +124,13 @@ test("every screen works at 360 pixels and in the dark", async ({ daemon, watche
     await picture(page, width === 360 ? "narrow" : "dark");
   }
 });
+
+test("in forced colours, what is chosen has an outline, and drawings keep their shapes", async ({ daemon, watched: page }) => {
+  const id = await erring(daemon);
+  await page.emulateMedia({ forcedColors: "active" });
+  await page.goto(`${daemon.url}/studio/runs/${id}?t=1.0&at=4`);
+  await expect(page.locator(".step.selected")).toHaveCSS("outline-style", "solid");
+  await expect(page.locator('.node[aria-pressed="true"]')).toHaveCSS("outline-style", "solid");
+  await expect(page.locator(".overview")).toHaveCSS("forced-color-adjust", "none");
+  await isAccessible(page);
+});

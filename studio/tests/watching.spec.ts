@@ -88,10 +88,14 @@ test("a daemon that is away is asked by one request in turn, and found again by 
   // Of the pauses 0.5, 1, 2, 4, 8 s, four end within ten seconds.
   expect(asked.filter((path) => path === "/livez").length).toBeLessThanOrEqual(5);
   expect(asked.length).toBeLessThanOrEqual(20);
+  // What was there is still there, and the page says that nothing new comes.
+  await expect(page.getByText("The daemon does not answer since")).toBeVisible();
+  await isAccessible(page);
+  await expect(page.locator(".step-view .verdict")).toBeVisible();
   await daemon.start();
   await page.clock.runFor(20_000);
   await expect(page.locator(".step.selected .num")).toHaveText("9");
-  await expect(page.getByText("The daemon does not answer.")).toHaveCount(0);
+  await expect(page.getByText("The daemon does not answer")).toHaveCount(0);
 });
 
 test("a page of a run under way stays where it is, and follows where it is told to", async ({
