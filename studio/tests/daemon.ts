@@ -117,6 +117,7 @@ export const WITH_KEYS =
 /** Pictures for the docs are made where this is asked for. */
 export async function picture(page: Page, name: string): Promise<void> {
   if ((process.env["PICTURES"] ?? "") === "") return;
+  await page.evaluate(() => scrollTo(0, 0));
   await page.screenshot({ path: `../docs/studio/${name}.png`, animations: "disabled" });
 }
 
