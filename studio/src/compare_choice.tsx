@@ -6,7 +6,7 @@ import { get } from "./api";
 import { useLoad } from "./hooks";
 import { Panel } from "./parts";
 import { go, href } from "./router";
-import { Text, time, visible } from "./text";
+import { Hidden, Text, time, visible } from "./text";
 import type { Run, RunList } from "./types";
 
 /** Which two runs: those of the list are offered, and any other can be named. */
@@ -24,6 +24,7 @@ export function Choice({ a, b }: { a: string; b: string }): JSX.Element {
         value={value}
         onInput={(event) => set(event.currentTarget.value)}
       />
+      <Hidden of={value} />
     </label>
   );
   // What a run is compared with is most often another try at the same.

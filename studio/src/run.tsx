@@ -30,8 +30,8 @@ import { WritingNow } from "./writing";
 /** Events that the tree may lack before the page says so. */
 const BEHIND = 50_000;
 /** Pauses between two looks at a run under way: at its trajectories, and at the course of one. */
-const TREE_MS = 1200;
-const COURSE_MS = 4000;
+const TREE_MS = 1600;
+const COURSE_MS = 6000;
 
 function Votes({ run }: { run: Record }): JSX.Element | null {
   if (run.votes.length === 0) return null;
@@ -213,11 +213,15 @@ function RunPage({ run }: { run: Record }): JSX.Element {
   const course = useRef<{ name: string; data: Shape }>();
   if (newest.data !== undefined) course.current = { name, data: newest.data };
   const shape = course.current?.name === name ? course.current.data : undefined;
+  // The number of the newest step is in the tree; another one is looked up.
+  const isNewest = follows && at !== null && at === total - 1;
   const oneKey = query(`${path}/steps`, { trajectory: name, from: at ?? 0, limit: 1 });
-  const one = useLoad(oneKey, (signal) =>
-    name === "" ? Promise.resolve({ steps: [], total: 0, next: null }) : get<Steps>(oneKey, signal),
+  const one = useLoad(isNewest ? "the newest" : oneKey, (signal) =>
+    name === "" || isNewest
+      ? Promise.resolve({ steps: [], total: 0, next: null })
+      : get<Steps>(oneKey, signal),
   );
-  const seq = one.data?.steps[0]?.seq ?? null;
+  const seq = isNewest ? (node?.last_seq ?? null) : (one.data?.steps[0]?.seq ?? null);
   // While the next step is looked up, the last one stays.
   const last = useRef<{ name: string; seq: number }>();
   if (seq !== null) last.current = { name, seq };
@@ -270,7 +274,7 @@ function RunPage({ run }: { run: Record }): JSX.Element {
           <Panel title={`Course of trajectory ${name}`} class="course">
             <Overview
               columns={shape?.columns ?? []}
-              steps={shape?.steps ?? total}
+              steps={Math.max(total, shape?.steps ?? 0)}
               at={at}
               onPick={pick}
             />

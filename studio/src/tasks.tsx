@@ -7,7 +7,7 @@ import { State } from "./drawing";
 import { useLoad } from "./hooks";
 import { Missing, Panel, Table } from "./parts";
 import { href, setQuery, usePlace } from "./router";
-import { Long, Quoted, Text, count } from "./text";
+import { Hidden, Long, Quoted, Text, count } from "./text";
 import type { Described, Task, TaskDetail } from "./types";
 
 function Fields({ name, fields }: { name: string; fields: Described[] }): JSX.Element {
@@ -180,6 +180,7 @@ export function Tasks({ slug }: { slug: string | undefined }): JSX.Element {
         <label>
           Find
           <input type="search" value={wanted} onInput={(event) => setQuery({ find: event.currentTarget.value }, true)} />
+          <Hidden of={wanted} />
         </label>
       </div>
       <Missing of={loaded} />

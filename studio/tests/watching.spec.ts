@@ -215,13 +215,16 @@ test("a long list asks for its newest runs only, and a watched run for what is n
   expect(asked.length).toBeLessThanOrEqual(6);
   expect(asked.every((path) => path === "/v1/runs?limit=10")).toBe(true);
   expect(bytes).toBeLessThanOrEqual(6 * 30_000);
-  await page.goto(`${daemon.url}/studio/runs/${id}?t=1.0&at=0`);
-  await expect(page.locator(".step").first()).toBeVisible();
-  await page.clock.runFor(10_000);
-  await pass();
-  // At most two requests and 20 kB a second.
-  expect(asked.some((path) => path.endsWith("/tree"))).toBe(true);
-  expect(asked.length).toBeLessThanOrEqual(20);
-  expect(bytes).toBeLessThanOrEqual(200_000);
+  for (const place of ["at=0", "follow=1"]) {
+    await page.goto(`${daemon.url}/studio/runs/${id}?t=1.0&${place}`);
+    await expect(page.locator(".step").first()).toBeVisible();
+    await expect(page.locator(".step-view .verdict")).toBeVisible();
+    await page.clock.runFor(10_000);
+    await pass();
+    // At most two requests and 20 kB a second.
+    expect(asked.some((path) => path.endsWith("/tree"))).toBe(true);
+    expect(asked.length).toBeLessThanOrEqual(20);
+    expect(bytes).toBeLessThanOrEqual(200_000);
+  }
   await fetch(`${daemon.url}/v1/runs/${id}/cancel`, { method: "POST" });
 });
