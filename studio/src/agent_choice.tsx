@@ -9,6 +9,27 @@ import type { Agent } from "./types";
 export const ROLES = ["executor", "verifier", "coordinator"] as const;
 export type Role = (typeof ROLES)[number];
 
+interface AgentList {
+  agents: Agent[];
+}
+
+/** Choices that appear together ask once. */
+const SHARED_MS = 5000;
+let shared: { at: number; list: Promise<AgentList> } | undefined;
+
+function loadAgents(): Promise<AgentList> {
+  const now = performance.now();
+  if (shared === undefined || now - shared.at > SHARED_MS) {
+    const asked = { at: now, list: get<AgentList>("/v1/agents") };
+    asked.list.catch(() => {
+      // A failure is not kept.
+      if (shared === asked) shared = undefined;
+    });
+    shared = asked;
+  }
+  return shared.list;
+}
+
 /** `otherwise` is what no choice means; its value is the empty one. */
 export function AgentChoice(props: {
   label: string;
@@ -17,7 +38,7 @@ export function AgentChoice(props: {
   otherwise: string;
   onValue: (value: string) => void;
 }): JSX.Element {
-  const { data } = useLoad("agents", (signal) => get<{ agents: Agent[] }>("/v1/agents", signal));
+  const { data } = useLoad("agents", loadAgents);
   return (
     <label>
       <span>{props.label}</span>

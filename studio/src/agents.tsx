@@ -2,9 +2,10 @@
 
 import type { JSX } from "preact";
 import { get } from "./api";
+import { jsonText } from "./exact";
 import { useLoad } from "./hooks";
 import { Missing, Panel, Table } from "./parts";
-import { Text, visible } from "./text";
+import { Long, Text, visible } from "./text";
 import type { Agent } from "./types";
 
 const ROLES = [
@@ -15,7 +16,7 @@ const ROLES = [
 
 /** The options that an agent uses, empty ones left out. */
 function Options({ agent }: { agent: Agent }): JSX.Element | null {
-  const used = Object.entries(agent.options).filter(([, value]) => value !== "" && value !== null && JSON.stringify(value) !== "[]");
+  const used = Object.entries(agent.options).filter(([, value]) => value !== "" && value !== null && jsonText(value) !== "[]");
   if (used.length === 0) return null;
   return (
     <details>
@@ -26,7 +27,7 @@ function Options({ agent }: { agent: Agent }): JSX.Element | null {
             <dt>{visible(name, 80)}</dt>
             <dd>
               <code>
-                <Text of={value} max={1000} />
+                <Long of={value} max={1000} />
               </code>
             </dd>
           </div>

@@ -1,5 +1,6 @@
 // Requests to the daemon. The key is kept until the tab closes, and sent with each request.
 
+import { jsonText, parseJson } from "./exact";
 import type { ErrorBody } from "./types";
 
 const KEY = "prime-key";
@@ -43,23 +44,84 @@ async function checked(response: Response): Promise<Response> {
   throw new ApiError(message, response.status, body.error?.code ?? "", body.error?.field ?? "");
 }
 
+/** Pauses between two attempts to reach a daemon that does not answer; the last one is repeated. */
+const AWAY_MS = [500, 1000, 2000, 4000, 8000, 10_000];
+
+/**
+ * While the daemon does not answer: until it does again. One request in turn finds that out for the
+ * whole page.
+ */
+let away: Promise<void> | undefined;
+
+/** Says when the daemon is `away`, and when it is `back`. */
+export const connection = new EventTarget();
+
+let askNow: () => void = () => undefined;
+
+async function untilThere(): Promise<void> {
+  for (let attempt = 0; ; attempt += 1) {
+    const pause = AWAY_MS[Math.min(attempt, AWAY_MS.length - 1)];
+    await new Promise<void>((resolve) => {
+      askNow = resolve;
+      setTimeout(resolve, pause);
+    });
+    try {
+      await fetch("/livez", { cache: "no-store" });
+      away = undefined;
+      connection.dispatchEvent(new Event("back"));
+      return;
+    } catch {
+      // Not there yet.
+    }
+  }
+}
+
+/** Ends the present pause: somebody asks to try again. */
+export function tryNow(): void {
+  askNow();
+}
+
+/** Waits while the daemon is away; fails if the request is given up meanwhile. */
+function there(signal: AbortSignal | null | undefined): Promise<void> {
+  if (away === undefined) return Promise.resolve();
+  const given_up = new Promise<never>((_, reject) => {
+    signal?.addEventListener("abort", () => reject(new DOMException("given up", "AbortError")), {
+      once: true,
+    });
+  });
+  return Promise.race([away, given_up]);
+}
+
 async function request(path: string, init: RequestInit): Promise<Response> {
+  // What somebody sends with a button is tried at once.
+  if (init.method === undefined) await there(init.signal);
   let response: Response;
   try {
     response = await fetch(path, { cache: "no-store", ...init });
   } catch (error) {
     if (init.signal?.aborted) throw error;
+    if (away === undefined) {
+      away = untilThere();
+      connection.dispatchEvent(new Event("away"));
+    }
     throw new ApiError("The daemon does not answer.", 0);
   }
   return checked(response);
 }
 
 export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
-  return (await request(path, { headers: headers(), signal })).json() as Promise<T>;
+  return parseJson(await (await request(path, { headers: headers(), signal })).text()) as T;
+}
+
+/** As `get`, with each number as it is written: for what is sent again. */
+export async function getAsSpelled<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return parseJson(await (await request(path, { headers: headers(), signal })).text(), true) as T;
 }
 
 export async function getText(path: string, signal?: AbortSignal): Promise<string> {
-  return (await request(path, { headers: headers({ Accept: "text/plain;version=0.0.4" }), signal })).text();
+  return (
+    await request(path, { headers: headers({ Accept: "text/plain;version=0.0.4" }), signal })
+  ).text();
 }
 
 export async function getBlob(path: string): Promise<Blob> {
@@ -67,14 +129,23 @@ export async function getBlob(path: string): Promise<Blob> {
 }
 
 export async function post<T>(path: string, body?: unknown): Promise<T> {
-  const text = body === undefined ? undefined : JSON.stringify(body);
-  const init = { method: "POST", headers: headers({ "Content-Type": "application/json" }), body: text };
-  return (await request(path, init)).json() as Promise<T>;
+  const text = body === undefined ? undefined : jsonText(body);
+  const init = {
+    method: "POST",
+    headers: headers({ "Content-Type": "application/json" }),
+    body: text,
+  };
+  return parseJson(await (await request(path, init)).text()) as T;
 }
 
+/** A part of an address. */
+export type Value = string | number | boolean | null | undefined;
+
 /** A path with its query; empty values are left out. */
-export function query(path: string, values: Record<string, string | number | boolean | null | undefined>): string {
-  const given = Object.entries(values).filter(([, value]) => value !== undefined && value !== null && value !== "");
+export function query(path: string, values: Record<string, Value>): string {
+  const given = Object.entries(values).filter(
+    ([, value]) => value !== undefined && value !== null && value !== "",
+  );
   const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
   return text === "" ? path : `${path}?${text}`;
 }
@@ -86,7 +157,8 @@ export interface ServerSent {
 }
 
 /**
- * Reads server-sent events until the stream ends. `EventSource` cannot send a key, so this is by `fetch`.
+ * Reads server-sent events until the stream ends. `EventSource` cannot send a key, so this is by
+ * `fetch`.
  */
 export async function stream(
   path: string,

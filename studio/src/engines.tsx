@@ -5,7 +5,7 @@ import { useRef } from "preact/hooks";
 import { getText } from "./api";
 import { useLoad } from "./hooks";
 import { Missing, Table } from "./parts";
-import { Text, count } from "./text";
+import { Text, count, percent } from "./text";
 
 /** The samples of Prometheus' text format that have a label `engine`: engine, then metric. */
 export function engineSamples(text: string): Map<string, Map<string, number>> {
@@ -25,7 +25,11 @@ type Samples = Map<string, Map<string, number>>;
 
 /** Generated tokens a second between the last two looks, by engine. */
 function useRates(engines: Samples | undefined): Map<string, string> {
-  const last = useRef({ engines: undefined as Samples | undefined, at: 0, rates: new Map<string, string>() });
+  const last = useRef({
+    engines: undefined as Samples | undefined,
+    at: 0,
+    rates: new Map<string, string>(),
+  });
   const before = last.current;
   if (engines === undefined || engines === before.engines) return before.rates;
   const at = performance.now();
@@ -46,6 +50,15 @@ const ENGINE_COLUMNS = [
   ...["#Generated tokens", "#Tokens/s", "#Memory", "#Restarts"],
 ];
 
+/** Whether an engine takes turns, and whether it has one now. */
+function stateOf(samples: Map<string, number>): string {
+  if (samples.get("prime_engine_up") !== 1) return "✗ down";
+  if ((samples.get("prime_engine_in_flight") ?? 0) > 0) return "▶ at work";
+  return (samples.get("prime_engine_generated_tokens_total") ?? 0) > 0
+    ? "idle"
+    : "idle, not asked yet";
+}
+
 function mebibytes(bytes: number | undefined): string {
   return bytes === undefined || bytes === 0 ? "" : `${count(Math.round(bytes / 2 ** 20))} MiB`;
 }
@@ -56,7 +69,10 @@ export function Engines(): JSX.Element {
     async (signal) => {
       const text = await getText("/metrics", signal);
       const memory = /^process_resident_memory_bytes (\S+)/m.exec(text)?.[1];
-      return { engines: engineSamples(text), memory: memory === undefined ? undefined : Number(memory) };
+      return {
+        engines: engineSamples(text),
+        memory: memory === undefined ? undefined : Number(memory),
+      };
     },
     2000,
   );
@@ -65,9 +81,10 @@ export function Engines(): JSX.Element {
   const share = (samples: Map<string, number>) => {
     const prompt = samples.get("prime_engine_prompt_tokens_total") ?? 0;
     const shared = samples.get("prime_engine_shared_tokens_total") ?? 0;
-    return prompt === 0 ? "" : `${Math.round((100 * shared) / prompt)} %`;
+    return prompt === 0 ? "" : percent(shared / prompt);
   };
-  const whole = (samples: Map<string, number>, name: string) => count(samples.get(`prime_engine_${name}`) ?? 0);
+  const whole = (samples: Map<string, number>, name: string) =>
+    count(samples.get(`prime_engine_${name}`) ?? 0);
   return (
     <main>
       <div class="title">
@@ -75,10 +92,15 @@ export function Engines(): JSX.Element {
       </div>
       <p class="muted">
         Counts since the daemon started, from its metrics.
-        {data?.memory !== undefined && ` The daemon itself holds ${mebibytes(data.memory)} of memory.`}
+        {data?.memory !== undefined &&
+          ` The daemon itself holds ${mebibytes(data.memory)} of memory.`}
       </p>
       <Missing of={loaded} />
-      {data?.engines.size === 0 && <p class="empty">The configured agents need no engine. It runs a model for them on this machine.</p>}
+      {data?.engines.size === 0 && (
+        <p class="empty">
+          The configured agents need no engine. It runs a model for them on this machine.
+        </p>
+      )}
       {data !== undefined && data.engines.size > 0 && (
         <Table name="Engines" columns={ENGINE_COLUMNS}>
           {[...data.engines].map(([engine, samples]) => (
@@ -86,8 +108,16 @@ export function Engines(): JSX.Element {
               <th scope="row">
                 <Text of={engine} max={80} />
               </th>
-              <td>{samples.get("prime_engine_up") === 1 ? "✓ up" : "✗ down"}</td>
-              <td class="num">{count(Math.max(0, (samples.get("prime_engine_in_flight") ?? 0) - (samples.get("prime_engine_live_sequences") ?? 0)))}</td>
+              <td>{stateOf(samples)}</td>
+              <td class="num">
+                {count(
+                  Math.max(
+                    0,
+                    (samples.get("prime_engine_in_flight") ?? 0) -
+                      (samples.get("prime_engine_live_sequences") ?? 0),
+                  ),
+                )}
+              </td>
               <td class="num">{whole(samples, "live_sequences")}</td>
               <td class="num">{whole(samples, "prompt_tokens_total")}</td>
               <td class="num">{share(samples)}</td>

@@ -13,6 +13,7 @@ import { count } from "./text";
 import type { Run } from "./types";
 
 export function Fork({ run, seq }: { run: Run; seq: number }): JSX.Element {
+  const [isOpen, setOpen] = useState(false);
   const [seed, setSeed] = useState("");
   const [agents, setAgents] = useState<Partial<Record<Role, string>>>({});
   const [error, setError] = useState<ApiError>();
@@ -28,35 +29,39 @@ export function Fork({ run, seq }: { run: Run; seq: number }): JSX.Element {
     }
   };
   return (
-    <details class="fork">
+    <details class="fork" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>Fork the run after this step</summary>
-      <p class="muted">
-        A new run that begins with everything up to event {count(seq)}, and goes on with another seed or other agents. Both are then shown
-        side by side.
-      </p>
-      <form
-        class="filters"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void fork();
-        }}
-      >
-        <label>
-          Seed
-          <input size={8} inputMode="numeric" value={seed} placeholder={String(run.seed)} onInput={(event) => setSeed(event.currentTarget.value)} />
-        </label>
-        {ROLES.map((role) => (
-          <AgentChoice
-            key={role}
-            label={`${role[0]?.toUpperCase()}${role.slice(1)}`}
-            role={role}
-            value={agents[role] ?? ""}
-            otherwise={`as before (${run.agents[role]})`}
-            onValue={(name) => setAgents((old) => ({ ...old, [role]: name }))}
-          />
-        ))}
-        <button class="primary">Fork</button>
-      </form>
+      {isOpen && (
+        <>
+          <p class="muted">
+            A new run that begins with everything up to event {count(seq)}, and goes on with another seed or other agents. Both are then shown
+            side by side.
+          </p>
+          <form
+            class="filters"
+            onSubmit={(event) => {
+              event.preventDefault();
+              void fork();
+            }}
+          >
+            <label>
+              Seed
+              <input size={8} inputMode="numeric" value={seed} placeholder={String(run.seed)} onInput={(event) => setSeed(event.currentTarget.value)} />
+            </label>
+            {ROLES.map((role) => (
+              <AgentChoice
+                key={role}
+                label={`${role[0]?.toUpperCase()}${role.slice(1)}`}
+                role={role}
+                value={agents[role] ?? ""}
+                otherwise={`as before (${run.agents[role]})`}
+                onValue={(name) => setAgents((old) => ({ ...old, [role]: name }))}
+              />
+            ))}
+            <button class="primary">Fork</button>
+          </form>
+        </>
+      )}
       {error && <Problem error={error} />}
     </details>
   );

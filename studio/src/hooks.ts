@@ -1,7 +1,7 @@
 // Loading with repetition, while the page is visible.
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { ApiError } from "./api";
+import { ApiError, tryNow } from "./api";
 
 export interface Loaded<T> {
   data: T | undefined;
@@ -14,10 +14,15 @@ export function asError(error: unknown): ApiError {
 }
 
 /**
- * Loads at once, when `key` changes and, with `every_ms`, again and again while the page is visible. Old data stays until
+ * Loads at once, when `key` changes and, with `every_ms`, again and again while the page is
+ * visible. Old data stays until
  * there is new; of another key, it goes at once.
  */
-export function useLoad<T>(key: string, load: (signal: AbortSignal) => Promise<T>, every_ms = 0): Loaded<T> {
+export function useLoad<T>(
+  key: string,
+  load: (signal: AbortSignal) => Promise<T>,
+  every_ms = 0,
+): Loaded<T> {
   const [state, setState] = useState<{ key: string; data?: T; error?: ApiError }>({ key });
   const [count, setCount] = useState(0);
   const loader = useRef(load);
@@ -31,14 +36,22 @@ export function useLoad<T>(key: string, load: (signal: AbortSignal) => Promise<T
         if (!control.signal.aborted) setState({ key, data });
       } catch (error) {
         if (!control.signal.aborted) {
-          setState((old) => ({ key, data: old.key === key ? old.data : undefined, error: asError(error) }));
+          const reason = asError(error);
+          setState((old) => ({ key, data: old.key === key ? old.data : undefined, error: reason }));
+          // A daemon that was away is asked again as soon as it is back: requests wait for that.
+          if (reason.status === 0) {
+            timer = window.setTimeout(next, CHECK_MS);
+            return;
+          }
         }
       }
       if (every_ms > 0 && !control.signal.aborted) timer = window.setTimeout(next, every_ms);
     };
     const next = () => {
-      if (document.hidden) document.addEventListener("visibilitychange", () => void run(), { once: true });
-      else void run();
+      if (document.hidden) {
+        const { signal } = control;
+        document.addEventListener("visibilitychange", () => void run(), { once: true, signal });
+      } else void run();
     };
     void run();
     return () => {
@@ -46,26 +59,40 @@ export function useLoad<T>(key: string, load: (signal: AbortSignal) => Promise<T
       clearTimeout(timer);
     };
   }, [key, every_ms, count]);
-  const reload = useCallback(() => setCount((old) => old + 1), []);
+  const reload = useCallback(() => {
+    tryNow();
+    setCount((old) => old + 1);
+  }, []);
   const current = state.key === key;
-  return { data: current ? state.data : undefined, error: current ? state.error : undefined, reload };
+  return {
+    data: current ? state.data : undefined,
+    error: current ? state.error : undefined,
+    reload,
+  };
 }
 
 const CHECK_MS = 250;
 const RETRY_MS = 2000;
-/** Of a run that grows, at most one part in so many of the time is spent on asking about it, whatever that costs. */
+/**
+ * Of a run that grows, at most one part in so many of the time is spent on asking about it,
+ * whatever that costs.
+ */
 const PACE = 8;
 
 /**
- * Loads what depends on a count that grows, as of events: again whenever the count has changed, or the answer says that there
- * is more, but never before the last answer is there. While `isLive`, it pauses between two answers for a multiple of the time
- * that the last one took: watching a fast run must not slow it down.
+ * Loads what depends on a count that grows, as of events: again whenever the count has changed, or
+ * the answer says that there
+ * is more, but never before the last answer is there. While `isLive`, it pauses between two answers
+ * for a multiple of the time
+ * that the last one took, and for `rest_ms` at least: watching a fast run must not slow it down,
+ * nor fill a line.
  */
 export function useGrowing<T extends { has_more?: boolean }>(
   key: string,
   counted: number,
   isLive: boolean,
   load: (signal: AbortSignal) => Promise<T>,
+  rest_ms = CHECK_MS,
 ): Omit<Loaded<T>, "reload"> {
   const [state, setState] = useState<{ key: string; data?: T; error?: ApiError }>({ key });
   const newest = useRef(counted);
@@ -87,13 +114,17 @@ export function useGrowing<T extends { has_more?: boolean }>(
         const data = await loader.current(control.signal);
         loaded = data.has_more === true ? -1 : now;
         if (data.has_more === true) wait = 0;
-        rests_until = performance.now() + Math.max(CHECK_MS, PACE * (performance.now() - start));
+        rests_until = performance.now() + Math.max(rest_ms, PACE * (performance.now() - start));
         if (!control.signal.aborted) setState({ key, data });
       } catch (error) {
         loaded = -1;
         wait = RETRY_MS;
         if (!control.signal.aborted) {
-          setState((old) => ({ key, data: old.key === key ? old.data : undefined, error: asError(error) }));
+          setState((old) => ({
+            key,
+            data: old.key === key ? old.data : undefined,
+            error: asError(error),
+          }));
         }
       }
       if (!control.signal.aborted) timer = window.setTimeout(check, wait);

@@ -1,12 +1,20 @@
 // The parts of the form for a new run that say what to solve: an input of a task, field by field, or a problem of one's own.
 
 import type { ComponentChildren, JSX } from "preact";
+import { jsonText } from "./exact";
 import { Quoted, visible } from "./text";
 import type { TaskDetail } from "./types";
 
 /** What the daemon or the form refuses about a field; nothing where it refuses nothing. */
 export type Refusal = (name: string) => ComponentChildren;
-export type FormField = (props: { name: string; label: ComponentChildren; hint?: ComponentChildren; children: ComponentChildren }) => JSX.Element;
+export type FormField = (props: {
+  name: string;
+  label: ComponentChildren;
+  hint?: ComponentChildren;
+  /** What is in the field, to say what cannot be seen in it. */
+  text?: string;
+  children: ComponentChildren;
+}) => JSX.Element;
 
 interface ConstraintForm {
   name: string;
@@ -14,6 +22,8 @@ interface ConstraintForm {
   /** Whether `text` is an expression that is evaluated, or words that a verifier reads. */
   kind: "check" | "text";
   text: string;
+  /** What the model is told when a check fails; undefined where that is the check. */
+  message?: string;
 }
 
 export interface ProblemForm {
@@ -24,6 +34,8 @@ export interface ProblemForm {
   answerKind: "any" | "pattern" | "schema";
   answer: string;
   constraints: ConstraintForm[];
+  /** What the form does not edit, such as `max_steps`: it is sent as it was read. */
+  rest: Record<string, unknown>;
 }
 
 export const EXAMPLE: ProblemForm = {
@@ -33,6 +45,7 @@ export const EXAMPLE: ProblemForm = {
   answerKind: "schema",
   answer: '{"type": "array", "items": {"type": "integer"}, "minItems": 3, "maxItems": 3}',
   constraints: [{ name: "sum", severity: "critical", kind: "check", text: "answer[0] + answer[1] + answer[2] == input.sum" }],
+  rest: {},
 };
 
 type ReadJson = (field: string, text: string) => unknown;
@@ -45,11 +58,12 @@ export function definitionOf(problem: ProblemForm, json: ReadJson): Record<strin
     schema: () => ({ answer: { schema: json("problem.answer", problem.answer) } }),
   }[problem.answerKind]();
   return {
+    ...problem.rest,
     statement: problem.statement,
     ...(problem.input.trim() === "" ? {} : { input: json("problem.input", problem.input) }),
     steps: problem.steps,
     ...answer,
-    constraints: problem.constraints.map(({ name, severity, kind, text }) => ({ name, severity, [kind]: text })),
+    constraints: problem.constraints.map(({ name, severity, kind, text, message }) => ({ name, severity, [kind]: text, message })),
   };
 }
 
@@ -60,21 +74,25 @@ export function problemOf(definition: Record<string, unknown>): ProblemForm {
     input?: unknown;
     steps?: "single" | "stepwise";
     answer?: { pattern?: string; schema?: unknown };
-    constraints?: { name: string; severity: string; check?: string; text?: string }[];
+    constraints?: { name: string; severity: string; check?: string | null; text?: string | null; message?: string | null }[];
   };
+  const edited = new Set(["statement", "input", "steps", "answer", "constraints"]);
+  const kept = Object.entries(definition).filter(([name, value]) => !edited.has(name) && value !== null);
   const { pattern, schema } = given.answer ?? {};
   return {
     statement: given.statement ?? "",
-    input: given.input == null ? "" : JSON.stringify(given.input),
+    input: given.input == null ? "" : jsonText(given.input),
     steps: given.steps ?? "single",
     answerKind: pattern !== undefined ? "pattern" : schema !== undefined ? "schema" : "any",
-    answer: pattern ?? (schema === undefined ? "" : JSON.stringify(schema)),
-    constraints: (given.constraints ?? []).map(({ name, severity, check, text }) => ({
+    answer: pattern ?? (schema === undefined ? "" : jsonText(schema)),
+    constraints: (given.constraints ?? []).map(({ name, severity, check, text, message }) => ({
       name,
       severity,
-      kind: check === undefined ? "text" : "check",
+      kind: check == null ? "text" : "check",
       text: check ?? text ?? "",
+      ...(message == null ? {} : { message }),
     })),
+    rest: Object.fromEntries(kept),
   };
 }
 
@@ -98,12 +116,13 @@ export function InputFields(props: {
     <fieldset class="own">
       <legend>Input, as JSON</legend>
       {names.map((name) => {
-        const text = input[name] ?? JSON.stringify(example[name]) ?? "";
+        const text = input[name] ?? (example[name] === undefined ? "" : jsonText(example[name]));
         const meaning = meanings.get(name);
         return field({
           name: `input.${name}`,
           label: <code>{visible(name, 80)}</code>,
           hint: meaning === undefined ? undefined : <Quoted text={meaning} />,
+          text,
           children: (
             <textarea rows={rows(text, 8)} spellcheck={false} value={text} onInput={(event) => onInput(name, event.currentTarget.value)} />
           ),
@@ -130,12 +149,14 @@ export function ProblemFields(props: {
         name: "problem.statement",
         label: "Statement",
         hint: "what is asked, in words",
+        text: problem.statement,
         children: <textarea rows={3} value={problem.statement} onInput={(event) => put({ statement: event.currentTarget.value })} />,
       })}
       {field({
         name: "problem.input",
         label: "Data (JSON)",
         hint: "what the statement speaks of; checks read it as `input`",
+        text: problem.input,
         children: (
           <textarea rows={rows(problem.input, 8)} spellcheck={false} value={problem.input} onInput={(event) => put({ input: event.currentTarget.value })} />
         ),
@@ -167,10 +188,16 @@ export function ProblemFields(props: {
         field({
           name: "problem.answer",
           label: problem.answerKind === "pattern" ? "Pattern (regular expression)" : "JSON Schema",
+          text: problem.answer,
           children: (
             <textarea rows={rows(problem.answer, 8)} spellcheck={false} value={problem.answer} onInput={(event) => put({ answer: event.currentTarget.value })} />
           ),
         })}
+      {Object.keys(problem.rest).length > 0 && (
+        <p class="muted">
+          Kept as they were: <code>{visible(jsonText(problem.rest), 400)}</code>
+        </p>
+      )}
       <fieldset class="own">
         <legend>Constraints</legend>
         {problem.constraints.map((constraint, at) => (
@@ -195,6 +222,7 @@ export function ProblemFields(props: {
             {field({
               name: `problem.constraints[${at}]`,
               label: <span class="hidden">Constraint {at + 1}</span>,
+              text: `${constraint.name} ${constraint.text}`,
               children: <textarea rows={rows(constraint.text, 4)} spellcheck={false} value={constraint.text} onInput={(event) => constrain(at, { text: event.currentTarget.value })} />,
             })}
           </div>

@@ -3,6 +3,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, get, stream } from "./api";
+import { parseJson } from "./exact";
 import { asError } from "./hooks";
 import type { Run, Writing } from "./types";
 
@@ -64,7 +65,7 @@ export function useLive(id: string): Live {
             }
             if (event !== "record") return;
             last = number;
-            const record = JSON.parse(data) as Run;
+            const record = parseJson(data) as Run;
             over = isOver(record);
             put({ run: record, error: undefined, lost: null, ...(over ? { writing: [] } : {}) });
           };

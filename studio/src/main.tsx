@@ -3,23 +3,26 @@
 import type { JSX } from "preact";
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { get, key, unauthorized } from "./api";
+import { connection, get, key, tryNow, unauthorized } from "./api";
 import { Agents } from "./agents";
 import { Nodes, loadCluster } from "./cluster";
 import { Compare } from "./compare";
 import { Engines } from "./engines";
 import { asError, useLoad } from "./hooks";
 import { NewRun } from "./new_run";
-import { followLinks, href, usePlace } from "./router";
+import { Queue } from "./queue";
+import { followLinks, href, useFocusOnScreen, usePlace } from "./router";
 import { Reports } from "./reports";
 import { Run } from "./run";
 import { Runs } from "./runs";
 import { Tasks } from "./tasks";
+import { visible } from "./text";
 
 type ScreenName = [path: string, label: string];
 const NODES: ScreenName = ["nodes", "Nodes"];
 const SCREENS: ScreenName[] = [
   ["runs", "Runs"],
+  ["review", "Review"],
   ["compare", "Compare"],
   ["agents", "Agents"],
   ["engines", "Engines"],
@@ -84,10 +87,36 @@ function KeyForm({ onKey }: { onKey: () => void }): JSX.Element {
   );
 }
 
+/** Whether the daemon is away: nothing on the page is newer than that. */
+function Away(): JSX.Element | null {
+  const [since, setSince] = useState<Date>();
+  useEffect(() => {
+    const onAway = () => setSince(new Date());
+    const onBack = () => setSince(undefined);
+    connection.addEventListener("away", onAway);
+    connection.addEventListener("back", onBack);
+    return () => {
+      connection.removeEventListener("away", onAway);
+      connection.removeEventListener("back", onBack);
+    };
+  }, []);
+  return (
+    <div role="status" class="away">
+      {since !== undefined && (
+        <p>
+          The daemon does not answer since {since.toLocaleTimeString("en-GB")}. The page goes on when it is back.{" "}
+          <button onClick={tryNow}>Try now</button>
+        </p>
+      )}
+    </div>
+  );
+}
+
 function Screen({ path }: { path: string[] }): JSX.Element {
   const [screen = "runs", item] = path;
   if (screen === "runs" && item === "new") return <NewRun />;
   if (screen === "runs") return item === undefined ? <Runs /> : <Run key={item} id={item} />;
+  if (screen === "review") return <Queue />;
   if (screen === "compare") return <Compare />;
   if (screen === "agents") return <Agents />;
   if (screen === "engines") return <Engines />;
@@ -116,9 +145,13 @@ function Studio(): JSX.Element {
   // Whether there are other nodes is asked once: a page of one daemon has no need to ask again.
   const cluster = useLoad(asks ? "asks" : "cluster", (signal) => (asks ? Promise.resolve(undefined) : loadCluster(signal)));
   const hasSeveral = cluster.data?.shared === true || screen === "nodes";
+  useFocusOnScreen(`${screen}/${item ?? ""}`);
+  // A run says its task and status itself.
+  const isRun = screen === "runs" && item !== undefined && item !== "new";
   useEffect(() => {
-    document.title = `${item ?? screen} · prime-agents`;
-  }, [screen, item]);
+    const label = [...SCREENS, NODES].find(([name]) => name === screen)?.[1] ?? "No such page";
+    if (!isRun) document.title = `${item === "new" ? "New run" : visible(item ?? label, 60)} · prime-agents`;
+  }, [screen, item, isRun]);
   return (
     <>
       <a class="skip" href="#content">
@@ -146,6 +179,7 @@ function Studio(): JSX.Element {
             </button>
           )}
         </nav>
+        <Away />
       </header>
       <div id="content" tabIndex={-1}>{asks ? <KeyForm onKey={() => setAsks(false)} /> : <Screen path={path} />}</div>
     </>

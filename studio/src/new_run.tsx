@@ -2,104 +2,30 @@
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { get, post } from "./api";
+import { get, getAsSpelled, post } from "./api";
 import type { ApiError } from "./api";
 import { AgentChoice, ROLES } from "./agent_choice";
+import { jsonText } from "./exact";
 import { asError, useLoad } from "./hooks";
-import { EXAMPLE, InputFields, ProblemFields, definitionOf, problemOf } from "./input_form";
-import type { FormField, ProblemForm } from "./input_form";
+import { InputFields, ProblemFields } from "./input_form";
+import type { FormField } from "./input_form";
 import { Copy, Problem } from "./parts";
 import { go, href, usePlace } from "./router";
+import {
+  BadForm,
+  LIMITS,
+  SEARCH,
+  START,
+  STRATEGIES,
+  VOTES,
+  formOf,
+  requestOf,
+} from "./run_form";
+import type { Form, Numeric } from "./run_form";
 import { asCurl, asPython } from "./snippets";
-import { Text, visible } from "./text";
-import type { Run, Task, TaskDetail } from "./types";
-
-type Kind = "instance" | "input" | "problem";
-
-interface Form {
-  kind: Kind;
-  task: string;
-  difficulty: string;
-  index: string;
-  /** The text of each field of the input that was changed; the others are those of the task's example. */
-  input: Record<string, string>;
-  problem: ProblemForm;
-  preset: string;
-  executor: string;
-  verifier: string;
-  coordinator: string;
-  fanout: string;
-  max_rounds: string;
-  seed: string;
-  temperature: string;
-}
-
-const START: Form = {
-  kind: "instance",
-  task: "bubble-sort",
-  difficulty: "easy",
-  index: "0",
-  input: {},
-  problem: EXAMPLE,
-  preset: "",
-  executor: "",
-  verifier: "",
-  coordinator: "",
-  fanout: "",
-  max_rounds: "",
-  seed: "",
-  temperature: "",
-};
-
-type Numeric = "index" | "fanout" | "max_rounds" | "seed" | "temperature";
-
-class BadForm extends Error {
-  constructor(
-    readonly field: string,
-    message: string,
-  ) {
-    super(message);
-  }
-}
-
-/** Reads the JSON of a field. */
-function json(field: string, text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch (error) {
-    throw new BadForm(field, `This is not JSON: ${String(error).replace(/^SyntaxError: /, "")}`);
-  }
-}
-
-function numbers(form: Form, fields: Numeric[]): Record<string, number> {
-  const given = fields.filter((field) => form[field].trim() !== "");
-  return Object.fromEntries(
-    given.map((field) => {
-      const value = Number(form[field]);
-      if (!Number.isFinite(value)) throw new BadForm(field, "Give a number.");
-      return [field, value];
-    }),
-  );
-}
-
-function requestOf(form: Form, task: TaskDetail | undefined): Record<string, unknown> {
-  const agents = Object.fromEntries(ROLES.filter((role) => form[role] !== "").map((role) => [role, form[role]]));
-  const input = () => {
-    const given = Object.entries(form.input).map(([name, text]) => [name, json(`input.${name}`, text)] as const);
-    return { ...task?.example.input, ...Object.fromEntries(given) };
-  };
-  const what = {
-    instance: () => ({ task: form.task, difficulty: form.difficulty, ...numbers(form, ["index"]) }),
-    input: () => ({ task: form.task, input: input() }),
-    problem: () => ({ problem: definitionOf(form.problem, json) }),
-  }[form.kind]();
-  return {
-    ...what,
-    ...(form.preset === "" ? {} : { preset: form.preset }),
-    ...numbers(form, ["fanout", "max_rounds", "seed", "temperature"]),
-    ...(Object.keys(agents).length === 0 ? {} : { agents }),
-  };
-}
+import type { Spec } from "./spec";
+import { Hidden, Text, visible, words } from "./text";
+import type { Agent, Run, Task, TaskDetail } from "./types";
 
 /** The names of the presets: the models that a chat client may ask for, without `prime` itself. */
 async function loadPresets(signal: AbortSignal): Promise<string[]> {
@@ -117,19 +43,16 @@ export function NewRun(): JSX.Element {
   const known = tasks.data?.tasks.find(({ slug }) => slug === form.task);
   const isOwn = form.kind === "input" && known !== undefined;
   const detail = useLoad(isOwn ? `task ${form.task}` : "no task", (signal) =>
-    isOwn ? get<TaskDetail>(`/v1/tasks/${encodeURIComponent(form.task)}`, signal) : Promise.resolve(undefined),
+    isOwn
+      ? getAsSpelled<TaskDetail>(`/v1/tasks/${encodeURIComponent(form.task)}`, signal)
+      : Promise.resolve(undefined),
   );
   const parent = from.get("from");
   useEffect(() => {
     if (parent === null) return;
-    const id = encodeURIComponent(parent);
-    get<{ task: string; input: Record<string, unknown>; sampling: { seed: number } }>(`/v1/runs/${id}/spec`).then(
-      ({ task, input, sampling }) => {
-        const fields = Object.entries(input).map(([name, value]) => [name, JSON.stringify(value)] as const);
-        const what: Partial<Form> =
-          task === "problem" ? { kind: "problem", problem: problemOf(input) } : { kind: "input", task, input: Object.fromEntries(fields) };
-        setForm((old) => ({ ...old, ...what, seed: String(sampling.seed) }));
-      },
+    const spec = getAsSpelled<Spec>(`/v1/runs/${encodeURIComponent(parent)}/spec`);
+    Promise.all([spec, get<{ agents: Agent[] }>("/v1/agents")]).then(
+      ([of, { agents }]) => setForm((old) => ({ ...old, ...formOf(of, agents) })),
       (reason: unknown) => setError({ field: "", message: asError(reason).message }),
     );
   }, [parent]);
@@ -139,22 +62,49 @@ export function NewRun(): JSX.Element {
     setError(undefined);
     try {
       const run = await post<Run>("/v1/runs", requestOf(form, detail.data));
-      go(href(["runs", run.id]));
+      go(href(["runs", run.id], { again: parent }));
     } catch (reason) {
       if (reason instanceof BadForm) setError(reason);
-      else setError({ field: (asError(reason) as ApiError).field, message: asError(reason).message });
+      else
+        setError({ field: (asError(reason) as ApiError).field, message: asError(reason).message });
     }
     setBusy(false);
   };
   // The field of an error is a path: it is shown at the narrowest field of the form that it is in.
   const at = error?.field ?? "";
-  const inside = (name: string) => at === name || at.startsWith(`${name}.`) || at.startsWith(`${name}[`);
+  const inside = (name: string) =>
+    at === name || at.startsWith(`${name}.`) || at.startsWith(`${name}[`);
   const shown: string[] = [
-    ...(form.kind === "input" ? Object.keys({ ...detail.data?.example.input, ...form.input }).map((name) => `input.${name}`) : []),
+    ...(form.kind === "input"
+      ? Object.keys({ ...detail.data?.example.input, ...form.input }).map((name) => `input.${name}`)
+      : []),
     ...form.problem.constraints.map((_, index) => `problem.constraints[${index}]`),
-    ...["problem.statement", "problem.input", "problem.answer", "problem.constraints", "problem", "input"],
-    ...["task", "difficulty", "index", "preset", "agents.executor", "agents.verifier", "agents.coordinator"],
-    ...["fanout", "max_rounds", "seed", "temperature"],
+    ...[
+      "problem.statement",
+      "problem.input",
+      "problem.answer",
+      "problem.constraints",
+      "problem",
+      "input",
+    ],
+    ...[
+      "task",
+      "difficulty",
+      "index",
+      "base_seed",
+      "preset",
+      "agents.executor",
+      "agents.verifier",
+      "agents.coordinator",
+    ],
+    ...[
+      "strategy",
+      "vote",
+      "speculate",
+      "force",
+      ...SEARCH,
+      ...LIMITS.map((name) => `budget.${name}`),
+    ],
   ];
   const wrong = at === "" ? undefined : shown.find(inside);
   const refusal = (name: string) =>
@@ -163,7 +113,7 @@ export function NewRun(): JSX.Element {
         {visible(error?.message ?? "")}
       </span>
     ) : null;
-  const field: FormField = ({ name, label, hint, children }) => (
+  const field: FormField = ({ name, label, hint, text = "", children }) => (
     <div class={wrong === name ? "field wrong" : "field"}>
       <label>
         <span>
@@ -172,26 +122,49 @@ export function NewRun(): JSX.Element {
         </span>
         {children}
       </label>
+      <Hidden of={text} />
       {refusal(name)}
     </div>
   );
-  const number = (name: Numeric, label: string) =>
+  const choice = (
+    name: "strategy" | "vote" | "speculate",
+    label: string,
+    values: readonly string[],
+  ) =>
     field({
       name,
       label,
       children: (
+        <select value={form[name]} onChange={(event) => put({ [name]: event.currentTarget.value })}>
+          <option value="">as configured</option>
+          {values.map((value) => (
+            <option key={value} value={value}>
+              {words(value === "true" ? "yes" : value === "false" ? "no" : value)}
+            </option>
+          ))}
+        </select>
+      ),
+    });
+  const number = (field_name: Numeric, label: string, within = "", otherwise = "as configured") => {
+    const name = `${within}${field_name}`;
+    return field({
+      name,
+      label,
+      text: form[field_name],
+      children: (
         <input
           inputMode="decimal"
-          value={form[name]}
-          placeholder="as configured"
+          value={form[field_name]}
+          placeholder={otherwise}
           aria-invalid={wrong === name}
-          onInput={(event) => put({ [name]: event.currentTarget.value })}
+          onInput={(event) => put({ [field_name]: event.currentTarget.value })}
         />
       ),
     });
+  };
   const body = () => {
     try {
-      return JSON.stringify(requestOf(form, detail.data));
+      return jsonText(requestOf(form, detail.data));
     } catch (reason) {
       if (reason instanceof BadForm) setError(reason);
       throw reason;
@@ -212,8 +185,18 @@ export function NewRun(): JSX.Element {
   return (
     <main class="narrow">
       <div class="title">
-        <h1>New run</h1>
+        <h1>{parent === null ? "New run" : "Run again"}</h1>
       </div>
+      {parent !== null && (
+        <p class="muted">
+          The form has the input, seed, agents, search and budget of{" "}
+          <a href={href(["runs", parent])}>
+            <Text of={parent} max={80} />
+          </a>
+          . What you leave as it is stays the same; where the daemon's configuration has changed
+          since, the new run's page says so.
+        </p>
+      )}
       {tasks.error && <Problem error={tasks.error} retry={tasks.reload} />}
       <form
         onSubmit={(event) => {
@@ -231,7 +214,12 @@ export function NewRun(): JSX.Element {
             ] as const
           ).map(([kind, label]) => (
             <label key={kind} class="check">
-              <input type="radio" name="kind" checked={form.kind === kind} onChange={() => put({ kind })} />
+              <input
+                type="radio"
+                name="kind"
+                checked={form.kind === kind}
+                onChange={() => put({ kind })}
+              />
               {label}
             </label>
           ))}
@@ -248,6 +236,7 @@ export function NewRun(): JSX.Element {
             field({
               name: "task",
               label: "Task",
+              text: form.task,
               children: (
                 <input
                   list="tasks"
@@ -262,7 +251,10 @@ export function NewRun(): JSX.Element {
               name: "difficulty",
               label: "Difficulty",
               children: (
-                <select value={form.difficulty} onChange={(event) => put({ difficulty: event.currentTarget.value })}>
+                <select
+                  value={form.difficulty}
+                  onChange={(event) => put({ difficulty: event.currentTarget.value })}
+                >
                   {["easy", "medium", "hard"].map((name, level) => (
                     <option key={name} value={name}>
                       {name}
@@ -272,7 +264,8 @@ export function NewRun(): JSX.Element {
                 </select>
               ),
             })}
-          {form.kind === "instance" && number("index", "Instance, 0 to 199")}
+          {form.kind === "instance" && number("index", "Instance, 0 to 199", "", "0")}
+          {form.kind === "instance" && number("base_seed", "Base seed", "", "42, the benchmark")}
         </div>
         {form.kind === "input" && (
           <InputFields
@@ -283,7 +276,14 @@ export function NewRun(): JSX.Element {
             refusal={refusal}
           />
         )}
-        {form.kind === "problem" && <ProblemFields problem={form.problem} onProblem={(problem) => put({ problem })} field={field} refusal={refusal} />}
+        {form.kind === "problem" && (
+          <ProblemFields
+            problem={form.problem}
+            onProblem={(problem) => put({ problem })}
+            field={field}
+            refusal={refusal}
+          />
+        )}
         <h2>Agents</h2>
         <div class="grid">
           {ROLES.map(agent)}
@@ -291,7 +291,10 @@ export function NewRun(): JSX.Element {
             name: "preset",
             label: "Preset",
             children: (
-              <select value={form.preset} onChange={(event) => put({ preset: event.currentTarget.value })}>
+              <select
+                value={form.preset}
+                onChange={(event) => put({ preset: event.currentTarget.value })}
+              >
                 <option value="">none</option>
                 {presets.data?.map((name) => (
                   <option key={name} value={name}>
@@ -302,12 +305,32 @@ export function NewRun(): JSX.Element {
             ),
           })}
         </div>
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={form.force}
+            onChange={(event) => put({ force: event.currentTarget.checked })}
+          />
+          Try a task that the models have not learnt
+        </label>
+        {refusal("force")}
         <h2>Search</h2>
         <div class="grid">
           {number("fanout", "Trajectories a round")}
           {number("max_rounds", "Rounds at most")}
           {number("seed", "Seed")}
           {number("temperature", "Temperature")}
+          {number("top_p", "Nucleus (top p)")}
+          {choice("strategy", "Strategy", STRATEGIES)}
+          {choice("vote", "Vote", VOTES)}
+          {choice("speculate", "Propose before the verdict", ["true", "false"])}
+        </div>
+        <h2>Budget</h2>
+        <div class="grid">
+          {number("steps", "Proposals at most", "budget.")}
+          {number("tokens", "Tokens at most", "budget.")}
+          {number("completion_tokens", "Completion tokens at most", "budget.")}
+          {number("wall_ms", "Run time at most, in ms", "budget.")}
         </div>
         {error !== undefined && wrong === undefined && (
           <div class="problem" role="alert">

@@ -5,7 +5,7 @@ import type { JSX } from "preact";
 import { count } from "./text";
 import type { Column, Course } from "./types";
 
-const HEIGHT = 72;
+const HEIGHT = 56;
 
 function areaOf(parts: Course[], total: number, most: number, width: number, height: number): string {
   const x = (at: number) => ((at / Math.max(1, total)) * width).toFixed(2);
@@ -80,12 +80,16 @@ export function Overview(props: {
     <svg class="overview" viewBox={`0 0 1000 ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label} onClick={pick}>
       <path class="depth" d={areaOf(columns, steps, most, 1000, HEIGHT)} />
       {columns.map((column) => {
-        const { retries, backtracks, pops, flagged } = column;
-        if (retries + backtracks + pops + flagged === 0) return null;
+        const { retries, backtracks, pops } = column;
+        if (retries + backtracks + pops === 0) return null;
         const width = Math.max(1.5, x(column.to) - x(column.from));
-        const kind = pops > 0 ? "pop" : backtracks > 0 ? "backtrack" : retries > 0 ? "retry" : "flagged";
+        const kind = pops > 0 ? "pop" : backtracks > 0 ? "backtrack" : "retry";
         return <rect key={column.from} class={kind} x={x(column.from)} width={width} y={0} height={10} />;
       })}
+      {columns.map(({ from, to, flagged }) =>
+        // Below the others, which would hide them.
+        flagged === 0 ? null : <rect key={from} class="flagged" x={x(from)} width={Math.max(1.5, x(to) - x(from))} y={12} height={8} />,
+      )}
       {at !== null && <rect class="cursor" x={x(at)} width={2} y={0} height={HEIGHT} />}
     </svg>
     <Legend columns={columns} />

@@ -69,7 +69,7 @@ export function Panel(props: { title: string; actions?: ComponentChildren; child
 /** A table that scrolls by itself where the window is narrow; names of columns that begin with # are of figures. */
 export function Table(props: { name: string; columns: string[]; children: ComponentChildren }): JSX.Element {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label={props.name}>
+    <div class="scroll" tabIndex={0} role="region" aria-label={`Table: ${props.name}`}>
       <table>
         <thead>
           <tr>
@@ -86,6 +86,15 @@ export function Table(props: { name: string; columns: string[]; children: Compon
   );
 }
 
+/** Has the browser save a file. */
+export function saveFile(name: string, content: Blob): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
 export function Copy({ label, text }: { label: string; text: () => string }): JSX.Element {
   const [done, setDone] = useState("");
   const copy = async () => {
@@ -93,7 +102,7 @@ export function Copy({ label, text }: { label: string; text: () => string }): JS
     try {
       content = text();
     } catch {
-      // Whoever could not make it says why.
+      // The form that could not make it says why.
       return;
     }
     try {

@@ -2,11 +2,10 @@
 
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { Keys, useKeysOff } from "./keys";
 import { count, visible } from "./text";
 
-const KEYS_OFF = "prime-keys-off";
-
-export const KEYS: [string, string][] = [
+const KEYS: [string, string][] = [
   ["j, →", "next step"],
   ["k, ←", "previous step"],
   ["x, X", "next, previous step that was not accepted"],
@@ -16,7 +15,17 @@ export const KEYS: [string, string][] = [
   ["f, F", "next, previous step that asks for review"],
   ["Home, End", "first, last step"],
   ["Space", "play, pause"],
+  ["l", "follow a run that is under way"],
 ];
+
+/** Steps a second. */
+const SPEEDS = [0.5, 1, 2.5, 5, 10, 25];
+const SPEED = "prime-speed";
+
+function keptSpeed(): number {
+  const kept = Number(sessionStorage.getItem(SPEED));
+  return SPEEDS.includes(kept) ? kept : 2.5;
+}
 
 const FIND: Record<string, string> = { x: "rejected", b: "backtrack", r: "retry", p: "pop", f: "flag" };
 
@@ -26,13 +35,17 @@ export function Replay(props: {
   /** Whether the daemon is still reading the run, so that `total` is only what it has read. */
   hasMore: boolean;
   violations: string[];
+  /** Whether the page follows the newest step; undefined where nothing can come any more. */
+  follows: boolean | undefined;
+  onFollow: (on: boolean) => void;
   onPick: (position: number, replace?: boolean) => void;
   onFind: (what: string, backwards: boolean) => void;
   message: string;
 }): JSX.Element {
-  const { at, total, hasMore, violations, onPick, onFind, message } = props;
+  const { at, total, hasMore, violations, follows, onFollow, onPick, onFind, message } = props;
+  const [speed, setSpeed] = useState(keptSpeed);
   const [playing, setPlaying] = useState(false);
-  const [keysOff, setKeysOff] = useState(sessionStorage.getItem(KEYS_OFF) !== null);
+  const [keysOff, setKeysOff] = useKeysOff();
   const now = useRef(props);
   now.current = props;
   const clamp = (position: number) => Math.max(0, Math.min(total - 1, position));
@@ -42,9 +55,9 @@ export function Replay(props: {
       const { at: present, total: all } = now.current;
       if (present + 1 < all) now.current.onPick(present + 1, true);
       else setPlaying(false);
-    }, 400);
+    }, 1000 / speed);
     return () => clearInterval(timer);
-  }, [playing]);
+  }, [playing, speed]);
   useEffect(() => {
     if (keysOff) return undefined;
     const onKey = (event: KeyboardEvent) => {
@@ -60,6 +73,7 @@ export function Replay(props: {
       else if (event.key === "Home") pick(0);
       else if (event.key === "End") pick(all - 1);
       else if (event.key === " ") setPlaying((old) => !old);
+      else if (event.key === "l" && now.current.follows !== undefined) now.current.onFollow(!now.current.follows);
       else return;
       event.preventDefault();
     };
@@ -77,6 +91,25 @@ export function Replay(props: {
       <button aria-label="Next step" disabled={at >= total - 1} onClick={() => onPick(clamp(at + 1), true)}>
         ›
       </button>
+      <select
+        aria-label="Steps a second, when played"
+        value={String(speed)}
+        onChange={(event) => {
+          sessionStorage.setItem(SPEED, event.currentTarget.value);
+          setSpeed(Number(event.currentTarget.value));
+        }}
+      >
+        {SPEEDS.map((one) => (
+          <option key={one} value={String(one)}>
+            {one}/s
+          </option>
+        ))}
+      </select>
+      {follows !== undefined && (
+        <button aria-pressed={follows} onClick={() => onFollow(!follows)}>
+          Follow
+        </button>
+      )}
       <input
         type="range"
         aria-label="Step"
@@ -120,32 +153,7 @@ export function Replay(props: {
           ))}
         </select>
       )}
-      <details class="keys">
-        <summary>Keys</summary>
-        <dl>
-          {KEYS.map(([key, what]) => (
-            <div key={key}>
-              <dt>
-                <kbd>{key}</kbd>
-              </dt>
-              <dd>{what}</dd>
-            </div>
-          ))}
-        </dl>
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={keysOff}
-            onChange={(event) => {
-              const off = event.currentTarget.checked;
-              if (off) sessionStorage.setItem(KEYS_OFF, "1");
-              else sessionStorage.removeItem(KEYS_OFF);
-              setKeysOff(off);
-            }}
-          />
-          Turn single keys off
-        </label>
-      </details>
+      <Keys keys={KEYS} off={keysOff} onOff={setKeysOff} />
       <span class="muted" role="status">
         {message}
       </span>

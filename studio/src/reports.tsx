@@ -4,22 +4,25 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { type ApiError, get, getBlob, key } from "./api";
 import { asError, useLoad } from "./hooks";
-import { Missing, Problem, Table } from "./parts";
+import { Missing, Problem, Table, saveFile } from "./parts";
 import { Text, count, time } from "./text";
 import type { ReportList } from "./types";
 
-const address = (path: string): string => `/v1/reports/${path.split("/").map(encodeURIComponent).join("/")}`;
+const address = (path: string): string =>
+  `/v1/reports/${path.split("/").map(encodeURIComponent).join("/")}`;
 
 /** A link cannot carry a key, so with one the report is fetched and saved. */
-function Download({ path, onError }: { path: string; onError: (error: ApiError | undefined) => void }): JSX.Element {
+function Download({
+  path,
+  onError,
+}: {
+  path: string;
+  onError: (error: ApiError | undefined) => void;
+}): JSX.Element {
   const save = async () => {
     onError(undefined);
     try {
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(await getBlob(address(path)));
-      link.download = path.replaceAll("/", "-");
-      link.click();
-      URL.revokeObjectURL(link.href);
+      saveFile(path.replaceAll("/", "-"), await getBlob(address(path)));
     } catch (error) {
       onError(asError(error));
     }
@@ -44,11 +47,15 @@ export function Reports(): JSX.Element {
       {error && <Problem error={error} />}
       {data?.configured === false && (
         <p class="muted">
-          The daemon has no folder of reports. Name one in its configuration, <code>server.reports</code>, and write reports into it:{" "}
-          <code>prime-agents study report RECORDS --out FOLDER/NAME</code> or <code>prime-agents loadtest --html FOLDER/NAME.html</code>.
+          The daemon has no folder of reports. Name one in its configuration,{" "}
+          <code>server.reports</code>, and write reports into it:{" "}
+          <code>prime-agents study report RECORDS --out FOLDER/NAME</code> or{" "}
+          <code>prime-agents loadtest --html FOLDER/NAME.html</code>.
         </p>
       )}
-      {data?.configured === true && data.reports.length === 0 && <p class="muted">The folder has no reports yet.</p>}
+      {data?.configured === true && data.reports.length === 0 && (
+        <p class="muted">The folder has no reports yet.</p>
+      )}
       {data !== undefined && data.reports.length > 0 && (
         <Table name="Reports" columns={["Report", "Written", "#Size"]}>
           {data.reports.map(({ path, bytes, modified_ms }) => (
@@ -68,7 +75,9 @@ export function Reports(): JSX.Element {
           ))}
         </Table>
       )}
-      {data?.has_more === true && <p class="muted">The folder has more reports than are listed here.</p>}
+      {data?.has_more === true && (
+        <p class="muted">The folder has more reports than are listed here.</p>
+      )}
     </main>
   );
 }

@@ -6,10 +6,10 @@ import { get, post, query } from "./api";
 import type { ApiError } from "./api";
 import { asError, useLoad } from "./hooks";
 import { Problem } from "./parts";
-import { Text, time } from "./text";
+import { Hidden, Text, time } from "./text";
 import type { FlaggedStep } from "./types";
 
-export function Review({ run, seq }: { run: string; seq: number }): JSX.Element {
+export function Review({ run, seq, of = "" }: { run: string; seq: number; of?: string }): JSX.Element {
   const path = `/v1/runs/${encodeURIComponent(run)}/reviews`;
   const address = query(path, { after: seq - 1, limit: 1 });
   const { data, error, reload } = useLoad(address, (signal) => get<{ steps: FlaggedStep[] }>(address, signal));
@@ -27,7 +27,7 @@ export function Review({ run, seq }: { run: string; seq: number }): JSX.Element 
   };
   const review = data?.steps.find((step) => step.seq === seq)?.review;
   return (
-    <section class="review" aria-label="Review">
+    <section class="review" aria-label={`Review${of}`}>
       <h3>⚑ The verifiers disagree: is this step right?</h3>
       {error && <Problem error={error} retry={reload} />}
       {review && (
@@ -43,6 +43,7 @@ export function Review({ run, seq }: { run: string; seq: number }): JSX.Element 
       <label>
         Reason, for others
         <input value={note} maxLength={1000} onInput={(event) => setNote(event.currentTarget.value)} />
+        <Hidden of={note} />
       </label>
       <div class="actions">
         <button onClick={() => void answer("accept")}>It is right</button>

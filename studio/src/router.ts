@@ -1,6 +1,6 @@
 // The address is the state: each screen reads what it shows from the path and the query.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 const ROOT = "/studio/";
 
@@ -35,8 +35,12 @@ export function href(path: string[], values: Record<string, string | number | bo
 /** Goes to another address; `replace` leaves no trace in the history. */
 export function go(to: string, replace = false): void {
   if (to === location.pathname + location.search) return;
-  if (replace) history.replaceState(null, "", to);
-  else history.pushState(null, "", to);
+  if (replace) history.replaceState(history.state, "", to);
+  else {
+    // Where the page stood, for who comes back to it.
+    history.replaceState({ ...(history.state as object | null), scroll: scrollY }, "");
+    history.pushState(null, "", to);
+  }
   moved.dispatchEvent(new Event("moved"));
 }
 
@@ -63,6 +67,34 @@ export function usePlace(): Place {
     };
   }, []);
   return place;
+}
+
+/** Goes once to where the page stood when it was left by a link, as soon as what was there is there again. */
+export function useScrollBack(isThere: boolean): void {
+  const wanted = useRef((history.state as { scroll?: number } | null)?.scroll);
+  useLayoutEffect(() => {
+    const top = wanted.current;
+    if (!isThere || top === undefined) return;
+    wanted.current = undefined;
+    scrollTo(0, top);
+  }, [isThere]);
+}
+
+/**
+ * On another screen, begins at its top, with the focus on its heading, so that a screen reader says where it is. The
+ * heading may come later than the screen: until it does, its frame has the focus.
+ */
+export function useFocusOnScreen(screen: string): void {
+  const last = useRef(screen);
+  useEffect(() => {
+    if (last.current === screen) return;
+    last.current = screen;
+    const isBack = (history.state as { scroll?: number } | null)?.scroll !== undefined;
+    if (!isBack) scrollTo(0, 0);
+    const heading = document.querySelector<HTMLElement>("#content h1") ?? document.getElementById("content");
+    heading?.setAttribute("tabindex", "-1");
+    heading?.focus({ preventScroll: true });
+  }, [screen]);
 }
 
 /** Has links within the page followed without loading it again. */

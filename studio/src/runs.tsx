@@ -2,18 +2,25 @@
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { get, post, query } from "./api";
+import { get, post } from "./api";
+import type { ApiError } from "./api";
 import { asError, useLoad } from "./hooks";
 import { Badge, Problem, Skeleton } from "./parts";
-import { go, href, setQuery, usePlace } from "./router";
-import { Text, count, duration, time, words } from "./text";
-import type { ApiError } from "./api";
-import type { Run, RunList, Task } from "./types";
+import { go, href, setQuery, usePlace, useScrollBack } from "./router";
+import { STATUSES, useRuns } from "./runs_list";
+import { Hidden, Text, count, duration, outcomeOf, time } from "./text";
+import type { Run, Status, Task } from "./types";
 
-const PAGE = 50;
-const STATUSES = ["queued", "running", "verified", "unrefuted", "unverified", "failed", "cancelled"];
-
-function Row({ run, isPicked, onPick }: { run: Run; isPicked: boolean; onPick: (isPicked: boolean) => void }): JSX.Element {
+function Row({
+  run,
+  isPicked,
+  onPick,
+}: {
+  run: Run;
+  isPicked: boolean;
+  onPick: (isPicked: boolean) => void;
+}): JSX.Element {
+  const open = run.reviews?.open ?? 0;
   return (
     <tr>
       <td class="pick">
@@ -42,9 +49,15 @@ function Row({ run, isPicked, onPick }: { run: Run; isPicked: boolean; onPick: (
         {run.proposals === 0 ? "" : count(run.proposals)}
       </td>
       <td class="wide">
-        {run.outcome === null ? "" : words(run.outcome)}
-        {run.waiting_for !== undefined && <span class="muted small">waits for an agent</span>}
-        {(run.reviews?.open ?? 0) > 0 && <span class="flag small">{count(run.reviews?.open ?? 0)} to review</span>}
+        {run.outcome !== null && <div>{outcomeOf(run.outcome)}</div>}
+        {run.waiting_for !== undefined && <div class="muted small">waits for an agent</div>}
+        {open > 0 && (
+          <div class="small">
+            <a class="flag" href={href(["review"], { run: run.id })}>
+              {count(open)} to review
+            </a>
+          </div>
+        )}
       </td>
       <td class="wide muted">
         <Text of={`${run.agents.executor} / ${run.agents.verifier}`} max={80} />
@@ -80,17 +93,82 @@ function Empty({ filtered }: { filtered: boolean }): JSX.Element {
   );
 }
 
+/** Most tasks that are offered for a part of a name. */
+const OFFERED = 12;
+
+/**
+ * The filter by task. The daemon wants a whole name: of a part, the tasks that have it are offered.
+ */
+function TaskFilter({ task, slugs }: { task: string | undefined; slugs: string[] }): JSX.Element {
+  const part = (task ?? "").toLowerCase();
+  const found = slugs.filter((slug) => slug.includes(part));
+  const isPart =
+    task !== undefined && slugs.length > 0 && task !== "problem" && !slugs.includes(task);
+  const choose = (typed: string) => {
+    const given = typed.trim();
+    const fitting = slugs.filter((slug) => slug.includes(given.toLowerCase()));
+    const [only] = fitting;
+    setQuery({
+      task: !slugs.includes(given) && fitting.length === 1 && only !== undefined ? only : given,
+    });
+  };
+  return (
+    <>
+      <label>
+        Task
+        <input
+          type="search"
+          placeholder="all"
+          key={task}
+          list="task-names"
+          defaultValue={task ?? ""}
+          onChange={(event) => choose(event.currentTarget.value)}
+        />
+        <Hidden of={task ?? ""} />
+      </label>
+      <datalist id="task-names">
+        {slugs.map((slug) => (
+          <option key={slug} value={slug} />
+        ))}
+      </datalist>
+      {isPart && (
+        <p class="offer" role="status">
+          No task is named <Text of={task} max={80} />
+          {found.length === 0
+            ? "; only runs of tasks that are no longer here can fit."
+            : ". Tasks with this in their name: "}
+          {found.slice(0, OFFERED).map((slug) => (
+            <button key={slug} class="link" onClick={() => setQuery({ task: slug })}>
+              {slug}
+            </button>
+          ))}
+          {found.length > OFFERED && `and ${count(found.length - OFFERED)} more; type more of it.`}
+        </p>
+      )}
+    </>
+  );
+}
+
 export function Runs(): JSX.Element {
-  const filters = Object.fromEntries(usePlace().query);
-  const { status, task, needs_review } = filters;
-  const [pages, setPages] = useState(1);
+  const place = usePlace().query;
+  const [asked, task, needs_review] = ["status", "task", "needs_review"].map(
+    (name) => place.get(name) ?? undefined,
+  );
+  const isStatus = asked === undefined || STATUSES.includes(asked as Status);
+  const status = isStatus ? asked : undefined;
   const [picked, setPicked] = useState<string[]>([]);
   const pick = (id: string, isPicked: boolean) =>
-    setPicked((old) => [...old.filter((other) => other !== id), ...(isPicked ? [id] : [])].slice(-2));
-  const address = query("/v1/runs", { status, task, needs_review, limit: Math.min(PAGE * pages, 1000) });
-  const { data, error, reload } = useLoad(address, (signal) => get<RunList>(address, signal), 2000);
+    setPicked((old) =>
+      [...old.filter((other) => other !== id), ...(isPicked ? [id] : [])].slice(-2),
+    );
+  const { runs, unreadable, next, error, isLoading, isBack, more, reload } = useRuns({
+    status,
+    task,
+    needs_review: needs_review === "true" ? "true" : undefined,
+  });
   const tasks = useLoad("tasks", (signal) => get<{ tasks: Task[] }>("/v1/tasks", signal));
   const filtered = [status, task, needs_review].some((filter) => filter !== undefined);
+  useScrollBack(isBack);
   return (
     <main>
       <div class="title">
@@ -102,7 +180,10 @@ export function Runs(): JSX.Element {
       <div class="filters" role="group" aria-label="Filters">
         <label>
           Status
-          <select value={status ?? ""} onChange={(event) => setQuery({ status: event.currentTarget.value })}>
+          <select
+            value={status ?? ""}
+            onChange={(event) => setQuery({ status: event.currentTarget.value })}
+          >
             <option value="">all</option>
             {STATUSES.map((name) => (
               <option key={name} value={name}>
@@ -111,69 +192,98 @@ export function Runs(): JSX.Element {
             ))}
           </select>
         </label>
-        <label>
-          Task
-          <input
-            type="search"
-            placeholder="all"
-            key={task}
-            list="task-names"
-            defaultValue={task ?? ""}
-            onChange={(event) => setQuery({ task: event.currentTarget.value.trim() })}
-          />
-        </label>
+        <TaskFilter task={task} slugs={tasks.data?.tasks.map(({ slug }) => slug) ?? []} />
         <label class="check">
           <input
             type="checkbox"
             checked={needs_review === "true"}
-            onChange={(event) => setQuery({ needs_review: event.currentTarget.checked ? "true" : null })}
+            onChange={(event) =>
+              setQuery({ needs_review: event.currentTarget.checked ? "true" : null })
+            }
           />
           needs review
         </label>
-        <a class={picked.length === 2 ? "button" : "button off"} href={href(["compare"], { a: picked[0], b: picked[1] })}>
-          {picked.length === 2 ? "Compare the two" : picked.length === 1 ? "Compare: tick another" : "Compare: tick two runs"}
-        </a>
+        {picked.length === 2 ? (
+          <a class="button" href={href(["compare"], { a: picked[0], b: picked[1] })}>
+            Compare the two
+          </a>
+        ) : (
+          <span class="muted">
+            {picked.length === 1 ? "To compare, tick another run" : "To compare, tick two runs"}
+          </span>
+        )}
       </div>
-      <datalist id="task-names">
-        {tasks.data?.tasks.map(({ slug }) => <option key={slug} value={slug} />)}
-      </datalist>
+      {!isStatus && (
+        <p class="problem" role="alert">
+          No run has the status <Text of={asked} max={80} />, which is in the address. These are all
+          runs; the statuses are {STATUSES.join(", ")}.
+        </p>
+      )}
       {error && <Problem error={error} retry={reload} />}
-      {data === undefined && error === undefined && <Skeleton />}
-      {data?.runs.length === 0 && <Empty filtered={filtered} />}
-      {data !== undefined && data.runs.length > 0 && (
+      {runs === undefined && error === undefined && <Skeleton />}
+      {runs?.length === 0 && next === null && <Empty filtered={filtered} />}
+      {runs !== undefined && runs.length > 0 && (
         <div class="scroll" tabIndex={0} role="region" aria-label="Runs, newest first">
           <table>
             <thead>
               <tr>
-                <th scope="col">
+                <th scope="col" class="pick">
                   <span class="hidden">Compare</span>
                 </th>
                 <th scope="col">Status</th>
                 <th scope="col">Task</th>
-                <th scope="col" class="num wide">Steps</th>
-                <th scope="col" class="num wide">Proposals</th>
-                <th scope="col" class="wide">Outcome</th>
-                <th scope="col" class="wide">Executor / verifier</th>
-                <th scope="col" class="num wide">Tokens</th>
-                <th scope="col" class="num">Time</th>
-                <th scope="col" class="num wide">Created</th>
+                <th scope="col" class="num wide">
+                  Steps
+                </th>
+                <th scope="col" class="num wide">
+                  Proposals
+                </th>
+                <th scope="col" class="wide">
+                  Outcome
+                </th>
+                <th scope="col" class="wide">
+                  Executor / verifier
+                </th>
+                <th scope="col" class="num wide">
+                  Tokens
+                </th>
+                <th scope="col" class="num">
+                  Time
+                </th>
+                <th scope="col" class="num wide">
+                  Created
+                </th>
               </tr>
             </thead>
             <tbody>
-              {data.runs.map((run) => (
-                <Row key={run.id} run={run} isPicked={picked.includes(run.id)} onPick={(isPicked) => pick(run.id, isPicked)} />
+              {runs.map((run) => (
+                <Row
+                  key={run.id}
+                  run={run}
+                  isPicked={picked.includes(run.id)}
+                  onPick={(isPicked) => pick(run.id, isPicked)}
+                />
               ))}
             </tbody>
           </table>
         </div>
       )}
-      {data?.unreadable?.map((id) => (
+      {unreadable.map((id) => (
         <p key={id} class="muted">
           The row of run <Text of={id} max={80} /> cannot be read.
         </p>
       ))}
       <div class="below">
-        {data?.next != null && <button onClick={() => setPages(pages + 1)}>Show more</button>}
+        {next !== null && (
+          <button disabled={isLoading} onClick={more}>
+            {isLoading ? "Loading…" : "Show more"}
+          </button>
+        )}
+        {runs !== undefined && runs.length > 0 && (
+          <span class="muted">
+            {count(runs.length)} shown{next === null && ", which is all"}
+          </span>
+        )}
       </div>
     </main>
   );

@@ -4,6 +4,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, query } from "./api";
+import { decided } from "./decisions";
 import { count, visible } from "./text";
 import type { Step, StepList as Page } from "./types";
 
@@ -11,12 +12,8 @@ const ROW = 28;
 const PAGE = 200;
 const PAGES_MAX = 64;
 const HEIGHT_MAX = 8_000_000;
-
-export const DECISIONS = {
-  proceed: { sign: "✓", word: "accepted" },
-  retry: { sign: "↻", word: "sent back" },
-  backtrack: { sign: "✗", word: "rejected" },
-};
+/** Pause after a page that could not be loaded. */
+const FAILED_MS = 2000;
 
 /** Steps by position, loaded page by page; the oldest pages are dropped. */
 class Steps {
@@ -39,6 +36,7 @@ class Steps {
       const page = this.pages.get(number);
       const expected = Math.min(PAGE, total - number * PAGE);
       if (page === "loading" || (page !== undefined && page.length >= expected)) continue;
+      if (this.loading.has(number)) continue;
       this.pages.delete(number);
       this.pages.set(number, page ?? "loading");
       void this.load(number);
@@ -47,21 +45,26 @@ class Steps {
 
   private readonly loading = new Set<number>();
 
+  /** Loads what a page lacks: of one that has grown, only what is new. */
   private async load(number: number): Promise<void> {
     if (this.loading.has(number)) return;
     this.loading.add(number);
     const path = `/v1/runs/${encodeURIComponent(this.run)}/steps`;
+    const old = this.pages.get(number);
+    const known = old === undefined || old === "loading" ? [] : old;
+    const range = { from: number * PAGE + known.length, limit: PAGE - known.length };
     try {
-      const { steps } = await get<Page>(query(path, { trajectory: this.trajectory, from: number * PAGE, limit: PAGE }));
+      const { steps } = await get<Page>(query(path, { trajectory: this.trajectory, ...range }));
       this.pages.delete(number);
-      this.pages.set(number, steps);
-      for (const old of this.pages.keys()) {
+      this.pages.set(number, [...known, ...steps]);
+      for (const oldest of this.pages.keys()) {
         if (this.pages.size <= PAGES_MAX) break;
-        this.pages.delete(old);
+        this.pages.delete(oldest);
       }
     } catch {
-      // The stream says when the connection is lost; the next scroll or event asks again.
+      // Asked again after a pause: each redraw wants what is missing. A daemon that is away is waited for by the request.
       if (this.pages.get(number) === "loading") this.pages.delete(number);
+      await new Promise((resolve) => setTimeout(resolve, FAILED_MS));
     }
     this.loading.delete(number);
     this.onChange();
@@ -73,9 +76,11 @@ export function StepList(props: {
   trajectory: string;
   total: number;
   at: number | null;
+  /** Whether the run's verifier looks at nothing. */
+  unchecked: boolean;
   onPick: (position: number) => void;
 }): JSX.Element {
-  const { run, trajectory, total, at, onPick } = props;
+  const { run, trajectory, total, at, unchecked, onPick } = props;
   const [, redraw] = useState(0);
   const [top, setTop] = useState(0);
   const [height, setHeight] = useState(420);
@@ -105,7 +110,7 @@ export function StepList(props: {
   const rows = [];
   for (let position = first; position < last; position += 1) {
     const step = steps.at(position);
-    const decision = step === undefined ? undefined : DECISIONS[step.decision];
+    const decision = step === undefined ? undefined : decided(step, unchecked);
     rows.push(
       <div
         key={position}
@@ -114,7 +119,7 @@ export function StepList(props: {
         aria-selected={position === at}
         aria-posinset={position + 1}
         aria-setsize={total}
-        class={`step ${step?.decision ?? "loading"} ${position === at ? "selected" : ""}`}
+        class={`step ${step?.decision ?? "loading"} ${decision?.isClean === false ? "unchecked" : ""} ${position === at ? "selected" : ""}`}
         style={{ top: `${offset + (position - first) * ROW}px` }}
         onClick={() => onPick(position)}
       >

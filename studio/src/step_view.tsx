@@ -3,21 +3,22 @@
 import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
 import { get } from "./api";
+import { decided } from "./decisions";
 import { State } from "./drawing";
+import { isUnchecked } from "./essentials";
+import { prettyJson } from "./exact";
 import { Fork } from "./fork";
 import { useLoad } from "./hooks";
 import { Copy, Problem, Skeleton } from "./parts";
 import { Review } from "./review";
 import { asCurl, asPython } from "./snippets";
-import { DECISIONS } from "./step_list";
 import { Quoted, Text, count, duration, visible } from "./text";
 import { TryAgent } from "./try_agent";
 import type { Run, StepDetail } from "./types";
 import { SentToModels } from "./writing";
 
-/** Why the step was accepted or rejected, and what came of it. */
-function Explanation({ detail, onPosition }: { detail: StepDetail; onPosition?: (position: number) => void }): JSX.Element {
-  const { position, text } = detail.then;
+/** Why the step was accepted or rejected. */
+function Why({ detail }: { detail: StepDetail }): JSX.Element {
   return (
     <div class="explanation">
       <h3>Why</h3>
@@ -25,6 +26,21 @@ function Explanation({ detail, onPosition }: { detail: StepDetail; onPosition?: 
         <Quoted text={detail.explanation} />
       </p>
       <Broken constraints={detail.broken} />
+    </div>
+  );
+}
+
+/** What came of it. */
+function Next({
+  detail,
+  onPosition,
+}: {
+  detail: StepDetail;
+  onPosition?: (position: number) => void;
+}): JSX.Element {
+  const { position, text } = detail.then;
+  return (
+    <div class="explanation next">
       <h3>What happened next</h3>
       <p>
         <Quoted text={text} />{" "}
@@ -47,7 +63,9 @@ function Broken({ constraints }: { constraints: StepDetail["broken"] }): JSX.Ele
         <tr>
           <th scope="col">Constraint</th>
           <th scope="col">What it asks for</th>
-          <th scope="col" class="num">Weight</th>
+          <th scope="col" class="num">
+            Weight
+          </th>
         </tr>
       </thead>
       <tbody>
@@ -60,7 +78,7 @@ function Broken({ constraints }: { constraints: StepDetail["broken"] }): JSX.Ele
             <td>
               <Quoted text={meaning} />
             </td>
-            <td class="num">{weight.toFixed(1)}</td>
+            <td class="num">{count(weight)}</td>
           </tr>
         ))}
       </tbody>
@@ -87,12 +105,15 @@ function Figures({ detail }: { detail: StepDetail }): JSX.Element {
     ["Since the step before", duration(Math.max(0, step.elapsed_ms - detail.previous_elapsed_ms))],
     ["Run time", duration(step.elapsed_ms)],
   ];
-  if (logprob !== undefined) figures.push(["p of the proposal", Math.exp(logprob).toPrecision(3)]);
+  if (logprob !== undefined)
+    figures.push(["p of the proposal", `≈ ${Math.exp(logprob).toPrecision(3)}`]);
   if (detail.judge !== null) {
     const models = Object.entries(detail.judge.models ?? {}).map(([name, digest]) =>
       digest === null ? name : `${name} (${digest.slice(0, 12)})`,
     );
-    const judge = [`${detail.judge.verifier}, version ${detail.judge.version}`, ...models].join(", ");
+    const judge = [`${detail.judge.verifier}, version ${detail.judge.version}`, ...models].join(
+      ", ",
+    );
     figures.push(["Judged by", visible(judge, 120)]);
   }
   if (detail.basis !== null) {
@@ -116,6 +137,10 @@ export function StepView(props: {
   seq: number;
   onSeq?: (seq: number) => void;
   onPosition?: (position: number) => void;
+  /** Whether its review is asked for elsewhere on the page. */
+  reviewed?: boolean;
+  /** Which run it is of, where a page shows two. */
+  of?: string;
 }): JSX.Element {
   const { seq, onSeq, onPosition } = props;
   const { id: run, task } = props.run;
@@ -129,14 +154,21 @@ export function StepView(props: {
   const last = useRef<{ run: string; detail: StepDetail }>();
   if (data !== undefined) last.current = { run, detail: data };
   const detail = last.current?.run === run ? last.current.detail : undefined;
-  if (error) return <Problem error={error} retry={reload} />;
-  if (detail === undefined) return <Skeleton />;
+  // A daemon that is away takes nothing from the page.
+  if (detail === undefined) return error ? <Problem error={error} retry={reload} /> : <Skeleton />;
   const { step } = detail;
-  const decision = DECISIONS[step.decision];
+  // Where its basis is not known, the run's verifier says whether anything was checked.
+  const unchecked =
+    detail.basis === null
+      ? isUnchecked(props.run)
+      : detail.basis.methods.length === 0 && detail.basis.kinds.length === 0;
+  const decision = decided(step, unchecked);
+  const suffix = props.of === undefined ? "" : `, ${props.of}`;
   const input = { state: detail.before, action: step.action };
   return (
     <article class="step-view" aria-busy={data === undefined}>
-      <div class={`verdict ${step.decision}`}>
+      {error && error.status !== 0 && <Problem error={error} retry={reload} />}
+      <div class={`verdict ${step.decision} ${decision.isClean ? "" : "unchecked"}`}>
         <span class="decision">
           <span aria-hidden="true">{decision.sign}</span> {decision.word}
         </span>
@@ -144,18 +176,20 @@ export function StepView(props: {
           <Text of={step.action || "(no line left)"} />
         </code>
       </div>
-      <Explanation detail={detail} onPosition={onPosition} />
-      {step.needs_review && <Review run={run} seq={seq} />}
+      <Why detail={detail} />
+      {step.needs_review && props.reviewed !== true && <Review run={run} seq={seq} of={suffix} />}
       <div class="states">
-        <section aria-label="State before" tabIndex={0}>
+        <section aria-label={`State before${suffix}`} tabIndex={0}>
           <h3>Before</h3>
           {detail.before == null ? (
-            <p class="muted">Under this strategy the state follows from votes, not from this trajectory alone.</p>
+            <p class="muted">
+              Under this strategy the state follows from votes, not from this trajectory alone.
+            </p>
           ) : (
             <State value={detail.before} task={task} input={given} />
           )}
         </section>
-        <section aria-label="State after" tabIndex={0}>
+        <section aria-label={`State after${suffix}`} tabIndex={0}>
           <h3>{step.decision === "proceed" ? "After" : "After, had it been accepted"}</h3>
           {detail.after == null ? (
             <p class="muted">None: the line cannot be applied in this state.</p>
@@ -164,6 +198,7 @@ export function StepView(props: {
           )}
         </section>
       </div>
+      <Next detail={detail} onPosition={onPosition} />
       {step.reasoning !== undefined && (
         <details>
           <summary>What the model thought</summary>
@@ -183,9 +218,9 @@ export function StepView(props: {
         </details>
       )}
       {step.opinions !== undefined && (
-        <details>
+        <details open={props.reviewed}>
           <summary>Findings of each verifier</summary>
-          <Text of={JSON.stringify(step.opinions, null, 2)} block />
+          <Text of={prettyJson(step.opinions)} block />
         </details>
       )}
       {detail.view !== null && (
@@ -196,17 +231,29 @@ export function StepView(props: {
       )}
       <SentToModels key={`sent ${run} ${detail.seq}`} run={run} seq={detail.seq} />
       <details>
-        <summary>Stack: {step.depth === 1 ? "1 committed step" : `${count(step.depth)} committed steps`}{detail.pops > 0 && `, of which the last ${count(detail.pops)} were undone here`}</summary>
+        <summary>
+          Stack: {step.depth === 1 ? "1 committed step" : `${count(step.depth)} committed steps`}
+          {detail.pops > 0 && `, of which the last ${count(detail.pops)} were undone here`}
+        </summary>
         <ol class="stack" reversed>
           {detail.stack.toReversed().map((frame) => (
             <li key={frame.seq} value={frame.depth}>
-              <button class="link" disabled={onSeq === undefined} onClick={() => onSeq?.(frame.seq)}>
+              <button
+                class="link"
+                disabled={onSeq === undefined}
+                onClick={() => onSeq?.(frame.seq)}
+              >
                 <Text of={frame.action} max={120} />
               </button>
             </li>
           ))}
         </ol>
-        {detail.stack.length < step.depth && <p class="muted">The last {detail.stack.length} are shown.</p>}
+        {detail.stack.length < step.depth && (
+          <p class="muted">
+            The last {detail.stack.length} are shown; the stack of the lowest one has those below
+            it.
+          </p>
+        )}
       </details>
       <Fork key={`fork ${run} ${detail.seq}`} run={props.run} seq={detail.seq} />
       <TryAgent key={`${run} ${detail.seq}`} run={run} seq={detail.seq} line={step.action} />
@@ -215,7 +262,10 @@ export function StepView(props: {
         <Copy label="Copy link" text={() => location.href} />
         <Copy label="Copy as curl" text={() => asCurl("GET", path)} />
         <Copy label="Copy as Python" text={() => asPython("GET", path)} />
-        <Copy label="Copy as test input" text={() => JSON.stringify({ task, ...input, expected: step.violations }, null, 2)} />
+        <Copy
+          label="Copy as test input"
+          text={() => prettyJson({ task, ...input, expected: step.violations })}
+        />
       </div>
     </article>
   );

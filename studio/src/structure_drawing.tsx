@@ -45,10 +45,11 @@ function Vertex({ at }: { at: Placed }): JSX.Element {
       <rect x={x - width / 2} y={y - 11} width={width} height={22} rx={node.isSquare === true ? 2 : 11} />
       <text x={x} y={y + 4}>
         {shortened(node.label)}
+        {node.label.length > LABEL_MAX && <title>{visible(node.label)}</title>}
       </text>
       {changed && (
         <text class="sign" x={x + width / 2 + 4} y={y - 6}>
-          ±
+          ●
         </text>
       )}
     </g>

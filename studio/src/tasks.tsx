@@ -7,7 +7,7 @@ import { State } from "./drawing";
 import { useLoad } from "./hooks";
 import { Missing, Panel, Table } from "./parts";
 import { href, setQuery, usePlace } from "./router";
-import { Quoted, Text, count } from "./text";
+import { Hidden, Long, Quoted, Text, count } from "./text";
 import type { Described, Task, TaskDetail } from "./types";
 
 function Fields({ name, fields }: { name: string; fields: Described[] }): JSX.Element {
@@ -35,7 +35,7 @@ function Example({ task }: { task: TaskDetail }): JSX.Element {
   return (
     <Panel title="Worked example">
       <p>
-        Input <code><Text of={input} max={2000} /></code>
+        Input <code><Long of={input} max={2000} /></code>
       </p>
       <div class="example">
         <ol class="lines" start={0} aria-label="Steps of the example">
@@ -46,7 +46,9 @@ function Example({ task }: { task: TaskDetail }): JSX.Element {
               </button>
             </li>
           ))}
-          {steps_total > steps.length && <li class="muted plain">{count(steps_total - steps.length)} more</li>}
+          {steps_total > steps.length && <li class="muted plain">
+              {count(steps_total - steps.length)} more: <a href={href(["runs", "new"], { task: task.slug })}>run it</a> to see them
+            </li>}
         </ol>
         <div class="states">
           <section aria-label="State before" tabIndex={0}>
@@ -60,7 +62,7 @@ function Example({ task }: { task: TaskDetail }): JSX.Element {
         </div>
       </div>
       <p>
-        Answer <code><Text of={answer} max={2000} /></code>
+        Answer <code><Long of={answer} max={2000} /></code>
       </p>
     </Panel>
   );
@@ -139,7 +141,7 @@ function TaskPage({ slug }: { slug: string }): JSX.Element {
                 <tr key={name}>
                   <th scope="row">{name}</th>
                   <td>{kind}</td>
-                  <td class="num">{weight.toFixed(1)}</td>
+                  <td class="num">{count(weight)}</td>
                   <td>
                     <Quoted text={meaning} />
                   </td>
@@ -178,6 +180,7 @@ export function Tasks({ slug }: { slug: string | undefined }): JSX.Element {
         <label>
           Find
           <input type="search" value={wanted} onInput={(event) => setQuery({ find: event.currentTarget.value }, true)} />
+          <Hidden of={wanted} />
         </label>
       </div>
       <Missing of={loaded} />

@@ -2,8 +2,10 @@
 
 import { Component } from "preact";
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { jsonText } from "./exact";
 import { Spark } from "./overview";
-import { Text, count, visible, words } from "./text";
+import { Text, count, percent, visible, words } from "./text";
 import type { Tree as TreeData, TrajectoryNode } from "./types";
 
 export function nameOf(node: TrajectoryNode): string {
@@ -18,11 +20,22 @@ const ENDS: Record<string, string> = {
   failed: "✗ an agent failed",
 };
 
-function Ending({ node, won, isOver }: { node: TrajectoryNode; won: boolean; isOver: boolean }): JSX.Element {
+function Ending({
+  node,
+  won,
+  isOver,
+}: {
+  node: TrajectoryNode;
+  won: boolean;
+  isOver: boolean;
+}): JSX.Element {
   // A vote that the others cannot change any more stops them.
   if (node.end === null && isOver) return <span class="muted">■ stopped with the run</span>;
   if (node.end === null) return <span class="under-way">▶ under way</span>;
-  if (node.end.end !== "answered") return <span class="died">{ENDS[node.end.end] ?? `✗ ${words(visible(node.end.end, 40))}`}</span>;
+  if (node.end.end !== "answered")
+    return (
+      <span class="died">{ENDS[node.end.end] ?? `✗ ${words(visible(node.end.end, 40))}`}</span>
+    );
   return won ? <span class="won">✓ answered, won</span> : <span class="answered">answered</span>;
 }
 
@@ -46,11 +59,16 @@ interface NodeProps {
   onPick: (trajectory: string) => void;
 }
 
-/** A trajectory; drawn again only when it has changed, because a run may have a thousand of them. */
+/**
+ * A trajectory; drawn again only when it has changed, because a run may have a thousand of them.
+ */
 class Node extends Component<NodeProps> {
   override shouldComponentUpdate(next: NodeProps): boolean {
     const { node, won, isOver, isSelected } = this.props;
-    const isSame = next.node.last_seq === node.last_seq && next.node.mishaps === node.mishaps && next.node.end?.seq === node.end?.seq;
+    const isSame =
+      next.node.last_seq === node.last_seq &&
+      next.node.mishaps === node.mishaps &&
+      next.node.end?.seq === node.end?.seq;
     return !isSame || next.won !== won || next.isOver !== isOver || next.isSelected !== isSelected;
   }
 
@@ -78,6 +96,60 @@ class Node extends Component<NodeProps> {
   }
 }
 
+/** More trajectories than these begin as one line each. */
+const DENSE = 12;
+
+/** A trajectory in one line: its course, its depth, and how it ended. */
+class Line extends Node {
+  override render({ node, won, isOver, isSelected, onPick }: NodeProps): JSX.Element {
+    const name = nameOf(node);
+    const why = reason(node);
+    const ended =
+      node.end === null
+        ? isOver
+          ? "stopped with the run"
+          : "under way"
+        : node.end.end === "answered"
+          ? won
+            ? "answered, won"
+            : "answered"
+          : words(node.end.end);
+    const sign =
+      node.end === null
+        ? isOver
+          ? "■"
+          : "▶"
+        : node.end.end !== "answered"
+          ? "✗"
+          : won
+            ? "✓"
+            : "=";
+    const more = `committed of ${count(node.steps)} proposed; ${ended}${why === "" ? "" : `; ${why}`}`;
+    const rejected = node.backtracks + node.retries;
+    return (
+      <li class="line">
+        <button
+          class="node dense"
+          aria-pressed={isSelected}
+          title={`${name}: ${count(node.depth)} ${more}`}
+          onClick={() => onPick(name)}
+        >
+          <span class="name">{name}</span>
+          <Spark course={node.course} steps={node.steps} />
+          <span class="num">{count(node.depth)}</span>
+          <span class="hidden">{more}</span>
+          <span aria-hidden="true" class="num not">
+            {rejected > 0 ? `${count(rejected)} ✗` : ""}
+          </span>
+          <span aria-hidden="true" class={sign === "✗" ? "died" : won ? "won" : "answered"}>
+            {sign}
+          </span>
+        </button>
+      </li>
+    );
+  }
+}
+
 interface TreeProps {
   tree: TreeData;
   isOver: boolean;
@@ -86,11 +158,30 @@ interface TreeProps {
 }
 
 export function Tree({ tree, isOver, selected, onPick }: TreeProps): JSX.Element {
+  const [chosen, setChosen] = useState<boolean>();
+  const all = tree.rounds.reduce((sum, { trajectories }) => sum + trajectories.length, 0);
+  const isDense = chosen ?? all > DENSE;
+  const One = isDense ? Line : Node;
   return (
-    <div class="tree">
-      {tree.left_out > 0 && <p class="muted">{count(tree.left_out)} earlier trajectories are not shown.</p>}
+    <div
+      class={isDense ? "tree dense" : "tree"}
+      tabIndex={0}
+      role="region"
+      aria-label="All trajectories"
+    >
+      <label class="check small">
+        <input
+          type="checkbox"
+          checked={isDense}
+          onChange={(event) => setChosen(event.currentTarget.checked)}
+        />
+        one line each
+      </label>
+      {tree.left_out > 0 && (
+        <p class="muted">{count(tree.left_out)} earlier trajectories are not shown.</p>
+      )}
       {tree.rounds.map(({ round, vote, trajectories }) => {
-        const winner = vote?.winner == null ? undefined : JSON.stringify(vote.winner);
+        const winner = vote?.winner == null ? undefined : jsonText(vote.winner);
         return (
           <section key={round} aria-label={`Round ${round}`}>
             <h3>
@@ -98,15 +189,19 @@ export function Tree({ tree, isOver, selected, onPick }: TreeProps): JSX.Element
               <span class="muted small">
                 {vote === null
                   ? " no vote yet"
-                  : ` ${vote.votes} of ${trajectories.length} agree (${Math.round(100 * vote.agreement)} %)`}
+                  : ` ${vote.votes} of ${trajectories.length} agree (${percent(vote.agreement)})`}
               </span>
             </h3>
             <ul>
               {trajectories.map((node) => (
-                <Node
+                <One
                   key={nameOf(node)}
                   node={node}
-                  won={winner !== undefined && node.end?.end === "answered" && JSON.stringify(node.end.answer) === winner}
+                  won={
+                    winner !== undefined &&
+                    node.end?.end === "answered" &&
+                    jsonText(node.end.answer) === winner
+                  }
                   isOver={isOver}
                   isSelected={nameOf(node) === selected}
                   onPick={onPick}

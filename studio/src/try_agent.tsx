@@ -4,12 +4,13 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { post } from "./api";
 import type { ApiError } from "./api";
+import { jsonText, numberOf } from "./exact";
 import { asError } from "./hooks";
 import { AgentChoice, ROLES } from "./agent_choice";
 import type { Role } from "./agent_choice";
 import { Copy, Problem } from "./parts";
 import { asCurl, asPython } from "./snippets";
-import { Text, count, words } from "./text";
+import { Hidden, Long, Text, count, words } from "./text";
 import type { ModelExchange, TriedStep } from "./types";
 
 /** Longest text of a prompt or an answer on the page. */
@@ -54,13 +55,13 @@ function Result({ tried, seq }: { tried: TriedStep; seq: number }): JSX.Element 
         {tried.derivation !== null && (
           <div>
             <dt>Derivation</dt>
-            <dd><Text of={tried.derivation} max={4000} /></dd>
+            <dd><Long of={tried.derivation} max={4000} /></dd>
           </div>
         )}
         <div>
           <dt>Line</dt>
           <dd>
-            <code><Text of={tried.action ?? "(no line left)"} max={4000} /></code>
+            <code><Long of={tried.action ?? "(no line left)"} max={4000} /></code>
             {tried.same !== null && (
               <div class="muted small">{tried.same ? "the recorded line" : `not the recorded line of event ${count(seq)}`}</div>
             )}
@@ -73,8 +74,8 @@ function Result({ tried, seq }: { tried: TriedStep; seq: number }): JSX.Element 
             <dd>
               V = {verdict.score}
               {verdict.violations.length > 0 && <>: <Text of={verdict.violations.join(", ")} max={1000} /></>}
-              {verdict.feedback !== null && <div class="small"><Text of={verdict.feedback} max={4000} /></div>}
-              {verdict.logprob !== null && <div class="muted small">p = {Math.exp(verdict.logprob).toPrecision(3)}</div>}
+              {verdict.feedback !== null && <div class="small"><Long of={verdict.feedback} max={4000} /></div>}
+              {verdict.logprob !== null && <div class="muted small">p ≈ {Math.exp(verdict.logprob).toPrecision(3)}</div>}
             </dd>
           </div>
         )}
@@ -107,7 +108,7 @@ export function TryAgent({ run, seq, line }: { run: string; seq: number; line: s
   const request = () => ({
     role,
     ...(agent === "" ? {} : { agent }),
-    ...(role === "executor" ? (seed.trim() === "" ? {} : { seed: Number(seed) }) : { action }),
+    ...(role === "executor" ? (seed.trim() === "" ? {} : { seed: numberOf(seed) ?? seed }) : { action }),
   });
   const ask = async () => {
     setBusy(true);
@@ -160,14 +161,15 @@ export function TryAgent({ run, seq, line }: { run: string; seq: number; line: s
                 <label>
                   Line to judge
                   <input value={action} spellcheck={false} onInput={(event) => setAction(event.currentTarget.value)} />
+                  <Hidden of={action} />
                 </label>
               )}
               <button disabled={busy}>{busy ? "Asking…" : "Ask"}</button>
             </div>
           </form>
           <div class="actions">
-            <Copy label="Copy the request as curl" text={() => asCurl("POST", path, JSON.stringify(request()))} />
-            <Copy label="Copy the request as Python" text={() => asPython("POST", path, JSON.stringify(request()))} />
+            <Copy label="Copy the request as curl" text={() => asCurl("POST", path, jsonText(request()))} />
+            <Copy label="Copy the request as Python" text={() => asPython("POST", path, jsonText(request()))} />
           </div>
           {error && <Problem error={error} />}
           {tried !== undefined && <Result tried={tried} seq={seq} />}

@@ -1,5 +1,7 @@
 // What the daemon answers, as far as the page uses it; the OpenAPI document has the whole.
 
+import type { Count } from "./exact";
+
 export interface ErrorBody {
   error?: { message: string; code?: string; field?: string };
 }
@@ -47,10 +49,13 @@ export interface Run {
   agreement: number;
   tokens: Usage;
   wall_ms: number;
-  seed: number;
+  seed: Count;
   strategy: string;
   agents: { executor: string; verifier: string; coordinator: string };
   labels: string[];
+  /** The engines that its agents ask, each with the SHA-256 of its model. */
+  engines?: Record<string, string | null>;
+  models?: string[];
   reviews?: { needed: number; open: number; rejected: number };
 }
 
@@ -160,6 +165,8 @@ export interface StepList {
   steps: Step[];
   total: number | null;
   next: number | null;
+  /** Whether the daemon has not read the run to its end yet: more may follow. */
+  has_more?: boolean;
 }
 
 export interface StepEvent extends Step {

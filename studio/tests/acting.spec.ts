@@ -23,7 +23,7 @@ test("a fork is compared with its parent", async ({ daemon, watched: page }) => 
   await expect(page.locator(".aligned .selected .num")).toContainText(String(same));
   await page.getByRole("button", { name: String(same - 1), exact: true }).click();
   await expect(page).toHaveURL(new RegExp(`at=${same - 1}`));
-  await expect(page.getByRole("heading", { name: `Step ${same - 1} of the second run` })).toBeVisible();
+  await expect(page.getByRole("heading", { name: `Row ${same - 1} of the second run` })).toBeVisible();
   const lines = page.locator(".side-by-side .verdict .line");
   // Each side keeps its last step until it has the next one.
   await expect.poll(async () => (await lines.first().textContent()) === (await lines.last().textContent())).toBe(true);

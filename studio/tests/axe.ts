@@ -13,14 +13,12 @@ interface Results {
 export class AxeBuilder {
   constructor(private readonly page: Page) {}
 
-  /** The serious and critical findings, in words. */
-  async serious(): Promise<string[]> {
+  /** All findings, in words, whatever their weight. */
+  async findings(): Promise<string[]> {
     await this.page.evaluate(SOURCE);
     const { violations } = await this.page.evaluate(
       () => (globalThis as unknown as { axe: { run: () => Promise<Results> } }).axe.run() as Promise<Results>,
     );
-    return violations
-      .filter(({ impact }) => impact === "serious" || impact === "critical")
-      .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 200)}: ${failureSummary}`));
+    return violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 200)}: ${failureSummary}`));
   }
 }

@@ -13,7 +13,7 @@ test("agents, engines and nodes are shown", async ({ daemon, watched: page }) =>
   await isAccessible(page);
   await page.getByRole("link", { name: "Engines" }).click();
   // Its worker's memory and the daemon's.
-  await expect(page.getByRole("row", { name: /tiny.*up.* MiB/ })).toBeVisible();
+  await expect(page.getByRole("row", { name: /tiny.*idle.* MiB/ })).toBeVisible();
   await expect(page.getByText(/daemon itself holds \d+ MiB of memory/)).toBeVisible();
   await isAccessible(page);
   await expect(page.getByRole("link", { name: "Nodes" })).toHaveCount(0);
@@ -108,7 +108,7 @@ test("with a key, reports are saved", async ({ daemon, watched: page }) => {
 test("every screen works at 360 pixels and in the dark", async ({ daemon, watched: page }) => {
   const id = await erring(daemon);
   await page.emulateMedia({ colorScheme: "dark" });
-  const screens = ["runs", "runs/new", `runs/${id}`, `compare?a=${id}&b=${id}`, "compare", "agents", "engines", "nodes", "tasks", "tasks/bubble-sort", "reports"];
+  const screens = ["runs", "runs/new", `runs/${id}`, `compare?a=${id}&b=${id}`, "compare", "agents", "engines", "nodes", "tasks", "tasks/bubble-sort", "reports", "review"];
   for (const width of [1360, 360]) {
     await page.setViewportSize({ width, height: 800 });
     for (const path of screens) {
@@ -123,4 +123,14 @@ test("every screen works at 360 pixels and in the dark", async ({ daemon, watche
     await expect(page.locator(".step-view .verdict")).toBeVisible();
     await picture(page, width === 360 ? "narrow" : "dark");
   }
+});
+
+test("in forced colours, what is chosen has an outline, and drawings keep their shapes", async ({ daemon, watched: page }) => {
+  const id = await erring(daemon);
+  await page.emulateMedia({ forcedColors: "active" });
+  await page.goto(`${daemon.url}/studio/runs/${id}?t=1.0&at=4`);
+  await expect(page.locator(".step.selected")).toHaveCSS("outline-style", "solid");
+  await expect(page.locator('.node[aria-pressed="true"]')).toHaveCSS("outline-style", "solid");
+  await expect(page.locator(".overview")).toHaveCSS("forced-color-adjust", "none");
+  await isAccessible(page);
 });

@@ -21,7 +21,7 @@ test("a run says why a step was rejected and what happened next", async ({ daemo
   await page.goto(`${daemon.url}/studio/runs/${id}`);
   // It opens at the first rejected step.
   await expect(page.locator(".step-view .verdict")).toContainText("rejected");
-  const explanation = page.locator(".explanation");
+  const explanation = page.locator(".step-view");
   await expect(explanation).toContainText(/Why.*Rejected: .* score of .*What happened next.*The next proposal, .*, was /s);
   await expect(page.locator(".broken tbody tr")).not.toHaveCount(0);
   await expect(page.locator(".tree li")).toHaveCount(4);
@@ -36,7 +36,7 @@ test("a run says why a step was rejected and what happened next", async ({ daemo
   const steps = await listed(`${daemon.url}/v1/runs/${id}`);
   expect(steps.findIndex(({ decision }) => decision !== "proceed")).toBe(first);
   // What happened next can be gone to.
-  await explanation.getByRole("button", { name: /Go to step/ }).click();
+  await explanation.getByRole("button", { name: /^Go to step/ }).click();
   await expect(selected).toHaveText(String(first + 1));
   await page.goBack();
   await expect(selected).toHaveText(String(first));
@@ -75,7 +75,7 @@ test("a run is replayed to its end, and its stack leads to the steps below", asy
   await page.getByRole("button", { name: "Play" }).click();
   await expect(page.locator(".step.selected .num")).toHaveText(String(last));
   await expect(page.getByRole("button", { name: "Play" })).toBeVisible();
-  await expect(page.locator(".explanation")).toContainText("The trajectory ended: it had its answer.");
+  await expect(page.locator(".step-view")).toContainText("The trajectory ended: it had its answer.");
   await page.getByText(/^Stack: \d+ committed steps/).click();
   // The lowest frame is the first step that was committed.
   const frame = page.locator(".stack button").last();
@@ -104,7 +104,7 @@ test("steps that were undone are told as such", async ({ daemon, watched: page }
   await page.locator("h1").click();
   await page.keyboard.press("p");
   await expect(page.locator(".step.selected .num")).toHaveText(String(position));
-  await expect(page.locator(".explanation")).toContainText(
+  await expect(page.locator(".step-view")).toContainText(
     `No line was left to try in this state, so the last ${pops === 1 ? "committed step was" : `${pops} committed steps were`} undone`,
   );
   await expect(page.getByText(`of which the last ${pops} were undone here`)).toBeVisible();
@@ -177,6 +177,7 @@ test("trajectories grow while they are watched, through a kill and a reload", as
   await page.reload();
   await grows();
   await page.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Yes, cancel the run" }).click();
   await expect(page.locator(".title .badge")).toHaveText(/cancelled/);
   await expect(page.locator(".tree")).not.toContainText("under way");
 });

@@ -107,7 +107,7 @@ test("hostile errors of agents and verdicts are shown as text", async ({ daemon,
   const id = await daemon.submit(ERRING_RUN);
   await daemon.finished(id);
   await page.goto(`${daemon.url}/studio/runs/${id}`);
-  await expect(page.locator(".explanation")).toContainText(`breaks 1 constraint, ${MARKUP}⟨U+202E⟩gnp`);
+  await expect(page.locator(".step-view")).toContainText(`breaks 1 constraint, ${MARKUP}⟨U+202E⟩gnp`);
   await page.getByText("Feedback to the executor").click();
   await isShownAsText(page, await page.locator("pre.text").first().innerText());
   await daemon.kill("SIGTERM");

@@ -1,0 +1,288 @@
+// The steps that wait for a person, one after the other, undecided ones first; with keys.
+
+import type { JSX } from "preact";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { get, post, query } from "./api";
+import type { ApiError } from "./api";
+import { asError } from "./hooks";
+import { Keys, useKeysOff } from "./keys";
+import { Panel, Problem, Skeleton } from "./parts";
+import { href, usePlace } from "./router";
+import { StepView } from "./step_view";
+import { Hidden, Text, count, some, time } from "./text";
+import type { FlaggedStep, Run, RunList } from "./types";
+
+/** Runs of a request, and steps of one. */
+const RUNS = 20;
+const STEPS = 200;
+
+/** Longest note, as the daemon takes it, in bytes. */
+const NOTE_MAX = 4000;
+
+interface Item {
+  run: Run;
+  step: FlaggedStep;
+}
+
+interface Listed {
+  items: Item[];
+  /** The last run of the page, after which the next one begins; null if there is none. */
+  next: string | null;
+}
+
+async function stepsOf(run: Run, signal: AbortSignal): Promise<Item[]> {
+  const path = `/v1/runs/${encodeURIComponent(run.id)}/reviews`;
+  const items: Item[] = [];
+  for (let after: number | null = 0; after !== null;) {
+    const page: { steps: FlaggedStep[]; next: number | null } = await get(
+      query(path, { after, limit: STEPS }),
+      signal,
+    );
+    items.push(...page.steps.map((step) => ({ run, step })));
+    after = page.next;
+  }
+  return items;
+}
+
+async function listed(
+  only: string | null,
+  after: string | null,
+  signal: AbortSignal,
+): Promise<Listed> {
+  if (only !== null) {
+    const run = await get<Run>(`/v1/runs/${encodeURIComponent(only)}`, signal);
+    return { items: await stepsOf(run, signal), next: null };
+  }
+  const { runs, next } = await get<RunList>(
+    query("/v1/runs", { needs_review: "true", limit: RUNS, after }),
+    signal,
+  );
+  const items: Item[] = [];
+  for (const run of runs) items.push(...(await stepsOf(run, signal)));
+  return { items, next };
+}
+
+/** Undecided steps first, each kind in the order it came in. */
+export function inOrder<T extends { step: { review: unknown } }>(items: T[]): T[] {
+  return [
+    ...items.filter(({ step }) => step.review === null),
+    ...items.filter(({ step }) => step.review !== null),
+  ];
+}
+
+const KEYS: [string, string][] = [
+  ["a", "it is right"],
+  ["r", "it is wrong"],
+  ["n, j", "next step"],
+  ["p, k", "previous step"],
+  ["u", "next undecided step"],
+  ["m", "to the note; Escape leaves it"],
+];
+
+function useQueue(only: string | null) {
+  const [items, setItems] = useState<Item[]>();
+  const [next, setNext] = useState<string | null>(null);
+  const [error, setError] = useState<ApiError>();
+  const [attempt, setAttempt] = useState(0);
+  const load = async (known: Item[], after: string | null, signal: AbortSignal) => {
+    try {
+      const page = await listed(only, after, signal);
+      if (signal.aborted) return;
+      setError(undefined);
+      // Steps that are on the page keep their place.
+      setItems([...known, ...inOrder(page.items)]);
+      setNext(page.next);
+    } catch (reason) {
+      if (!signal.aborted) setError(asError(reason));
+    }
+  };
+  useEffect(() => {
+    const control = new AbortController();
+    setItems(undefined);
+    void load([], null, control.signal);
+    return () => control.abort();
+  }, [only, attempt]);
+  const more = () => void load(items ?? [], next, new AbortController().signal);
+  const put = (decided: Item) =>
+    setItems((old) =>
+      old?.map((one) =>
+        one.run.id === decided.run.id && one.step.seq === decided.step.seq ? decided : one,
+      ),
+    );
+  return { items, next, error, more, put, reload: () => setAttempt((old) => old + 1) };
+}
+
+function Decision({ of }: { of: FlaggedStep["review"] }): JSX.Element {
+  if (of === null) return <span class="flag">⚑ undecided</span>;
+  return (
+    <span>
+      {of.verdict === "accept" ? "✓ said to be right" : "✗ said to be wrong"} by{" "}
+      <Text of={of.by} max={80} />, {time(of.at)}
+      {of.note !== undefined && of.note !== "" && (
+        <>
+          : <Text of={of.note} max={400} />
+        </>
+      )}
+    </span>
+  );
+}
+
+export function Queue(): JSX.Element {
+  const only = usePlace().query.get("run");
+  const { items, next, error, more, put, reload } = useQueue(only);
+  const [at, setAt] = useState(0);
+  const [note, setNote] = useState("");
+  const [refused, setRefused] = useState<ApiError>();
+  const [said, setSaid] = useState("");
+  const [keysOff, setKeysOff] = useKeysOff();
+  const busy = useRef(false);
+  const field = useRef<HTMLInputElement>(null);
+  const all = items ?? [];
+  const place = Math.min(at, Math.max(0, all.length - 1));
+  const item = all[place];
+  const open = all.filter(({ step }) => step.review === null).length;
+  const goTo = useCallback((to: number) => {
+    setAt(to);
+    setNote("");
+    setRefused(undefined);
+  }, []);
+  const undecidedAfter = (from: number) => {
+    const rest = [...all.keys()].map((offset) => (from + 1 + offset) % all.length);
+    return rest.find((index) => all[index]?.step.review === null && index !== from);
+  };
+  const decide = async (verdict: "accept" | "reject") => {
+    if (item === undefined || busy.current) return;
+    busy.current = true;
+    try {
+      const path = `/v1/runs/${encodeURIComponent(item.run.id)}/reviews`;
+      const step = await post<FlaggedStep>(path, {
+        seq: item.step.seq,
+        verdict,
+        ...(note === "" ? {} : { note }),
+      });
+      put({ run: item.run, step });
+      const following = undecidedAfter(place);
+      const word = verdict === "accept" ? "right" : "wrong";
+      setSaid(
+        `Step ${count(place + 1)} is said to be ${word}.${following === undefined ? " No other is undecided." : ""}`,
+      );
+      if (following === undefined) setRefused(undefined);
+      else goTo(following);
+    } catch (reason) {
+      setRefused(asError(reason));
+    }
+    busy.current = false;
+  };
+  const keys: Record<string, () => void> = {
+    a: () => void decide("accept"),
+    r: () => void decide("reject"),
+    n: () => goTo(Math.min(all.length - 1, place + 1)),
+    p: () => goTo(Math.max(0, place - 1)),
+    u: () => goTo(undecidedAfter(place) ?? place),
+    m: () => field.current?.focus(),
+  };
+  const pressed = useRef(keys);
+  pressed.current = { ...keys, j: keys["n"] as () => void, k: keys["p"] as () => void };
+  useEffect(() => {
+    if (keysOff) return undefined;
+    const onKey = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+      const target = event.target as HTMLElement;
+      if (event.key === "Escape" && target === field.current) {
+        field.current?.blur();
+        return;
+      }
+      if (target.closest("input, select, textarea") !== null) return;
+      const what = pressed.current[event.key];
+      if (what === undefined) return;
+      event.preventDefault();
+      what();
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, [keysOff]);
+  return (
+    <main class="queue">
+      <div class="title">
+        <h1>Review</h1>
+        {items !== undefined && (
+          <span class="muted">
+            {open === 0 ? "nothing is undecided" : `${some(open, "step")} undecided`}
+          </span>
+        )}
+      </div>
+      <p class="muted">
+        Steps on which the verifiers of a run disagree
+        {only === null ? (
+          ", undecided ones first"
+        ) : (
+          <>
+            {" "}
+            in{" "}
+            <a href={href(["runs", only])}>
+              <Text of={only} max={80} />
+            </a>
+          </>
+        )}
+        . What you say does not change the run; it is kept with it, and the newest answer counts.
+      </p>
+      {error && <Problem error={error} retry={reload} />}
+      {items === undefined && error === undefined && <Skeleton />}
+      {items !== undefined && item === undefined && (
+        <p class="empty">No step waits for a review.</p>
+      )}
+      {item !== undefined && (
+        <>
+          <section class="review" aria-label="Your answer">
+            <h2>
+              {count(place + 1)} of {count(all.length)}
+              {next !== null && " and more"}: is this step right?
+            </h2>
+            <p>
+              <Decision of={item.step.review} />{" "}
+              <a
+                href={href(["runs", item.run.id], {
+                  t: `${item.step.round}.${item.step.trajectory}`,
+                })}
+              >
+                <Text of={item.run.instance} max={80} />
+              </a>
+            </p>
+            <label>
+              Note, for others
+              <input
+                ref={field}
+                value={note}
+                maxLength={NOTE_MAX / 4}
+                onInput={(event) => setNote(event.currentTarget.value)}
+              />
+            </label>
+            <Hidden of={note} />
+            <div class="actions">
+              <button onClick={() => void decide("accept")}>It is right (a)</button>
+              <button onClick={() => void decide("reject")}>It is wrong (r)</button>
+              <button disabled={place === 0} onClick={() => keys["p"]?.()}>
+                ‹ Previous (p)
+              </button>
+              <button disabled={place >= all.length - 1} onClick={() => keys["n"]?.()}>
+                Next › (n)
+              </button>
+              <button disabled={undecidedAfter(place) === undefined} onClick={() => keys["u"]?.()}>
+                Next undecided (u)
+              </button>
+              {next !== null && <button onClick={more}>Load more runs</button>}
+            </div>
+            <p class="muted small" role="status">
+              {said}
+            </p>
+            {refused && <Problem error={refused} />}
+            <Keys keys={KEYS} off={keysOff} onOff={setKeysOff} />
+          </section>
+          <Panel title={`The step in full: event ${count(item.step.seq)}`}>
+            <StepView run={item.run} seq={item.step.seq} reviewed />
+          </Panel>
+        </>
+      )}
+    </main>
+  );
+}

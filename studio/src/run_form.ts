@@ -1,0 +1,177 @@
+// What the form for a new run has, the request that it makes, and the form of a run that is made
+// again.
+
+import { ROLES } from "./agent_choice";
+import { jsonText, numberOf, parseJson } from "./exact";
+import type { Count } from "./exact";
+import { EXAMPLE, definitionOf, problemOf } from "./input_form";
+import type { ProblemForm } from "./input_form";
+import { agentsOf, instanceOf } from "./spec";
+import type { Spec } from "./spec";
+import type { Agent, TaskDetail } from "./types";
+
+type Kind = "instance" | "input" | "problem";
+
+export interface Form {
+  kind: Kind;
+  task: string;
+  difficulty: string;
+  index: string;
+  /** Of the instances; empty for those of the benchmark. */
+  base_seed: string;
+  /**
+   * The text of each field of the input that was changed; the others are those of the task's
+   * example.
+   */
+  input: Record<string, string>;
+  problem: ProblemForm;
+  preset: string;
+  executor: string;
+  verifier: string;
+  coordinator: string;
+  strategy: string;
+  vote: string;
+  speculate: "" | "true" | "false";
+  force: boolean;
+  fanout: string;
+  max_rounds: string;
+  seed: string;
+  temperature: string;
+  top_p: string;
+  steps: string;
+  tokens: string;
+  completion_tokens: string;
+  wall_ms: string;
+}
+
+export const START: Form = {
+  kind: "instance",
+  task: "bubble-sort",
+  difficulty: "easy",
+  index: "0",
+  base_seed: "",
+  input: {},
+  problem: EXAMPLE,
+  preset: "",
+  executor: "",
+  verifier: "",
+  coordinator: "",
+  strategy: "",
+  vote: "",
+  speculate: "",
+  force: false,
+  fanout: "",
+  max_rounds: "",
+  seed: "",
+  temperature: "",
+  top_p: "",
+  steps: "",
+  tokens: "",
+  completion_tokens: "",
+  wall_ms: "",
+};
+
+export const STRATEGIES = ["iterative", "greedy", "best_of_n", "beam", "ahead"];
+export const VOTES = ["majority", "tolerance", "weighted"];
+export const LIMITS = ["steps", "tokens", "completion_tokens", "wall_ms"] as const;
+export const SEARCH = ["fanout", "max_rounds", "seed", "temperature", "top_p"] as const;
+
+export type Numeric = "index" | "base_seed" | (typeof SEARCH)[number] | (typeof LIMITS)[number];
+
+export class BadForm extends Error {
+  constructor(
+    readonly field: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** Reads the JSON of a field, each number as it is written. */
+function json(field: string, text: string): unknown {
+  try {
+    return parseJson(text, true);
+  } catch (error) {
+    throw new BadForm(field, `This is not JSON: ${String(error).replace(/^SyntaxError: /, "")}`);
+  }
+}
+
+/** The numbers of the fields that are filled in, exactly; `within` is where the daemon has them. */
+function numbers(form: Form, fields: readonly Numeric[], within = ""): Record<string, Count> {
+  const given = fields.filter((field) => form[field].trim() !== "");
+  return Object.fromEntries(
+    given.map((field) => {
+      const value = numberOf(form[field]);
+      if (value === undefined) throw new BadForm(`${within}${field}`, "Give a number.");
+      return [field, value];
+    }),
+  );
+}
+
+/** The form that asks for the same as a run was accepted with. */
+export function formOf(spec: Spec, present: Agent[]): Partial<Form> {
+  const instance = instanceOf(spec);
+  const fields = Object.entries(spec.input).map(
+    ([name, value]) => [name, jsonText(value)] as const,
+  );
+  const own = { kind: "input", task: spec.task, input: Object.fromEntries(fields) } as const;
+  const what: Partial<Form> =
+    spec.task === "problem"
+      ? { kind: "problem", problem: problemOf(spec.input) }
+      : instance === undefined
+        ? own
+        : { ...own, kind: "instance", ...instance };
+  const { plan, sampling } = spec;
+  // A budget of 0 is none. What a problem limits itself is in the problem.
+  const own_steps = spec.task === "problem" ? String(spec.input["max_proposals"]) : "";
+  const limits = LIMITS.map((name) => {
+    const limit = String(plan.budget[name]);
+    return [name, limit === "0" || (name === "steps" && limit === own_steps) ? "" : limit];
+  });
+  return {
+    ...what,
+    ...agentsOf(spec, present),
+    ...(Object.fromEntries(limits) as Pick<Form, (typeof LIMITS)[number]>),
+    strategy: plan.strategy,
+    vote: plan.vote,
+    speculate: plan.speculate ? "true" : "false",
+    fanout: String(plan.fanout),
+    max_rounds: String(plan.max_rounds),
+    seed: String(sampling.seed),
+    temperature: String(sampling.temperature),
+    top_p: String(sampling.top_p),
+  };
+}
+
+export function requestOf(form: Form, task: TaskDetail | undefined): Record<string, unknown> {
+  const agents = Object.fromEntries(
+    ROLES.filter((role) => form[role] !== "").map((role) => [role, form[role]]),
+  );
+  const input = () => {
+    const given = Object.entries(form.input).map(
+      ([name, text]) => [name, json(`input.${name}`, text)] as const,
+    );
+    return { ...task?.example.input, ...Object.fromEntries(given) };
+  };
+  const what = {
+    instance: () => ({
+      task: form.task,
+      difficulty: form.difficulty,
+      ...numbers(form, ["index", "base_seed"]),
+    }),
+    input: () => ({ task: form.task, input: input() }),
+    problem: () => ({ problem: definitionOf(form.problem, json) }),
+  }[form.kind]();
+  const budget = numbers(form, LIMITS, "budget.");
+  return {
+    ...what,
+    ...(form.preset === "" ? {} : { preset: form.preset }),
+    ...(form.strategy === "" ? {} : { strategy: form.strategy }),
+    ...(form.vote === "" ? {} : { vote: form.vote }),
+    ...(form.speculate === "" ? {} : { speculate: form.speculate === "true" }),
+    ...(form.force ? { force: true } : {}),
+    ...numbers(form, SEARCH),
+    ...(Object.keys(budget).length === 0 ? {} : { budget }),
+    ...(Object.keys(agents).length === 0 ? {} : { agents }),
+  };
+}

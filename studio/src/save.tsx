@@ -1,0 +1,106 @@
+// A run to keep: its trace, as the daemon has it, and a page of it that needs no daemon.
+
+import type { JSX } from "preact";
+import { useRef, useState } from "preact/hooks";
+import { get, getBlob, key, query } from "./api";
+import { asError } from "./hooks";
+import { saveFile } from "./parts";
+import { STEPS_MAX, pageOf } from "./saved_page";
+import type { Steps } from "./saved_page";
+import type { Spec } from "./spec";
+import { count, visible } from "./text";
+import { nameOf } from "./tree";
+import type { Run, StepList, Tree } from "./types";
+
+const PAGE = 1000;
+
+/** All steps of a run, trajectory by trajectory, up to what a page can hold. */
+async function stepsOf(
+  path: string,
+  tree: Tree,
+  onRead: (steps: number) => void,
+): Promise<Steps[]> {
+  const found: Steps[] = [];
+  let left = STEPS_MAX;
+  for (const node of tree.rounds.flatMap(({ trajectories }) => trajectories)) {
+    const trajectory = nameOf(node);
+    const steps: StepList["steps"] = [];
+    const most = Math.min(node.steps, left);
+    while (steps.length < most) {
+      const limit = Math.min(PAGE, most - steps.length);
+      const page = await get<StepList>(
+        query(`${path}/steps`, { trajectory, from: steps.length, limit }),
+      );
+      if (page.steps.length === 0 && page.has_more !== true) break;
+      steps.push(...page.steps);
+      onRead(STEPS_MAX - left + steps.length);
+    }
+    left -= steps.length;
+    found.push({ node, steps });
+  }
+  return found;
+}
+
+/** The tree of a run, once the daemon has read all of it. */
+async function wholeTree(path: string): Promise<Tree> {
+  for (;;) {
+    const tree = await get<Tree>(`${path}/tree`);
+    if (!tree.has_more) return tree;
+  }
+}
+
+export function SaveMenu({ run }: { run: Run }): JSX.Element {
+  const [message, setMessage] = useState("");
+  const menu = useRef<HTMLDetailsElement>(null);
+  const path = `/v1/runs/${encodeURIComponent(run.id)}`;
+  const close = () => {
+    if (menu.current !== null) menu.current.open = false;
+  };
+  const save = async (work: () => Promise<void>) => {
+    close();
+    setMessage("Being made…");
+    try {
+      await work();
+      setMessage("");
+    } catch (error) {
+      setMessage(asError(error).message);
+    }
+  };
+  const saveTrace = () =>
+    save(async () => saveFile(`${run.id}.jsonl`, await getBlob(`${path}/trace`)));
+  const savePage = () =>
+    save(async () => {
+      const [spec, tree] = await Promise.all([get<Spec>(`${path}/spec`), wholeTree(path)]);
+      const steps = await stepsOf(path, tree, (read) =>
+        setMessage(`Being made: ${count(read)} steps…`),
+      );
+      const html = pageOf({
+        run,
+        spec,
+        tree,
+        steps,
+        address: `${location.origin}/studio/runs/${run.id}`,
+      });
+      saveFile(`${run.id}.html`, new Blob([html], { type: "text/html" }));
+    });
+  return (
+    <>
+      <details class="menu" ref={menu}>
+        <summary class="button">Save</summary>
+        <div>
+          {key.get() === "" ? (
+            <a class="button" href={`${path}/trace`} download={`${run.id}.jsonl`} onClick={close}>
+              Trace (JSON Lines)
+            </a>
+          ) : (
+            <button onClick={() => void saveTrace()}>Trace (JSON Lines)</button>
+          )}
+          <button onClick={() => void savePage()}>Page (HTML, needs no daemon)</button>
+        </div>
+      </details>
+      <span class="muted small" role="status">
+        {visible(message, 300)}
+      </span>
+    </>
+  );
+}

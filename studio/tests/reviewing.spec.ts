@@ -1,0 +1,152 @@
+// The queue of steps that wait for a person, and what is kept of a run.
+
+import { readFileSync } from "node:fs";
+import { ERRING, ERRING_RUN, WITH_KEYS, erring, expect, isAccessible, test } from "./daemon.ts";
+
+/** Two verifiers that never agree about a mistake. */
+const DISAGREEING = [
+  ...ERRING,
+  "agents.verifier.implementation=ensemble",
+  'agents.verifier.ensemble.members=["rules", "none"]',
+  "agents.verifier.ensemble.delta=0.0",
+];
+
+interface Flagged {
+  seq: number;
+  review: { verdict: string; note?: string } | null;
+}
+
+test("flagged steps are decided with keys alone", async ({ daemon, watched: page }) => {
+  await daemon.start(DISAGREEING);
+  const id = await daemon.submit({ ...ERRING_RUN, fanout: 1 });
+  await daemon.finished(id);
+  const flagged = async () => {
+    const response = await fetch(`${daemon.url}/v1/runs/${id}/reviews?limit=1000`);
+    return ((await response.json()) as { steps: Flagged[] }).steps;
+  };
+  const before = await flagged();
+  const total = before.length;
+  expect(total).toBeGreaterThan(4);
+  await page.goto(`${daemon.url}/studio/runs/${id}`);
+  await expect(page).toHaveTitle("verified: bubble-sort/easy/003 · prime-agents");
+  // Its marks are below those of rejections, which would hide them.
+  expect(await page.locator(".overview rect.flagged").first().getAttribute("y")).toBe("12");
+  await page.getByRole("link", { name: `Review ${total} steps` }).press("Enter");
+  const heading = page.locator(".review h2");
+  await expect(heading).toHaveText(`1 of ${total}: is this step right?`);
+  await expect(page.locator(".step-view .verdict")).toBeVisible();
+  await isAccessible(page);
+  // Right; then the next one wrong, with a note; then forward, back, and to the next undecided one.
+  await page.keyboard.press("a");
+  await expect(heading).toContainText("2 of ");
+  await page.keyboard.press("m");
+  await page.keyboard.type("7 is not next to 3");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("r");
+  await expect(heading).toContainText("3 of ");
+  await page.keyboard.press("n");
+  await expect(heading).toContainText("4 of ");
+  await page.keyboard.press("p");
+  await page.keyboard.press("p");
+  await expect(heading).toContainText("2 of ");
+  await expect(page.locator(".review")).toContainText("said to be wrong by local");
+  await page.keyboard.press("u");
+  await expect(heading).toContainText("3 of ");
+  const after = await flagged();
+  expect(after[0]?.review).toMatchObject({ verdict: "accept" });
+  expect(after[1]?.review).toMatchObject({ verdict: "reject", note: "7 is not next to 3" });
+  expect(after.filter(({ review }) => review !== null)).toHaveLength(2);
+  // Without a run, the queue has the open ones; undecided steps come first.
+  await page.getByRole("link", { name: "Review", exact: true }).click();
+  await expect(page.getByText(`${total - 2} steps undecided`)).toBeVisible();
+  await expect(page.locator(".review")).toContainText("undecided");
+  for (let left = total - 2; left > 0; left -= 1) {
+    await page.keyboard.press("a");
+    const now =
+      left === 1 ? "nothing is undecided" : `${left - 1} step${left === 2 ? "" : "s"} undecided`;
+    await expect(page.getByText(now)).toBeVisible();
+  }
+  await expect(page.locator(".review [role=status]")).toContainText("No other is undecided.");
+  await page.goto(`${daemon.url}/studio/review`);
+  await expect(page.getByText("No step waits for a review.")).toBeVisible();
+});
+
+const MARKUP = "<img src=x onerror=alert(1)>\u202egnp";
+
+test("a run is saved as a page that stands alone, and as its trace", async ({
+  daemon,
+  watched: page,
+  context,
+}) => {
+  await daemon.start([
+    "agents.executor.implementation=replay",
+    `agents.executor.lines=${JSON.stringify([MARKUP])}`,
+  ]);
+  const problem = {
+    statement: MARKUP,
+    answer: { schema: { type: "string" } },
+    constraints: [{ name: "c", severity: "minor", check: "true" }],
+  };
+  const id = await daemon.submit({ problem, fanout: 2, max_rounds: 1 });
+  await daemon.finished(id);
+  await page.goto(`${daemon.url}/studio/runs/${id}`);
+  await page.locator("summary", { hasText: "Save" }).click();
+  await isAccessible(page);
+  const saved = page.waitForEvent("download");
+  await page.getByRole("button", { name: /^Page \(HTML/ }).click();
+  const file = await saved;
+  expect(file.suggestedFilename()).toBe(`${id}.html`);
+  const html = readFileSync(await file.path(), "utf8");
+  expect(html).not.toMatch(/<(script|img|link|a|iframe)\b|\u202e/);
+  expect(html).toContain("&lt;img src");
+  // It opens without a daemon, with each trajectory and its steps.
+  const alone = await context.newPage();
+  await alone.setContent(html);
+  await expect(alone.locator("main details")).toHaveCount(3);
+  await expect(alone.locator("h2")).toHaveText([
+    "Question",
+    "Answer",
+    "Settings and counts",
+    "Steps",
+  ]);
+  await alone.close();
+  await page.locator("summary", { hasText: "Save" }).click();
+  const trace = page.waitForEvent("download");
+  await page.getByRole("link", { name: "Trace (JSON Lines)" }).click();
+  const lines = readFileSync(await (await trace).path(), "utf8")
+    .trim()
+    .split("\n");
+  expect(lines.length).toBe((await daemon.record(id)).events + 1);
+});
+
+test("with a key, the trace is saved too", async ({ daemon, watched: page }) => {
+  await daemon.start([...ERRING, WITH_KEYS]);
+  const id = await daemon.submit({ ...ERRING_RUN, fanout: 1 }, "abc");
+  await page.addInitScript(() => sessionStorage.setItem("prime-key", "abc"));
+  await page.goto(`${daemon.url}/studio/runs/${id}`);
+  await expect(page.locator(".title .badge")).toHaveText(/verified/);
+  await page.locator("summary", { hasText: "Save" }).click();
+  const trace = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Trace (JSON Lines)" }).click();
+  expect((await trace).suggestedFilename()).toBe(`${id}.jsonl`);
+});
+
+test("runs of different instances are compared with a warning, and settings that differ are named", async ({
+  daemon,
+  watched: page,
+}) => {
+  const id = await erring(daemon);
+  const other = await daemon.submit({ ...ERRING_RUN, index: 4, seed: 6 });
+  const same = await daemon.submit(ERRING_RUN);
+  for (const run of [other, same]) await daemon.finished(run);
+  await page.goto(`${daemon.url}/studio/compare?a=${id}&b=${other}`);
+  await expect(page.getByRole("alert")).toContainText(
+    "These runs solved different instances of a task",
+  );
+  await page.getByText("2 settings differ").click();
+  await expect(page.getByRole("row", { name: "sampling.seed 5 6" })).toBeVisible();
+  await isAccessible(page);
+  await page.goto(`${daemon.url}/studio/compare?a=${id}&b=${same}`);
+  await expect(page.getByText("Their settings are the same.")).toBeVisible();
+  await expect(page.getByRole("alert")).toHaveCount(0);
+});
