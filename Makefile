@@ -52,7 +52,7 @@ RUNS ?= 10
 LOAD ?= 2
 AT_ONCE ?= 1
 
-.PHONY: help setup cuda-arch gpu-check demo trainer test test-rust end-to-end test-trainer test-postgres cluster cluster-peers studio studio-check studio-test chaos soak openai api mcp python tasks interop fine-tuning recompute golden test-models lint deny workflows wheel deb sbom packages ci bench bench-check \
+.PHONY: help setup cuda-arch gpu-check demo trainer test test-rust end-to-end test-trainer test-postgres cluster cluster-peers studio studio-check studio-test chaos soak openai api mcp python tasks interop fine-tuning recompute golden test-models lint deny advisories workflows wheel deb sbom packages ci bench bench-check \
 	instructions peers coordination clean
 
 ##@ Build and try
@@ -304,6 +304,9 @@ lint: setup deny workflows ## format, clippy, rustdoc, licences, workflows, shar
 
 deny: $(DENY) ## licences, banned crates and sources (see deny.toml)
 	$(DENY) --workspace check licenses bans sources
+
+advisories: $(DENY) ## known vulnerabilities of dependencies (fetches RustSec's database from GitHub)
+	$(DENY) --workspace check advisories
 
 # PyPI has it prebuilt for Linux; elsewhere it is compiled, beside the build and not in it.
 $(DENY):
