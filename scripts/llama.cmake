@@ -61,9 +61,9 @@ function(prime_unite)
   endforeach()
 endfunction()
 
-# The headers of the standard library are read once.
+# The headers of the standard library are read once. zig's compiler, which wheels are made with, makes no such files for CMake.
 function(prime_precompile_headers)
-  if(TARGET llama)
+  if(TARGET llama AND NOT CMAKE_CXX_COMPILER MATCHES "zig")
     target_precompile_headers(llama PRIVATE <algorithm> <array> <cmath> <cstring> <fstream> <functional> <map> <memory> <regex>
       <set> <sstream> <stdexcept> <string> <unordered_map> <unordered_set> <vector>)
   endif()

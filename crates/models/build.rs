@@ -35,7 +35,7 @@ fn trained_tasks(recipe: &toml::Table) -> Vec<&str> {
 }
 
 fn main() {
-    let models = folder("CARGO_MANIFEST_DIR").join("../../models");
+    let models = folder("CARGO_MANIFEST_DIR").join("models");
     let list = read(&models.join("built-in.toml"));
     let entries = list["model"].as_array().expect("tables [[model]]");
 
@@ -52,14 +52,15 @@ fn main() {
         }
         tasks.retain(|task| !unlearnt.contains(task));
 
-        let file = models.join(format!("{name}.gguf"));
-        println!("cargo::rerun-if-changed={}", file.display());
-        writeln!(
-            text,
-            "BuiltInModel {{ name: {name:?}, tasks: &{tasks:?}, bytes: include_bytes!({:?}) }},",
-            file.to_str().expect("a path in UTF-8")
-        )
-        .expect("a String takes everything");
+        let bytes = if entry.contains_key("part") {
+            format!("prime_models_2::{}", name.to_uppercase().replace('-', "_"))
+        } else {
+            let file = models.join(format!("{name}.gguf"));
+            println!("cargo::rerun-if-changed={}", file.display());
+            format!("include_bytes!({:?})", file.to_str().expect("a path in UTF-8"))
+        };
+        writeln!(text, "BuiltInModel {{ name: {name:?}, tasks: &{tasks:?}, bytes: {bytes} }},")
+            .expect("a String takes everything");
     }
     text += "]";
 

@@ -60,14 +60,10 @@ fn cpu() -> Finding {
     };
 
     let model = field("model name").unwrap_or_else(|| "unknown model".to_owned());
-    let flags = field("flags").unwrap_or_default();
-
-    // The worker would die of an illegal instruction, which explains nothing.
-    if cfg!(target_arch = "x86_64") && !flags.split(' ').any(|flag| flag == "avx2") {
-        let mend =
-            "has no AVX2, which the engine is built for: build with RUSTFLAGS=-Ctarget-cpu=native"
-                .to_owned();
-        return finding("cpu", Err(format!("{model} {mend}")));
+    let missing = prime_engine::missing_extensions();
+    if !missing.is_empty() {
+        let error = prime_engine::EngineError::Processor { missing: missing.join(", ") };
+        return finding("cpu", Err(format!("{model}: {error}")));
     }
 
     finding("cpu", Ok(format!("{model}, {} cores for this process", cores())))

@@ -19,6 +19,7 @@ mod daemon;
 mod disk;
 mod document;
 mod durable;
+mod earlier_versions;
 mod ended_turns;
 #[cfg(feature = "llama")]
 mod engine;

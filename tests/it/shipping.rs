@@ -3,8 +3,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use regex::Regex;
+
+use crate::unsafe_code::rust_files;
 
 fn read(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect(path)
@@ -169,4 +173,78 @@ fn the_images_copy_what_there_is_and_run_without_rights() {
             assert!(build.contains(&format!(" {package}")), "{path} does not install {package}");
         }
     }
+}
+
+/// The files outside Rust's own that the sources of the program are compiled with, or their
+/// folders where a macro completes the name, as paths from the root.
+fn included() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let include = Regex::new(r#"include_(?:str|bytes)!\((?:concat!\()?"([^"]+)""#).unwrap();
+    let mut found = Vec::new();
+    for folder in ["src", "crates"] {
+        for source in rust_files(&root.join(folder)) {
+            let name = source.to_str().unwrap();
+            if name.contains("test") || name.contains("crates/train/") {
+                continue;
+            }
+            // Tests at the end of a file are not compiled into the program.
+            let text = fs::read_to_string(&source).unwrap();
+            let text = text.split("#[cfg(test)]").next().unwrap();
+            for include in include.captures_iter(text) {
+                let file = source.parent().unwrap().join(&include[1]);
+                let file = fs::canonicalize(&file)
+                    .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+                found.push(file.strip_prefix(root.canonicalize().unwrap()).unwrap().to_owned());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn the_images_are_built_from_all_that_the_program_includes() {
+    let included = included();
+    for expected in ["studio/dist/index.html", "config/default.toml", "agents/executor/problem.j2"]
+    {
+        assert!(included.iter().any(|file| file == Path::new(expected)), "{expected}");
+    }
+
+    for path in ["config/Dockerfile", "config/Dockerfile.cuda"] {
+        let copied: Vec<PathBuf> = instructions(&read(path))
+            .iter()
+            .filter_map(|line| line.strip_prefix("COPY "))
+            .filter(|copy| !copy.contains("--from="))
+            .flat_map(|copy| copy.split_whitespace().map(PathBuf::from).collect::<Vec<_>>())
+            .collect();
+        let is_copied = |file: &Path| copied.iter().any(|from| file.starts_with(from));
+        for file in &included {
+            assert!(is_copied(file), "{path} does not copy {}", file.display());
+        }
+        // What cargo itself reads: the build script, and the settings of llama.cpp's build.
+        for file in ["build.rs", ".cargo/config.toml", "scripts/llama.cmake"] {
+            assert!(is_copied(Path::new(file)), "{path} does not copy {file}");
+        }
+    }
+}
+
+#[test]
+fn the_package_for_debian_has_the_unit_and_what_it_reads() {
+    let manifest: toml::Table = read("Cargo.toml").parse().unwrap();
+    let deb = manifest["package"]["metadata"]["deb"].as_table().unwrap();
+    let assets: BTreeMap<&str, &str> = deb["assets"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|asset| (asset[0].as_str().unwrap(), asset[1].as_str().unwrap()))
+        .collect();
+    assert_eq!(assets["target/debian-files/prime-agents"], "usr/bin/");
+
+    // The unit starts the daemon with this file, which the operator may change.
+    let unit = read("config/prime-agents.service");
+    assert!(unit.contains("prime-agents serve --config /etc/prime-agents/config.toml\n"));
+    assert_eq!(assets["config/debian/config.toml"], "etc/prime-agents/");
+    assert_eq!(deb["conf-files"][0].as_str(), Some("/etc/prime-agents/config.toml"));
+    let checked =
+        crate::binary::done(&["config", "check", "--config", "config/debian/config.toml"]);
+    assert_eq!(checked.code, 0, "{}", checked.stderr);
 }

@@ -16,3 +16,8 @@ pub mod spelling;
 pub mod tasks;
 
 pub use fnv1a::fnv1a;
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -49,22 +49,14 @@ impl File {
 /// All files; the first is the page.
 static FILES: LazyLock<[File; 4]> = LazyLock::new(|| {
     [
-        File::new(
-            "index.html",
-            "text/html; charset=utf-8",
-            include_bytes!("../../../studio/dist/index.html"),
-        ),
+        File::new("index.html", "text/html; charset=utf-8", include_bytes!("../studio/index.html")),
         File::new(
             "studio.js",
             "text/javascript; charset=utf-8",
-            include_bytes!("../../../studio/dist/studio.js"),
+            include_bytes!("../studio/studio.js"),
         ),
-        File::new(
-            "studio.css",
-            "text/css; charset=utf-8",
-            include_bytes!("../../../studio/dist/studio.css"),
-        ),
-        File::new("icon.svg", "image/svg+xml", include_bytes!("../../../studio/dist/icon.svg")),
+        File::new("studio.css", "text/css; charset=utf-8", include_bytes!("../studio/studio.css")),
+        File::new("icon.svg", "image/svg+xml", include_bytes!("../studio/icon.svg")),
     ]
 });
 

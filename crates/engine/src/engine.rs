@@ -15,7 +15,7 @@ use super::worker_handle::worker_command_for;
 use super::worker_supervisor::{Command, WorkerSupervisor};
 use super::{
     Adapter, EngineError, EngineSpec, EngineStatus, Following, Generation, Isolation, Request,
-    check_chat,
+    check_chat, missing_extensions,
 };
 
 /// A context of a model: its KV cache and its adapters. Clones share it; it ends with
@@ -83,10 +83,15 @@ impl Engine {
     /// # Errors
     /// Whatever keeps the first worker from becoming ready: a specification out of range, the model
     /// file, an adapter, the device, the worker's death, or `start_timeout_ms`. There is no second
-    /// attempt. [`EngineError::NotBuilt`] without llama.cpp.
+    /// attempt. [`EngineError::NotBuilt`] without llama.cpp, [`EngineError::Processor`] on a
+    /// processor that llama.cpp is not built for.
     pub fn start(spec: EngineSpec) -> Result<Self, EngineError> {
         if cfg!(not(feature = "llama")) && spec.stub_answer.is_none() {
             return Err(EngineError::NotBuilt);
+        }
+        let missing = missing_extensions();
+        if !missing.is_empty() && spec.stub_answer.is_none() {
+            return Err(EngineError::Processor { missing: missing.join(", ") });
         }
         checked(&spec)?;
         if spec.isolation == Isolation::Process {

@@ -176,4 +176,13 @@ pub enum EngineError {
     /// This binary has no llama.cpp.
     #[error("this binary was built without llama.cpp, build it with `--features llama`")]
     NotBuilt,
+    /// The processor cannot run the code of llama.cpp.
+    #[error(
+        "this processor lacks {missing}, which llama.cpp is built for here: use a model server \
+        (`openai`), or build with RUSTFLAGS=-Ctarget-cpu=native on this machine"
+    )]
+    Processor {
+        /// The extensions that are missing, by commas.
+        missing: String,
+    },
 }

@@ -25,6 +25,7 @@ mod kv_cache;
 #[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "only workers render"))]
 mod memory_limit;
 mod memory_options;
+mod processor;
 mod progress;
 mod request;
 mod request_span;
@@ -91,6 +92,7 @@ pub use fit::{
     sequence_state_bytes,
 };
 pub use memory_options::{FitMode, KvType, LayerCount};
+pub use processor::missing_extensions;
 pub use progress::{Following, Progress, Watch};
 pub use request::{
     EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Finish, Format, Generation, Request, Sampling, Sent,

@@ -16,8 +16,8 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     templates.set_keep_trailing_newline(true);
 
     for (name, text) in [
-        (COMPACT, include_str!("../../../agents/executor/compact.j2")),
-        (TOKEN, include_str!("../../../agents/verifier/token.j2")),
+        (COMPACT, include_str!("../agents/executor/compact.j2")),
+        (TOKEN, include_str!("../agents/verifier/token.j2")),
     ] {
         templates
             .add_template(name, text)

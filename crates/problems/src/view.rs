@@ -12,7 +12,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut templates = Environment::new();
     templates.set_undefined_behavior(UndefinedBehavior::SemiStrict);
 
-    let text = include_str!("../../../agents/executor/problem.j2");
+    let text = include_str!("../agents/executor/problem.j2");
     templates
         .add_template(NAME, text)
         .expect("invariant: the built-in template parses, as a test shows");

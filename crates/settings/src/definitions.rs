@@ -29,7 +29,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 
 macro_rules! built_in {
     ($($role:literal / $name:literal),* $(,)?) => {
-        [$(($role, $name, include_str!(concat!("../../../agents/", $role, "/", $name)))),*]
+        [$(($role, $name, include_str!(concat!("../agents/", $role, "/", $name)))),*]
     };
 }
 

@@ -25,7 +25,7 @@ use prime_models::BUILT_IN_MODELS;
 use prime_protocol::Role;
 
 /// The shipped defaults, `config/default.toml`.
-pub const DEFAULT_TOML: &str = include_str!("../../../config/default.toml");
+pub const DEFAULT_TOML: &str = include_str!("../default.toml");
 
 /// The origin of the shipped defaults in messages.
 const DEFAULT_TOML_PATH: &str = "config/default.toml";

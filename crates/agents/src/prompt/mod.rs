@@ -24,7 +24,7 @@ pub use variables::{History, PromptContext, names};
 
 macro_rules! built_in {
     ($($name:literal),+ $(,)?) => {
-        [$(($name, include_str!(concat!("../../../../agents/", $name)))),+]
+        [$(($name, include_str!(concat!("../../agents/", $name)))),+]
     };
 }
 
