@@ -374,10 +374,10 @@ peers: $(PEERS)/venv/installed ## the same step through other frameworks and thr
 	python3 -B benches/peers/run.py --prime $(PRIME) --programs $(PEERS)/rust/release --python $(PEERS)/venv/bin/python \
 		--out $(PEERS) $(if $(QUICK),--quick,) $(if $(CHECK),--check,) $(if $(DOCS),--docs,)
 
-coordination: ## all figures of docs/coordination.md: make peers DOCS=1, then our own load test in all of its modes
+coordination: ## figures of docs/coordination.md and docs/results/load-test.md: make peers DOCS=1, then our load test in all modes
 	@$(MAKE) --no-print-directory peers DOCS=1
 	scripts/measure-coordination $(PRIME) >$(TARGET)/coordination.md
-	python3 -B benches/peers/page.py docs/coordination.md loadtest $(TARGET)/coordination.md
+	python3 -B benches/peers/page.py docs/results/load-test.md loadtest $(TARGET)/coordination.md
 
 $(PEERS)/venv/installed: benches/peers/requirements.txt
 	@scripts/setup --python

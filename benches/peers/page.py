@@ -1,4 +1,4 @@
-"""The generated blocks of docs/coordination.md: what stands between two marks is written again, the rest is left.
+"""The generated blocks of docs/coordination.md and docs/results/load-test.md: what stands between two marks is written again, the rest is left.
 
     page.py PAGE NAME FILE        the block of this name becomes what is in FILE
 """

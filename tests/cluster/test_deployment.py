@@ -82,8 +82,8 @@ class Rights(unittest.TestCase):
         return node
 
     def statements(self):
-        """The statements of docs/daemon.md that make the role and its database."""
-        text = (ROOT / "docs" / "daemon.md").read_text()
+        """The statements of docs/operations.md that make the role and its database."""
+        text = (ROOT / "docs" / "operations.md").read_text()
         found = re.search(r"`(CREATE ROLE [^`]+)`", text).group(1)
         return [part.strip() for part in found.split(";") if part.strip()]
 

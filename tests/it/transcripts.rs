@@ -1,4 +1,4 @@
-//! The transcripts of docs/daemon.md against the daemon: the answers have the same fields.
+//! The transcripts of docs/http-api.md against the daemon: the answers have the same fields.
 
 use std::fs;
 use std::path::Path;
@@ -11,12 +11,12 @@ use crate::unsafe_code::rust_files;
 
 /// The rest of the command that starts like this, and the answer that the docs show to it.
 fn exchange(command: &str) -> (String, String) {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/daemon.md");
-    let text = fs::read_to_string(docs).expect("docs/daemon.md");
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/http-api.md");
+    let text = fs::read_to_string(docs).expect("docs/http-api.md");
     let mut lines = text.lines().skip_while(|line| !line.starts_with(command));
 
     let shown = lines.next().and_then(|line| line.strip_prefix(command)).zip(lines.next());
-    let (rest, answer) = shown.unwrap_or_else(|| panic!("docs/daemon.md has no `{command}`"));
+    let (rest, answer) = shown.unwrap_or_else(|| panic!("docs/http-api.md has no `{command}`"));
     (rest.to_owned(), answer.to_owned())
 }
 
@@ -89,7 +89,10 @@ fn steps_are_judged_as_the_docs_show() {
 #[test]
 fn every_test_that_the_docs_name_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let docs = fs::read_to_string(root.join("docs/daemon.md")).expect("docs/daemon.md");
+    let docs: String = ["docs/daemon.md", "docs/operations.md"]
+        .iter()
+        .map(|page| fs::read_to_string(root.join(page)).expect(page))
+        .collect();
 
     let mut files: Vec<_> = ["tests/it", "src", "crates"]
         .iter()
@@ -99,8 +102,8 @@ fn every_test_that_the_docs_name_exists() {
         files.push(entry.expect("an entry").path());
     }
 
-    let named = Regex::new(r"`([\w/]+\.(?:rs|py))`: ((?:`\w+`(?:, | and )?)+)")
-        .expect("a valid expression");
+    let named =
+        Regex::new(r"`([\w/]+\.(?:rs|py))`:\s+((?:`\w+`(?:,\s+)?)+)").expect("a valid expression");
 
     let mut count = 0;
     for group in named.captures_iter(&docs) {
@@ -114,14 +117,10 @@ fn every_test_that_the_docs_name_exists() {
             let found = texts.iter().any(|text| {
                 [" fn", " def", "\nfn"].iter().any(|word| text.contains(&format!("{word} {name}(")))
             });
-            assert!(
-                found,
-                "docs/daemon.md names the test `{name}` of {}, which is not there",
-                &group[1]
-            );
+            assert!(found, "the docs name the test `{name}` of {}, which is not there", &group[1]);
             count += 1;
         }
     }
 
-    assert!(count > 40, "only {count} tests are named");
+    assert!(count > 30, "only {count} tests are named");
 }

@@ -7,7 +7,8 @@ use super::conformance::{Finding, coordinator, executor, verifier};
 use super::process::{ProcessCoordinator, ProcessExecutor, ProcessVerifier};
 use super::{
     AgentSet, Agents as _, Coordinator, Executor, ReferenceExecutor, ReplayExecutor, Resources,
-    RulesVerifier, ScriptedExecutor, ThresholdCoordinator, UniformExecutor, Verifier,
+    RulesVerifier, ScriptedExecutor, ScriptedVerifier, ThresholdCoordinator, UniformExecutor,
+    Verifier,
 };
 use prime_bench::tasks::{CheckedKinds, Kind, Kinds};
 use prime_protocol::{Score, Thresholds};
@@ -37,6 +38,7 @@ async fn the_built_in_verifiers() {
     for kinds in kinds {
         nothing("rules", &verifier(|| Arc::new(RulesVerifier::new(kinds))).await);
     }
+    nothing("scripted", &verifier(|| Arc::new(ScriptedVerifier::new(0.0, 0.0))).await);
 }
 
 #[tokio::test]

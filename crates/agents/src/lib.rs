@@ -27,8 +27,8 @@ pub use prime_roles::{
     AdaptiveCoordinator, AgentError, AgentReply, AgentSetId, Agents, AsyncCoordinator,
     AsyncExecutor, AsyncVerifier, Basis, Coordinator, Executor, Failure, Method, Names,
     NullExecutor, Proposal, ReferenceExecutor, ReferenceVerifier, ReplayExecutor, RulesVerifier,
-    Ruling, Sampling, ScriptedExecutor, ThresholdCoordinator, UniformExecutor, Verifier,
-    conformance, null_line, null_problem,
+    Ruling, Sampling, ScriptedExecutor, ScriptedVerifier, ThresholdCoordinator, UniformExecutor,
+    Verifier, conformance, null_line, null_problem,
 };
 
 pub use ensemble::{EnsembleError, EnsembleMember, EnsembleVerifier};

@@ -78,6 +78,11 @@ fn labels(settings: &Settings) -> Vec<String> {
             notes.push(note.to_owned());
         }
 
+        if agent.implementation == VerifierImplementation::Scripted {
+            notes.push(format!(
+                "verifier `{name}` is the task's algorithm with injected errors, for studies"
+            ));
+        }
         if agent.implementation == VerifierImplementation::Reference {
             notes.push(format!(
                 "verifier `{name}` knows the task's algorithm: for training and evaluation, never \

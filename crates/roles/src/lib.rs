@@ -17,6 +17,7 @@ mod reply;
 mod roles;
 mod rules;
 mod scripted;
+mod scripted_verifier;
 pub mod setback;
 mod threshold;
 mod uniform;
@@ -40,6 +41,7 @@ pub use reply::AgentReply;
 pub use roles::{AsyncCoordinator, AsyncExecutor, AsyncVerifier, Coordinator, Executor, Verifier};
 pub use rules::RulesVerifier;
 pub use scripted::ScriptedExecutor;
+pub use scripted_verifier::ScriptedVerifier;
 pub use threshold::ThresholdCoordinator;
 pub use uniform::UniformExecutor;
 

@@ -31,11 +31,7 @@ impl Verifier for ReferenceVerifier {
         let machine = trajectory.machine.as_ref();
         // Nothing to compare with: an error, because any verdict would be made up.
         if !machine.problem().has_reference() {
-            return AgentReply::now(Err(AgentError::new(
-                "verifier `reference`",
-                Failure::Unsupported,
-                "a client's problem has no reference algorithm: use verifier `rules`, or a language model",
-            )));
+            return AgentReply::now(Err(without_reference("reference")));
         }
 
         // The constraints only explain a rejection; `is_right` alone decides.
@@ -43,6 +39,15 @@ impl Verifier for ReferenceVerifier {
             .filter(|_| !is_right(machine, line))
             .unwrap_or_default()))
     }
+}
+
+/// The error of a verifier that needs the task's algorithm.
+pub(super) fn without_reference(verifier: &str) -> AgentError {
+    AgentError::new(
+        format!("verifier `{verifier}`"),
+        Failure::Unsupported,
+        "a client's problem has no reference algorithm: use verifier `rules`, or a language model",
+    )
 }
 
 #[cfg(test)]

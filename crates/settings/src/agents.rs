@@ -197,8 +197,9 @@ pub struct VerifierAgent {
     /// definition. `rules` (the task's constraints of the chosen `kinds`), `llama` (a model in a
     /// local llama.cpp engine), `openai` (a model behind OpenAI-compatible servers), `reward` (a
     /// reward model behind servers like vLLM), `ensemble` (the median of several), `process` (your own program), `reference` (exact, by the task's
-    /// algorithm; for training and evaluation only) or `none` (accepts everything; no answer then
-    /// counts as verified).
+    /// algorithm; for training and evaluation only), `scripted` (the exact one with seeded errors
+    /// at `false_accepts` and `false_rejects`; for studies) or `none` (accepts everything; no answer
+    /// then counts as verified).
     #[schemars(extend("format" = "verifier"))]
     pub implementation: String,
     /// Kinds of constraints: those that `rules` checks, that the program of `process` is declared
@@ -278,6 +279,15 @@ pub struct VerifierAgent {
     pub thinking: Thinking,
     /// Whether a grammar constrains reports. A server is constrained if its `dialect` supports it.
     pub grammar: bool,
+    /// `scripted`: the probability that a wrong step is accepted (β of the paper's theorem on
+    /// verification errors).
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub false_accepts: f64,
+    /// `scripted`: the probability that a right step is rejected (its α).
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub false_rejects: f64,
     /// The verifier's card, a file that `prime-agents bench verifier --card` writes: results quote
     /// its rates of false accepts. A relative path is relative to the working directory. It must be
     /// the card of this verifier, measured by this version. A definition does not inherit it. Empty

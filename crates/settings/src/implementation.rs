@@ -202,6 +202,8 @@ implementations! {
             &["ensemble", "card"];
         Reference = "reference", Code,
             "exact, by the task's algorithm; for training and evaluation only", &["card"];
+        Scripted = "scripted", Code, "the exact one with seeded errors; for studies and tests",
+            &["false_accepts", "false_rejects", "card"];
         None = "none", Code, "accepts everything; no answer then counts as verified", &["card"];
     }
 }

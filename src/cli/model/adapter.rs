@@ -48,6 +48,7 @@ fn as_json(facts: &AdapterFile, digest: &str, is_fitting: bool) -> Value {
         "architecture": facts.architecture,
         "name": facts.name,
         "base": facts.base,
+        "prompt": facts.prompt,
         "rank_min": least,
         "rank_max": most,
         "alpha": facts.alpha,
@@ -72,6 +73,7 @@ fn as_text(facts: &AdapterFile, digest: &str, model: Option<&Path>) -> String {
         ("adapter", format!("LoRA, {}", named(&facts.name))),
         ("architecture", printable_line(&facts.architecture).into_owned()),
         ("trained on", named(&facts.base)),
+        ("prompt", named(&facts.prompt)),
         (
             "size",
             format!(

@@ -4,6 +4,8 @@ use std::path::{Path, absolute};
 
 use anyhow::Context as _;
 
+use prime_engine::gguf::read_adapter;
+
 use super::{Chosen, NAME, set};
 use crate::cli::model::facts::{ChatTemplateFacts, ModelFacts};
 
@@ -14,17 +16,26 @@ const TOKENS_OF_THINKING: u32 = 2048;
 /// Milliseconds without progress: a large model on a CPU needs minutes for a long prompt.
 const DEADLINE_MS: u32 = 600_000;
 
-/// The options for a file.
+/// Tokens of a line of reasoning and an action, as adapters for `compact` are trained to write.
+const TOKENS_OF_LESSON: u32 = 1024;
+/// The prompt of our own models' lessons, which the adapters of models/adapters are trained on.
+const LESSON: &str = "compact";
+
+/// The options for a file, and for an adapter if it has one.
 ///
 /// # Errors
-/// When the file is no model, its template cannot be rendered, or it does not fit into memory.
-pub(super) fn chosen(path: &Path) -> anyhow::Result<Chosen> {
+/// When a file is no model or no adapter, the template cannot be rendered, or the model does not
+/// fit into memory.
+pub(super) fn chosen(path: &Path, adapter: Option<&Path>) -> anyhow::Result<Chosen> {
     let path = absolute(path).with_context(|| format!("--model {}", path.display()))?;
     let facts = ModelFacts::of(&path).context("--model")?;
-    of_facts(&path.to_string_lossy(), &facts)
+    let adapter = adapter.map(read_adapter).transpose().context("--adapter")?;
+    let is_lesson = adapter.is_some_and(|adapter| adapter.prompt.as_deref() == Some(LESSON));
+    of_facts(&path.to_string_lossy(), &facts, is_lesson)
 }
 
-fn of_facts(path: &str, facts: &ModelFacts) -> anyhow::Result<Chosen> {
+/// `is_lesson`: an adapter makes it a model of our own prompts and answers.
+fn of_facts(path: &str, facts: &ModelFacts, is_lesson: bool) -> anyhow::Result<Chosen> {
     let engine = |key: &str| format!("engines.{NAME}.{key}");
     let executor = |key: &str| format!("agents.executor.{key}");
     let context = facts.context_tokens;
@@ -62,7 +73,12 @@ fn of_facts(path: &str, facts: &ModelFacts) -> anyhow::Result<Chosen> {
             }
         }
     };
-    let max_tokens = TOKENS_OF_ACTION.min((context / 4).max(1));
+    let (prompt, derive, tokens) = if is_lesson {
+        (LESSON, "always", TOKENS_OF_LESSON)
+    } else {
+        (prompt, "never", TOKENS_OF_ACTION)
+    };
+    let max_tokens = tokens.min((context / 4).max(1));
     let budget = TOKENS_OF_THINKING.min((context / 4).max(1));
     let held = if thinks {
         sets.push(set(&executor("thinking"), budget));
@@ -73,7 +89,7 @@ fn of_facts(path: &str, facts: &ModelFacts) -> anyhow::Result<Chosen> {
     sets.extend([
         set(&executor("prompt"), prompt),
         set(&executor("grammar"), true),
-        set(&executor("derive"), "never"),
+        set(&executor("derive"), derive),
         set(&executor("max_tokens"), max_tokens),
     ]);
 
@@ -83,10 +99,11 @@ fn of_facts(path: &str, facts: &ModelFacts) -> anyhow::Result<Chosen> {
         None => "the file does not say what it was trained for".to_owned(),
     };
     let line = format!(
-        "model {path}: {}, {how}, prompt `{prompt}`, {held}, at most {max_tokens} tokens a line, \
+        "model {path}: {}, {how}, prompt `{prompt}`{}, {held}, at most {max_tokens} tokens a line, \
          context of {context} tokens ({trained}); --set overrides each (engines.{NAME}, \
          agents.executor)",
-        facts.architecture
+        facts.architecture,
+        if is_lesson { " as the adapter was trained" } else { "" },
     );
     Ok(Chosen { sets, line })
 }
@@ -113,7 +130,8 @@ mod tests {
 
     #[test]
     fn a_chat_model_gets_its_template_and_a_base_model_a_text_to_complete() {
-        let chat = of_facts("/m.gguf", &facts(usable(&[], false), Some(8192), 8192)).unwrap();
+        let chat =
+            of_facts("/m.gguf", &facts(usable(&[], false), Some(8192), 8192), false).unwrap();
         for expected in [
             "engines.model.model=\"/m.gguf\"",
             "engines.model.context_tokens=8192",
@@ -128,20 +146,37 @@ mod tests {
         assert!(chat.line.contains("context of 8192 tokens (as trained)"), "{}", chat.line);
         assert!(!chat.line.contains('\n'));
 
-        let base = of_facts("/m.gguf", &facts(ChatTemplateFacts::Absent, None, 2048)).unwrap();
+        let base =
+            of_facts("/m.gguf", &facts(ChatTemplateFacts::Absent, None, 2048), false).unwrap();
         assert!(base.sets.iter().any(|set| set == "agents.executor.prompt=\"complete\""));
         assert!(!base.sets.iter().any(|set| set.contains("chat_template")), "{:?}", base.sets);
     }
 
     #[test]
+    fn an_adapter_for_our_prompts_gets_them() {
+        let facts = facts(usable(&[], false), Some(8192), 8192);
+        let chosen = of_facts("/m.gguf", &facts, true).unwrap();
+        for expected in [
+            "agents.executor.chat_template=true",
+            "agents.executor.prompt=\"compact\"",
+            "agents.executor.derive=\"always\"",
+            "agents.executor.max_tokens=1024",
+        ] {
+            assert!(chosen.sets.iter().any(|set| set == expected), "{expected}: {:?}", chosen.sets);
+        }
+        assert!(chosen.line.contains("prompt `compact` as the adapter"), "{}", chosen.line);
+    }
+
+    #[test]
     fn a_thinking_model_is_told_not_to_or_gets_a_budget() {
-        let told = of_facts("/m", &facts(usable(&["enable_thinking"], false), Some(40960), 8192));
+        let told =
+            of_facts("/m", &facts(usable(&["enable_thinking"], false), Some(40960), 8192), false);
         let told = told.unwrap();
         let off = "agents.executor.thinking=\"off\"";
         assert!(told.sets.iter().any(|set| set == off), "{:?}", told.sets);
         assert!(told.line.contains("of 40960 trained, as much as fits"), "{}", told.line);
 
-        let free = of_facts("/m", &facts(usable(&[], true), Some(8192), 8192)).unwrap();
+        let free = of_facts("/m", &facts(usable(&[], true), Some(8192), 8192), false).unwrap();
         for expected in [
             "agents.executor.grammar=true",
             "agents.executor.max_tokens=256",
@@ -154,7 +189,8 @@ mod tests {
     #[test]
     fn a_template_that_cannot_be_rendered_is_refused_with_its_reason() {
         let reason = "it uses `render_tools`".to_owned();
-        let refused = of_facts("/m", &facts(ChatTemplateFacts::Unusable(reason), None, 2048));
+        let refused =
+            of_facts("/m", &facts(ChatTemplateFacts::Unusable(reason), None, 2048), false);
         let said = refused.unwrap_err().to_string();
         assert!(said.contains("render_tools") && said.contains("chat_template = false"), "{said}");
     }

@@ -62,7 +62,7 @@ impl OwnModel {
                 server::chosen(url, &listed, dialect)?
             }
             name if BuiltInModel::find(name.as_ref()).is_some() => built_in(name),
-            path => file::chosen(path.as_ref())?,
+            path => file::chosen(path.as_ref(), self.adapter.as_deref().map(AsRef::as_ref))?,
         };
         note!("{}", chosen.line);
         configuration.sets.splice(0..0, chosen.sets);

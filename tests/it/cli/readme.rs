@@ -1,5 +1,5 @@
-//! The commands of README.md, run as a reader runs them: in a folder with the checkout's files that
-//! they name.
+//! The commands of README.md and docs/getting-started.md, run as a reader runs them: in a folder with
+//! the checkout's files that they name.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,8 @@ use std::process::Command;
 use crate::binary::{Done, prime};
 use crate::daemon::Daemon;
 
-const README: &str = include_str!("../../../README.md");
+const PAGES: [&str; 2] =
+    [include_str!("../../../README.md"), include_str!("../../../docs/getting-started.md")];
 
 /// Commands that need what a test does not have, by their beginning: a server that stays, a model
 /// that is trained, minutes.
@@ -24,17 +25,20 @@ const ELSEWHERE: [&str; 6] = [
 /// Those that take minutes for all of their instances.
 const LARGE: [&str; 4] = ["bench generate", "bench export", "bench solve", "bench steps"];
 
-/// The program's commands in the fenced blocks of the README, without comments.
+/// The program's commands in the fenced blocks of the pages, without comments, each once.
 fn commands() -> Vec<String> {
     let mut commands = Vec::new();
-    let blocks = README.split("```").skip(1).step_by(2);
+    let blocks = PAGES.iter().flat_map(|page| page.split("```").skip(1).step_by(2));
     for line in blocks.flat_map(|block| {
         let joined = block.replace("\\\n", " ");
         joined.lines().map(str::to_owned).collect::<Vec<_>>()
     }) {
         if line.starts_with("prime-agents ") {
             let command = line.split("  #").next().unwrap_or(&line).split(" # ").next();
-            commands.push(command.unwrap_or(&line).trim().to_owned());
+            let command = command.unwrap_or(&line).trim().to_owned();
+            if !commands.contains(&command) {
+                commands.push(command);
+            }
         }
     }
     commands
@@ -79,7 +83,8 @@ fn the_commands_of_the_readme_run() {
         let is_elsewhere = ELSEWHERE.iter().any(|start| command.starts_with(start))
             || command.starts_with("prime-agents runs ")
             || command.contains("=tiny")
-            || command.contains("my.gguf");
+            || command.contains("my.gguf")
+            || command.contains("--model ");
         if is_elsewhere {
             continue;
         }
@@ -107,7 +112,7 @@ fn the_commands_of_the_readme_run() {
 fn the_commands_on_runs_of_the_readme_work_on_its_own_run() {
     let folder = checkout();
     let daemon = Daemon::start(&[]);
-    let asked: serde_json::Value = README
+    let asked: serde_json::Value = PAGES[0]
         .lines()
         .find_map(|line| line.strip_prefix("curl -d '")?.split_once('\'').map(|(body, _)| body))
         .map(|body| serde_json::from_str(body).expect("JSON"))

@@ -125,6 +125,7 @@ def export(arguments):
         arguments.out,
         name=arguments.name or arguments.out.stem,
         kind=arguments.type,
+        about={"prime_agents.prompt": arguments.prompt} if arguments.prompt else None,
     )
     print(arguments.out)
     return 0
@@ -161,6 +162,11 @@ def parse(given):
     one.add_argument("--out", required=True, type=pathlib.Path, help="the file to write")
     one.add_argument("--name", help="general.name of the file")
     one.add_argument("--type", choices=("f16", "f32"), default="f16")
+    one.add_argument(
+        "--prompt",
+        choices=("compact", "step"),
+        help="template of the executor's prompts in the training data, for `prime-agents --adapter`",
+    )
     one.set_defaults(run=export)
 
     one = commands.add_parser("check", help="an exported adapter against PEFT, in numbers")

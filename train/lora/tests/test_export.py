@@ -51,6 +51,16 @@ def test_the_file_is_an_adapter_as_llama_cpp_wants_it(base, adapter, tmp_path):
     # GGUF's shapes begin with the inner one: 32 inputs, rank 4, 64 outputs.
     assert tensors["blk.1.ffn_up.weight.lora_a"] == [32, 4]
     assert tensors["blk.1.ffn_up.weight.lora_b"] == [4, 64]
+    assert "prime_agents.prompt" not in reader.fields
+
+
+def test_the_file_says_which_prompt_it_was_trained_on(base, adapter, tmp_path):
+    path = tmp_path / "a.gguf"
+    export.write(
+        adapter, base.config(), path, name="tiny", about={"prime_agents.prompt": "compact"}
+    )
+    parts = gguf.GGUFReader(path).fields["prime_agents.prompt"].parts
+    assert bytes(parts[-1]).decode() == "compact"
 
 
 def test_rows_of_a_head_go_from_halves_to_pairs():

@@ -15,8 +15,8 @@ use crate::prompt::TemplateError;
 use crate::recording::{Recording, RecordingExecutor};
 use crate::{
     AdaptiveCoordinator, Coordinator, Executor, ReferenceExecutor, ReferenceVerifier,
-    ReplayExecutor, RulesVerifier, ScriptedExecutor, ThresholdCoordinator, UniformExecutor,
-    Verifier,
+    ReplayExecutor, RulesVerifier, ScriptedExecutor, ScriptedVerifier, ThresholdCoordinator,
+    UniformExecutor, Verifier,
 };
 use prime_bench::tasks::Kinds;
 use prime_engine::Engine;
@@ -260,6 +260,11 @@ impl Constructed for VerifierAgent {
             }
             VerifierImplementation::Ensemble => ensemble(builder, &options.ensemble),
             VerifierImplementation::Reference => Ok(Arc::new(|| Arc::new(ReferenceVerifier))),
+            VerifierImplementation::Scripted => {
+                let (false_accepts, false_rejects) = (options.false_accepts, options.false_rejects);
+                let make = move || ScriptedVerifier::new(false_accepts, false_rejects);
+                Ok(Arc::new(move || Arc::new(make())))
+            }
             VerifierImplementation::None => {
                 Ok(Arc::new(|| Arc::new(RulesVerifier::new(Kinds::NONE))))
             }

@@ -9,6 +9,8 @@ use super::reader::Reader;
 use super::{EngineError, GgufError, Header, Tensor, open_regular, read};
 
 const TOKENS: &str = "adapter.alora.invocation_tokens";
+/// Ours: the template of the prompts that it was trained on.
+const PROMPT: &str = "prime_agents.prompt";
 /// ggml's type of a list in metadata, and of an unsigned number of 32 bits.
 const ARRAY: u32 = 9;
 const U32: u32 = 4;
@@ -29,6 +31,8 @@ pub struct AdapterFile {
     pub name: Option<String>,
     /// The model that it was trained on, if the file states one.
     pub base: Option<String>,
+    /// The template of the prompts that it was trained on, if the file states one, such as `compact`.
+    pub prompt: Option<String>,
     /// The scale's numerator: the product is multiplied by it and divided by the rank. 0 leaves it
     /// as it is.
     pub alpha: f32,
@@ -246,6 +250,7 @@ impl Values<'_> {
             architecture: self.header.architecture.clone(),
             name: self.text("general.name")?,
             base: self.text("general.base_model.0.name")?,
+            prompt: self.text(PROMPT)?,
             alpha,
             invocation_tokens,
             ..AdapterFile::default()
