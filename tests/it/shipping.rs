@@ -183,7 +183,7 @@ fn included() -> Vec<PathBuf> {
     let mut found = Vec::new();
     for folder in ["src", "crates"] {
         for source in rust_files(&root.join(folder)) {
-            let name = source.to_str().unwrap();
+            let name = source.strip_prefix(root).unwrap().to_str().unwrap();
             if name.contains("test") || name.contains("crates/train/") {
                 continue;
             }
