@@ -11,9 +11,10 @@ use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueHint};
 use serde_json::json;
 
-use super::RecordsFile;
+use super::{RecordsFile, load};
 use super::daemons::{DaemonArguments, contestant, fields};
 use super::narrowing::Narrowing;
+use super::own_tasks::{add_digests, check_found, give_tasks};
 use super::systems::{PoolPlaces, check_shared, provenance_of_answers, settings, start};
 use crate::cli::bench::{CONCURRENT, turns_of, with_engines};
 use crate::cli::output::{Output, count, note, print_json};
@@ -23,7 +24,7 @@ use crate::cli::start_log;
 use crate::evaluation::study::{records_of_answers, run_study};
 use prime_service::app::check_agents;
 use prime_settings::Settings;
-use prime_study::definition::{AskedRun, Source, Study, System, load};
+use prime_study::definition::{AskedRun, Source, Study, System};
 use prime_study::records::{Record, RecordLog};
 
 #[derive(Args)]
@@ -83,10 +84,10 @@ impl Tally {
 }
 
 pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
-    let mut study = load(&arguments.file)?;
+    let configuration = arguments.configuration.resolved()?;
+    let mut study = load(&arguments.file, &configuration)?;
     arguments.narrowing.apply(&mut study)?;
 
-    let configuration = arguments.configuration.resolved()?;
     let daemons = arguments.daemons.is_given().then(|| arguments.daemons.daemons()).transpose()?;
     let is_remote =
         |system: &System| daemons.is_some() && matches!(system.source, Source::Run { .. });
@@ -104,6 +105,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     if let Some(settings) = all.first() {
         start_log(settings);
     }
+    let given = give_tasks(&mut study, &all)?;
 
     let path = arguments.records.path(&study.name);
     if let Some(folder) = path.parent() {
@@ -118,6 +120,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         );
     }
 
+    check_found(log.found(), given.as_ref())?;
     take_answers(&study, &all, &mut log)?;
     let is_answered =
         |run: &AskedRun| matches!(study.systems[run.system].source, Source::Answers(_));
@@ -177,6 +180,10 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
                 }
                 _ => Some(start(&study, system, &all[place], resources, &mut places)?),
             });
+        }
+
+        for contestant in contestants.iter_mut().flatten() {
+            add_digests(&mut contestant.provenance, given.as_ref());
         }
 
         // `start` opens the pools of one-shot systems, so they can be checked only now.

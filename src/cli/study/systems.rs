@@ -90,8 +90,10 @@ pub fn check_shared(study: &Study, all: &[Settings]) -> anyhow::Result<()> {
     let Some((first, others)) = all.split_first() else { return Ok(()) };
     for (place, settings) in (1..).zip(others) {
         ensure!(
-            settings.engines == first.engines && settings.pools == first.pools,
-            "system `{}` changes `engines` or `pools`, which all systems of a study share: give \
+            settings.engines == first.engines
+                && settings.pools == first.pools
+                && settings.tasks == first.tasks,
+            "system `{}` changes `engines`, `pools` or `tasks`, which all systems of a study share: give \
              each model an engine or pool of its own name in the configuration, and let the \
              system choose it (`agents.executor.engine`, `pool`)",
             study.systems[place].name
@@ -116,6 +118,7 @@ fn provenance(
         machine: machine(),
         verifier: verifier.to_owned(),
         kinds: kinds.iter().collect(),
+        task_digests: BTreeMap::new(),
     }
 }
 

@@ -5,7 +5,6 @@ mod daemons;
 mod one_shot;
 mod places;
 mod run;
-mod run_trace;
 
 pub use answers::{AnswersError, records_of_answers};
 pub use daemons::{DaemonSystem, Daemons};
@@ -15,14 +14,15 @@ pub use run::RunSystem;
 
 use futures::stream::{self, StreamExt as _};
 use prime_bench::judge::{ActionList, Body, Submission, judge};
-use prime_bench::tasks::Kinds;
+use prime_bench::tasks::{Kinds, Problem, Severity};
 use prime_protocol::Ending;
 use prime_study::definition::{AskedRun, Study};
-use prime_study::records::{Provenance, Record, Status};
+use prime_study::records::{Provenance, Record, StageOutcome, Status};
 use serde_json::Value;
 
 pub use crate::evaluation::running_system::RuntimeEnded;
-use run_trace::RunTrace;
+use super::own_task::verdict_of_run;
+use super::run_trace::RunTrace;
 
 /// A system that answers, in this process or elsewhere.
 pub enum StudySystem {
@@ -87,16 +87,54 @@ fn never_completed(record: &Record, ending: &str, has_answer: bool) -> Option<St
     (is_cut && nothing).then(|| format!("{ending} before the first completion"))
 }
 
-/// Completes the record of a run that ended with or without an answer: the benchmark judges it.
-fn judged(run: &AskedRun, answer: Option<Value>, trace: &RunTrace, mut record: Record) -> Record {
-    record.status = Status::Measured;
-
+/// Completes the record of a run that ended with or without an answer: the benchmark judges it, or
+/// the program of a task that the user defines. Where that gives no answer, the run is not measured.
+async fn judged(
+    run: &AskedRun,
+    problem: &dyn Problem,
+    answer: Option<Value>,
+    trace: &RunTrace,
+    mut record: Record,
+) -> Record {
     record.answer = answer.as_ref().map(ToString::to_string);
+    if problem.is_asked() {
+        return judged_by_program(problem, answer.as_ref(), trace, record).await;
+    }
+
+    record.status = Status::Measured;
     let lines = trace.lines_for(answer.as_ref());
     let actions: Option<ActionList> = lines.map(|lines| lines.iter().map(|line| &**line).collect());
     let body = Body::Structured { actions, answer };
 
     record.set_judgement(&judge(&Submission { id: run.instance(), body }, Kinds::ALL));
+    record
+}
+
+async fn judged_by_program(
+    problem: &dyn Problem,
+    answer: Option<&Value>,
+    trace: &RunTrace,
+    mut record: Record,
+) -> Record {
+    let verdict = match verdict_of_run(problem, answer, trace).await {
+        Ok(verdict) => verdict,
+        Err(error) => {
+            record.failure = Some(format!("the answer could not be judged: {error}"));
+            return record;
+        }
+    };
+
+    record.status = Status::Measured;
+    record.right = answer.is_some_and(|answer| verdict.proves(answer));
+    let stage = |passed| if passed { StageOutcome::Passed } else { StageOutcome::Failed };
+    record.format = stage(answer.is_some() || record.steps > 0 || record.proposals > 0);
+    record.syntax = stage(answer.is_some() && verdict.refused == 0);
+    record.semantic = stage(verdict.answer.is_some() && verdict.first_error.is_none());
+    record.result = stage(record.right);
+    record.first_error_step = verdict.first_error;
+
+    let worst = verdict.worst.or((!record.right).then_some(Severity::Critical));
+    record.set_severity(worst);
     record
 }
 

@@ -7,9 +7,9 @@ use prime_protocol::{Assurance, Ending, Outcome};
 use prime_study::definition::{AskedRun, Study};
 use prime_study::records::Record;
 
-use super::run_trace::{RunTrace, Times};
 use super::{Places, judged, never_completed};
 use crate::evaluation::comparison::System;
+use crate::evaluation::run_trace::{RunTrace, Times};
 use crate::evaluation::running_system::{RunningSystem, RuntimeEnded};
 use prime_runtime::RuntimePlan;
 
@@ -48,7 +48,7 @@ impl RunSystem {
 
         let mut plan = self.running.plan(problem.as_ref());
         // Which kinds are looked at may depend on the task.
-        record.set_kinds(plan.basis.kinds());
+        record.set_kinds(plan.basis.kinds(), problem.sound());
 
         plan.budget.steps = self.steps_max.unwrap_or(plan.budget.steps);
         let trace = Arc::new(RunTrace::default());
@@ -62,18 +62,13 @@ impl RunSystem {
         let (outcome, seconds) =
             self.running.run(&problem, plan, run.sampling_seed(study), trace.clone()).await?;
         drop(taken);
-        Ok(recorded(
-            run,
-            problem.as_ref(),
-            &outcome,
-            &trace,
-            Record { wall_ms: seconds * 1e3, ..record },
-        ))
+        let record = Record { wall_ms: seconds * 1e3, ..record };
+        Ok(recorded(run, problem.as_ref(), &outcome, &trace, record).await)
     }
 }
 
 /// Completes the record of a run that has ended.
-fn recorded(
+async fn recorded(
     run: &AskedRun,
     problem: &dyn Problem,
     outcome: &Outcome,
@@ -108,7 +103,9 @@ fn recorded(
             record.failure =
                 Some(last.map_or_else(|| reason.clone(), |last| format!("{reason}: {last}")));
         }
-        record.reference_steps = problem.reference().steps;
+        if problem.has_reference() {
+            record.reference_steps = problem.reference().steps;
+        }
         return record;
     }
 
@@ -116,7 +113,7 @@ fn recorded(
     record.accepted = outcome.assurance >= Some(Assurance::Unrefuted);
     record.agreement = outcome.answer.is_some().then_some(outcome.agreement);
     record.votes = outcome.votes.first().map(|ballot| ballot.votes);
-    judged(run, outcome.answer.clone(), trace, record)
+    judged(run, problem, outcome.answer.clone(), trace, record).await
 }
 
 fn set_times(record: &mut Record, times: Times) {

@@ -53,7 +53,8 @@ fn kinds() -> Vec<String> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AskSection {
-    /// Slugs of tasks. Without tasks and categories: the whole benchmark.
+    /// Slugs of tasks, and names of tasks that the configuration or `study.set` defines. Without
+    /// tasks and categories: the whole benchmark.
     pub tasks: Vec<String>,
     /// Categories, all of whose tasks are asked.
     pub categories: Vec<String>,
@@ -62,7 +63,8 @@ pub struct AskSection {
     /// Levels.
     #[schemars(with = "Vec<DifficultyName>")]
     pub difficulties: Vec<String>,
-    /// Instances of each task, level and base seed, from index 0.
+    /// Instances of each task, level and base seed, from index 0; of a task of your own at most
+    /// this many of its inputs, which have neither level nor base seed.
     #[schemars(range(min = 1, max = 200))]
     pub instances: u32,
     /// Seeds of instances: each gives others. Keep clear of the seeds that a model was trained on.

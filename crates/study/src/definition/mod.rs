@@ -10,7 +10,7 @@ pub use check::{Ask, Study};
 pub use file::{
     AskSection, BudgetSection, ReportSection, StudyFile, StudySection, SystemSection, schema,
 };
-pub use load::{StudyError, load, parse};
+pub use load::{StudyError, load, load_with, parse};
 pub use runs::AskedRun;
 pub use system::{OneShot, PROMPT_COMPONENTS, PromptStyle, Source, System};
 

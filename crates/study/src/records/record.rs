@@ -1,14 +1,16 @@
 //! One run as a row.
 
-use prime_bench::judge::{ErrorType, Judgement, StageResult};
+use prime_bench::judge::{Judgement, StageResult};
 use prime_bench::tasks::inputs::digest;
-use prime_bench::tasks::{
-    AnyTask, Category, Difficulty, Kind as ConstraintKind, Kinds, Problem, Severity, find,
-};
+use prime_bench::tasks::{Kind as ConstraintKind, Kinds, Problem, Severity, Spec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 use super::columns::{Column, Field, Kind, Values, field};
+
+/// The level of tasks whose instances are given, which have none.
+pub const GIVEN: &str = "given";
 
 /// Version of the columns, which changes when a column gets another name or meaning.
 pub const SCHEMA: u32 = 1;
@@ -103,9 +105,10 @@ record! {
     task: String,
     /// Category of the task.
     category: String,
-    /// `easy`, `medium` or `hard`.
+    /// `easy`, `medium` or `hard`; `given` for the inputs of a task of your own.
     difficulty: String,
-    /// Instance within task and difficulty, from 0.
+    /// Instance within task and difficulty, from 0; of a task of your own the place of its input in
+    /// the file.
     index: u32,
     /// Base seed of the instance: another one is another instance.
     base_seed: u64,
@@ -119,6 +122,10 @@ record! {
     /// Digest of task and input, 16 hexadecimal digits: equal for instances with the same input, which
     /// count once for an interval. Null in records of earlier versions, whose instances all count.
     input_digest: Option<String>,
+    /// SHA-256 of a task of your own: of what it declares, its module or its command, with the files
+    /// that the command names. Null for the benchmark's tasks. Records of one task by different
+    /// programs are never read together.
+    task_digest: Option<String>,
     /// `measured` or `not_measured`; only measured runs count, and `right` and all other results
     /// mean something.
     status: Status,
@@ -253,11 +260,13 @@ pub struct Provenance {
     pub verifier: String,
     /// Kinds of constraints that the verifier sees.
     pub kinds: Vec<ConstraintKind>,
+    /// Digests of the user's own tasks, by name.
+    pub task_digests: BTreeMap<String, String>,
 }
 
 impl Record {
     /// A record of a run about which only its key is known.
-    pub fn not_measured(key: Key, category: Category, provenance: &Provenance) -> Self {
+    pub fn not_measured(key: Key, spec: &Spec, provenance: &Provenance) -> Self {
         let Key { system, task, difficulty, index, base_seed, repeat } = key;
         let provenance = provenance.clone();
         let kinds: Kinds = provenance.kinds.iter().copied().collect();
@@ -267,7 +276,7 @@ impl Record {
             study: String::new(),
             system,
             task,
-            category: category.name().to_owned(),
+            category: spec.category.name().to_owned(),
             difficulty,
             index,
             base_seed,
@@ -275,6 +284,7 @@ impl Record {
             repeat,
             size: None,
             input_digest: None,
+            task_digest: None,
             status: Status::NotMeasured,
             answer: None,
             right: false,
@@ -321,7 +331,7 @@ impl Record {
             machine: provenance.machine,
             started_at: String::new(),
         };
-        record.set_kinds(kinds);
+        record.set_kinds(kinds, spec.sound);
         record
     }
 
@@ -340,15 +350,18 @@ impl Record {
         self.status == Status::Measured
     }
 
+    /// Whether the task is one that a user defined.
+    pub fn is_own(&self) -> bool {
+        self.task_digest.is_some()
+    }
+
     /// Records the kinds of constraints that the verifier saw, and whether they are sound for the
-    /// task. A task that this version does not know has no sound set.
-    pub fn set_kinds(&mut self, kinds: Kinds) {
+    /// task, as those of `sound` are.
+    pub fn set_kinds(&mut self, kinds: Kinds, sound: Kinds) {
         self.checked_kinds = kinds.iter().map(ConstraintKind::name).collect::<Vec<_>>().join(",");
         // No verifier can accept a line that the machine refuses.
         let kinds = kinds.union(Kinds::from_iter([ConstraintKind::Format]));
-        let is_sound =
-            |task: &dyn AnyTask| kinds.intersection(task.spec().sound) == task.spec().sound;
-        self.sound = Some(find(&self.task).is_ok_and(is_sound));
+        self.sound = Some(kinds.intersection(sound) == sound);
     }
 
     /// Copies what the report needs of the instance, which is never generated again.
@@ -381,35 +394,12 @@ impl Record {
             .max_by_key(|severity| severity.tenths());
         // A wrong answer without a broken constraint is as bad as the worst one.
         let worst = worst.or((!self.right).then_some(Severity::Critical));
-        self.severity = worst.map(|severity| severity_name(severity).to_owned());
+        self.set_severity(worst);
     }
 
-    /// The first text that is not among the names allowed in its column, with the column.
-    pub(super) fn unknown_name(&self) -> Option<(&'static str, String)> {
-        if self.difficulty.parse::<Difficulty>().is_err() {
-            return Some(("difficulty", self.difficulty.clone()));
-        }
-        if prime_bench::tasks::find(&self.task).is_err() {
-            return Some(("task", self.task.clone()));
-        }
-        if self.category.parse::<Category>().is_err() {
-            return Some(("category", self.category.clone()));
-        }
-
-        let kinds = self.checked_kinds.split(',').filter(|kind| !kind.is_empty());
-        if let Some(kind) = kinds.into_iter().find(|kind| kind.parse::<ConstraintKind>().is_err()) {
-            return Some(("checked_kinds", kind.to_owned()));
-        }
-
-        let is_error = |name: &str| ErrorType::ALL.iter().any(|error| error.name() == name);
-        if let Some(name) = self.first_error_type.as_ref().filter(|name| !is_error(name)) {
-            return Some(("first_error_type", name.clone()));
-        }
-
-        let is_severity =
-            |name: &str| SEVERITIES.iter().any(|severity| severity_name(*severity) == name);
-        let severity = self.severity.as_ref().filter(|name| !is_severity(name));
-        severity.map(|name| ("severity", name.clone()))
+    /// Records the worst broken constraint.
+    pub fn set_severity(&mut self, worst: Option<Severity>) {
+        self.severity = worst.map(|severity| severity_name(severity).to_owned());
     }
 }
 

@@ -67,6 +67,8 @@ impl Trajectory {
 #[derive(Default)]
 struct Seen {
     trajectories: BTreeMap<(u32, u32), Trajectory>,
+    /// The lines that votes chose, by round.
+    chosen: BTreeMap<u32, Vec<Box<str>>>,
     steps_retried: u64,
     times: Times,
 }
@@ -84,6 +86,15 @@ pub struct TraceEvent {
     action: Option<String>,
     decision: Option<Decision>,
     answer: Option<Value>,
+}
+
+impl Seen {
+    /// Adds a line that a vote chose.
+    fn choose(&mut self, round: u32, depth: usize, action: &str) {
+        let lines = self.chosen.entry(round).or_default();
+        lines.truncate(depth);
+        lines.push(action.into());
+    }
 }
 
 /// Collects the events of one run.
@@ -107,6 +118,7 @@ impl RunTrace {
             ("trajectory_ended", ..) if line.answer.is_some() => {
                 seen.trajectories.entry(key).or_default().answer.clone_from(&line.answer);
             }
+            ("chosen", Some(action), None) => seen.choose(line.round, line.depth, action),
             _ => {}
         });
     }
@@ -134,6 +146,24 @@ impl RunTrace {
             };
 
             found.map(|trajectory| trajectory.lines.clone()).filter(|lines| !lines.is_empty())
+        })
+    }
+
+    /// The different traces that gave this answer, the last one first; where a vote chose the steps,
+    /// those that it chose in each round.
+    pub fn traces_for(&self, answer: &Value) -> Vec<Vec<Box<str>>> {
+        self.seen(|seen| {
+            let gave = seen.trajectories.values().rev();
+            let gave = gave.filter(|trajectory| trajectory.answer.as_ref() == Some(answer));
+            let lines = gave.map(|trajectory| &trajectory.lines);
+
+            let mut traces: Vec<Vec<Box<str>>> = Vec::new();
+            for lines in lines.chain(seen.chosen.values().rev()) {
+                if !lines.is_empty() && !traces.contains(lines) {
+                    traces.push(lines.clone());
+                }
+            }
+            traces
         })
     }
 }
@@ -165,6 +195,7 @@ impl Observer for RunTrace {
                 seen.trajectories.entry((*round, *trajectory)).or_default().answer =
                     Some(answer.clone());
             }
+            Event::Chosen { round, chosen } => seen.choose(*round, chosen.depth, &chosen.action),
             _ => {}
         });
     }
