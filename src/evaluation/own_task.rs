@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::sync::Arc;
 
-use prime_agent_set::task_program::{OpenError, TaskPrograms};
 use prime_agent_set::AgentError;
+use prime_agent_set::task_program::{OpenError, TaskPrograms};
 use prime_bench::tasks::{
     AnyTask, BadInput, Difficulty, Kinds, Machine, Problem, Severity, Spec, Unanswered,
 };
@@ -114,8 +114,7 @@ impl GivenTask {
         name: &str,
         inputs: Option<&str>,
     ) -> Result<Self, GivenError> {
-        let unknown =
-            || GivenError::Unknown { name: name.to_owned(), configured: tasks.names() };
+        let unknown = || GivenError::Unknown { name: name.to_owned(), configured: tasks.names() };
         let program = tasks.get(name).ok_or_else(unknown)?;
         let path = inputs.ok_or_else(|| GivenError::NoInputs { name: name.to_owned() })?;
         let (name, path) = (name.to_owned(), path.to_owned());

@@ -75,7 +75,10 @@ impl Measurement {
     ///
     /// # Errors
     /// A task is unknown, or is one of those.
-    pub fn benchmark_tasks(&self, settings: &Settings) -> anyhow::Result<Vec<&'static dyn AnyTask>> {
+    pub fn benchmark_tasks(
+        &self,
+        settings: &Settings,
+    ) -> anyhow::Result<Vec<&'static dyn AnyTask>> {
         if let Some(own) = self.tasks.iter().find(|name| settings.tasks.contains_key(*name)) {
             bail!(
                 "--task {own}: this takes tasks of the benchmark only; `bench solve`, `bench steps` \

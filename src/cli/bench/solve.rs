@@ -134,8 +134,7 @@ pub fn solve(arguments: &SolveArguments) -> anyhow::Result<ExitCode> {
                 measurement.instances,
                 count as u64 * u64::from(measurement.instances),
             ));
-            let rows =
-                rows(arguments, &settings, resources, tasks, &systems, &mut session).await?;
+            let rows = rows(arguments, &settings, resources, tasks, &systems, &mut session).await?;
             Ok((rows, session.finish()))
         },
     )?;

@@ -15,8 +15,8 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use crate::cli::output::note;
 use crate::cli::Configuration;
+use crate::cli::output::note;
 use prime_study::definition::{Study, StudyError, load_with};
 use prime_study::records::{Records, read_all};
 

@@ -39,7 +39,10 @@ pub fn give_tasks(study: &mut Study, all: &[Settings]) -> anyhow::Result<Option<
         let (inputs, most) = (task.given().unwrap_or_default(), study.ask.instances);
         if inputs > most {
             let slug = task.spec().slug;
-            note!("{slug}: the first {most} of {} (`ask.instances`)", count(inputs.into(), "input"));
+            note!(
+                "{slug}: the first {most} of {} (`ask.instances`)",
+                count(inputs.into(), "input")
+            );
         }
         study.give(*task);
     }

@@ -9,15 +9,15 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 
 use super::narrowing::Narrowing;
-use super::systems::{PoolPlaces, check_shared, settings, start};
 use super::own_tasks::give_tasks;
+use super::systems::{PoolPlaces, check_shared, settings, start};
 use super::{RecordsFile, load, read_records};
 use crate::cli::bench::{CONCURRENT, turns_of, with_engines};
 use crate::cli::output::{Output, print};
 use crate::cli::own_model::OwnModel;
 use crate::cli::start_log;
 use crate::cli::table::Table;
-use crate::evaluation::study::run_study;
+use crate::evaluation::study::{Spendings, run_study};
 use prime_settings::Settings;
 use prime_study::definition::{AskedRun, Source, Study};
 use prime_study::plan::{Cost, Plan, Prices, plan as plan_of};
@@ -147,7 +147,8 @@ fn trial(
         let contestants: Vec<_> = contestants.collect::<anyhow::Result<_>>()?;
 
         let mut records = Vec::new();
-        run_study(study, &contestants, runs, arguments.concurrent, |record| {
+        let spendings = Spendings::new(study, &[], runs);
+        run_study(study, &contestants, runs, &spendings, arguments.concurrent, |record| {
             records.push(record);
             anyhow::Ok(())
         })

@@ -355,6 +355,7 @@ async fn recorded(
     record.trajectories = daemon.trajectories;
     record.prompt_tokens = daemon.tokens.prompt;
     record.completion_tokens = daemon.tokens.completion;
+    record.cached_tokens = Some(daemon.tokens.cached);
 
     let failed = daemon.outcome.as_deref() == Some(Ending::AgentFailed(String::new()).name());
     let ending = daemon.outcome.unwrap_or(daemon.status);
@@ -378,5 +379,12 @@ async fn recorded(
     record.accepted = daemon.assurance >= Some(Assurance::Unrefuted);
     record.agreement = daemon.answer.is_some().then_some(daemon.agreement);
     record.votes = daemon.votes.first().map(|ballot| ballot.votes);
-    judged(run, problem, daemon.answer, trace, record).await
+    let has_answer = daemon.answer.is_some();
+    let mut record = judged(run, problem, daemon.answer, trace, record).await;
+    if record.is_measured() {
+        let Usage { prompt, completion, cached, .. } = daemon.tokens;
+        let tokens = study.prompts.tokens(prompt, cached, completion);
+        record.set_curve(has_answer.then_some((tokens, record.right)));
+    }
+    record
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use prime_bench::tasks::{AnyTask, Category, Difficulty, INSTANCES, Kind, Kinds, all, find};
 
 use super::file::{AskSection, BudgetSection, StudyFile};
+use super::matched::{Matched, Prompts, check_ends, matched, prompts};
 use super::system::{Source, System, options, system};
 use crate::nearest::did_you_mean;
 use crate::report::Choice;
@@ -39,6 +40,10 @@ pub struct Study {
     pub ask: Ask,
     pub systems: Vec<System>,
     pub budget: BudgetSection,
+    /// What is made equal, if anything is.
+    pub matched: Option<Matched>,
+    /// Prompt tokens that count as spent.
+    pub prompts: Prompts,
     pub choice: Choice,
 }
 
@@ -63,14 +68,20 @@ impl Study {
             ));
         }
 
-        let study = Self {
+        let systems = systems(file, &mut problems);
+        let matched = matched(&file.budget, &systems, &mut problems);
+        check_ends(&systems, file.budget.matched.is_some(), &mut problems);
+
+        let mut study = Self {
             name: name.clone(),
             description: file.study.description.clone(),
             kinds: kinds(&file.study.kinds, &mut problems),
             sets: options(&file.study.set).collect(),
             ask: ask(&file.ask, &own, &mut problems),
-            systems: systems(file, &mut problems),
+            systems,
             budget: file.budget.clone(),
+            matched,
+            prompts: prompts(&file.budget, &mut problems),
             choice: choice(file, &mut problems),
         };
 
@@ -84,6 +95,9 @@ impl Study {
                     "budget.{key}: 0 would end every run at once; leave it out for no other limit"
                 ));
             }
+        }
+        if file.study.null {
+            study.add_null();
         }
         // All problems at once, so that a file can be mended in one go.
         if problems.is_empty() { Ok(study) } else { Err(problems) }

@@ -38,11 +38,20 @@ pub struct StudySection {
     #[serde(default = "kinds")]
     #[schemars(with = "Vec<KindName>")]
     pub kinds: Vec<String>,
+    /// Whether the study also asks the null executor, `uniform`, as a system of this name: what it
+    /// solves, search solves without a model. It is asked those tasks whose choices can be listed,
+    /// and is left out where there is none, or where a system has this name or executor.
+    #[serde(default = "yes")]
+    pub null: bool,
     /// Options of the configuration for all systems, by their keys, as `set` of a system: engines
     /// and pools too.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub set: BTreeMap<String, toml::Value>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn kinds() -> Vec<String> {
@@ -116,6 +125,14 @@ pub struct SystemSection {
     /// Most tokens of the answer to the prompt [default: 4096, the paper's].
     #[schemars(with = "u32", range(min = 1))]
     pub max_tokens: Option<u32>,
+    /// Draws samples, and says which of them is the answer, none of the rules knowing what is right:
+    /// `first`, `majority`, `likelihood` (mean log-probability) or, with a prompt, `refine`. A run is
+    /// then one trajectory without a verifier, unless `set` says otherwise.
+    #[schemars(with = "String")]
+    pub select: Option<String>,
+    /// Most samples; needed unless `budget.match` ends them.
+    #[schemars(with = "u32", range(min = 1))]
+    pub samples: Option<u32>,
     /// Preset of the configuration.
     #[schemars(with = "String")]
     pub preset: Option<String>,
@@ -158,6 +175,18 @@ pub struct BudgetSection {
     /// Proposals of a run.
     #[schemars(with = "u64", range(min = 1))]
     pub steps: Option<u64>,
+    /// Compares at equal spending: systems with `select` draw samples until they have spent as much
+    /// on an instance as another system did: `tokens` or `seconds`.
+    #[serde(rename = "match")]
+    #[schemars(with = "String")]
+    pub matched: Option<String>,
+    /// The system whose spending it is [default: the first].
+    #[schemars(with = "String")]
+    pub match_to: Option<String>,
+    /// Prompt tokens that count as spent beside the generated ones: `computed` (those that no cache
+    /// had), `all` or `none` [default: computed].
+    #[schemars(with = "String")]
+    pub prompts: Option<String>,
 }
 
 /// What the report shows.

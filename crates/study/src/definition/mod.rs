@@ -3,6 +3,8 @@
 mod check;
 mod file;
 mod load;
+mod matched;
+mod null;
 mod runs;
 mod system;
 
@@ -11,6 +13,7 @@ pub use file::{
     AskSection, BudgetSection, ReportSection, StudyFile, StudySection, SystemSection, schema,
 };
 pub use load::{StudyError, load, load_with, parse};
+pub use matched::{Matched, Prompts, Samples, Select, Unit};
 pub use runs::AskedRun;
 pub use system::{OneShot, PROMPT_COMPONENTS, PromptStyle, Source, System};
 

@@ -3,6 +3,7 @@
 use prime_bench::tasks::{AnyTask, Difficulty, InstanceId};
 
 use super::check::Study;
+use super::null::has_choices;
 use super::system::System;
 use crate::records::{GIVEN, Key, Provenance, Record};
 
@@ -78,7 +79,11 @@ impl Study {
             .flat_map(|task| {
                 // What is given has no levels: the first one stands for none.
                 let levels = task.given().map_or(ask.difficulties.len(), |_| 1);
-                ask.difficulties.iter().take(levels).map(move |level| (*task, *level))
+                let systems = self.systems_of(*task);
+                ask.difficulties
+                    .iter()
+                    .take(levels)
+                    .map(move |level| (*task, *level, systems.clone()))
             })
             .collect();
         let first_seed = ask.base_seeds.first().copied();
@@ -91,12 +96,12 @@ impl Study {
             .flat_map(move |repeat| rounds.clone().map(move |(seed, index)| (repeat, seed, index)));
 
         rounds.flat_map(move |(repeat, base_seed, index)| {
-            let cells = cells.clone().into_iter().filter(move |(task, _)| {
+            let cells = cells.clone().into_iter().filter(move |(task, ..)| {
                 task.given().is_none_or(|count| index < count && Some(base_seed) == first_seed)
             });
-            cells.flat_map(move |(task, difficulty)| {
+            cells.flat_map(move |(task, difficulty, systems)| {
                 let base_seed = if task.given().is_some() { 0 } else { base_seed };
-                (0..self.systems.len()).map(move |system| AskedRun {
+                systems.into_iter().map(move |system| AskedRun {
                     system,
                     task,
                     difficulty,
@@ -111,13 +116,25 @@ impl Study {
     /// Number of runs.
     pub fn runs_count(&self) -> u64 {
         let ask = &self.ask;
-        let drawn = ask.difficulties.len() as u64
-            * ask.base_seeds.len() as u64
-            * u64::from(ask.instances);
+        let drawn =
+            ask.difficulties.len() as u64 * ask.base_seeds.len() as u64 * u64::from(ask.instances);
         let of = |task: &&'static dyn AnyTask| {
             task.given().map_or(drawn, |count| u64::from(count.min(ask.instances)))
         };
-        let instances: u64 = ask.tasks.iter().map(of).sum();
-        instances * self.systems.len() as u64 * u64::from(ask.repeats)
+        let runs = |task| of(task) * self.systems_of(*task).len() as u64;
+        ask.tasks.iter().map(runs).sum::<u64>() * u64::from(ask.repeats)
+    }
+
+    /// The systems that are asked a task, by their places: the null executor only where choices can
+    /// be listed.
+    fn systems_of(&self, task: &'static dyn AnyTask) -> Vec<usize> {
+        let knows = self.systems.iter().any(|system| system.is_null) && has_choices(task);
+        let is_asked = |place: &usize| knows || !self.systems[*place].is_null;
+        let mut systems: Vec<usize> = (0..self.systems.len()).filter(is_asked).collect();
+        // Others wait for what this one spends.
+        if let Some(matched) = &self.matched {
+            systems.sort_by_key(|place| self.systems[*place].name != matched.to);
+        }
+        systems
     }
 }

@@ -4,7 +4,7 @@ use prime_bench::tasks::{Category, Difficulty, Spec};
 
 use super::{Figure, SYSTEMS_MAX, more_systems, system_names};
 use crate::plots::{BoxChart, BoxGroup, IntervalChart, IntervalRow, Measured, Radar};
-use crate::results::{Accuracy, Results, TaskValues, over_tasks, all_categories};
+use crate::results::{Accuracy, Results, TaskValues, all_categories, over_tasks};
 use crate::statistics::mean;
 
 /// Categories in which a system was measured, in the paper's order.

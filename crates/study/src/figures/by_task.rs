@@ -4,7 +4,7 @@ use prime_bench::tasks::Category;
 
 use super::{Figure, SYSTEMS_MAX, more_systems, system_names};
 use crate::plots::{Histogram, IntervalChart, IntervalRow, Measured, Point, Scatter};
-use crate::results::{PairResults, PairedTask, Results, over_instances, all_categories};
+use crate::results::{PairResults, PairedTask, Results, all_categories, over_instances};
 use crate::statistics::{Computed, Interval, clustered, mean, quantile, tango};
 use crate::tables::slug;
 

@@ -3,6 +3,7 @@
 
 mod columns;
 mod contradiction;
+mod curve;
 mod evidence;
 mod log;
 mod names;
@@ -11,6 +12,7 @@ mod read;
 mod record;
 
 pub use columns::{Column, Kind, markdown};
+pub use curve::Point;
 pub use evidence::Evidence;
 pub use log::{AppendError, RecordLog};
 pub use parquet_file::{ParquetError, write_parquet};

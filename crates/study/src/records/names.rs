@@ -10,7 +10,11 @@ impl Record {
     pub(super) fn unknown_name(&self) -> Option<(&'static str, String)> {
         let (is_level, is_task, is_category) = if self.is_own() {
             let is_category = self.category == Category::Own.name();
-            (self.difficulty == GIVEN, find(&self.task).is_err() && is_name(&self.task), is_category)
+            (
+                self.difficulty == GIVEN,
+                find(&self.task).is_err() && is_name(&self.task),
+                is_category,
+            )
         } else {
             (
                 self.difficulty.parse::<Difficulty>().is_ok(),
@@ -46,7 +50,6 @@ impl Record {
 
 /// Whether this can be the name of a user's task.
 fn is_name(name: &str) -> bool {
-    let is_plain =
-        |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
     (1..=64).contains(&name.len()) && name.chars().all(is_plain)
 }

@@ -194,8 +194,23 @@ record! {
     prompt_tokens: u64,
     /// Generated tokens.
     completion_tokens: u64,
-    /// Wall time of the run, in milliseconds.
+    /// Those of `prompt_tokens` that a model took from its cache, as the engine or the server says.
+    /// Null in records of earlier versions.
+    cached_tokens: Option<u64>,
+    /// Samples that a system with `select` drew.
+    samples: Option<u32>,
+    /// What such a system might spend under `budget.match`: what the other system spent, in tokens
+    /// or seconds.
+    matched_budget: Option<f64>,
+    /// JSON list of pairs `[tokens, right]`: what the answer was worth that the system would have
+    /// given from that many spent tokens on. Before the first pair it had none. Null in records of
+    /// earlier versions and of outputs made elsewhere.
+    curve: Option<String>,
+    /// Wall time of the run, in milliseconds, from the moment at which it had its places at the
+    /// servers.
     wall_ms: f64,
+    /// Milliseconds that it waited for these places.
+    queued_ms: Option<f64>,
     /// Milliseconds in the executor, summed over trajectories.
     executor_ms: Option<f64>,
     /// Milliseconds in the verifier, summed over trajectories.
@@ -316,7 +331,12 @@ impl Record {
             agreement: None,
             prompt_tokens: 0,
             completion_tokens: 0,
+            cached_tokens: None,
+            samples: None,
+            matched_budget: None,
+            curve: None,
             wall_ms: 0.0,
+            queued_ms: None,
             executor_ms: None,
             verifier_ms: None,
             coordinator_ms: None,

@@ -4,7 +4,7 @@ use prime_bench::tasks::Category;
 
 use super::summary::{accuracy_cells, methods};
 use super::table::{Cell, Column, Table};
-use crate::results::{PairResults, Results, clamped, over_tasks, all_categories};
+use crate::results::{PairResults, Results, all_categories, clamped, over_tasks};
 use crate::statistics::{
     Computed, Interval, RESAMPLES, bca_of_means, mean, standard_deviation, stratified_over,
 };

@@ -18,8 +18,7 @@ pub(super) fn by_category<'s, 'r>(
         tasks.map(|task| task.runs.clone()).collect()
     };
 
-    let each = all_categories()
-        .map(|category| (category.name(), runs(&|other| other == category)));
+    let each = all_categories().map(|category| (category.name(), runs(&|other| other == category)));
     each.chain([("all", runs(&|_| true))]).filter(|(_, runs)| !runs.is_empty()).collect()
 }
 

@@ -4,7 +4,7 @@ use prime_bench::tasks::Category;
 
 use super::summary::accuracy_cells;
 use super::table::{Cell, Column, Table};
-use crate::results::{Results, SystemResults, over_tasks, all_categories};
+use crate::results::{Results, SystemResults, all_categories, over_tasks};
 use crate::statistics::mean;
 
 /// The factor that names the categories of a training, or `all`.
