@@ -176,7 +176,8 @@ impl Task for Change {
         if !instance.coins.contains(coin) {
             return Err(Illegal("there is no such coin"));
         }
-        state.rest = state.rest.checked_sub(*coin).ok_or(Illegal("the coin is more than the rest"))?;
+        state.rest =
+            state.rest.checked_sub(*coin).ok_or(Illegal("the coin is more than the rest"))?;
         state.paid.push(*coin);
         Ok(())
     }

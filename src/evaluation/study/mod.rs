@@ -214,4 +214,6 @@ async fn judged_by_program(
 }
 
 #[cfg(test)]
+mod sampling_tests;
+#[cfg(test)]
 mod tests;

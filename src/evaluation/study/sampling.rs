@@ -29,7 +29,7 @@ const SEED_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 const SAMPLES_MAX: u32 = 10_000;
 
 /// The place of the sample that counts, of those that were drawn so far.
-fn chosen(select: Select, samples: &[Answered]) -> Option<usize> {
+pub(super) fn chosen(select: Select, samples: &[Answered]) -> Option<usize> {
     let answer = |place: usize| samples[place].answer.as_ref();
     let mut answered = (0..samples.len()).filter(|place| answer(*place).is_some());
     match select {

@@ -35,3 +35,5 @@ pub(crate) use transfer::{category_mean, measured_categories, trained};
 mod factor_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod token_curve_tests;
