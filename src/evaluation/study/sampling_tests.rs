@@ -54,8 +54,7 @@ fn study(matching: &str, systems: &str) -> Study {
 fn records(study: &Study, systems: impl FnOnce() -> Vec<StudySystem>) -> Vec<Record> {
     actix::System::new().block_on(async {
         let provenance = Provenance { verifier: "rules".to_owned(), ..Provenance::default() };
-        let contestant =
-            |system| Some(Contestant { system, provenance: provenance.clone() });
+        let contestant = |system| Some(Contestant { system, provenance: provenance.clone() });
         let contestants: Vec<_> = systems().into_iter().map(contestant).collect();
         let runs: Vec<AskedRun> = study.runs().collect();
         let spendings = Spendings::new(study, &[], &runs);

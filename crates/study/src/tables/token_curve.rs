@@ -90,9 +90,7 @@ pub(super) fn token_curve(results: &Results<'_>) -> Table {
                 Cell::number(tokens as f64, 0),
                 Cell::count(n),
                 Cell::percent(accuracy.mean),
-                Cell::computed(accuracy.interval, |interval| {
-                    Cell::interval(interval.scaled(100.0), 1)
-                }),
+                Cell::percent_interval(&accuracy.interval),
             ]);
         }
     }
