@@ -207,7 +207,7 @@ mod tests {
 
     fn study(systems: &str) -> Study {
         let text = format!(
-            "[study]\nname = \"x\"\n[ask]\ntasks = [\"bubble-sort\", \"n-queens\"]\ndifficulties = [\"easy\"]\ninstances = 10\n{systems}"
+            "[study]\nname = \"x\"\nnull = false\n[ask]\ntasks = [\"bubble-sort\", \"n-queens\"]\ndifficulties = [\"easy\"]\ninstances = 10\n{systems}"
         );
         parse(&text, "x").unwrap()
     }

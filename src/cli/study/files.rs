@@ -11,7 +11,7 @@ use super::load;
 use crate::cli::Configuration;
 use crate::cli::output::{Output, note, print};
 use crate::cli::table::Table;
-use prime_study::definition::{Source, Study, schema as schema_of};
+use prime_study::definition::{Samples, Source, Study, System, schema as schema_of};
 use prime_study::records::{COLUMNS, markdown};
 
 #[derive(Args)]
@@ -124,6 +124,18 @@ fn source(source: &Source) -> String {
     }
 }
 
+/// Where a system's answers come from, and which of them counts.
+fn answers_by(system: &System) -> String {
+    let source = source(&system.source);
+    match system.samples {
+        None => source,
+        Some(Samples { select, most }) => {
+            let most = most.map_or_else(String::new, |most| format!(", at most {most}"));
+            format!("{source}, sampled{most}, chosen by {}", select.name())
+        }
+    }
+}
+
 /// The names of the tasks, those that the user defines last.
 fn names(study: &Study) -> Vec<&str> {
     let tasks = study.ask.tasks.iter().map(|task| task.spec().slug);
@@ -138,7 +150,7 @@ fn value(study: &Study) -> Value {
         .iter()
         .map(|system| {
             json!({
-                "name": system.name, "source": source(&system.source), "sets": system.sets,
+                "name": system.name, "source": answers_by(system), "sets": system.sets,
             })
         })
         .collect();
@@ -166,8 +178,8 @@ pub fn show(arguments: &ShowArguments) -> anyhow::Result<ExitCode> {
     match arguments.output {
         Output::Json => print(serde_json::to_string_pretty(&value)? + "\n")?,
         Output::Text => {
-            let row = |system: &prime_study::definition::System| {
-                [system.name.clone(), source(&system.source), system.sets.join(", ")]
+            let row = |system: &System| {
+                [system.name.clone(), answers_by(system), system.sets.join(", ")]
             };
             let tasks = names(&study);
             let kinds: Vec<&str> = study.kinds.iter().map(|kind| kind.name()).collect();

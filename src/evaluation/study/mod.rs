@@ -150,8 +150,11 @@ async fn with_curve(
         let is_right = match before {
             Some(is_right) => is_right,
             None if problem.is_asked() => {
-                let verdict = verdict_of_run(problem, Some(&answer), trace).await;
-                verdict.is_ok_and(|verdict| verdict.proves(&answer))
+                match verdict_of_run(problem, Some(&answer), trace).await {
+                    Ok(verdict) => verdict.proves(&answer),
+                    // Its end was judged, the way there cannot be: no curve rather than a wrong one.
+                    Err(_) => return record,
+                }
             }
             None => problem.accepts(&answer),
         };

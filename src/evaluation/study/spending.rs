@@ -1,6 +1,6 @@
 //! What systems spend on an instance, which is the budget of others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use prime_study::definition::{AskedRun, Study};
@@ -36,7 +36,7 @@ impl Spendings {
         }
 
         let to_come = due.iter().filter(|run| study.systems[run.system].name == matched.to);
-        let to_come: Vec<Key> = to_come.map(|run| run.key(study)).collect();
+        let to_come: BTreeSet<Key> = to_come.map(|run| run.key(study)).collect();
         for run in due {
             let key = Key { system: matched.to.clone(), ..run.key(study) };
             if !to_come.contains(&key) {

@@ -38,7 +38,7 @@ impl Measured {
     fn study(&self, tasks: &str, systems: &str) -> PathBuf {
         let path = self.path("study.toml");
         let text = format!(
-            "[study]\nname = \"own\"\n[ask]\ntasks = {tasks}\ndifficulties = [\"easy\"]\n\
+            "[study]\nname = \"own\"\nnull = false\n[ask]\ntasks = {tasks}\ndifficulties = [\"easy\"]\n\
              instances = 2\n{systems}"
         );
         std::fs::write(&path, text).expect("written");

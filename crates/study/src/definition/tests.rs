@@ -7,6 +7,7 @@ const FILE: &str = r#"
 name = "n-queens"
 description = "Two prompts and PRIME."
 kinds = ["format", "invariant", "terminal"]
+null = false
 
 [ask]
 tasks = ["n-queens", "n-queens-last-queen"]
@@ -106,7 +107,8 @@ fn defaults_ask_everything() {
     .unwrap();
     assert_eq!(of_one_task.runs_count(), 3 * 200);
     let tasks = prime_bench::tasks::all().count() as u64;
-    assert_eq!(study.runs_count(), tasks * 3 * 200);
+    // And the null executor what has choices: 24-game and n-queens.
+    assert_eq!(study.runs_count(), (tasks + 2) * 3 * 200);
     assert!(!study.kinds.contains(prime_bench::tasks::Kind::Transition));
 }
 

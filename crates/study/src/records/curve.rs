@@ -27,16 +27,18 @@ impl Record {
         }
         self.curve = Some(serde_json::to_string(&kept).expect("invariant: pairs serialise"));
     }
+}
 
-    /// Whether its answer would have been right if it had been ended at this many tokens.
-    pub fn is_right_at(&self, points: &[Point], tokens: u64) -> bool {
-        let last = points.iter().rev().find(|(from, _)| *from <= tokens);
-        last.is_some_and(|(_, is_right)| *is_right)
-    }
+/// Whether the answer of a run with these points would have been right if it had been ended at this
+/// many tokens.
+pub(crate) fn is_right_at(points: &[Point], tokens: u64) -> bool {
+    let last = points.iter().rev().find(|(from, _)| *from <= tokens);
+    last.is_some_and(|(_, is_right)| *is_right)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::is_right_at;
     use crate::testing::record;
 
     #[test]
@@ -47,7 +49,7 @@ mod tests {
         assert_eq!(run.curve.as_deref(), Some("[[10,false],[30,true],[40,false]]"));
 
         let points = run.points().unwrap();
-        let at = |tokens| run.is_right_at(&points, tokens);
+        let at = |tokens| is_right_at(&points, tokens);
         assert_eq!(
             [at(0), at(10), at(29), at(30), at(39), at(40)],
             [false, false, false, true, true, false]

@@ -13,6 +13,7 @@ mod record;
 
 pub use columns::{Column, Kind, markdown};
 pub use curve::Point;
+pub(crate) use curve::is_right_at;
 pub use evidence::Evidence;
 pub use log::{AppendError, RecordLog};
 pub use parquet_file::{ParquetError, write_parquet};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::table::{Cell, Column, Table};
-use crate::records::{Point, Record};
+use crate::records::{Point, Record, is_right_at};
 use crate::results::{Accuracy, Instance, Results, SystemResults, TaskValues, over_instances};
 
 /// Most budgets that the table shows.
@@ -67,7 +67,7 @@ pub(crate) fn of_systems<'s, 'r>(
             for (run, points) in &curves {
                 let instances = tasks.entry(run.task.as_str()).or_default();
                 let repeats = instances.entry(Instance::of(run)).or_default();
-                repeats.right += u32::from(run.is_right_at(points, tokens));
+                repeats.right += u32::from(is_right_at(points, tokens));
                 repeats.of += 1;
                 repeats.input = run.input_digest.as_deref();
             }
