@@ -31,8 +31,8 @@ fn add(hash: &mut Sha256, kind: &str, bytes: &[u8]) {
 }
 
 impl TaskProgram {
-    /// SHA-256 over what it declares and its module, or over what it declares and its command, where
-    /// the content of each file of up to 16 MiB that the command names stands for its name: the same
+    /// SHA-256 over what it declares and its module, or over what it declares and its command. The
+    /// content of each file of up to 16 MiB that the command names stands for its name: the same
     /// program has the same digest in another folder. Files that the program itself reads are not
     /// in it. Blocks until it has declared its task.
     ///
