@@ -61,8 +61,8 @@ pub struct JudgedRun {
     /// Digest of the instance's input.
     pub input: u64,
     pub outcome: Outcome,
-    /// The benchmark accepts the answer; of a task of the user's own, its program finds nothing wrong
-    /// with the steps to it.
+    /// The benchmark accepts the answer; of a task of the user's own, its program finds nothing
+    /// wrong with the steps to it.
     pub is_right: bool,
     /// Wall time from submission to outcome.
     pub seconds: f64,

@@ -198,8 +198,8 @@ impl RunTrace {
         })
     }
 
-    /// The different traces that gave this answer, the last one first; where a vote chose the steps,
-    /// those that it chose in each round.
+    /// The different traces that gave this answer, the last one first; where a vote chose the
+    /// steps, those that it chose in each round.
     pub fn traces_for(&self, answer: &Value) -> Vec<Vec<Box<str>>> {
         self.seen(|seen| {
             let gave = seen.trajectories.values().rev();

@@ -81,8 +81,8 @@ impl Measurement {
     ) -> anyhow::Result<Vec<&'static dyn AnyTask>> {
         if let Some(own) = self.tasks.iter().find(|name| settings.tasks.contains_key(*name)) {
             bail!(
-                "--task {own}: this takes tasks of the benchmark only; `bench solve`, `bench steps` \
-                 and `study run` measure tasks of your own, too"
+                "--task {own}: this takes tasks of the benchmark only; `bench solve`, `bench \
+                 steps` and `study run` measure tasks of your own, too"
             );
         }
         self.tasks()

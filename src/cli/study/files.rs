@@ -178,9 +178,8 @@ pub fn show(arguments: &ShowArguments) -> anyhow::Result<ExitCode> {
     match arguments.output {
         Output::Json => print(serde_json::to_string_pretty(&value)? + "\n")?,
         Output::Text => {
-            let row = |system: &System| {
-                [system.name.clone(), answers_by(system), system.sets.join(", ")]
-            };
+            let row =
+                |system: &System| [system.name.clone(), answers_by(system), system.sets.join(", ")];
             let tasks = names(&study);
             let kinds: Vec<&str> = study.kinds.iter().map(|kind| kind.name()).collect();
 

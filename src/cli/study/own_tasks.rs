@@ -12,8 +12,8 @@ use prime_settings::Settings;
 use prime_study::definition::{Source, Study};
 use prime_study::records::{Provenance, Record};
 
-/// Starts the programs of the study's tasks that the user defines, and gives it their inputs. `None`
-/// if it has no such tasks.
+/// Starts the programs of the study's tasks that the user defines, and gives it their inputs.
+/// `None` if it has no such tasks.
 ///
 /// # Errors
 /// A task cannot be measured, or a system cannot be asked it.
@@ -56,8 +56,8 @@ pub fn add_digests(provenance: &mut Provenance, given: Option<&GivenTasks>) {
         tasks.map(|task| (task.spec().slug.to_owned(), task.digest.clone())).collect();
 }
 
-/// Refuses records of these tasks that another program or another file of inputs made: what is added
-/// to them would not belong to them.
+/// Refuses records of these tasks that another program or another file of inputs made: what is
+/// added to them would not belong to them.
 ///
 /// # Errors
 /// Names the record, and what is different.

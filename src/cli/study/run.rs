@@ -96,8 +96,8 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         if is_remote(system) {
             ensure!(
                 system.samples.is_none(),
-                "system `{}`: samples of runs are drawn in this process: leave out --url, or choose \
-                 other systems with --system",
+                "system `{}`: samples of runs are drawn in this process: leave out --url, or \
+                 choose other systems with --system",
                 system.name
             );
             // Checked before anything runs. The daemons' own configuration holds for the rest.

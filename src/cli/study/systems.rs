@@ -95,8 +95,8 @@ pub fn check_shared(study: &Study, all: &[Settings]) -> anyhow::Result<()> {
             settings.engines == first.engines
                 && settings.pools == first.pools
                 && settings.tasks == first.tasks,
-            "system `{}` changes `engines`, `pools` or `tasks`, which all systems of a study share: give \
-             each model an engine or pool of its own name in the configuration, and let the \
+            "system `{}` changes `engines`, `pools` or `tasks`, which all systems of a study \
+             share: give each model an engine or pool of its own name in the configuration, and let the \
              system choose it (`agents.executor.engine`, `pool`)",
             study.systems[place].name
         );

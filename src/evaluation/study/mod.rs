@@ -123,8 +123,8 @@ fn never_completed(record: &Record, ending: &str, has_answer: bool) -> Option<St
     (is_cut && nothing).then(|| format!("{ending} before the first completion"))
 }
 
-/// Why a run without an answer that the clock ended says nothing of its system in a study that makes
-/// tokens equal: the clock is the machine's, and no limit of the comparison.
+/// Why a run without an answer that the clock ended says nothing of its system in a study that
+/// makes tokens equal: the clock is the machine's, and no limit of the comparison.
 fn out_of_time(study: &Study, ending: &Ending, has_answer: bool) -> Option<String> {
     let are_tokens = study.matched.as_ref().is_some_and(|matched| matched.unit == Unit::Tokens);
     let is_late = are_tokens && *ending == Ending::WallMsSpent && !has_answer;
@@ -152,7 +152,8 @@ async fn with_curve(
             None if problem.is_asked() => {
                 match verdict_of_run(problem, Some(&answer), trace).await {
                     Ok(verdict) => verdict.proves(&answer),
-                    // Its end was judged, the way there cannot be: no curve rather than a wrong one.
+                    // Its end was judged, the way there cannot be: no curve rather than a wrong
+                    // one.
                     Err(_) => return record,
                 }
             }
@@ -166,7 +167,8 @@ async fn with_curve(
 }
 
 /// Completes the record of a run that ended with or without an answer: the benchmark judges it, or
-/// the program of a task that the user defines. Where that gives no answer, the run is not measured.
+/// the program of a task that the user defines. Where that gives no answer, the run is not
+/// measured.
 async fn judged(
     run: &AskedRun,
     problem: &dyn Problem,

@@ -105,8 +105,8 @@ impl SamplingSystem {
         }
     }
 
-    /// Draws samples until the budget is spent: one begins while less was spent, and is finished, so
-    /// that a comparison errs in favour of this system by less than a sample.
+    /// Draws samples until the budget is spent: one begins while less was spent, and is finished,
+    /// so that a comparison errs in favour of this system by less than a sample.
     pub(super) async fn run(
         &self,
         run: &AskedRun,

@@ -126,8 +126,8 @@ pub struct SystemSection {
     #[schemars(with = "u32", range(min = 1))]
     pub max_tokens: Option<u32>,
     /// Draws samples, and says which of them is the answer, by a rule that does not know what is
-    /// right: `first`, `majority`, `likelihood` (mean log-probability) or, with a prompt, `refine`. A
-    /// run is then one trajectory without a verifier, unless `set` says otherwise.
+    /// right: `first`, `majority`, `likelihood` (mean log-probability) or, with a prompt, `refine`.
+    /// A run is then one trajectory without a verifier, unless `set` says otherwise.
     #[schemars(with = "String")]
     pub select: Option<String>,
     /// Most samples; needed unless `budget.match` ends them.

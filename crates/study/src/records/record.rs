@@ -119,12 +119,13 @@ record! {
     /// Size of the input: its `n`, such as the side of a chess board, else the length of its
     /// longest list.
     size: Option<u64>,
-    /// Digest of task and input, 16 hexadecimal digits: equal for instances with the same input, which
-    /// count once for an interval. Null in records of earlier versions, whose instances all count.
+    /// Digest of task and input, 16 hexadecimal digits: equal for instances with the same input,
+    /// which count once for an interval. Null in records of earlier versions, whose instances all
+    /// count.
     input_digest: Option<String>,
-    /// SHA-256 of a task of your own: of what it declares, its module or its command, with the files
-    /// that the command names. Null for the benchmark's tasks. Records of one task by different
-    /// programs are never read together.
+    /// SHA-256 of a task of your own: of what it declares, its module or its command, with the
+    /// files that the command names. Null for the benchmark's tasks. Records of one task by
+    /// different programs are never read together.
     task_digest: Option<String>,
     /// `measured` or `not_measured`; only measured runs count, and `right` and all other results
     /// mean something.
