@@ -206,6 +206,7 @@ tasks: python ## problems of packages (reasoning-gym, TextArena) as tasks in a d
 	$(BUILD)
 	$(PYTHON)/venv/bin/python -B tests/tasks/run.py $(PRIME)
 	CARGO_TARGET_DIR=$(TARGET)/count-module $(CARGO) test --release --locked --manifest-path examples/count-module/Cargo.toml
+	CARGO_TARGET_DIR=$(TARGET) $(CARGO) test --release --locked --manifest-path examples/rust-task/Cargo.toml
 
 $(PYTHON)/installed: python/tests/requirements.txt
 	@scripts/setup --python

@@ -20,6 +20,7 @@ mod model;
 mod notify;
 mod output;
 mod own_model;
+mod own_tasks;
 mod problem;
 mod progress;
 mod reload;
@@ -97,7 +98,7 @@ enum Command {
 }
 
 /// Where the configuration comes from.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 struct Configuration {
     /// Configuration file (TOML) over the defaults; repeatable, the last one wins
     #[arg(long = "config", value_name = "FILE", value_hint = ValueHint::FilePath)]

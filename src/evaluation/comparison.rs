@@ -6,13 +6,16 @@ use std::sync::Arc;
 use futures::stream::{self, StreamExt as _};
 use tokio::time::Instant;
 
-use super::running_system::{RunningSystem, RuntimeEnded, budgeted};
+use super::own_task::verdict_of_run;
+use super::run_trace::RunTrace;
+use super::running_system::{RunningSystem, budgeted};
 use prime_agent_set::AgentSet;
 use prime_bench::interval::Proportion;
 use prime_bench::tasks::inputs::digest;
 use prime_bench::tasks::{AnyTask, Difficulty, Problem};
 use prime_protocol::{Ending, Outcome, RunPlan};
-use prime_runtime::{RunSampling, RuntimePlan, Silent};
+use prime_runtime::{Observer, RunSampling, RuntimePlan, Silent};
+use prime_study::records::GIVEN;
 
 /// Concurrent turns of a cell, unless one run needs more.
 const TURNS_IN_FLIGHT: u32 = 32;
@@ -39,9 +42,16 @@ pub struct Instances {
 }
 
 impl Instances {
+    /// Of a task whose instances are given, at most as many as there are.
     fn of(self, task: &dyn AnyTask) -> Vec<Arc<dyn Problem>> {
-        let seed = |index| task.spec().seed(self.base_seed, self.difficulty, index);
-        (0..self.count).map(|index| task.generate(self.difficulty, seed(index))).collect()
+        let count = task.given().map_or(self.count, |given| self.count.min(given));
+        let instance = |index| task.instance(self.difficulty, self.base_seed, index);
+        (0..count).map(instance).collect()
+    }
+
+    /// The name of the level of a task's instances.
+    pub fn level(self, task: &dyn AnyTask) -> &'static str {
+        if task.given().is_some() { GIVEN } else { self.difficulty.name() }
     }
 }
 
@@ -51,7 +61,8 @@ pub struct JudgedRun {
     /// Digest of the instance's input.
     pub input: u64,
     pub outcome: Outcome,
-    /// The benchmark accepts the answer.
+    /// The benchmark accepts the answer; of a task of the user's own, its program finds nothing
+    /// wrong with the steps to it.
     pub is_right: bool,
     /// Wall time from submission to outcome.
     pub seconds: f64,
@@ -121,7 +132,7 @@ impl SystemRuns {
 /// called within an actix system.
 ///
 /// # Errors
-/// When the runtime ends before the runs.
+/// When the runtime ends before the runs, or the program of a user's task cannot judge an answer.
 pub async fn evaluate(
     system: System,
     runtime: &RuntimePlan,
@@ -140,9 +151,24 @@ pub async fn evaluate(
 
     let started = Instant::now();
     let solved = async |(index, (problem, plan)): (usize, (&Arc<dyn Problem>, RunPlan))| {
-        let (outcome, seconds) =
-            running.run(problem, plan, seed.wrapping_add(index as u64), Arc::new(Silent)).await?;
-        let is_right = outcome.answer.as_ref().is_some_and(|answer| problem.accepts(answer));
+        let trace = problem.is_asked().then(|| Arc::new(RunTrace::default()));
+        let observer: Arc<dyn Observer> = match &trace {
+            Some(trace) => trace.clone(),
+            None => Arc::new(Silent),
+        };
+        let (outcome, seconds) = running
+            .run(problem, plan, seed.wrapping_add(index as u64), observer)
+            .await
+            .map_err(|ended| ended.to_string())?;
+
+        let is_right = match (&outcome.answer, &trace) {
+            (None, _) => false,
+            (Some(answer), None) => problem.accepts(answer),
+            (Some(answer), Some(trace)) => verdict_of_run(problem.as_ref(), Some(answer), trace)
+                .await
+                .map_err(|error| format!("an answer could not be judged: {error}"))?
+                .proves(answer),
+        };
         let run = JudgedRun { input: digest(problem.as_ref()), outcome, is_right, seconds };
         on_run(&run);
         Ok(run)
@@ -150,10 +176,10 @@ pub async fn evaluate(
 
     let runs = problems.iter().zip(plans).enumerate().map(solved);
     // In the order of the instances, so that "the first failure" is the same in every measurement.
-    let judged: Vec<Result<JudgedRun, RuntimeEnded>> =
+    let judged: Vec<Result<JudgedRun, String>> =
         stream::iter(runs).buffered(instances.concurrent.max(1)).collect().await;
 
     let seconds = started.elapsed().as_secs_f64();
-    let judged = judged.into_iter().collect::<Result<_, _>>().map_err(|ended| ended.to_string())?;
+    let judged = judged.into_iter().collect::<Result<_, _>>()?;
     Ok(SystemRuns { judged, seconds })
 }

@@ -3,6 +3,8 @@
 
 pub mod comparison;
 pub mod overlap;
+pub mod own_task;
+mod run_trace;
 mod running_system;
 pub mod single_step;
 pub mod solve;

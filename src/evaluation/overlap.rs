@@ -127,7 +127,7 @@ fn systems(
 
 #[cfg(test)]
 mod tests {
-    use prime_bench::tasks::{BASE_SEED, Category, find};
+    use prime_bench::tasks::{BASE_SEED, find};
     use prime_study::records::{Key, Provenance, Status};
 
     use super::*;
@@ -151,7 +151,11 @@ mod tests {
             base_seed: BASE_SEED,
             repeat: 0,
         };
-        let record = Record::not_measured(key, Category::ClassicPuzzles, &Provenance::default());
+        let record = Record::not_measured(
+            key,
+            find("tower-of-hanoi").expect("a task").spec(),
+            &Provenance::default(),
+        );
         Record { status: Status::Measured, right, ..record }
     }
 

@@ -43,10 +43,13 @@ fn steps_budget(plan: &RunPlan, reference_steps: u64) -> u64 {
     (u64::from(a_step) * u64::from(plan.max_rounds)).saturating_mul(steps)
 }
 
-/// A system's plan of a run, with a budget of proposals that follows from the reference.
+/// A system's plan of a run, with a budget of proposals that follows from the reference, or from
+/// T_max where there is none.
 pub fn budgeted(plan: &MakePlan, problem: &dyn Problem) -> RunPlan {
     let mut plan = plan(problem);
-    plan.budget.steps = steps_budget(&plan, problem.reference().steps);
+    let steps =
+        if problem.has_reference() { problem.reference().steps } else { problem.steps_max() };
+    plan.budget.steps = steps_budget(&plan, steps);
     plan
 }
 

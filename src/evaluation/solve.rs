@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::comparison::{Instances, JudgedRun, System, SystemRuns, evaluate};
 use prime_bench::interval::Proportion;
-use prime_bench::tasks::{AnyTask, Difficulty};
+use prime_bench::tasks::AnyTask;
 use prime_protocol::Ending;
 use prime_runtime::RuntimePlan;
 
@@ -12,7 +12,8 @@ use prime_runtime::RuntimePlan;
 #[derive(Clone, Debug, Serialize)]
 pub struct SolveRow {
     pub task: &'static str,
-    pub difficulty: Difficulty,
+    /// `easy`, `medium` or `hard`; `given` for the inputs of a user's task.
+    pub difficulty: &'static str,
     pub system: &'static str,
     /// Answers that the benchmark accepts. For the interval an input counts once.
     pub accuracy: Proportion,
@@ -52,14 +53,14 @@ pub async fn solve(
     if let Some(reason) = runs.judged.iter().find_map(JudgedRun::failure) {
         return Err(format!("{}: {reason}", task.spec().slug));
     }
-    Ok(row(name, task, instances.difficulty, &runs))
+    Ok(row(name, task, instances.level(task), &runs))
 }
 
 /// What these runs say about the system.
 pub fn row(
     name: &'static str,
     task: &'static dyn AnyTask,
-    difficulty: Difficulty,
+    difficulty: &'static str,
     runs: &SystemRuns,
 ) -> SolveRow {
     SolveRow {

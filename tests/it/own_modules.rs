@@ -9,7 +9,7 @@ use crate::daemon::{Daemon, Home};
 
 /// A module that counts to one: a request of 20 bytes asks for the start of the input `{}`; a
 /// longer one is a step, for which `step` leaves the address and the length of the answer.
-fn module(step: &str) -> (tempfile::TempDir, PathBuf) {
+pub fn module(step: &str) -> (tempfile::TempDir, PathBuf) {
     const HELLO: &str = r#"{"prime":1,"task":{"name":"one","statement":"Count to one."}}"#;
     const START: &str = r#"{"id":1,"state":0,"choices":["go"]}"#;
     const DONE: &str = r#"{"id":1,"state":1,"done":true}"#;

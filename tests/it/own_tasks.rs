@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "these tests write the programs of other processes")]
 
 mod ends;
+mod measured;
 
 use std::path::Path;
 use std::process::Command;

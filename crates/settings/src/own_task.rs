@@ -20,6 +20,11 @@ pub struct OwnTask {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub module: Option<String>,
+    /// A file of inputs, one JSON value a line, on which `bench` and `study` measure; relative to
+    /// the working directory. Runs do not read it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub inputs: Option<String>,
     /// Fuel of one answer of a module: about one unit for each instruction. An answer that takes
     /// more fails its turn.
     #[schemars(range(min = 1_000, max = 100_000_000_000_u64))]
@@ -85,6 +90,7 @@ impl Default for OwnTask {
         Self {
             command,
             module: None,
+            inputs: None,
             fuel_max: 200_000_000,
             memory_bytes_max: 64 << 20,
             processes,

@@ -70,7 +70,7 @@ fn main() -> std::io::Result<()> {
             coordinator_ms: Some(1.0),
             coordination_share: Some(0.01),
             started_at: format!("2026-01-01T00:00:{:02}Z", number % 60),
-            ..Record::not_measured(key, task.spec().category, &provenance)
+            ..Record::not_measured(key, task.spec(), &provenance)
         };
 
         serde_json::to_writer(&mut out, &record)?;

@@ -141,8 +141,10 @@ pub fn plan(
     // Runs to do, by system and cell.
     let mut to_do: BTreeMap<(usize, &str, Difficulty), u64> = BTreeMap::new();
     let mut done = vec![0; study.systems.len()];
+    let mut asked = vec![0; study.systems.len()];
 
     for run in study.runs() {
+        asked[run.system] += 1;
         if finished.contains(&run.key(study)) {
             done[run.system] += 1;
         } else {
@@ -150,7 +152,6 @@ pub fn plan(
         }
     }
 
-    let of_a_system = study.runs_count() / study.systems.len().max(1) as u64;
     // Kept, because all systems share the references.
     let mut lengths: BTreeMap<(&str, Difficulty), f64> = BTreeMap::new();
     let mut plans = Vec::new();
@@ -188,7 +189,7 @@ pub fn plan(
 
         plans.push(SystemPlan {
             system: system.name.clone(),
-            runs: of_a_system,
+            runs: asked[place],
             finished: done[place],
             trial_runs: tried.len(),
             estimate,
@@ -206,7 +207,7 @@ mod tests {
 
     fn study(systems: &str) -> Study {
         let text = format!(
-            "[study]\nname = \"x\"\n[ask]\ntasks = [\"bubble-sort\", \"n-queens\"]\ndifficulties = [\"easy\"]\ninstances = 10\n{systems}"
+            "[study]\nname = \"x\"\nnull = false\n[ask]\ntasks = [\"bubble-sort\", \"n-queens\"]\ndifficulties = [\"easy\"]\ninstances = 10\n{systems}"
         );
         parse(&text, "x").unwrap()
     }

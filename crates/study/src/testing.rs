@@ -5,7 +5,8 @@ use prime_bench::tasks::{Kind, find};
 
 /// The run as if its verifier had looked at these kinds, with commas.
 pub fn checked_by(kinds: &str, mut run: Record) -> Record {
-    run.set_kinds(kinds.split(',').filter_map(|kind| kind.parse::<Kind>().ok()).collect());
+    let sound = find(&run.task).expect("a task").spec().sound;
+    run.set_kinds(kinds.split(',').filter_map(|kind| kind.parse::<Kind>().ok()).collect(), sound);
     run
 }
 
@@ -30,7 +31,7 @@ pub fn record(system: &str, task: &str, index: u32) -> Record {
         ..Provenance::default()
     };
 
-    let category = find(task).expect("a task").spec().category;
+    let spec = find(task).expect("a task").spec();
     Record {
         study: "test".to_owned(),
         status: Status::Measured,
@@ -62,7 +63,7 @@ pub fn record(system: &str, task: &str, index: u32) -> Record {
         coordination_share: Some(0.01),
         sampling_seed: 42,
         started_at: "2026-11-23T12:00:00Z".to_owned(),
-        ..Record::not_measured(key, category, &provenance)
+        ..Record::not_measured(key, spec, &provenance)
     }
 }
 

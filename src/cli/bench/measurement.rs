@@ -1,6 +1,7 @@
 //! What the evaluations of agents share: options, systems made from settings, and the printed
 //! result.
 
+use anyhow::bail;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use serde::Serialize;
@@ -8,6 +9,7 @@ use serde::Serialize;
 use super::find_all;
 use crate::cli::output::{Output, OutputError, print};
 use crate::cli::own_model::OwnModel;
+use crate::cli::own_tasks::{GivenTasks, open};
 use crate::cli::table::Table;
 use crate::cli::values::{TaskParser, difficulty};
 use crate::evaluation::comparison::{Instances, System};
@@ -59,7 +61,7 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    pub fn tasks(&self) -> anyhow::Result<Vec<&'static dyn AnyTask>> {
+    fn tasks(&self) -> anyhow::Result<Vec<&'static dyn AnyTask>> {
         if self.tasks.is_empty() {
             let is_known = |task: &&'static dyn AnyTask| {
                 BUILT_IN_MODELS.iter().any(|model| model.tasks.contains(&task.spec().slug))
@@ -67,6 +69,48 @@ impl Measurement {
             return Ok(tasks::all().filter(is_known).collect());
         }
         find_all(&self.tasks)
+    }
+
+    /// The tasks, where those that the user defines cannot be measured.
+    ///
+    /// # Errors
+    /// A task is unknown, or is one of those.
+    pub fn benchmark_tasks(
+        &self,
+        settings: &Settings,
+    ) -> anyhow::Result<Vec<&'static dyn AnyTask>> {
+        if let Some(own) = self.tasks.iter().find(|name| settings.tasks.contains_key(*name)) {
+            bail!(
+                "--task {own}: this takes tasks of the benchmark only; `bench solve`, `bench \
+                 steps` and `study run` measure tasks of your own, too"
+            );
+        }
+        self.tasks()
+    }
+
+    /// As [`Measurement::tasks`], with those among them that the user defines.
+    ///
+    /// # Errors
+    /// A task is neither of the benchmark nor configured, or cannot be measured.
+    pub fn all_tasks(&self, settings: &Settings) -> anyhow::Result<Opened> {
+        let is_own = |name: &&String| settings.tasks.contains_key(*name);
+        let own: Vec<&str> = self.tasks.iter().filter(is_own).map(String::as_str).collect();
+        if own.is_empty() {
+            return Ok(Opened { tasks: self.tasks()?, given: None });
+        }
+
+        let built_in: Vec<String> =
+            self.tasks.iter().filter(|name| !own.contains(&name.as_str())).cloned().collect();
+        let mut tasks = find_all(&built_in)?;
+        let given = open(settings, &own)?;
+        tasks.extend(given.tasks.iter().map(|task| *task as &dyn AnyTask));
+        Ok(Opened { tasks, given: Some(given) })
+    }
+
+    /// The instances of a task, by level; what is given has none.
+    pub fn levels_of(&self, task: &dyn AnyTask) -> impl Iterator<Item = Instances> {
+        let levels = if task.given().is_some() { 1 } else { usize::MAX };
+        self.levels().take(levels)
     }
 
     /// The instances of each task, by difficulty.
@@ -116,6 +160,14 @@ impl Measurement {
             Output::Json => print(json(&figures)),
         }
     }
+}
+
+/// The tasks of a measurement.
+pub struct Opened {
+    pub tasks: Vec<&'static dyn AnyTask>,
+    /// Ends the programs of those that the user defines.
+    #[expect(dead_code, reason = "kept until the measurement has ended")]
+    given: Option<GivenTasks>,
 }
 
 fn json(value: &impl Serialize) -> String {

@@ -151,7 +151,6 @@ pub fn overlap(arguments: &OverlapArguments) -> anyhow::Result<ExitCode> {
 
 #[cfg(test)]
 mod tests {
-    use prime_bench::tasks::Category;
     use prime_study::records::{Key, Provenance};
 
     use super::*;
@@ -166,7 +165,11 @@ mod tests {
             base_seed: 7,
             repeat: 0,
         };
-        let record = Record::not_measured(key, Category::ClassicPuzzles, &Provenance::default());
+        let record = Record::not_measured(
+            key,
+            find("tower-of-hanoi").unwrap().spec(),
+            &Provenance::default(),
+        );
 
         assert!(check_base_seed(&[], 42).is_ok());
         assert!(check_base_seed(std::slice::from_ref(&record), 7).is_ok());

@@ -111,7 +111,8 @@ pub fn solve(arguments: &SolveArguments) -> anyhow::Result<ExitCode> {
     let measurement = &arguments.measurement;
     let settings = measurement.configuration.load()?;
     start_log(&settings);
-    let tasks = measurement.tasks()?;
+    let opened = measurement.all_tasks(&settings)?;
+    let tasks = &opened.tasks;
 
     let systems = arguments
         .system
@@ -120,7 +121,8 @@ pub fn solve(arguments: &SolveArguments) -> anyhow::Result<ExitCode> {
         [&settings],
         turns_of(arguments.concurrent, [&settings]),
         async |resources| {
-            let count = systems.len() * tasks.len() * measurement.difficulties.len();
+            let cells = tasks.iter().map(|task| measurement.levels_of(*task).count());
+            let count = systems.len() * cells.sum::<usize>();
             let mut session =
                 Session::with_parts(count, "measurement", measurement.instances, "run")?;
             session.note(&format!(
@@ -132,14 +134,18 @@ pub fn solve(arguments: &SolveArguments) -> anyhow::Result<ExitCode> {
                 measurement.instances,
                 count as u64 * u64::from(measurement.instances),
             ));
-            let rows =
-                rows(arguments, &settings, resources, &tasks, &systems, &mut session).await?;
+            let rows = rows(arguments, &settings, resources, tasks, &systems, &mut session).await?;
             Ok((rows, session.finish()))
         },
     )?;
 
     measurement.print_rows(&rows, table)?;
     Ok(finished.exit_code())
+}
+
+/// The number of instances of a task.
+fn count_of(task: &dyn AnyTask, instances: Instances) -> u32 {
+    task.given().map_or(instances.count, |given| instances.count.min(given))
 }
 
 async fn rows(
@@ -153,7 +159,7 @@ async fn rows(
     let runtime = runtime_plan(settings);
     let mut rows = Vec::new();
     for task in tasks {
-        for instances in arguments.measurement.levels() {
+        for instances in arguments.measurement.levels_of(*task) {
             let instances = Instances { concurrent: arguments.concurrent, ..instances };
             for name in systems {
                 let system = system(&name.settings(settings), resources)?;
@@ -178,14 +184,14 @@ async fn rows(
                         seconds: started.elapsed().as_secs_f64(),
                     };
                     if !runs.judged.is_empty() {
-                        let (of, all) = (runs.judged.len(), instances.count);
+                        let (of, all) = (runs.judged.len(), count_of(*task, instances));
                         session.note(&format!(
                             "{} {} {}: {of} of {all} runs, the quicker ones",
                             task.spec().slug,
-                            instances.difficulty,
+                            instances.level(*task),
                             name.label()
                         ));
-                        rows.push(row_of(name.label(), *task, instances.difficulty, &runs));
+                        rows.push(row_of(name.label(), *task, instances.level(*task), &runs));
                     }
                     return Ok(rows);
                 };

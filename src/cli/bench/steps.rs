@@ -29,32 +29,26 @@ fn table(rows: &[StepRow]) -> Table {
 pub fn steps(measurement: &Measurement) -> anyhow::Result<ExitCode> {
     let settings = measurement.configuration.load()?;
     start_log(&settings);
-    let tasks = measurement.tasks()?;
+    let opened = measurement.all_tasks(&settings)?;
+    let tasks = &opened.tasks;
     let (rows, finished) = with_engines([&settings], None, async |resources| {
         let executor = AgentSet::from_settings(&settings, resources)?.executor();
-        let units = tasks.len() * measurement.difficulties.len();
+        let units = tasks.iter().map(|task| measurement.levels_of(*task).count()).sum();
         let mut session = Session::with_parts(units, "measurement", measurement.instances, "step")?;
 
         let mut rows = Vec::new();
-        for task in &tasks {
-            for instances in measurement.levels() {
-                let (difficulty, base_seed) = (instances.difficulty, instances.base_seed);
+        for task in tasks {
+            for instances in measurement.levels_of(*task) {
+                let difficulty = instances.level(*task);
                 let (on_part, done) = (session.on_part(), RefCell::new(Vec::new()));
                 let on_step = |step: AskedStep| {
                     done.borrow_mut().push(step);
                     on_part();
                 };
                 let row = async {
-                    step_accuracy(
-                        executor.as_ref(),
-                        *task,
-                        difficulty,
-                        instances.count,
-                        base_seed,
-                        &on_step,
-                    )
-                    .await
-                    .map_err(anyhow::Error::msg)
+                    step_accuracy(executor.as_ref(), *task, instances, &on_step)
+                        .await
+                        .map_err(anyhow::Error::msg)
                 };
 
                 // When the command is asked to stop, the steps that are done make a row of their

@@ -159,7 +159,7 @@ pub fn strategies(arguments: &StrategiesArguments) -> anyhow::Result<ExitCode> {
     let measurement = &arguments.measurement;
     let settings = measurement.configuration.load()?;
     start_log(&settings);
-    let tasks = measurement.tasks()?;
+    let tasks = measurement.benchmark_tasks(&settings)?;
     let (approaches, not_compared) = arguments.approaches(&settings)?;
 
     for (_, settings) in &approaches {

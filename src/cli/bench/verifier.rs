@@ -249,7 +249,7 @@ pub fn verifier(arguments: &VerifierArguments) -> anyhow::Result<ExitCode> {
     let measurement = &arguments.measurement;
     let settings = measurement.configuration.load()?;
     start_log(&settings);
-    let tasks = measurement.tasks()?;
+    let tasks = measurement.benchmark_tasks(&settings)?;
     let verifiers = chosen(arguments, &settings)?;
 
     let mut notes = Vec::new();

@@ -7,9 +7,11 @@ use anyhow::Context as _;
 use clap::{Args, ValueHint};
 use serde_json::{Value, json};
 
+use super::load;
+use crate::cli::Configuration;
 use crate::cli::output::{Output, note, print};
 use crate::cli::table::Table;
-use prime_study::definition::{Source, Study, load, schema as schema_of};
+use prime_study::definition::{Samples, Source, Study, System, schema as schema_of};
 use prime_study::records::{COLUMNS, markdown};
 
 #[derive(Args)]
@@ -46,7 +48,7 @@ pub struct ShowArguments {
 pub fn check(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     let mut is_good = true;
     for path in &arguments.files {
-        match load(path) {
+        match load(path, &Configuration::default()) {
             Ok(study) => print(format!("{}: {}\n", path.display(), size(&study)))?,
             Err(error) => {
                 is_good = false;
@@ -75,7 +77,7 @@ pub fn list(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
     paths.sort();
 
     let row = |path: &PathBuf| {
-        let (name, size, description) = match load(path) {
+        let (name, size, description) = match load(path, &Configuration::default()) {
             Ok(study) => (study.name.clone(), size(&study), study.description),
             Err(error) => (String::new(), "cannot be used".to_owned(), error.to_string()),
         };
@@ -90,8 +92,12 @@ fn size(study: &Study) -> String {
     let ask = &study.ask;
     let cells = ask.tasks.len() * ask.difficulties.len();
     let instances = u64::from(ask.instances) * ask.base_seeds.len() as u64;
+    let own = match &ask.own[..] {
+        [] => String::new(),
+        names => format!(", and on the inputs of {}", names.join(", ")),
+    };
     format!(
-        "{} runs: {} systems on {} tasks ({cells} cells of {instances} instances, {} times)",
+        "{} runs: {} systems on {} tasks ({cells} cells of {instances} instances, {} times){own}",
         study.runs_count(),
         study.systems.len(),
         ask.tasks.len(),
@@ -118,6 +124,24 @@ fn source(source: &Source) -> String {
     }
 }
 
+/// Where a system's answers come from, and which of them counts.
+fn answers_by(system: &System) -> String {
+    let source = source(&system.source);
+    match system.samples {
+        None => source,
+        Some(Samples { select, most }) => {
+            let most = most.map_or_else(String::new, |most| format!(", at most {most}"));
+            format!("{source}, sampled{most}, chosen by {}", select.name())
+        }
+    }
+}
+
+/// The names of the tasks, those that the user defines last.
+fn names(study: &Study) -> Vec<&str> {
+    let tasks = study.ask.tasks.iter().map(|task| task.spec().slug);
+    tasks.chain(study.ask.own.iter().map(String::as_str)).collect()
+}
+
 /// A study for programs.
 fn value(study: &Study) -> Value {
     let ask = &study.ask;
@@ -126,7 +150,7 @@ fn value(study: &Study) -> Value {
         .iter()
         .map(|system| {
             json!({
-                "name": system.name, "source": source(&system.source), "sets": system.sets,
+                "name": system.name, "source": answers_by(system), "sets": system.sets,
             })
         })
         .collect();
@@ -136,7 +160,7 @@ fn value(study: &Study) -> Value {
         "description": study.description,
         "runs": study.runs_count(),
         "kinds": study.kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>(),
-        "tasks": ask.tasks.iter().map(|task| task.spec().slug).collect::<Vec<_>>(),
+        "tasks": names(study),
         "difficulties": ask.difficulties,
         "instances": ask.instances,
         "base_seeds": ask.base_seeds,
@@ -149,15 +173,14 @@ fn value(study: &Study) -> Value {
 }
 
 pub fn show(arguments: &ShowArguments) -> anyhow::Result<ExitCode> {
-    let study = load(&arguments.file)?;
+    let study = load(&arguments.file, &Configuration::default())?;
     let value = value(&study);
     match arguments.output {
         Output::Json => print(serde_json::to_string_pretty(&value)? + "\n")?,
         Output::Text => {
-            let row = |system: &prime_study::definition::System| {
-                [system.name.clone(), source(&system.source), system.sets.join(", ")]
-            };
-            let tasks: Vec<&str> = study.ask.tasks.iter().map(|task| task.spec().slug).collect();
+            let row =
+                |system: &System| [system.name.clone(), answers_by(system), system.sets.join(", ")];
+            let tasks = names(&study);
             let kinds: Vec<&str> = study.kinds.iter().map(|kind| kind.name()).collect();
 
             let table = Table::new(

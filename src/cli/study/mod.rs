@@ -4,6 +4,7 @@ mod compare;
 mod daemons;
 mod files;
 mod narrowing;
+mod own_tasks;
 mod plan;
 mod report;
 mod run;
@@ -14,7 +15,9 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueHint};
 
+use crate::cli::Configuration;
 use crate::cli::output::note;
+use prime_study::definition::{Study, StudyError, load_with};
 use prime_study::records::{Records, read_all};
 
 #[derive(Args)]
@@ -70,6 +73,17 @@ impl RecordsFile {
             .clone()
             .unwrap_or_else(|| Path::new("data/studies").join(format!("{study}.jsonl")))
     }
+}
+
+/// Reads a study file, which may ask tasks that the configuration defines.
+///
+/// # Errors
+/// If it cannot be read or is not a study.
+fn load(path: &Path, configuration: &Configuration) -> Result<Study, StudyError> {
+    // What is wrong with the configuration is said where it is used.
+    let settings = configuration.load().ok();
+    let names = settings.map(|settings| settings.tasks.into_keys().collect::<Vec<_>>());
+    load_with(path, &names.unwrap_or_default())
 }
 
 /// Reads files of records, and says what is ignored.

@@ -41,7 +41,9 @@ impl Narrowing {
             ensure!(names.contains(name), "--system {name}: the study has {}", names.join(", "));
         }
 
-        let slugs: Vec<&str> = study.ask.tasks.iter().map(|task| task.spec().slug).collect();
+        let of_benchmark = study.ask.tasks.iter().map(|task| task.spec().slug);
+        let slugs: Vec<&str> =
+            of_benchmark.chain(study.ask.own.iter().map(String::as_str)).collect();
         for task in &self.tasks {
             ensure!(
                 slugs.contains(&task.as_str()),
@@ -67,6 +69,7 @@ impl Narrowing {
         ask.tasks.retain(|task| {
             self.tasks.is_empty() || self.tasks.iter().any(|slug| slug == task.spec().slug)
         });
+        ask.own.retain(|name| self.tasks.is_empty() || self.tasks.contains(name));
         ask.difficulties
             .retain(|level| self.difficulties.is_empty() || self.difficulties.contains(level));
         ask.instances =

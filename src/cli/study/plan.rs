@@ -9,16 +9,17 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 
 use super::narrowing::Narrowing;
+use super::own_tasks::give_tasks;
 use super::systems::{PoolPlaces, check_shared, settings, start};
-use super::{RecordsFile, read_records};
+use super::{RecordsFile, load, read_records};
 use crate::cli::bench::{CONCURRENT, turns_of, with_engines};
 use crate::cli::output::{Output, print};
 use crate::cli::own_model::OwnModel;
 use crate::cli::start_log;
 use crate::cli::table::Table;
-use crate::evaluation::study::run_study;
+use crate::evaluation::study::{Spendings, run_study};
 use prime_settings::Settings;
-use prime_study::definition::{AskedRun, Source, Study, load};
+use prime_study::definition::{AskedRun, Source, Study};
 use prime_study::plan::{Cost, Plan, Prices, plan as plan_of};
 use prime_study::records::{Key, Record};
 
@@ -89,8 +90,16 @@ fn tried(study: &Study, finished: &BTreeSet<Key>, each: usize) -> Vec<AskedRun> 
 }
 
 pub fn plan(arguments: &PlanArguments) -> anyhow::Result<ExitCode> {
-    let mut study = load(&arguments.file)?;
+    let configuration = arguments.configuration.resolved()?;
+    let mut study = load(&arguments.file, &configuration)?;
     arguments.narrowing.apply(&mut study)?;
+    let all: Vec<Settings> = study
+        .systems
+        .iter()
+        .map(|system| settings(&study, system, &configuration))
+        .collect::<anyhow::Result<_>>()?;
+    check_shared(&study, &all)?;
+    let _given = give_tasks(&mut study, &all)?;
 
     let path = arguments.records.path(&study.name);
     let mut known = if path.exists() { read_records(&[path])?.records } else { Vec::new() };
@@ -99,7 +108,7 @@ pub fn plan(arguments: &PlanArguments) -> anyhow::Result<ExitCode> {
 
     let runs = tried(&study, &finished, arguments.trial);
     if !runs.is_empty() {
-        known.extend(trial(arguments, &study, &runs)?);
+        known.extend(trial(arguments, &study, &all, &runs)?);
     }
 
     let prices = Prices {
@@ -119,22 +128,15 @@ pub fn plan(arguments: &PlanArguments) -> anyhow::Result<ExitCode> {
 fn trial(
     arguments: &PlanArguments,
     study: &Study,
+    all: &[Settings],
     runs: &[AskedRun],
 ) -> anyhow::Result<Vec<Record>> {
-    let configuration = arguments.configuration.resolved()?;
-    let all: Vec<Settings> = study
-        .systems
-        .iter()
-        .map(|system| settings(study, system, &configuration))
-        .collect::<anyhow::Result<_>>()?;
-
-    check_shared(study, &all)?;
     if let Some(settings) = all.first() {
         start_log(settings);
     }
 
     let needed: BTreeSet<usize> = runs.iter().map(|run| run.system).collect();
-    with_engines(&all, turns_of(arguments.concurrent, &all), async |resources| {
+    with_engines(all, turns_of(arguments.concurrent, all), async |resources| {
         let mut places = PoolPlaces::default();
         let contestants = study.systems.iter().enumerate().map(|(place, system)| {
             needed
@@ -145,7 +147,8 @@ fn trial(
         let contestants: Vec<_> = contestants.collect::<anyhow::Result<_>>()?;
 
         let mut records = Vec::new();
-        run_study(study, &contestants, runs, arguments.concurrent, |record| {
+        let spendings = Spendings::new(study, &[], runs);
+        run_study(study, &contestants, runs, &spendings, arguments.concurrent, |record| {
             records.push(record);
             anyhow::Ok(())
         })

@@ -7,9 +7,10 @@ use anyhow::Context as _;
 use clap::{Args, ValueHint};
 use serde_json::json;
 
+use super::load;
 use super::read_records;
+use crate::cli::Configuration;
 use crate::cli::output::{Output, note, print, print_json};
-use prime_study::definition::load;
 use prime_study::records::Record;
 use prime_study::report::{Choice, write_report};
 use prime_study::tables::check_items;
@@ -43,7 +44,7 @@ pub struct ReportArguments {
 
 fn choice(arguments: &ReportArguments) -> anyhow::Result<Choice> {
     let mut choice = match &arguments.study {
-        Some(path) => load(path)?.choice,
+        Some(path) => load(path, &Configuration::default())?.choice,
         None => Choice::default(),
     };
 

@@ -6,24 +6,25 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueHint};
 use serde_json::json;
 
-use super::RecordsFile;
 use super::daemons::{DaemonArguments, contestant, fields};
 use super::narrowing::Narrowing;
+use super::own_tasks::{add_digests, check_found, give_tasks};
 use super::systems::{PoolPlaces, check_shared, provenance_of_answers, settings, start};
+use super::{RecordsFile, load};
 use crate::cli::bench::{CONCURRENT, turns_of, with_engines};
 use crate::cli::output::{Output, count, note, print_json};
 use crate::cli::own_model::OwnModel;
 use crate::cli::progress::Session;
 use crate::cli::start_log;
-use crate::evaluation::study::{records_of_answers, run_study};
+use crate::evaluation::study::{Spendings, records_of_answers, run_study};
 use prime_service::app::check_agents;
 use prime_settings::Settings;
-use prime_study::definition::{AskedRun, Source, Study, System, load};
+use prime_study::definition::{AskedRun, Source, Study, System, Unit};
 use prime_study::records::{Record, RecordLog};
 
 #[derive(Args)]
@@ -83,15 +84,22 @@ impl Tally {
 }
 
 pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
-    let mut study = load(&arguments.file)?;
+    let configuration = arguments.configuration.resolved()?;
+    let mut study = load(&arguments.file, &configuration)?;
     arguments.narrowing.apply(&mut study)?;
 
-    let configuration = arguments.configuration.resolved()?;
     let daemons = arguments.daemons.is_given().then(|| arguments.daemons.daemons()).transpose()?;
-    let is_remote =
-        |system: &System| daemons.is_some() && matches!(system.source, Source::Run { .. });
+    let is_remote = |system: &System| {
+        daemons.is_some() && !system.is_null && matches!(system.source, Source::Run { .. })
+    };
     let of = |system: &System| {
         if is_remote(system) {
+            ensure!(
+                system.samples.is_none(),
+                "system `{}`: samples of runs are drawn in this process: leave out --url, or \
+                 choose other systems with --system",
+                system.name
+            );
             // Checked before anything runs. The daemons' own configuration holds for the rest.
             fields(&study, system)?;
             return Ok(configuration.load()?);
@@ -104,6 +112,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     if let Some(settings) = all.first() {
         start_log(settings);
     }
+    let given = give_tasks(&mut study, &all)?;
 
     let path = arguments.records.path(&study.name);
     if let Some(folder) = path.parent() {
@@ -118,7 +127,14 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         );
     }
 
+    check_found(log.found(), given.as_ref())?;
     take_answers(&study, &all, &mut log)?;
+    let is_timed = study.matched.as_ref().is_some_and(|matched| matched.unit == Unit::Seconds);
+    ensure!(
+        !is_timed || arguments.concurrent == 1,
+        "`budget.match = \"seconds\"` compares times, which runs beside each other lengthen: give \
+         --concurrent 1"
+    );
     let is_answered =
         |run: &AskedRun| matches!(study.systems[run.system].source, Source::Answers(_));
     let is_due = |run: &AskedRun| !is_answered(run) && !log.is_measured(&run.key(&study));
@@ -179,11 +195,17 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
             });
         }
 
+        for contestant in contestants.iter_mut().flatten() {
+            add_digests(&mut contestant.provenance, given.as_ref());
+        }
+
         // `start` opens the pools of one-shot systems, so they can be checked only now.
         check_agents(resources).await.map_err(anyhow::Error::msg)?;
 
         let (mut tally, on_part) = (Tally::default(), session.on_part());
-        let work = run_study(&study, &contestants, &due, arguments.concurrent, |record| {
+        let spendings = Spendings::new(&study, log.found(), &due);
+        let concurrent = arguments.concurrent;
+        let work = run_study(&study, &contestants, &due, &spendings, concurrent, |record| {
             on_part();
             tally.add(&record);
             log.append(&record).map_err(anyhow::Error::from)

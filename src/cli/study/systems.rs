@@ -7,13 +7,15 @@ use anyhow::{Context as _, bail, ensure};
 
 use crate::cli::Configuration;
 use crate::evaluation::comparison::System as RunningSystem;
-use crate::evaluation::study::{Contestant, OneShotSystem, Places, RunSystem, StudySystem};
+use crate::evaluation::study::{
+    Contestant, OneShotSystem, Places, RunSystem, Sampled, SamplingSystem, StudySystem,
+};
 use prime_agent_set::{AgentSet, Resources, configured_names};
 use prime_bench::prompts::{Components, Style};
 use prime_bench::tasks::Kinds;
 use prime_service::app::{planner, run_sampling, runtime_plan};
 use prime_settings::{CoordinatorAgent, ExecutorAgent, Preset, Settings, VerifierAgent};
-use prime_study::definition::{OneShot, PromptStyle, Source, Study, System};
+use prime_study::definition::{OneShot, PromptStyle, Select, Source, Study, System};
 use prime_study::records::Provenance;
 
 /// The configuration of a system: the user's, the study's kinds, budget and options, the preset,
@@ -90,9 +92,11 @@ pub fn check_shared(study: &Study, all: &[Settings]) -> anyhow::Result<()> {
     let Some((first, others)) = all.split_first() else { return Ok(()) };
     for (place, settings) in (1..).zip(others) {
         ensure!(
-            settings.engines == first.engines && settings.pools == first.pools,
-            "system `{}` changes `engines` or `pools`, which all systems of a study share: give \
-             each model an engine or pool of its own name in the configuration, and let the \
+            settings.engines == first.engines
+                && settings.pools == first.pools
+                && settings.tasks == first.tasks,
+            "system `{}` changes `engines`, `pools` or `tasks`, which all systems of a study \
+             share: give each model an engine or pool of its own name in the configuration, and let the \
              system choose it (`agents.executor.engine`, `pool`)",
             study.systems[place].name
         );
@@ -116,6 +120,7 @@ fn provenance(
         machine: machine(),
         verifier: verifier.to_owned(),
         kinds: kinds.iter().collect(),
+        task_digests: BTreeMap::new(),
     }
 }
 
@@ -180,7 +185,18 @@ pub fn start(
         Source::Answers(_) => {
             bail!("system `{}` answers nothing here: its outputs were made elsewhere", system.name)
         }
-        Source::OneShot(one_shot) => start_one_shot(system, one_shot, settings, resources, places),
+        Source::OneShot(one_shot) => {
+            let (answers, provenance) =
+                start_one_shot(system, one_shot, settings, resources, places)?;
+            let system = match system.samples {
+                None => StudySystem::OneShot(answers),
+                Some(samples) => {
+                    let of = Sampled::OneShot(answers);
+                    StudySystem::Sampling(SamplingSystem { of, samples })
+                }
+            };
+            Ok(Contestant { system, provenance })
+        }
         Source::Run { .. } => {
             let agents = AgentSet::from_settings(settings, resources)
                 .with_context(|| format!("system `{}`", system.name))?;
@@ -208,13 +224,20 @@ pub fn start(
             let running = RunningSystem { agents, plan, sampling: run_sampling(settings) };
             let model = model_digests(resources);
 
+            let runs = Box::new(RunSystem::start(
+                running,
+                &runtime_plan(settings),
+                study.budget.steps,
+                pools_asked(settings).iter().map(|pool| places.of(pool, settings)).collect(),
+            ));
+            let system = match system.samples {
+                None => StudySystem::Run(runs),
+                Some(samples) => {
+                    StudySystem::Sampling(SamplingSystem { of: Sampled::Run(runs), samples })
+                }
+            };
             Ok(Contestant {
-                system: StudySystem::Run(Box::new(RunSystem::start(
-                    running,
-                    &runtime_plan(settings),
-                    study.budget.steps,
-                    pools_asked(settings).iter().map(|pool| places.of(pool, settings)).collect(),
-                ))),
+                system,
                 provenance: provenance(settings, &names.verifier, kinds, model),
             })
         }
@@ -227,7 +250,7 @@ fn start_one_shot(
     settings: &Settings,
     resources: &Resources,
     places: &mut PoolPlaces,
-) -> anyhow::Result<Contestant> {
+) -> anyhow::Result<(OneShotSystem, Provenance)> {
     let style = match one_shot.style {
         PromptStyle::Baseline => Style::Baseline,
         PromptStyle::Structured => {
@@ -243,21 +266,16 @@ fn start_one_shot(
     let served = settings.pools.get(&one_shot.pool).and_then(|pool| pool.upstreams.first());
     let sampling = run_sampling(settings);
 
-    Ok(Contestant {
-        system: StudySystem::OneShot(OneShotSystem {
-            model,
-            style,
-            temperature: sampling.temperature,
-            top_p: sampling.top_p,
-            max_tokens: one_shot.max_tokens,
-            wall: Duration::from_millis(settings.run.budget.wall_ms),
-            places: places.of(&one_shot.pool, settings),
-        }),
-        provenance: provenance(
-            settings,
-            "none",
-            Kinds::NONE,
-            served.map(|upstream| upstream.model.clone()),
-        ),
-    })
+    let answers = OneShotSystem {
+        model,
+        style,
+        temperature: sampling.temperature,
+        top_p: sampling.top_p,
+        logprobs: system.samples.is_some_and(|samples| samples.select == Select::Likelihood),
+        max_tokens: one_shot.max_tokens,
+        wall: Duration::from_millis(settings.run.budget.wall_ms),
+        places: places.of(&one_shot.pool, settings),
+    };
+    let model = served.map(|upstream| upstream.model.clone());
+    Ok((answers, provenance(settings, "none", Kinds::NONE, model)))
 }

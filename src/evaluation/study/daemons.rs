@@ -16,8 +16,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep};
 
-use super::run_trace::{RunTrace, TraceEvent};
 use super::{judged, never_completed};
+use crate::evaluation::run_trace::{RunTrace, TraceEvent};
+use prime_bench::tasks::Problem;
 use prime_http_client::root_cause;
 
 /// How long a daemon that has accepted a run may be unreachable before another one gets the run.
@@ -257,13 +258,17 @@ async fn json<T: DeserializeOwned>(response: Response) -> Result<T, NotDone> {
 }
 
 impl DaemonSystem {
-    fn request(&self, run: &AskedRun, study: &Study) -> Value {
+    fn request(&self, run: &AskedRun, problem: &dyn Problem, study: &Study) -> Value {
         let mut request = self.fields.clone();
 
         request.insert("task".to_owned(), run.task.spec().slug.into());
-        request.insert("difficulty".to_owned(), run.difficulty.name().into());
-        request.insert("index".to_owned(), run.index.into());
-        request.insert("base_seed".to_owned(), run.base_seed.into());
+        if run.task.given().is_some() {
+            request.insert("input".to_owned(), problem.input());
+        } else {
+            request.insert("difficulty".to_owned(), run.difficulty.name().into());
+            request.insert("index".to_owned(), run.index.into());
+            request.insert("base_seed".to_owned(), run.base_seed.into());
+        }
         // Seeds in requests have 63 bits.
         request.insert("seed".to_owned(), (run.sampling_seed(study) >> 1).into());
         Value::Object(request)
@@ -272,9 +277,11 @@ impl DaemonSystem {
     pub(super) async fn run(&self, run: &AskedRun, study: &Study, mut record: Record) -> Record {
         let problem = run.instance().problem();
         record.set_problem(problem.as_ref());
-        record.reference_steps = problem.reference().steps;
+        if problem.has_reference() {
+            record.reference_steps = problem.reference().steps;
+        }
 
-        let request = self.request(run, study);
+        let request = self.request(run, problem.as_ref(), study);
         // Sending a request again must not start a second run, but another session's must start
         // one.
         let text = format!("{}{request}{}", record.started_at, record.system);
@@ -293,7 +300,8 @@ impl DaemonSystem {
                 let url = &urls[(first + offset) % urls.len()];
                 match self.daemons.carry_out(url, &request, &key).await {
                     Ok((daemon, trace)) => {
-                        return recorded(run, study, daemon, &trace, url, record);
+                        let problem = problem.as_ref();
+                        return recorded(run, problem, study, daemon, &trace, url, record).await;
                     }
                     Err(NotDone::Refused(message) | NotDone::Lost(message)) => {
                         return Record { failure: Some(format!("{url}: {message}")), ..record };
@@ -314,8 +322,9 @@ impl DaemonSystem {
 }
 
 /// Completes the record of a run that a daemon has ended.
-fn recorded(
+async fn recorded(
     run: &AskedRun,
+    problem: &dyn Problem,
     study: &Study,
     daemon: DaemonRecord,
     trace: &RunTrace,
@@ -346,6 +355,7 @@ fn recorded(
     record.trajectories = daemon.trajectories;
     record.prompt_tokens = daemon.tokens.prompt;
     record.completion_tokens = daemon.tokens.completion;
+    record.cached_tokens = Some(daemon.tokens.cached);
 
     let failed = daemon.outcome.as_deref() == Some(Ending::AgentFailed(String::new()).name());
     let ending = daemon.outcome.unwrap_or(daemon.status);
@@ -369,5 +379,12 @@ fn recorded(
     record.accepted = daemon.assurance >= Some(Assurance::Unrefuted);
     record.agreement = daemon.answer.is_some().then_some(daemon.agreement);
     record.votes = daemon.votes.first().map(|ballot| ballot.votes);
-    judged(run, daemon.answer, trace, record)
+    let has_answer = daemon.answer.is_some();
+    let mut record = judged(run, problem, daemon.answer, trace, record).await;
+    if record.is_measured() {
+        let Usage { prompt, completion, cached, .. } = daemon.tokens;
+        let tokens = study.prompts.tokens(prompt, cached, completion);
+        record.set_curve(has_answer.then_some((tokens, record.right)));
+    }
+    record
 }

@@ -5,29 +5,35 @@ mod daemons;
 mod one_shot;
 mod places;
 mod run;
-mod run_trace;
+mod sampling;
+mod spending;
 
 pub use answers::{AnswersError, records_of_answers};
 pub use daemons::{DaemonSystem, Daemons};
 pub use one_shot::OneShotSystem;
 pub use places::Places;
 pub use run::RunSystem;
+pub use sampling::{Sampled, SamplingSystem};
+pub use spending::Spendings;
 
 use futures::stream::{self, StreamExt as _};
 use prime_bench::judge::{ActionList, Body, Submission, judge};
-use prime_bench::tasks::Kinds;
+use prime_bench::tasks::{Kinds, Problem, Severity};
 use prime_protocol::Ending;
-use prime_study::definition::{AskedRun, Study};
-use prime_study::records::{Provenance, Record, Status};
+use prime_study::definition::{AskedRun, Study, Unit};
+use prime_study::records::{Provenance, Record, StageOutcome, Status};
 use serde_json::Value;
 
+use super::own_task::verdict_of_run;
+use super::run_trace::RunTrace;
 pub use crate::evaluation::running_system::RuntimeEnded;
-use run_trace::RunTrace;
 
 /// A system that answers, in this process or elsewhere.
 pub enum StudySystem {
     Run(Box<RunSystem>),
     OneShot(OneShotSystem),
+    /// Draws samples of one of those.
+    Sampling(SamplingSystem),
     /// Daemons carry out its runs.
     Daemon(DaemonSystem),
 }
@@ -38,9 +44,28 @@ pub struct Contestant {
     pub provenance: Provenance,
 }
 
+/// The record of a run, and what samples of it are chosen by.
+pub struct Answered {
+    pub record: Record,
+    /// What the system said, for answers to prompts.
+    pub text: String,
+    pub answer: Option<Value>,
+    /// The mean ln p of the tokens, where it is known.
+    pub mean_logprob: Option<f64>,
+}
+
+impl From<Record> for Answered {
+    fn from(record: Record) -> Self {
+        let answer = record.answer.as_deref();
+        let answer = answer.and_then(|answer| serde_json::from_str(answer).ok());
+        Self { record, text: String::new(), answer, mean_logprob: None }
+    }
+}
+
 /// Executes runs, at most `concurrent` at a time, and passes each record to `on_record` as its run
 /// ends. The runs' system numbers are indexes into `contestants`. A run whose agents failed
 /// permanently, or whose time was up before the first completion, is recorded as not measured.
+/// `spendings` has the budgets of those that draw samples.
 ///
 /// # Errors
 /// The first error of `on_record`, after which no other run is started; [`RuntimeEnded`] if the
@@ -49,6 +74,7 @@ pub async fn run_study<E>(
     study: &Study,
     contestants: &[Option<Contestant>],
     runs: &[AskedRun],
+    spendings: &Spendings,
     concurrent: usize,
     mut on_record: impl FnMut(Record) -> Result<(), E>,
 ) -> Result<(), E>
@@ -63,15 +89,25 @@ where
                 contestant.expect("invariant: every system that has runs is in the list");
             let record = run.record(study, provenance, jiff::Timestamp::now().to_string());
 
-            match system {
-                StudySystem::Run(system) => system.run(&run, study, record).await,
-                StudySystem::OneShot(system) => Ok(system.answer(&run, study, record).await),
-                StudySystem::Daemon(system) => Ok(system.run(&run, study, record).await),
-            }
+            let seed = run.sampling_seed(study);
+            let made = match system {
+                StudySystem::Run(system) => system.run(&run, study, seed, record).await?.record,
+                StudySystem::OneShot(system) => {
+                    system.answer(&run, study, seed, None, record).await.record
+                }
+                StudySystem::Sampling(system) => {
+                    let budget = spendings.budget(study, &run).await;
+                    system.run(&run, study, budget, record).await?
+                }
+                StudySystem::Daemon(system) => system.run(&run, study, record).await,
+            };
+            spendings.note(study, &run, &made);
+            Ok::<Record, RuntimeEnded>(made)
         }
     };
 
-    // A slow run must not hold up the records of the others.
+    // A slow run must not hold up the records of the others. Those that others wait for come first:
+    // a study that makes spending equal begins each instance with them.
     let mut records = stream::iter(runs.iter().map(one)).buffer_unordered(concurrent.max(1));
     while let Some(record) = records.next().await {
         on_record(record?)?;
@@ -87,11 +123,65 @@ fn never_completed(record: &Record, ending: &str, has_answer: bool) -> Option<St
     (is_cut && nothing).then(|| format!("{ending} before the first completion"))
 }
 
-/// Completes the record of a run that ended with or without an answer: the benchmark judges it.
-fn judged(run: &AskedRun, answer: Option<Value>, trace: &RunTrace, mut record: Record) -> Record {
-    record.status = Status::Measured;
+/// Why a run without an answer that the clock ended says nothing of its system in a study that
+/// makes tokens equal: the clock is the machine's, and no limit of the comparison.
+fn out_of_time(study: &Study, ending: &Ending, has_answer: bool) -> Option<String> {
+    let are_tokens = study.matched.as_ref().is_some_and(|matched| matched.unit == Unit::Tokens);
+    let is_late = are_tokens && *ending == Ending::WallMsSpent && !has_answer;
+    is_late.then(|| format!("{}, which is no limit where tokens are equal", ending.name()))
+}
 
+/// Adds the curve of a measured run: what the answers were worth that it would have given while it
+/// spent its tokens.
+async fn with_curve(
+    study: &Study,
+    problem: &dyn Problem,
+    trace: &RunTrace,
+    mut record: Record,
+) -> Record {
+    if !record.is_measured() {
+        return record;
+    }
+
+    let (mut points, mut known) = (Vec::new(), Vec::<(Value, bool)>::new());
+    for (usage, answer) in trace.leaders() {
+        let tokens = study.prompts.tokens(usage.prompt, usage.cached, usage.completion);
+        let before = known.iter().find(|(other, _)| *other == answer).map(|(_, right)| *right);
+        let is_right = match before {
+            Some(is_right) => is_right,
+            None if problem.is_asked() => {
+                match verdict_of_run(problem, Some(&answer), trace).await {
+                    Ok(verdict) => verdict.proves(&answer),
+                    // Its end was judged, the way there cannot be: no curve rather than a wrong
+                    // one.
+                    Err(_) => return record,
+                }
+            }
+            None => problem.accepts(&answer),
+        };
+        known.push((answer, is_right));
+        points.push((tokens, is_right));
+    }
+    record.set_curve(points);
+    record
+}
+
+/// Completes the record of a run that ended with or without an answer: the benchmark judges it, or
+/// the program of a task that the user defines. Where that gives no answer, the run is not
+/// measured.
+async fn judged(
+    run: &AskedRun,
+    problem: &dyn Problem,
+    answer: Option<Value>,
+    trace: &RunTrace,
+    mut record: Record,
+) -> Record {
     record.answer = answer.as_ref().map(ToString::to_string);
+    if problem.is_asked() {
+        return judged_by_program(problem, answer.as_ref(), trace, record).await;
+    }
+
+    record.status = Status::Measured;
     let lines = trace.lines_for(answer.as_ref());
     let actions: Option<ActionList> = lines.map(|lines| lines.iter().map(|line| &**line).collect());
     let body = Body::Structured { actions, answer };
@@ -100,5 +190,35 @@ fn judged(run: &AskedRun, answer: Option<Value>, trace: &RunTrace, mut record: R
     record
 }
 
+async fn judged_by_program(
+    problem: &dyn Problem,
+    answer: Option<&Value>,
+    trace: &RunTrace,
+    mut record: Record,
+) -> Record {
+    let verdict = match verdict_of_run(problem, answer, trace).await {
+        Ok(verdict) => verdict,
+        Err(error) => {
+            record.failure = Some(format!("the answer could not be judged: {error}"));
+            return record;
+        }
+    };
+
+    record.status = Status::Measured;
+    record.right = answer.is_some_and(|answer| verdict.proves(answer));
+    let stage = |passed| if passed { StageOutcome::Passed } else { StageOutcome::Failed };
+    record.format = stage(answer.is_some() || record.steps > 0 || record.proposals > 0);
+    record.syntax = stage(answer.is_some() && verdict.refused == 0);
+    record.semantic = stage(verdict.answer.is_some() && verdict.first_error.is_none());
+    record.result = stage(record.right);
+    record.first_error_step = verdict.first_error;
+
+    let worst = verdict.worst.or((!record.right).then_some(Severity::Critical));
+    record.set_severity(worst);
+    record
+}
+
+#[cfg(test)]
+mod sampling_tests;
 #[cfg(test)]
 mod tests;

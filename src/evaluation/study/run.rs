@@ -6,10 +6,11 @@ use prime_bench::tasks::Problem;
 use prime_protocol::{Assurance, Ending, Outcome};
 use prime_study::definition::{AskedRun, Study};
 use prime_study::records::Record;
+use tokio::time::Instant;
 
-use super::run_trace::{RunTrace, Times};
-use super::{Places, judged, never_completed};
+use super::{Answered, Places, judged, never_completed, out_of_time, with_curve};
 use crate::evaluation::comparison::System;
+use crate::evaluation::run_trace::{RunTrace, Times};
 use crate::evaluation::running_system::{RunningSystem, RuntimeEnded};
 use prime_runtime::RuntimePlan;
 
@@ -42,39 +43,43 @@ impl RunSystem {
         &self,
         run: &AskedRun,
         study: &Study,
+        seed: u64,
         mut record: Record,
-    ) -> Result<Record, RuntimeEnded> {
+    ) -> Result<Answered, RuntimeEnded> {
         let problem = run.instance().problem();
 
         let mut plan = self.running.plan(problem.as_ref());
         // Which kinds are looked at may depend on the task.
-        record.set_kinds(plan.basis.kinds());
+        record.set_kinds(plan.basis.kinds(), problem.sound());
 
         plan.budget.steps = self.steps_max.unwrap_or(plan.budget.steps);
         let trace = Arc::new(RunTrace::default());
 
         // A trajectory has one request in flight. The clock starts only when all may be sent.
-        let mut taken = Vec::new();
+        let (mut taken, asked) = (Vec::new(), Instant::now());
         for places in &self.places {
             taken.push(places.take(plan.fanout).await);
         }
 
-        let (outcome, seconds) =
-            self.running.run(&problem, plan, run.sampling_seed(study), trace.clone()).await?;
+        let queued_ms = Some(asked.elapsed().as_secs_f64() * 1e3);
+
+        let (outcome, seconds) = self.running.run(&problem, plan, seed, trace.clone()).await?;
         drop(taken);
-        Ok(recorded(
-            run,
-            problem.as_ref(),
-            &outcome,
-            &trace,
-            Record { wall_ms: seconds * 1e3, ..record },
-        ))
+        let record = Record { wall_ms: seconds * 1e3, queued_ms, ..record };
+        let record = recorded(run, study, problem.as_ref(), &outcome, &trace, record).await;
+        Ok(Answered {
+            text: String::new(),
+            answer: outcome.answer,
+            mean_logprob: trace.mean_logprob(),
+            record,
+        })
     }
 }
 
 /// Completes the record of a run that has ended.
-fn recorded(
+async fn recorded(
     run: &AskedRun,
+    study: &Study,
     problem: &dyn Problem,
     outcome: &Outcome,
     trace: &RunTrace,
@@ -92,6 +97,7 @@ fn recorded(
     record.trajectories = outcome.trajectories;
     record.prompt_tokens = outcome.usage.prompt;
     record.completion_tokens = outcome.usage.completion;
+    record.cached_tokens = Some(outcome.usage.cached);
 
     set_times(&mut record, trace.times());
 
@@ -100,7 +106,8 @@ fn recorded(
         Ending::AgentFailed(reason) => Some(reason.clone()),
         ending => outcome.answer.is_none().then(|| ending.name().to_owned()),
     };
-    let never = never_completed(&record, outcome.ending.name(), outcome.answer.is_some());
+    let late = out_of_time(study, &outcome.ending, outcome.answer.is_some());
+    let never = never_completed(&record, outcome.ending.name(), outcome.answer.is_some()).or(late);
     // The run does not count as measured, but its reference's steps show how far it had to go.
     if never.is_some() || matches!(outcome.ending, Ending::AgentFailed(_)) {
         if let Some(reason) = never {
@@ -108,7 +115,9 @@ fn recorded(
             record.failure =
                 Some(last.map_or_else(|| reason.clone(), |last| format!("{reason}: {last}")));
         }
-        record.reference_steps = problem.reference().steps;
+        if problem.has_reference() {
+            record.reference_steps = problem.reference().steps;
+        }
         return record;
     }
 
@@ -116,7 +125,8 @@ fn recorded(
     record.accepted = outcome.assurance >= Some(Assurance::Unrefuted);
     record.agreement = outcome.answer.is_some().then_some(outcome.agreement);
     record.votes = outcome.votes.first().map(|ballot| ballot.votes);
-    judged(run, outcome.answer.clone(), trace, record)
+    let record = judged(run, problem, outcome.answer.clone(), trace, record).await;
+    with_curve(study, problem, trace, record).await
 }
 
 fn set_times(record: &mut Record, times: Times) {

@@ -38,7 +38,8 @@ fn records(study: &Study, contestant: impl FnOnce() -> StudySystem) -> Vec<Recor
         let contestants = [Some(Contestant { system: contestant(), provenance: provenance() })];
         let runs: Vec<AskedRun> = study.runs().collect();
         let mut records = Vec::new();
-        let ended = run_study(study, &contestants, &runs, 3, |record| {
+        let spendings = Spendings::new(study, &[], &runs);
+        let ended = run_study(study, &contestants, &runs, &spendings, 3, |record| {
             records.push(record);
             Ok::<(), RuntimeEnded>(())
         });
@@ -148,6 +149,7 @@ fn one_shot(answer: Result<&'static str, &'static str>) -> Vec<Record> {
             style: Style::Baseline,
             temperature: 0.0,
             top_p: 1.0,
+            logprobs: false,
             max_tokens: 77,
             wall: Duration::from_mins(1),
             places: Places::new(1),
@@ -200,6 +202,7 @@ fn a_prompt_without_a_completion_in_its_time_is_not_measured() {
             style: Style::Baseline,
             temperature: 0.0,
             top_p: 1.0,
+            logprobs: false,
             max_tokens: 77,
             wall: Duration::ZERO,
             places: Places::new(1),

@@ -13,6 +13,7 @@ use crate::daemon::{Daemon, Home};
 const PROMPTS: &str = r#"
 [study]
 name = "prompts"
+null = false
 [ask]
 tasks = ["n-queens-last-queen"]
 difficulties = ["easy"]

@@ -248,7 +248,7 @@ fn build(slug: &str, declared: Declaration) -> Spec {
         id: u16::MAX,
         slug: kept(slug.to_owned()),
         title: kept(title),
-        category: Category::Logic,
+        category: Category::Own,
         sizes: ["", "", ""],
         actions: &[],
         constraints,

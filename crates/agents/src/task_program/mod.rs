@@ -8,6 +8,7 @@
 mod answer;
 mod computer;
 mod declaration;
+mod digest;
 mod error;
 mod form;
 pub mod limits;

@@ -140,6 +140,21 @@ impl TaskProgram {
         self.pool()
     }
 
+    pub(super) fn task(&self) -> &OwnTask {
+        &self.task
+    }
+
+    /// The JSON that it declares of its task. Blocks until a process has answered the handshake.
+    ///
+    /// # Errors
+    /// It cannot be started, or its declaration cannot be used.
+    pub(super) fn declaration(self: &Arc<Self>) -> Result<Value, AgentError> {
+        let pool = self.started(Instant::now() + self.start_timeout())?;
+        Self::spec_of(self.name.as_deref(), &pool)?;
+        let missing = || pool.error(Failure::Refused, "it has not declared its task");
+        pool.declared().cloned().ok_or_else(missing)
+    }
+
     /// What the program declares of its task. Blocks until a process has answered the handshake, or
     /// for this long.
     ///

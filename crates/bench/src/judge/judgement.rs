@@ -330,6 +330,18 @@ fn answer_of_trace(problem: &dyn Problem, lines: &ActionList) -> Option<Value> {
     machine.answer()
 }
 
+/// The answer that a text gives, or the one to which its trace leads; whether it is right is not
+/// looked at.
+pub fn answer_of(problem: &dyn Problem, text: &str) -> Option<Value> {
+    let body = Body::Text(text.to_owned());
+    let taken = taken(&body, problem.spec());
+    match taken.answer {
+        Found::Read(answer) => Some(answer),
+        Found::Unreadable(_) => None,
+        Found::Absent => taken.actions.as_deref().and_then(|lines| answer_of_trace(problem, lines)),
+    }
+}
+
 /// Whether the answer is right: [`Stage::Result`] of [`judge_body`] without the other stages.
 /// `accepts` judges an answer, as [`Problem::accepts`] does.
 pub fn is_correct(

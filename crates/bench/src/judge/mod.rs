@@ -22,7 +22,9 @@ mod taxonomy;
 pub use actions::ActionList;
 pub use check::{Finding, check};
 pub use detection::{Detection, detection};
-pub use judgement::{FirstError, Judgement, Stage, StageResult, is_correct, judge, judge_body};
+pub use judgement::{
+    FirstError, Judgement, Stage, StageResult, answer_of, is_correct, judge, judge_body,
+};
 pub use single::{Verification, VerifyError, VerifyRequest};
 pub use step::is_right;
 pub use submission::{Body, INDEX_LIMIT, Submission, read_submission};

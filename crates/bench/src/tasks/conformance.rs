@@ -1,11 +1,30 @@
-//! The contract of a task: examples, references, mutated lines, inputs.
+//! The contract of a task: examples, references, mutated lines, inputs. The benchmark's tasks are
+//! tested with it, and [`check`] tests any other task that implements [`Task`].
 
 use std::collections::BTreeSet;
 
+#[cfg(test)]
 use super::suite::{every, suite};
 use super::*;
 
-suite! {
+macro_rules! contract {
+    ($($rule:ident),+ $(,)?) => {
+        #[cfg(test)]
+        suite! { $($rule),+ }
+
+        /// Checks a task against the whole contract, for tests: its constraints, the instances of
+        /// base seed 42 with their references, grammar and snapshots, wrong lines and inputs, its
+        /// page. What a task's own constraints let through, [`crate::judge::soundness`] looks for.
+        ///
+        /// # Panics
+        /// With the first rule that the task breaks, and where.
+        pub fn check(task: &'static dyn AnyTask) {
+            $($rule(task);)+
+        }
+    };
+}
+
+contract! {
     the_first_constraint_is_format_and_one_is_transition,
     a_seed_gives_the_same_instance_and_another_seed_another,
     inputs_read_back_to_the_same_problem,
@@ -35,6 +54,7 @@ fn instances(task: &'static dyn AnyTask) -> impl Iterator<Item = InstanceId> {
     })
 }
 
+#[cfg(test)]
 #[test]
 fn ids_and_slugs_are_distinct() {
     let ids: BTreeSet<_> = all().map(|task| task.spec().id).collect();
@@ -245,6 +265,7 @@ fn states_drawn_from_the_path_lead_to_the_reference_answer(task: &'static dyn An
     }
 }
 
+#[cfg(test)]
 #[test]
 fn some_tasks_draw_states_from_the_path() {
     assert!(every().any(|task| {

@@ -63,7 +63,7 @@ impl InstanceId {
     }
 
     pub fn problem(&self) -> Arc<dyn Problem> {
-        self.task.generate(self.difficulty, self.seed())
+        self.task.instance(self.difficulty, self.base_seed, self.index)
     }
 }
 

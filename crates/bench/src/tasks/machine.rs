@@ -116,6 +116,17 @@ pub trait AnyTask: Send + Sync {
     /// # Errors
     /// Names the field that is missing, of the wrong type, unknown or out of range.
     fn read_input(&self, input: &Value) -> Result<Arc<dyn Problem>, BadInput>;
+
+    /// How many instances there are, where they are given and not drawn: they have no levels, and
+    /// the same ones stand under every base seed.
+    fn given(&self) -> Option<u32> {
+        None
+    }
+
+    /// The instance of this index, which is below [`AnyTask::given`] where that limits it.
+    fn instance(&self, difficulty: Difficulty, base_seed: u64, index: u32) -> Arc<dyn Problem> {
+        self.generate(difficulty, self.spec().seed(base_seed, difficulty, index))
+    }
 }
 
 /// One instance of a task, immutable and shared.

@@ -5,8 +5,7 @@ mod action;
 mod action_macros;
 pub(crate) mod array;
 mod checked_kinds;
-#[cfg(test)]
-mod conformance;
+pub mod conformance;
 #[cfg(test)]
 mod fooled;
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use prime_bench::tasks::{AnyTask, Category, Difficulty, INSTANCES, Kind, Kinds, all, find};
 
 use super::file::{AskSection, BudgetSection, StudyFile};
+use super::matched::{Matched, Prompts, check_ends, matched, prompts};
 use super::system::{Source, System, options, system};
 use crate::nearest::did_you_mean;
 use crate::report::Choice;
@@ -15,8 +16,10 @@ const REPEATS_MAX: u32 = 1_000;
 /// What every system is asked.
 #[derive(Clone)]
 pub struct Ask {
-    /// Tasks, each once, in the paper's order.
+    /// Tasks, each once, in the paper's order; after them those of [`Study::give`].
     pub tasks: Vec<&'static dyn AnyTask>,
+    /// Names of tasks that users define, which somebody has to [`Study::give`].
+    pub own: Vec<String>,
     pub difficulties: Vec<Difficulty>,
     /// Instances of each task, level and base seed.
     pub instances: u32,
@@ -37,16 +40,22 @@ pub struct Study {
     pub ask: Ask,
     pub systems: Vec<System>,
     pub budget: BudgetSection,
+    /// What is made equal, if anything is.
+    pub matched: Option<Matched>,
+    /// Prompt tokens that count as spent.
+    pub prompts: Prompts,
     pub choice: Choice,
 }
 
 impl Study {
-    /// Checks a study file.
+    /// Checks a study file. `configured` are the names of tasks that the user defines besides those
+    /// that the study itself sets.
     ///
     /// # Errors
     /// All that is wrong with it, a line each.
-    pub fn new(file: &StudyFile) -> Result<Self, Vec<String>> {
+    pub fn new(file: &StudyFile, configured: &[String]) -> Result<Self, Vec<String>> {
         let mut problems = Vec::new();
+        let own = own_names(file, configured);
         let name = &file.study.name;
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if name.is_empty()
@@ -59,14 +68,20 @@ impl Study {
             ));
         }
 
-        let study = Self {
+        let systems = systems(file, &mut problems);
+        let matched = matched(&file.budget, &systems, &mut problems);
+        check_ends(&systems, file.budget.matched.is_some(), &mut problems);
+
+        let mut study = Self {
             name: name.clone(),
             description: file.study.description.clone(),
             kinds: kinds(&file.study.kinds, &mut problems),
             sets: options(&file.study.set).collect(),
-            ask: ask(&file.ask, &mut problems),
-            systems: systems(file, &mut problems),
+            ask: ask(&file.ask, &own, &mut problems),
+            systems,
             budget: file.budget.clone(),
+            matched,
+            prompts: prompts(&file.budget, &mut problems),
             choice: choice(file, &mut problems),
         };
 
@@ -81,9 +96,27 @@ impl Study {
                 ));
             }
         }
+        if file.study.null {
+            study.add_null();
+        }
         // All problems at once, so that a file can be mended in one go.
         if problems.is_empty() { Ok(study) } else { Err(problems) }
     }
+
+    /// Adds a task that the user defines, with its inputs.
+    pub fn give(&mut self, task: &'static dyn AnyTask) {
+        self.ask.own.retain(|name| name != task.spec().slug);
+        self.ask.tasks.push(task);
+    }
+}
+
+/// The names of tasks that users define: those of the configuration, and of the study's `set`.
+fn own_names(file: &StudyFile, configured: &[String]) -> BTreeSet<String> {
+    let set = file.study.set.keys().filter_map(|key| {
+        let (name, _) = key.strip_prefix("tasks.")?.split_once('.')?;
+        Some(name.to_owned())
+    });
+    set.chain(configured.iter().cloned()).collect()
 }
 
 fn unknown(what: &str, name: &str, known: &[&str]) -> String {
@@ -107,11 +140,25 @@ fn kinds(names: &[String], problems: &mut Vec<String>) -> Kinds {
 }
 
 /// The tasks to ask: those that were named, without the excluded ones.
-fn tasks(ask: &AskSection, problems: &mut Vec<String>) -> Vec<&'static dyn AnyTask> {
-    let mut tasks = named(ask, problems);
+fn tasks(
+    ask: &AskSection,
+    own: &BTreeSet<String>,
+    problems: &mut Vec<String>,
+) -> (Vec<&'static dyn AnyTask>, Vec<String>) {
+    let mut tasks = named(ask, own, problems);
+    let mut asked_own: Vec<String> = Vec::new();
+    for name in ask.tasks.iter().filter(|name| own.contains(*name)) {
+        if !asked_own.contains(name) {
+            asked_own.push(name.clone());
+        }
+    }
 
     let before = problems.len();
     for name in &ask.exclude {
+        if let Some(at) = asked_own.iter().position(|asked| asked == name) {
+            asked_own.remove(at);
+            continue;
+        }
         let at = tasks.iter().position(|task| task.spec().slug == name);
         match (at, find(name)) {
             (Some(at), _) => drop(tasks.remove(at)),
@@ -124,23 +171,32 @@ fn tasks(ask: &AskSection, problems: &mut Vec<String>) -> Vec<&'static dyn AnyTa
         }
     }
     // Other problems may be why none is left; then this one would only distract.
-    if tasks.is_empty() && !ask.exclude.is_empty() && problems.len() == before {
+    let is_nothing = tasks.is_empty() && asked_own.is_empty();
+    if is_nothing && !ask.exclude.is_empty() && problems.len() == before {
         problems.push("ask.exclude: leaves no task to ask".to_owned());
     }
 
-    tasks
+    (tasks, asked_own)
 }
 
-fn named(ask: &AskSection, problems: &mut Vec<String>) -> Vec<&'static dyn AnyTask> {
+/// The benchmark's tasks among those that are named.
+fn named(
+    ask: &AskSection,
+    own: &BTreeSet<String>,
+    problems: &mut Vec<String>,
+) -> Vec<&'static dyn AnyTask> {
     if ask.tasks.is_empty() && ask.categories.is_empty() {
         return all().collect();
     }
 
     let mut chosen: Vec<&'static dyn AnyTask> = Vec::new();
-    for name in &ask.tasks {
+    for name in ask.tasks.iter().filter(|name| !own.contains(*name)) {
         match find(name) {
             Ok(task) => chosen.push(task),
-            Err(error) => problems.push(format!("ask.tasks: {error}")),
+            Err(error) => problems.push(format!(
+                "ask.tasks: {error}; a task of your own needs `tasks.{name}` in the configuration \
+                 or in `study.set`"
+            )),
         }
     }
 
@@ -158,8 +214,8 @@ fn named(ask: &AskSection, problems: &mut Vec<String>) -> Vec<&'static dyn AnyTa
     chosen
 }
 
-fn ask(section: &AskSection, problems: &mut Vec<String>) -> Ask {
-    let tasks = tasks(section, problems);
+fn ask(section: &AskSection, own: &BTreeSet<String>, problems: &mut Vec<String>) -> Ask {
+    let (tasks, own) = tasks(section, own, problems);
 
     let mut difficulties = BTreeSet::new();
     for name in &section.difficulties {
@@ -204,6 +260,7 @@ fn ask(section: &AskSection, problems: &mut Vec<String>) -> Ask {
 
     Ask {
         tasks,
+        own,
         difficulties: difficulties.into_iter().collect(),
         instances: section.instances,
         base_seeds: section.base_seeds.clone(),

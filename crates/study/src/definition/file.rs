@@ -38,11 +38,20 @@ pub struct StudySection {
     #[serde(default = "kinds")]
     #[schemars(with = "Vec<KindName>")]
     pub kinds: Vec<String>,
+    /// Whether the study also asks the null executor, `uniform`, as a system of this name: what it
+    /// solves, search solves without a model. It is asked those tasks whose choices can be listed,
+    /// and is left out where there is none, or where a system has this name or executor.
+    #[serde(default = "yes")]
+    pub null: bool,
     /// Options of the configuration for all systems, by their keys, as `set` of a system: engines
     /// and pools too.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub set: BTreeMap<String, toml::Value>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn kinds() -> Vec<String> {
@@ -53,7 +62,8 @@ fn kinds() -> Vec<String> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AskSection {
-    /// Slugs of tasks. Without tasks and categories: the whole benchmark.
+    /// Slugs of tasks, and names of tasks that the configuration or `study.set` defines. Without
+    /// tasks and categories: the whole benchmark.
     pub tasks: Vec<String>,
     /// Categories, all of whose tasks are asked.
     pub categories: Vec<String>,
@@ -62,7 +72,8 @@ pub struct AskSection {
     /// Levels.
     #[schemars(with = "Vec<DifficultyName>")]
     pub difficulties: Vec<String>,
-    /// Instances of each task, level and base seed, from index 0.
+    /// Instances of each task, level and base seed, from index 0; of a task of your own at most
+    /// this many of its inputs, which have neither level nor base seed.
     #[schemars(range(min = 1, max = 200))]
     pub instances: u32,
     /// Seeds of instances: each gives others. Keep clear of the seeds that a model was trained on.
@@ -114,6 +125,14 @@ pub struct SystemSection {
     /// Most tokens of the answer to the prompt [default: 4096, the paper's].
     #[schemars(with = "u32", range(min = 1))]
     pub max_tokens: Option<u32>,
+    /// Draws samples, and says which of them is the answer, by a rule that does not know what is
+    /// right: `first`, `majority`, `likelihood` (mean log-probability) or, with a prompt, `refine`.
+    /// A run is then one trajectory without a verifier, unless `set` says otherwise.
+    #[schemars(with = "String")]
+    pub select: Option<String>,
+    /// Most samples; needed unless `budget.match` ends them.
+    #[schemars(with = "u32", range(min = 1))]
+    pub samples: Option<u32>,
     /// Preset of the configuration.
     #[schemars(with = "String")]
     pub preset: Option<String>,
@@ -156,6 +175,18 @@ pub struct BudgetSection {
     /// Proposals of a run.
     #[schemars(with = "u64", range(min = 1))]
     pub steps: Option<u64>,
+    /// Compares at equal spending: systems with `select` draw samples until they have spent as much
+    /// on an instance as another system did: `tokens` or `seconds`.
+    #[serde(rename = "match")]
+    #[schemars(with = "String")]
+    pub matched: Option<String>,
+    /// The system whose spending it is [default: the first].
+    #[schemars(with = "String")]
+    pub match_to: Option<String>,
+    /// Prompt tokens that count as spent beside the generated ones: `computed` (those that no cache
+    /// had), `all` or `none` [default: computed].
+    #[schemars(with = "String")]
+    pub prompts: Option<String>,
 }
 
 /// What the report shows.

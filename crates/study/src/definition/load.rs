@@ -22,11 +22,20 @@ pub enum StudyError {
     Invalid { origin: String, problems: Vec<String> },
 }
 
-/// Reads and checks a study file. Files that it names are relative to its folder.
+/// Reads and checks a study file of the benchmark's tasks, and of those that it sets itself. Files
+/// that it names are relative to its folder.
 ///
 /// # Errors
 /// If it cannot be read or is not a study. All problems of its values are reported at once.
 pub fn load(path: &Path) -> Result<Study, StudyError> {
+    load_with(path, &[])
+}
+
+/// As [`load`], where the configuration has tasks of these names.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_with(path: &Path, configured: &[String]) -> Result<Study, StudyError> {
     let text = fs::read_to_string(path).map_err(|reason| {
         let near = if reason.kind() == io::ErrorKind::NotFound {
             similar_file(path)
@@ -36,7 +45,7 @@ pub fn load(path: &Path) -> Result<Study, StudyError> {
         StudyError::File { path: path.to_owned(), reason, near }
     })?;
 
-    let mut study = parse(&text, &path.display().to_string())?;
+    let mut study = parse_with(&text, &path.display().to_string(), configured)?;
 
     let folder = path.parent().unwrap_or(Path::new(""));
     for system in &mut study.systems {
@@ -68,6 +77,10 @@ fn similar_file(path: &Path) -> String {
 /// # Errors
 /// As [`load`].
 pub fn parse(text: &str, origin: &str) -> Result<Study, StudyError> {
+    parse_with(text, origin, &[])
+}
+
+fn parse_with(text: &str, origin: &str, configured: &[String]) -> Result<Study, StudyError> {
     let file: StudyFile = toml::from_str(text).map_err(|error| {
         let message = error.to_string();
         StudyError::Syntax {
@@ -76,7 +89,7 @@ pub fn parse(text: &str, origin: &str) -> Result<Study, StudyError> {
         }
     })?;
 
-    Study::new(&file)
+    Study::new(&file, configured)
         .map_err(|problems| StudyError::Invalid { origin: origin.to_owned(), problems })
 }
 

@@ -3,6 +3,8 @@
 mod check;
 mod file;
 mod load;
+mod matched;
+mod null;
 mod runs;
 mod system;
 
@@ -10,7 +12,8 @@ pub use check::{Ask, Study};
 pub use file::{
     AskSection, BudgetSection, ReportSection, StudyFile, StudySection, SystemSection, schema,
 };
-pub use load::{StudyError, load, parse};
+pub use load::{StudyError, load, load_with, parse};
+pub use matched::{Matched, Prompts, Samples, Select, Unit};
 pub use runs::AskedRun;
 pub use system::{OneShot, PROMPT_COMPONENTS, PromptStyle, Source, System};
 

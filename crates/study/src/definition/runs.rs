@@ -3,8 +3,9 @@
 use prime_bench::tasks::{AnyTask, Difficulty, InstanceId};
 
 use super::check::Study;
+use super::null::has_choices;
 use super::system::System;
-use crate::records::{Key, Provenance, Record};
+use crate::records::{GIVEN, Key, Provenance, Record};
 
 /// One run.
 #[derive(Clone, Copy)]
@@ -23,7 +24,7 @@ impl AskedRun {
         Key {
             system: study.systems[self.system].name.clone(),
             task: self.task.spec().slug.to_owned(),
-            difficulty: self.difficulty.name().to_owned(),
+            difficulty: self.level().to_owned(),
             index: self.index,
             base_seed: self.base_seed,
             repeat: self.repeat,
@@ -32,20 +33,26 @@ impl AskedRun {
 
     /// A record of this run without results: `not_measured`. `started_at` is RFC 3339 in UTC.
     pub fn record(&self, study: &Study, provenance: &Provenance, started_at: String) -> Record {
-        let record = Record::not_measured(self.key(study), self.task.spec().category, provenance);
+        let record = Record::not_measured(self.key(study), self.task.spec(), provenance);
 
         let System { parameters, factors, .. } = study.systems[self.system].clone();
         Record {
             parameters,
             factors,
             study: study.name.clone(),
+            task_digest: provenance.task_digests.get(self.task.spec().slug).cloned(),
             sampling_seed: self.sampling_seed(study),
             started_at,
             ..record
         }
     }
 
-    /// The benchmark's instance.
+    /// The name of its level, as records say it.
+    pub fn level(&self) -> &'static str {
+        if self.task.given().is_some() { GIVEN } else { self.difficulty.name() }
+    }
+
+    /// The benchmark's instance, or the given one.
     pub fn instance(&self) -> InstanceId {
         let Self { task, difficulty, index, base_seed, .. } = *self;
         InstanceId { task, difficulty, index, base_seed }
@@ -66,11 +73,20 @@ impl Study {
     pub fn runs(&self) -> impl Iterator<Item = AskedRun> + '_ {
         let ask = &self.ask;
 
-        let cells = ask
+        let cells: Vec<_> = ask
             .tasks
             .iter()
-            .flat_map(|task| ask.difficulties.iter().map(move |level| (*task, *level)));
-        let cells: Vec<_> = cells.collect();
+            .flat_map(|task| {
+                // What is given has no levels: the first one stands for none.
+                let levels = task.given().map_or(ask.difficulties.len(), |_| 1);
+                let systems = self.systems_of(*task);
+                ask.difficulties
+                    .iter()
+                    .take(levels)
+                    .map(move |level| (*task, *level, systems.clone()))
+            })
+            .collect();
+        let first_seed = ask.base_seeds.first().copied();
 
         let rounds = ask
             .base_seeds
@@ -80,9 +96,12 @@ impl Study {
             .flat_map(move |repeat| rounds.clone().map(move |(seed, index)| (repeat, seed, index)));
 
         rounds.flat_map(move |(repeat, base_seed, index)| {
-            let cells = cells.clone();
-            cells.into_iter().flat_map(move |(task, difficulty)| {
-                (0..self.systems.len()).map(move |system| AskedRun {
+            let cells = cells.clone().into_iter().filter(move |(task, ..)| {
+                task.given().is_none_or(|count| index < count && Some(base_seed) == first_seed)
+            });
+            cells.flat_map(move |(task, difficulty, systems)| {
+                let base_seed = if task.given().is_some() { 0 } else { base_seed };
+                systems.into_iter().map(move |system| AskedRun {
                     system,
                     task,
                     difficulty,
@@ -97,8 +116,25 @@ impl Study {
     /// Number of runs.
     pub fn runs_count(&self) -> u64 {
         let ask = &self.ask;
-        let cells =
-            ask.tasks.len() * ask.difficulties.len() * ask.base_seeds.len() * self.systems.len();
-        cells as u64 * u64::from(ask.instances) * u64::from(ask.repeats)
+        let drawn =
+            ask.difficulties.len() as u64 * ask.base_seeds.len() as u64 * u64::from(ask.instances);
+        let of = |task: &&'static dyn AnyTask| {
+            task.given().map_or(drawn, |count| u64::from(count.min(ask.instances)))
+        };
+        let runs = |task| of(task) * self.systems_of(*task).len() as u64;
+        ask.tasks.iter().map(runs).sum::<u64>() * u64::from(ask.repeats)
+    }
+
+    /// The systems that are asked a task, by their places: the null executor only where choices can
+    /// be listed.
+    fn systems_of(&self, task: &'static dyn AnyTask) -> Vec<usize> {
+        let knows = self.systems.iter().any(|system| system.is_null) && has_choices(task);
+        let is_asked = |place: &usize| knows || !self.systems[*place].is_null;
+        let mut systems: Vec<usize> = (0..self.systems.len()).filter(is_asked).collect();
+        // Others wait for what this one spends.
+        if let Some(matched) = &self.matched {
+            systems.sort_by_key(|place| self.systems[*place].name != matched.to);
+        }
+        systems
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::file::SystemSection;
+use super::matched::{Samples, samples};
 use crate::nearest::did_you_mean;
 
 /// Style of the prompt of a single answer.
@@ -64,6 +65,10 @@ pub struct System {
     pub source: Source,
     /// Options over the configuration, in the form of `--set`: `run.fanout=8`.
     pub sets: Vec<String>,
+    /// How it draws samples, if it does.
+    pub samples: Option<Samples>,
+    /// Whether it is the null executor that studies have by themselves.
+    pub is_null: bool,
     /// Parameters of its model.
     pub parameters: Option<u64>,
     /// What sets it apart, as records write it: `name=value`, separated by commas.
@@ -130,11 +135,14 @@ pub(super) fn system(section: &SystemSection, place: usize, problems: &mut Vec<S
         problem("`parameters` must be at least 1; leave it out if it is not known".to_owned());
     }
 
+    let samples = samples(section, &source, &mut problem);
     System {
         factors: factors(section, &source, &mut problem),
         name: section.name.clone(),
         source,
-        sets: sets(section),
+        sets: sets(section, samples.is_some()),
+        samples,
+        is_null: false,
         parameters: section.parameters,
     }
 }
@@ -197,6 +205,8 @@ fn given(section: &SystemSection) -> Vec<&'static str> {
         without,
         pool,
         max_tokens,
+        select,
+        samples,
         preset,
         strategy,
         executor,
@@ -211,6 +221,7 @@ fn given(section: &SystemSection) -> Vec<&'static str> {
         ("answers", answers),
         ("prompt", prompt),
         ("pool", pool),
+        ("select", select),
         ("preset", preset),
         ("strategy", strategy),
         ("executor", executor),
@@ -221,6 +232,7 @@ fn given(section: &SystemSection) -> Vec<&'static str> {
     let mut given: Vec<_> =
         options.into_iter().filter(|(_, value)| value.is_some()).map(|(name, _)| name).collect();
     given.extend(max_tokens.map(|_| "max_tokens"));
+    given.extend(samples.map(|_| "samples"));
     given.extend((!without.is_empty()).then_some("without"));
     given.extend((!set.is_empty()).then_some("set"));
     given
@@ -283,7 +295,11 @@ fn one_shot(section: &SystemSection, style: &str, problem: &mut impl FnMut(Strin
     })
 }
 
-fn sets(section: &SystemSection) -> Vec<String> {
+/// One trajectory that nobody checks.
+const SINGLE_PASS: [&str; 3] =
+    ["run.fanout=1", "run.max_rounds=1", "agents.verifier.implementation=none"];
+
+fn sets(section: &SystemSection, is_sampled: bool) -> Vec<String> {
     let named = [
         ("run.strategy", &section.strategy),
         ("agents.executor.implementation", &section.executor),
@@ -293,5 +309,6 @@ fn sets(section: &SystemSection) -> Vec<String> {
 
     let named =
         named.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", value.as_ref()?)));
-    named.chain(options(&section.set)).collect()
+    let passes = SINGLE_PASS.iter().filter(|_| is_sampled).map(|set| (*set).to_owned());
+    passes.chain(named).chain(options(&section.set)).collect()
 }

@@ -7,6 +7,7 @@ const FILE: &str = r#"
 name = "n-queens"
 description = "Two prompts and PRIME."
 kinds = ["format", "invariant", "terminal"]
+null = false
 
 [ask]
 tasks = ["n-queens", "n-queens-last-queen"]
@@ -106,7 +107,8 @@ fn defaults_ask_everything() {
     .unwrap();
     assert_eq!(of_one_task.runs_count(), 3 * 200);
     let tasks = prime_bench::tasks::all().count() as u64;
-    assert_eq!(study.runs_count(), tasks * 3 * 200);
+    // And the null executor what has choices: 24-game and n-queens.
+    assert_eq!(study.runs_count(), (tasks + 2) * 3 * 200);
     assert!(!study.kinds.contains(prime_bench::tasks::Kind::Transition));
 }
 
@@ -276,4 +278,88 @@ fn the_shipped_studies_are_good() {
         "verifiers",
     ];
     assert!(expected.iter().all(|name| names.contains(*name)), "{names:?}");
+}
+
+/// A study of these tasks with this after it.
+fn of(tasks: &str, rest: &str) -> String {
+    format!(
+        "[study]\nname = \"x\"\n[ask]\ntasks = [{tasks}]\ndifficulties = [\"easy\"]\n\
+         instances = 2\n{rest}"
+    )
+}
+
+#[test]
+fn the_null_executor_is_asked_what_has_choices() {
+    let prime = "[[system]]\nname = \"prime\"\n";
+    let names = |text: &str| -> Vec<String> {
+        parse(text, "x").unwrap().systems.into_iter().map(|system| system.name).collect()
+    };
+
+    let study = parse(&of("\"n-queens\", \"bubble-sort\"", prime), "x").unwrap();
+    let asked: Vec<_> = study.runs().map(|run| run.key(&study)).collect();
+    let of_null: Vec<_> = asked.iter().filter(|key| key.system == "uniform").collect();
+    assert_eq!((asked.len() as u64, of_null.len()), (study.runs_count(), 2));
+    assert!(of_null.iter().all(|key| key.task == "n-queens"), "{of_null:?}");
+    assert_eq!(study.systems[1].sets, ["agents.executor.implementation=uniform"]);
+
+    // A sort has a step that is prescribed, not choices.
+    assert_eq!(names(&of("\"bubble-sort\"", prime)), ["prime"]);
+    let off = of("\"n-queens\"", prime).replace("[study]\n", "[study]\nnull = false\n");
+    assert_eq!(names(&off), ["prime"]);
+    let own = "[[system]]\nname = \"search\"\nexecutor = \"uniform\"\n";
+    assert_eq!(names(&of("\"n-queens\"", own)), ["search"]);
+}
+
+#[test]
+fn tasks_of_ones_own_need_a_definition() {
+    let text = of("\"jugs\"", "[[system]]\nname = \"prime\"\n");
+    let message = parse(&text, "x").err().unwrap().to_string();
+    assert!(message.contains("unknown task \"jugs\"") && message.contains("`tasks.jugs`"));
+
+    let set = "[study]\nset = { \"tasks.jugs.command\" = [\"jugs\"] }\n";
+    let study = parse(&text.replace("[study]\n", set), "x").unwrap();
+    assert_eq!((study.ask.own.clone(), study.ask.tasks.len()), (vec!["jugs".to_owned()], 0));
+    // Without a program there are no inputs.
+    assert_eq!(study.runs_count(), 0);
+}
+
+#[test]
+fn samples_end_and_are_equal_to_something() {
+    let systems = |votes: &str| {
+        format!("[[system]]\nname = \"prime\"\n[[system]]\nname = \"votes\"\n{votes}\n")
+    };
+    let equal = "[budget]\nmatch = \"tokens\"\nprompts = \"all\"\n";
+    let text = of("\"bubble-sort\"", &(systems("select = \"majority\"") + equal));
+    let study = parse(&text, "x").unwrap();
+    assert_eq!(
+        (study.matched, study.prompts),
+        (Some(Matched { unit: Unit::Tokens, to: "prime".to_owned() }), Prompts::All)
+    );
+    let samples = Samples { select: Select::Majority, most: None };
+    assert_eq!((study.systems[0].samples, study.systems[1].samples), (None, Some(samples)));
+    assert_eq!(
+        study.systems[1].sets,
+        ["run.fanout=1", "run.max_rounds=1", "agents.verifier.implementation=none"]
+    );
+
+    for (votes, budget, expected) in [
+        ("select = \"majority\"", "", "system `votes`: nothing ends its samples"),
+        ("select = \"best\"\nsamples = 3", "", "select: unknown name `best`"),
+        ("samples = 3", "", "system `votes`: `samples` says how many"),
+        ("select = \"first\"\nsamples = 0", "", "`samples` must be at least 1"),
+        ("select = \"refine\"\nsamples = 3", "", "add a `prompt` and a `pool`"),
+        ("", "[budget]\nmatch = \"token\"", "budget.match: unknown name `token`"),
+        ("", "[budget]\nmatch_to = \"prime\"", "budget.match_to: says whose spending"),
+        ("", "[budget]\nmatch = \"tokens\"\nmatch_to = \"prim\"", "did you mean `prime`"),
+        ("", "[budget]\nprompts = \"some\"", "budget.prompts: unknown name `some`"),
+        (
+            "select = \"first\"\nsamples = 2",
+            "[budget]\nmatch = \"tokens\"\nmatch_to = \"votes\"",
+            "`votes` spends nothing of its own accord",
+        ),
+    ] {
+        let text = of("\"bubble-sort\"", &(systems(votes) + budget));
+        let message = message(&text);
+        assert!(message.contains(expected), "{expected:?} in {message:?}");
+    }
 }

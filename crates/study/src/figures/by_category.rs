@@ -4,7 +4,7 @@ use prime_bench::tasks::{Category, Difficulty, Spec};
 
 use super::{Figure, SYSTEMS_MAX, more_systems, system_names};
 use crate::plots::{BoxChart, BoxGroup, IntervalChart, IntervalRow, Measured, Radar};
-use crate::results::{Accuracy, Results, TaskValues, over_tasks};
+use crate::results::{Accuracy, Results, TaskValues, all_categories, over_tasks};
 use crate::statistics::mean;
 
 /// Categories in which a system was measured, in the paper's order.
@@ -13,7 +13,7 @@ fn present(results: &Results<'_>) -> Vec<Category> {
         let tasks = results.systems.iter().flat_map(|system| &system.tasks);
         tasks.into_iter().any(|task| task.spec.category == *category && !task.instances.is_empty())
     };
-    Category::ALL.into_iter().filter(has).collect()
+    all_categories().filter(has).collect()
 }
 
 fn measured(accuracy: &Accuracy) -> Option<Measured> {
@@ -34,7 +34,7 @@ fn rows<T: Copy>(
     results: &Results<'_>,
     groups: &[T],
     name: impl Fn(T) -> &'static str,
-    belongs: impl Fn(T, &Spec, Difficulty) -> bool,
+    belongs: impl Fn(T, &Spec, Option<Difficulty>) -> bool,
 ) -> Vec<IntervalRow> {
     let value = |group: T, system: &crate::results::SystemResults<'_>| {
         measured(&over_tasks(&system.values(|spec, level| belongs(group, spec, level))))
@@ -104,7 +104,7 @@ pub(super) fn bars(results: &Results<'_>) -> Vec<Figure> {
 
 pub(super) fn difficulty(results: &Results<'_>) -> Vec<Figure> {
     let rows =
-        rows(results, &Difficulty::ALL, Difficulty::name, |wanted, _, level| level == wanted);
+        rows(results, &Difficulty::ALL, Difficulty::name, |wanted, _, level| level == Some(wanted));
     let rows: Vec<_> =
         rows.into_iter().filter(|row| row.values.iter().any(Option::is_some)).collect();
     if rows.is_empty() {

@@ -4,7 +4,7 @@ use prime_bench::tasks::Category;
 
 use super::{Figure, SYSTEMS_MAX, more_systems, system_names};
 use crate::plots::{Histogram, IntervalChart, IntervalRow, Measured, Point, Scatter};
-use crate::results::{PairResults, PairedTask, Results, over_instances};
+use crate::results::{PairResults, PairedTask, Results, all_categories, over_instances};
 use crate::statistics::{Computed, Interval, clustered, mean, quantile, tango};
 use crate::tables::slug;
 
@@ -139,8 +139,7 @@ pub(super) fn top_gains(results: &Results<'_>) -> Vec<Figure> {
 
 pub(super) fn scatter(results: &Results<'_>) -> Vec<Figure> {
     let figure = |pair: &PairResults| {
-        let categories: Vec<Category> = Category::ALL
-            .into_iter()
+        let categories: Vec<Category> = all_categories()
             .filter(|category| pair.tasks.iter().any(|task| task.spec.category == *category))
             .collect();
 

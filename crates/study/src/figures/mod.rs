@@ -6,6 +6,7 @@ mod by_size;
 mod by_system;
 mod by_task;
 mod pareto;
+mod token_curve;
 
 use crate::results::Results;
 use crate::tables::wanted;
@@ -56,6 +57,7 @@ pub(crate) fn rows_of(figure: &str) -> &'static str {
         "sweep" => "sweeps",
         "scaling" => "scaling",
         "transfer" => "transfer",
+        "token-curve" => "token-curve",
         _ => "tasks",
     }
 }
@@ -96,6 +98,8 @@ pub fn all_figures(results: &Results<'_>, numbers: &[String]) -> Vec<Figure> {
     for (_, make) in makers.into_iter().filter(|(id, _)| asked.contains(id)) {
         figures.extend(make(results));
     }
+    // The paper has nothing like it.
+    figures.extend(token_curve::token_curve(results));
 
     figures
 }

@@ -7,6 +7,8 @@ impl Record {
     pub(super) fn contradiction(&self) -> Option<String> {
         let durations = [
             ("wall_ms", Some(self.wall_ms)),
+            ("queued_ms", self.queued_ms),
+            ("matched_budget", self.matched_budget),
             ("executor_ms", self.executor_ms),
             ("verifier_ms", self.verifier_ms),
             ("coordinator_ms", self.coordinator_ms),
@@ -25,6 +27,10 @@ impl Record {
         });
         if outside.is_some() {
             return outside;
+        }
+
+        if self.curve.is_some() && self.points().is_none() {
+            return Some("curve is no list of pairs with ascending tokens".to_owned());
         }
 
         let votes = self.votes.filter(|votes| *votes > self.trajectories);
@@ -53,7 +59,9 @@ mod tests {
     fn what_no_run_can_have_had_is_named() {
         assert_eq!(record("prime", "n-queens", 0).contradiction(), None);
 
-        let changes: [(Change, &str); 6] = [
+        let changes: [(Change, &str); 8] = [
+            (|record| record.curve = Some("[[5,true],[4,false]]".to_owned()), "curve is no list"),
+            (|record| record.queued_ms = Some(-1.0), "queued_ms is -1"),
             (|record| record.wall_ms = -5.0, "wall_ms is -5"),
             (|record| record.agreement = Some(7.5), "agreement is 7.5"),
             (|record| record.partial_credit = Some(-3.0), "partial_credit is -3"),

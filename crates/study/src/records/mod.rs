@@ -3,16 +3,20 @@
 
 mod columns;
 mod contradiction;
+mod curve;
 mod evidence;
 mod log;
+mod names;
 mod parquet_file;
 mod read;
 mod record;
 
 pub use columns::{Column, Kind, markdown};
+pub use curve::Point;
+pub(crate) use curve::is_right_at;
 pub use evidence::Evidence;
 pub use log::{AppendError, RecordLog};
 pub use parquet_file::{ParquetError, write_parquet};
 pub use read::{ReadError, Records, read, read_all};
-pub use record::{COLUMNS, Key, Provenance, Record, SCHEMA, StageOutcome, Status};
+pub use record::{COLUMNS, GIVEN, Key, Provenance, Record, SCHEMA, StageOutcome, Status};
 pub(crate) use record::{SEVERITIES, severity_name};

@@ -39,6 +39,13 @@ pub enum ReadError {
         "{}, line {line}: {key} is in {} already; a run counts once", path.display(), first.display()
     )]
     Duplicate { path: PathBuf, line: usize, key: Box<Key>, first: PathBuf },
+    #[error(
+        "{}, line {line}: the program of the task `{task}` is not that of the records before it \
+         (`task_digest` {found}, not {before}): results of different programs do not belong \
+         together; report them apart, or run the study again with one of the programs",
+        path.display()
+    )]
+    OtherProgram { path: PathBuf, line: usize, task: String, found: String, before: String },
 }
 
 /// First bytes of files compressed by gzip.
@@ -80,6 +87,30 @@ impl<Origin: Clone> Gathered<Origin> {
             }
         }
         Ok(())
+    }
+}
+
+/// The programs of users' tasks, by the names of the tasks.
+#[derive(Default)]
+struct Programs(BTreeMap<String, String>);
+
+impl Programs {
+    /// Refuses a record whose task another program computed before.
+    fn check(&mut self, path: &Path, line: usize, record: &Record) -> Result<(), ReadError> {
+        // A task of the benchmark has none, and a record of one has no digest.
+        let Some(found) = &record.task_digest else { return Ok(()) };
+        let before = self.0.entry(record.task.clone()).or_insert_with(|| found.clone());
+        if before == found {
+            return Ok(());
+        }
+        let (task, before) = (record.task.clone(), before.clone());
+        Err(ReadError::OtherProgram {
+            path: path.to_owned(),
+            line,
+            task,
+            found: found.clone(),
+            before,
+        })
     }
 }
 
@@ -161,6 +192,7 @@ fn read_lines(path: &Path, mut reader: impl BufRead) -> Result<Records, ReadErro
 
     let mut records = Records::default();
     let (mut text, mut gathered) = (Vec::new(), Gathered::new());
+    let mut programs = Programs::default();
 
     for line in 1.. {
         text.clear();
@@ -179,6 +211,7 @@ fn read_lines(path: &Path, mut reader: impl BufRead) -> Result<Records, ReadErro
 
         match parsed {
             Ok(record) => {
+                programs.check(path, line, &record)?;
                 gathered.add(record, line).map_err(|(key, _)| {
                     let (path, first) = (path.to_owned(), path.to_owned());
                     ReadError::Duplicate { path, line, key: Box::new(key), first }
@@ -203,11 +236,12 @@ fn read_lines(path: &Path, mut reader: impl BufRead) -> Result<Records, ReadErro
 pub fn read_all(paths: &[PathBuf]) -> Result<Records, ReadError> {
     let mut all = Records::default();
     // Each record's file is kept beside it, so that the error can name both.
-    let mut gathered = Gathered::new();
+    let (mut gathered, mut programs) = (Gathered::new(), Programs::default());
     for path in paths {
         let records = read(path)?;
 
         for (line, record) in records.lines.into_iter().zip(records.records) {
+            programs.check(path, line, &record)?;
             gathered.add(record, path).map_err(|(key, first)| ReadError::Duplicate {
                 path: path.clone(),
                 line,

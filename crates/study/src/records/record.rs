@@ -1,14 +1,16 @@
 //! One run as a row.
 
-use prime_bench::judge::{ErrorType, Judgement, StageResult};
+use prime_bench::judge::{Judgement, StageResult};
 use prime_bench::tasks::inputs::digest;
-use prime_bench::tasks::{
-    AnyTask, Category, Difficulty, Kind as ConstraintKind, Kinds, Problem, Severity, find,
-};
+use prime_bench::tasks::{Kind as ConstraintKind, Kinds, Problem, Severity, Spec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 use super::columns::{Column, Field, Kind, Values, field};
+
+/// The level of tasks whose instances are given, which have none.
+pub const GIVEN: &str = "given";
 
 /// Version of the columns, which changes when a column gets another name or meaning.
 pub const SCHEMA: u32 = 1;
@@ -103,9 +105,10 @@ record! {
     task: String,
     /// Category of the task.
     category: String,
-    /// `easy`, `medium` or `hard`.
+    /// `easy`, `medium` or `hard`; `given` for the inputs of a task of your own.
     difficulty: String,
-    /// Instance within task and difficulty, from 0.
+    /// Instance within task and difficulty, from 0; of a task of your own the place of its input in
+    /// the file.
     index: u32,
     /// Base seed of the instance: another one is another instance.
     base_seed: u64,
@@ -116,9 +119,14 @@ record! {
     /// Size of the input: its `n`, such as the side of a chess board, else the length of its
     /// longest list.
     size: Option<u64>,
-    /// Digest of task and input, 16 hexadecimal digits: equal for instances with the same input, which
-    /// count once for an interval. Null in records of earlier versions, whose instances all count.
+    /// Digest of task and input, 16 hexadecimal digits: equal for instances with the same input,
+    /// which count once for an interval. Null in records of earlier versions, whose instances all
+    /// count.
     input_digest: Option<String>,
+    /// SHA-256 of a task of your own: of what it declares, its module or its command, with the
+    /// files that the command names. Null for the benchmark's tasks. Records of one task by
+    /// different programs are never read together.
+    task_digest: Option<String>,
     /// `measured` or `not_measured`; only measured runs count, and `right` and all other results
     /// mean something.
     status: Status,
@@ -187,8 +195,23 @@ record! {
     prompt_tokens: u64,
     /// Generated tokens.
     completion_tokens: u64,
-    /// Wall time of the run, in milliseconds.
+    /// Those of `prompt_tokens` that a model took from its cache, as the engine or the server says.
+    /// Null in records of earlier versions.
+    cached_tokens: Option<u64>,
+    /// Samples that a system with `select` drew.
+    samples: Option<u32>,
+    /// What such a system might spend under `budget.match`: what the other system spent, in tokens
+    /// or seconds.
+    matched_budget: Option<f64>,
+    /// JSON list of pairs `[tokens, right]`: what the answer was worth that the system would have
+    /// given from that many spent tokens on. Before the first pair it had none. Null in records of
+    /// earlier versions and of outputs made elsewhere.
+    curve: Option<String>,
+    /// Wall time of the run, in milliseconds, from the moment at which it had its places at the
+    /// servers.
     wall_ms: f64,
+    /// Milliseconds that it waited for these places.
+    queued_ms: Option<f64>,
     /// Milliseconds in the executor, summed over trajectories.
     executor_ms: Option<f64>,
     /// Milliseconds in the verifier, summed over trajectories.
@@ -253,11 +276,13 @@ pub struct Provenance {
     pub verifier: String,
     /// Kinds of constraints that the verifier sees.
     pub kinds: Vec<ConstraintKind>,
+    /// Digests of the user's own tasks, by name.
+    pub task_digests: BTreeMap<String, String>,
 }
 
 impl Record {
     /// A record of a run about which only its key is known.
-    pub fn not_measured(key: Key, category: Category, provenance: &Provenance) -> Self {
+    pub fn not_measured(key: Key, spec: &Spec, provenance: &Provenance) -> Self {
         let Key { system, task, difficulty, index, base_seed, repeat } = key;
         let provenance = provenance.clone();
         let kinds: Kinds = provenance.kinds.iter().copied().collect();
@@ -267,7 +292,7 @@ impl Record {
             study: String::new(),
             system,
             task,
-            category: category.name().to_owned(),
+            category: spec.category.name().to_owned(),
             difficulty,
             index,
             base_seed,
@@ -275,6 +300,7 @@ impl Record {
             repeat,
             size: None,
             input_digest: None,
+            task_digest: None,
             status: Status::NotMeasured,
             answer: None,
             right: false,
@@ -306,7 +332,12 @@ impl Record {
             agreement: None,
             prompt_tokens: 0,
             completion_tokens: 0,
+            cached_tokens: None,
+            samples: None,
+            matched_budget: None,
+            curve: None,
             wall_ms: 0.0,
+            queued_ms: None,
             executor_ms: None,
             verifier_ms: None,
             coordinator_ms: None,
@@ -321,7 +352,7 @@ impl Record {
             machine: provenance.machine,
             started_at: String::new(),
         };
-        record.set_kinds(kinds);
+        record.set_kinds(kinds, spec.sound);
         record
     }
 
@@ -340,15 +371,18 @@ impl Record {
         self.status == Status::Measured
     }
 
+    /// Whether the task is one that a user defined.
+    pub fn is_own(&self) -> bool {
+        self.task_digest.is_some()
+    }
+
     /// Records the kinds of constraints that the verifier saw, and whether they are sound for the
-    /// task. A task that this version does not know has no sound set.
-    pub fn set_kinds(&mut self, kinds: Kinds) {
+    /// task, as those of `sound` are.
+    pub fn set_kinds(&mut self, kinds: Kinds, sound: Kinds) {
         self.checked_kinds = kinds.iter().map(ConstraintKind::name).collect::<Vec<_>>().join(",");
         // No verifier can accept a line that the machine refuses.
         let kinds = kinds.union(Kinds::from_iter([ConstraintKind::Format]));
-        let is_sound =
-            |task: &dyn AnyTask| kinds.intersection(task.spec().sound) == task.spec().sound;
-        self.sound = Some(find(&self.task).is_ok_and(is_sound));
+        self.sound = Some(kinds.intersection(sound) == sound);
     }
 
     /// Copies what the report needs of the instance, which is never generated again.
@@ -381,35 +415,12 @@ impl Record {
             .max_by_key(|severity| severity.tenths());
         // A wrong answer without a broken constraint is as bad as the worst one.
         let worst = worst.or((!self.right).then_some(Severity::Critical));
-        self.severity = worst.map(|severity| severity_name(severity).to_owned());
+        self.set_severity(worst);
     }
 
-    /// The first text that is not among the names allowed in its column, with the column.
-    pub(super) fn unknown_name(&self) -> Option<(&'static str, String)> {
-        if self.difficulty.parse::<Difficulty>().is_err() {
-            return Some(("difficulty", self.difficulty.clone()));
-        }
-        if prime_bench::tasks::find(&self.task).is_err() {
-            return Some(("task", self.task.clone()));
-        }
-        if self.category.parse::<Category>().is_err() {
-            return Some(("category", self.category.clone()));
-        }
-
-        let kinds = self.checked_kinds.split(',').filter(|kind| !kind.is_empty());
-        if let Some(kind) = kinds.into_iter().find(|kind| kind.parse::<ConstraintKind>().is_err()) {
-            return Some(("checked_kinds", kind.to_owned()));
-        }
-
-        let is_error = |name: &str| ErrorType::ALL.iter().any(|error| error.name() == name);
-        if let Some(name) = self.first_error_type.as_ref().filter(|name| !is_error(name)) {
-            return Some(("first_error_type", name.clone()));
-        }
-
-        let is_severity =
-            |name: &str| SEVERITIES.iter().any(|severity| severity_name(*severity) == name);
-        let severity = self.severity.as_ref().filter(|name| !is_severity(name));
-        severity.map(|name| ("severity", name.clone()))
+    /// Records the worst broken constraint.
+    pub fn set_severity(&mut self, worst: Option<Severity>) {
+        self.severity = worst.map(|severity| severity_name(severity).to_owned());
     }
 }
 

@@ -2,6 +2,7 @@
 //! unit; its repeats are averaged. Runs that were not measured count only in `not_measured`.
 
 mod accuracy;
+mod own_spec;
 mod pairs;
 mod system;
 
@@ -11,7 +12,14 @@ pub(crate) use pairs::pair;
 pub use pairs::{PairResults, PairedTask, PairingError};
 pub use system::{Instance, SystemResults, TaskResults, TaskValues};
 
+use prime_bench::tasks::Category;
+
 use crate::records::Record;
+
+/// The categories that results may have, those of the benchmark first.
+pub(crate) fn all_categories() -> impl Iterator<Item = Category> {
+    Category::ALL.into_iter().chain([Category::Own])
+}
 
 /// Results of a study.
 #[derive(Debug)]
@@ -47,7 +55,7 @@ mod tests {
     use super::*;
     use crate::records::Status;
     use crate::testing::{checked_by, record, wrong};
-    use prime_bench::tasks::{Kind, Kinds};
+    use prime_bench::tasks::{Kind, Kinds, find};
 
     #[test]
     fn repeats_are_averaged_and_unmeasured_runs_count_nowhere() {
@@ -72,7 +80,8 @@ mod tests {
     #[test]
     fn a_verifier_that_saw_transition_makes_another_system() {
         let mut records = vec![record("a", "n-queens", 0), record("a", "n-queens", 1)];
-        records[1].set_kinds(Kinds::from_iter([Kind::Format, Kind::Transition]));
+        let sound = find("n-queens").unwrap().spec().sound;
+        records[1].set_kinds(Kinds::from_iter([Kind::Format, Kind::Transition]), sound);
 
         let results = Results::new(&records, &[]).unwrap();
         let labels: Vec<&str> =

@@ -2,23 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use prime_bench::tasks::{Difficulty, Spec, find};
+use prime_bench::tasks::{Difficulty, Spec};
 
+use super::own_spec::spec_of;
 use crate::records::{Evidence, Record};
 
 /// An instance of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Instance {
-    pub difficulty: Difficulty,
+    /// `None` where instances are given, as those of a user's own task.
+    pub difficulty: Option<Difficulty>,
     pub base_seed: u64,
     pub index: u32,
 }
 
 impl Instance {
-    /// The instance of a record that was read, so that its difficulty has a known name.
     pub(crate) fn of(record: &Record) -> Self {
-        let difficulty =
-            record.difficulty.parse().expect("invariant: records are checked when they are read");
+        let difficulty = record.difficulty.parse().ok();
         Self { difficulty, base_seed: record.base_seed, index: record.index }
     }
 }
@@ -114,7 +114,7 @@ impl<'r> SystemResults<'r> {
     }
 
     /// Values of the instances of each task; tasks without any are left out.
-    pub fn values(&self, wanted: impl Fn(&Spec, Difficulty) -> bool) -> Vec<TaskValues> {
+    pub fn values(&self, wanted: impl Fn(&Spec, Option<Difficulty>) -> bool) -> Vec<TaskValues> {
         let of =
             |task: &TaskResults<'_>| task.values(|instance| wanted(task.spec, instance.difficulty));
         self.tasks.iter().map(of).filter(|task| !task.values.is_empty()).collect()
@@ -148,8 +148,7 @@ fn factors(text: &str) -> BTreeMap<&str, &str> {
 fn system<'r>((name, evidence): (&str, Evidence), records: &[&'r Record]) -> SystemResults<'r> {
     let mut by_task: BTreeMap<(u16, &str), Vec<&'r Record>> = BTreeMap::new();
     for record in records {
-        let spec =
-            find(&record.task).expect("invariant: records are checked when they are read").spec();
+        let spec = spec_of(record);
         by_task.entry((spec.id, spec.slug)).or_default().push(record);
     }
 
@@ -177,8 +176,7 @@ fn system<'r>((name, evidence): (&str, Evidence), records: &[&'r Record]) -> Sys
 }
 
 fn task<'r>(records: Vec<&'r Record>) -> TaskResults<'r> {
-    let spec =
-        find(&records[0].task).expect("invariant: records are checked when they are read").spec();
+    let spec = spec_of(records[0]);
 
     let asked = records.iter().map(|record| Instance::of(record)).collect();
     let runs: Vec<&Record> = records.into_iter().filter(|record| record.is_measured()).collect();

@@ -3,7 +3,7 @@
 use super::table::Table;
 use super::{
     ablations, categories, comparison, cost, difficulty, errors, process, scaling, sizes, summary,
-    sweeps, task_comparison, transfer,
+    sweeps, task_comparison, token_curve, transfer,
 };
 use crate::figures::rows_of;
 use crate::nearest::did_you_mean;
@@ -161,6 +161,8 @@ pub fn all_tables(results: &Results<'_>, numbers: &[String]) -> Vec<Table> {
             tables.extend(results.pairs.iter().map(task_comparison::pair_tasks));
         }
     }
+    // The paper has nothing like it: it is there wherever a system spent tokens.
+    tables.push(token_curve::token_curve(results));
     // For example, a comparison without pairs has no rows.
     tables.retain(|table: &Table| !table.rows.is_empty());
     tables

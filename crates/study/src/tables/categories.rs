@@ -4,7 +4,7 @@ use prime_bench::tasks::Category;
 
 use super::summary::{accuracy_cells, methods};
 use super::table::{Cell, Column, Table};
-use crate::results::{PairResults, Results, clamped, over_tasks};
+use crate::results::{PairResults, Results, all_categories, clamped, over_tasks};
 use crate::statistics::{
     Computed, Interval, RESAMPLES, bca_of_means, mean, standard_deviation, stratified_over,
 };
@@ -14,7 +14,7 @@ pub(super) fn categories(results: &Results<'_>) -> Table {
     let mut used = Vec::new();
     let mut rows = Vec::new();
 
-    for category in Category::ALL {
+    for category in all_categories() {
         for system in &results.systems {
             let values = system.values(|spec, _| spec.category == category);
             if values.is_empty() {
@@ -101,7 +101,7 @@ pub(crate) fn gains(pair: &PairResults) -> Vec<CategoryGain> {
                 .map(|bca| bca.interval.scaled(100.0)),
         })
     };
-    Category::ALL.into_iter().filter_map(of).collect()
+    all_categories().filter_map(of).collect()
 }
 
 /// Gains of all pairs by category.

@@ -13,7 +13,7 @@ pub(super) fn difficulty(results: &Results<'_>) -> Table {
 
     for level in Difficulty::ALL {
         for system in &results.systems {
-            let values = system.values(|_, difficulty| difficulty == level);
+            let values = system.values(|_, difficulty| difficulty == Some(level));
             if values.is_empty() {
                 continue;
             }

@@ -5,7 +5,7 @@ use prime_bench::tasks::Category;
 
 use super::table::{Cell, Column, Table};
 use crate::records::{Record, SEVERITIES, severity_name};
-use crate::results::{Results, SystemResults};
+use crate::results::{Results, SystemResults, all_categories};
 use crate::statistics::{LeftOut, clustered, mean, standard_deviation};
 
 /// Runs of a system by task, in each category that it was asked and in all of them.
@@ -18,9 +18,7 @@ pub(super) fn by_category<'s, 'r>(
         tasks.map(|task| task.runs.clone()).collect()
     };
 
-    let each = Category::ALL
-        .into_iter()
-        .map(|category| (category.name(), runs(&|other| other == category)));
+    let each = all_categories().map(|category| (category.name(), runs(&|other| other == category)));
     each.chain([("all", runs(&|_| true))]).filter(|(_, runs)| !runs.is_empty()).collect()
 }
 

@@ -16,6 +16,7 @@ mod sweeps;
 mod table;
 mod task_comparison;
 mod text;
+mod token_curve;
 mod transfer;
 
 pub(crate) use catalogue::wanted;
@@ -27,9 +28,12 @@ pub(crate) use sweeps::{Sweep, accuracy as sweep_accuracy, sweeps};
 pub use table::{Cell, Column, ColumnKind, Table};
 
 pub(crate) use table::slug;
+pub(crate) use token_curve::{AtBudget, of_systems as curves_of_systems};
 pub(crate) use transfer::{category_mean, measured_categories, trained};
 
 #[cfg(test)]
 mod factor_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod token_curve_tests;

@@ -4,7 +4,7 @@ use prime_bench::tasks::Category;
 
 use super::summary::accuracy_cells;
 use super::table::{Cell, Column, Table};
-use crate::results::{Results, SystemResults, over_tasks};
+use crate::results::{Results, SystemResults, all_categories, over_tasks};
 use crate::statistics::mean;
 
 /// The factor that names the categories of a training, or `all`.
@@ -22,7 +22,7 @@ pub(crate) fn measured_categories(systems: &[&SystemResults<'_>]) -> Vec<Categor
         let tasks = systems.iter().flat_map(|system| &system.tasks);
         tasks.into_iter().any(|task| task.spec.category == *category && !task.instances.is_empty())
     };
-    Category::ALL.into_iter().filter(has).collect()
+    all_categories().filter(has).collect()
 }
 
 /// Mean accuracy of a category's tasks, 0 to 1.

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use serde::Deserialize;
 use serde_json::Value;
 
-use prime_protocol::{Decision, End, Role, TurnId};
+use prime_protocol::{Decision, End, Role, TurnId, Usage};
 use prime_runtime::{Event, Observer, Stage, StageTimes};
 
 /// Milliseconds of a run, summed over its concurrent turns.
@@ -67,8 +67,40 @@ impl Trajectory {
 #[derive(Default)]
 struct Seen {
     trajectories: BTreeMap<(u32, u32), Trajectory>,
+    /// The lines that votes chose, by round.
+    chosen: BTreeMap<u32, Vec<Box<str>>>,
     steps_retried: u64,
     times: Times,
+    /// What was spent so far.
+    usage: Usage,
+    /// Σ ln p of the proposed tokens, and their number.
+    logprobs: (f64, u64),
+    ballots: Ballots,
+    /// The answer that the run would have given, from this usage on.
+    leaders: Vec<(Usage, Value)>,
+}
+
+/// The answers of the trajectories of a round that have ended.
+#[derive(Default)]
+struct Ballots {
+    round: u32,
+    /// In the order in which they were given first.
+    votes: Vec<(Value, u32)>,
+}
+
+impl Ballots {
+    /// Counts an answer; returns the one with most votes, of several the one that was given first.
+    fn add(&mut self, round: u32, answer: &Value) -> Value {
+        if self.round != round {
+            *self = Self { round, votes: Vec::new() };
+        }
+        match self.votes.iter_mut().find(|(known, _)| known == answer) {
+            Some((_, votes)) => *votes += 1,
+            None => self.votes.push((answer.clone(), 1)),
+        }
+        let leader = self.votes.iter().rev().max_by_key(|(_, votes)| *votes);
+        leader.map_or_else(|| answer.clone(), |(leader, _)| leader.clone())
+    }
 }
 
 /// The fields of a line of a daemon's trace that are used here.
@@ -84,6 +116,22 @@ pub struct TraceEvent {
     action: Option<String>,
     decision: Option<Decision>,
     answer: Option<Value>,
+}
+
+impl Seen {
+    /// Notes the answer that the run would give now.
+    fn lead(&mut self, leader: Value) {
+        if self.leaders.last().is_none_or(|(_, before)| *before != leader) {
+            self.leaders.push((self.usage, leader));
+        }
+    }
+
+    /// Adds a line that a vote chose.
+    fn choose(&mut self, round: u32, depth: usize, action: &str) {
+        let lines = self.chosen.entry(round).or_default();
+        lines.truncate(depth);
+        lines.push(action.into());
+    }
 }
 
 /// Collects the events of one run.
@@ -107,8 +155,21 @@ impl RunTrace {
             ("trajectory_ended", ..) if line.answer.is_some() => {
                 seen.trajectories.entry(key).or_default().answer.clone_from(&line.answer);
             }
+            ("chosen", Some(action), None) => seen.choose(line.round, line.depth, action),
             _ => {}
         });
+    }
+
+    /// The answers that the run would have given, each from what was spent by then on: the one that
+    /// most of the trajectories that had ended in its round gave, or that a vote chose.
+    pub fn leaders(&self) -> Vec<(Usage, Value)> {
+        self.seen(|seen| seen.leaders.clone())
+    }
+
+    /// The mean ln p of the proposed tokens; `None` where no proposal came with them.
+    pub fn mean_logprob(&self) -> Option<f64> {
+        let (sum, count) = self.seen(|seen| seen.logprobs);
+        (count > 0).then(|| sum / count as f64)
     }
 
     /// Steps that were retried at least once, over all trajectories.
@@ -136,6 +197,24 @@ impl RunTrace {
             found.map(|trajectory| trajectory.lines.clone()).filter(|lines| !lines.is_empty())
         })
     }
+
+    /// The different traces that gave this answer, the last one first; where a vote chose the
+    /// steps, those that it chose in each round.
+    pub fn traces_for(&self, answer: &Value) -> Vec<Vec<Box<str>>> {
+        self.seen(|seen| {
+            let gave = seen.trajectories.values().rev();
+            let gave = gave.filter(|trajectory| trajectory.answer.as_ref() == Some(answer));
+            let lines = gave.map(|trajectory| &trajectory.lines);
+
+            let mut traces: Vec<Vec<Box<str>>> = Vec::new();
+            for lines in lines.chain(seen.chosen.values().rev()) {
+                if !lines.is_empty() && !traces.contains(lines) {
+                    traces.push(lines.clone());
+                }
+            }
+            traces
+        })
+    }
 }
 
 impl Observer for RunTrace {
@@ -146,9 +225,14 @@ impl Observer for RunTrace {
                 depth,
                 proposal,
                 decision,
+                usage,
                 timing,
                 ..
             } => {
+                seen.usage.add(*usage);
+                let sum: f64 = proposal.logprobs.iter().copied().map(f64::from).sum();
+                seen.logprobs.0 += sum;
+                seen.logprobs.1 += proposal.logprobs.len() as u64;
                 if let Some(timing) = timing {
                     seen.times.add(timing);
                 }
@@ -164,7 +248,18 @@ impl Observer for RunTrace {
             } => {
                 seen.trajectories.entry((*round, *trajectory)).or_default().answer =
                     Some(answer.clone());
+                let leader = seen.ballots.add(*round, answer);
+                seen.lead(leader);
             }
+            Event::TurnFailed { usage, .. } => seen.usage.add(*usage),
+            Event::Voted { winner: Some(winner), .. } => seen.lead(winner.answer.clone()),
+            Event::Finished(outcome) => {
+                seen.usage = outcome.usage;
+                if let Some(answer) = &outcome.answer {
+                    seen.lead(answer.clone());
+                }
+            }
+            Event::Chosen { round, chosen } => seen.choose(*round, chosen.depth, &chosen.action),
             _ => {}
         });
     }
