@@ -1,6 +1,7 @@
 //! The interface of journals: the writes of a commit, queries, retention, and the trait.
 
 use crate::error::JournalError;
+use crate::uploads::Uploads;
 use crate::records::{
     DamagedRow, FlaggedEvent, IdempotencyKey, Review, RunRow, RunRows, Segment, Snapshot,
 };
@@ -174,4 +175,7 @@ pub trait Journal: Send + Sync {
     /// changes nothing that can be read. Call it where no commit waits; without such calls, commits
     /// do it themselves when there is too much.
     fn fold(&self, is_idle: bool) -> Result<(), JournalError>;
+
+    /// The task modules that clients have uploaded.
+    fn uploads(&self) -> &dyn Uploads;
 }

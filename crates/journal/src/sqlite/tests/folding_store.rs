@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::folding::fold_one;
 use super::*;
 use crate::journal::{Query, Removed, Retention, Size, Write};
+use crate::uploads::Uploads;
 use crate::records::{FlaggedEvent, IdempotencyKey, RunRow, RunRows, Snapshot};
 
 /// A journal that folds after commits.
@@ -89,6 +90,10 @@ impl Journal for Folding {
 
     fn fold(&self, is_idle: bool) -> Result<(), JournalError> {
         self.journal.fold(is_idle)
+    }
+
+    fn uploads(&self) -> &dyn Uploads {
+        self.journal.uploads()
     }
 }
 
