@@ -39,7 +39,7 @@ mod server;
 mod tests;
 
 pub(crate) use body::without_byte_order_mark;
-pub use body::{Body, BodyLimits, read_body};
+pub use body::{Body, BodyLimits, body_of, read_body};
 pub use connections::{Connection, ConnectionLimits, Connections, Exchange};
 pub use head_limits::HeadLimits;
 pub(crate) use json::field_of;
