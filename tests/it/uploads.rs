@@ -177,9 +177,46 @@ fn a_run_keeps_its_module_over_new_versions_deletions_and_kills() {
 }
 
 #[test]
+fn lines_of_an_uploaded_task_are_judged_without_a_run() {
+    let daemon = start(&Home::new(), &[]);
+    assert_eq!(upload(&daemon, module(Counting { steps: 2, ..ONE })).status, 201);
+    let verify = |body: Value| daemon.post_text("/v1/verify", &body.to_string());
+
+    let first = verify(json!({"task": "letters", "input": {}, "action": "go"})).body;
+    assert_eq!(
+        (&first["applicable"], &first["state"], &first["ended"]),
+        (&json!(true), &json!("a"), &json!(false)),
+        "{first}"
+    );
+    let last = json!({"task": "letters", "input": {}, "actions": ["go"], "action": "go"});
+    let in_state = json!({"task": "letters", "input": {}, "state": "a", "action": "go"});
+    for request in [&last, &in_state] {
+        let judged = verify(request.clone()).body;
+        assert_eq!((&judged["ended"], &judged["answer"]), (&json!(true), &json!(1)), "{judged}");
+    }
+    let unknown = json!({"task": "no-task", "input": {}, "action": "go"});
+    let batch = verify(json!({"batch": [last, unknown]})).body;
+    assert_eq!(batch["results"][0]["answer"], json!(1), "{batch}");
+    assert_eq!(batch["results"][1]["error"]["field"], json!("task"), "{batch}");
+
+    verify(json!({"task": "letters", "input": {}, "answer": 1})).refused(
+        400,
+        Some("answer"),
+        &["give the lines that lead to it as `actions`"],
+    );
+    verify(json!({"task": "letters", "action": "go"})).refused(400, Some("input"), &["is missing"]);
+
+    let arguments = json!({"task": "letters", "input": {}, "action": "go"});
+    let params = json!({"name": "judge_step", "arguments": arguments});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let body = daemon.post_text("/mcp", &call.to_string()).body;
+    assert_eq!(body["result"]["structuredContent"]["state"], json!("a"), "{body}");
+}
+
+#[test]
 fn another_key_neither_sees_nor_runs_a_task() {
     let Keyed { daemon } = Keyed::start(&[("ada", ""), ("bob", "")], &[UNIFORM]);
-    let as_key = |key, method, path: &str, body| ask(&daemon, Some(key), method, path, body);
+    let as_key = |key: &str, method, path: &str, body| ask(&daemon, Some(key), method, path, body);
     let run = |key: &str| {
         let body = request("letters").to_string().into_bytes();
         as_key(key, Method::POST, "/v1/runs", body)

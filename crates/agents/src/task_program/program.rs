@@ -210,3 +210,31 @@ impl TaskProgram {
         Ok(Arc::new(asking))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_that_was_missing_is_taken_when_it_is_there() {
+        let hello = r#"{"prime":1,"task":{"name":"one","statement":"Count."}}"#;
+        let text = format!(
+            r#"(module (memory (export "memory") 1) (data (i32.const 0) "{}")
+                (func (export "alloc") (param i32) (result i32) (i32.const 1024))
+                (func (export "answer") (param i32 i32) (result i64) (i64.const {})))"#,
+            hello.replace('"', "\\22"),
+            hello.len()
+        );
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("one.wasm");
+        let module = Some(path.to_str().expect("a plain name").to_owned());
+        let task = OwnTask { module, ..OwnTask::default() };
+        let task = TaskProgram::new(Some("one"), task, Programs::default());
+
+        let missing = task.pool().err().expect("missing").to_string();
+        assert!(missing.contains("one.wasm cannot be read"), "{missing}");
+        std::fs::write(&path, wat::parse_str(text).expect("WebAssembly text")).expect("written");
+        let pool = task.pool().expect("there");
+        assert_eq!(pool.declared().expect("declared")["statement"], "Count.");
+    }
+}

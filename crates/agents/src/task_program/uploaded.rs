@@ -199,3 +199,86 @@ impl Compiled {
         task
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Modules that are all the same text, which is none; counts how often one is read.
+    #[derive(Default)]
+    struct Texts {
+        read: Mutex<Vec<String>>,
+    }
+
+    impl ModuleStore for Texts {
+        fn current(&self, _: &str, _: &str) -> Result<Option<String>, AgentError> {
+            Ok(None)
+        }
+
+        fn tasks(&self, _: &str) -> Result<Vec<(String, String)>, AgentError> {
+            Ok(Vec::new())
+        }
+
+        fn module(&self, digest: &str) -> Result<Option<Vec<u8>>, AgentError> {
+            self.read.lock().expect("no panic").push(digest.to_owned());
+            Ok((digest != "gone").then(|| vec![0; 40 << 20]))
+        }
+    }
+
+    fn digests(compiled: &Compiled) -> Vec<String> {
+        let kept = lock(&compiled.kept);
+        kept.recent.iter().filter_map(|one| one.task.digest().map(str::to_owned)).collect()
+    }
+
+    #[test]
+    fn a_module_is_shared_by_those_who_use_it_and_kept_for_the_next() {
+        let store: Arc<dyn ModuleStore> = Arc::new(Texts::default());
+        let compiled = Compiled::default();
+        let one = compiled.get("count", "a", &store);
+        assert!(Arc::ptr_eq(&one, &compiled.get("count", "a", &store)));
+        // The name is part of what its answers are about.
+        assert!(!Arc::ptr_eq(&one, &compiled.get("other", "a", &store)));
+
+        for at in 0..COMPILED_KEPT_MAX {
+            compiled.get("count", &format!("{at}"), &store);
+        }
+        let kept = digests(&compiled);
+        assert_eq!((kept.len(), kept[0].as_str()), (COMPILED_KEPT_MAX, "0"));
+        // It is not kept any more, but in use.
+        assert!(Arc::ptr_eq(&one, &compiled.get("count", "a", &store)));
+        assert_eq!(digests(&compiled).len(), COMPILED_KEPT_MAX + 1);
+        compiled.get("count", "new", &store);
+        assert_eq!(digests(&compiled).len(), COMPILED_KEPT_MAX);
+    }
+
+    #[test]
+    fn the_bytes_of_what_is_kept_are_limited() {
+        let texts = Arc::new(Texts::default());
+        let store = Arc::clone(&texts) as Arc<dyn ModuleStore>;
+        let compiled = Compiled::default();
+        let start = |digest: &str| {
+            let module = UploadedModule {
+                digest: digest.to_owned(),
+                store: Arc::clone(&store),
+                limits: ModuleLimits {
+                    fuel_max: 1,
+                    memory_bytes_max: 1,
+                    line_bytes_max: 1,
+                    is_foreign: true,
+                },
+                workers: compiled.workers(1),
+                kept: Arc::clone(&compiled.kept),
+            };
+            drop(compiled.get("count", digest, &store));
+            module.start("count").err().expect("no module").to_string()
+        };
+
+        assert!(start("a").contains("a module has at most"));
+        assert!(start("b").contains("a module has at most"));
+        assert_eq!(*texts.read.lock().expect("no panic"), ["a", "b"]);
+        // Each has 40 MiB, and both have more than 64.
+        compiled.get("count", "c", &store);
+        assert_eq!(digests(&compiled), ["b", "c"]);
+        assert!(start("gone").contains("its module with the digest gone is gone"));
+    }
+}
