@@ -301,10 +301,7 @@ fn what_is_no_task_is_refused_at_the_upload_with_the_reason() {
         let answer = upload(&daemon, bytes);
         let message = answer.body["error"]["message"].to_string();
         assert!(matches!(answer.status, 400 | 422), "{part}: {} {message}", answer.status);
-        assert!(
-            message.replace("\\\"", "\"").contains(part),
-            "{part:?} is missing in {message}"
-        );
+        assert!(message.replace("\\\"", "\"").contains(part), "{part:?} is missing in {message}");
     }
     assert!(own_tasks(&daemon).is_empty());
 }

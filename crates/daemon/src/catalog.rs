@@ -104,10 +104,7 @@ fn info(spec: &Spec) -> TaskInfo {
     get, path = "/v1/tasks", tag = "catalog", operation_id = "list_tasks",
     responses((status = 200, description = "All tasks", body = TaskList)),
 )]
-pub async fn list(
-    state: web::Data<State>,
-    request: HttpRequest,
-) -> Result<HttpResponse, ApiError> {
+pub async fn list(state: web::Data<State>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let owner = owner_of(&request);
     let app = state.runs.app();
     let tasks = app.tasks().of_owner(&owner);

@@ -41,15 +41,6 @@ impl State {
         let verify = Pools::start()?;
         let (checks, store) = (Checks::default(), StoreReadings::default());
         let uploads = Semaphore::new(UPLOADS_AT_ONCE);
-        Ok(Self {
-            runs,
-            has_keys,
-            started_ms: now_ms(),
-            verify,
-            uploads,
-            checks,
-            store,
-            reloads,
-        })
+        Ok(Self { runs, has_keys, started_ms: now_ms(), verify, uploads, checks, store, reloads })
     }
 }

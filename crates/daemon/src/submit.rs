@@ -76,10 +76,11 @@ pub(super) async fn submit_run(
     traceparent: Option<String>,
     wanted: RunRequest,
 ) -> Result<Accepted, ApiError> {
-    let ResolvedRun { spec, problem } = resolve_if_room(state, owner, key.as_ref(), move |app, tasks| {
-        Ok(resolve(app, tasks, &wanted, traceparent)?)
-    })
-    .await?;
+    let ResolvedRun { spec, problem } =
+        resolve_if_room(state, owner, key.as_ref(), move |app, tasks| {
+            Ok(resolve(app, tasks, &wanted, traceparent)?)
+        })
+        .await?;
 
     let new = NewRun { owner: owner.to_owned(), key, spec, problem };
     Ok(state.runs.accept(new).await?)

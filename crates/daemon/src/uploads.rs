@@ -82,7 +82,8 @@ pub fn modules_of(versions: Vec<TaskVersion>) -> BTreeMap<String, UploadedModule
         let version = ModuleVersion::from(version);
         if is_current {
             let ModuleVersion { digest, bytes, uploaded_at, .. } = version;
-            modules.insert(name, UploadedModule { digest, bytes, uploaded_at, earlier: Vec::new() });
+            modules
+                .insert(name, UploadedModule { digest, bytes, uploaded_at, earlier: Vec::new() });
         } else if let Some(module) = modules.get_mut(&name) {
             module.earlier.push(version);
         }
@@ -146,8 +147,7 @@ pub async fn upload(
     let uploaded = state.runs.upload(&owner_of(&request), name, module.to_vec()).await?;
     let TaskVersion { name, digest, bytes, uploaded_ms, .. } = uploaded.version;
     let task = UploadedTask { task: name, digest, bytes, uploaded_at: timestamp(uploaded_ms) };
-    let mut response =
-        if uploaded.is_new { HttpResponse::Created() } else { HttpResponse::Ok() };
+    let mut response = if uploaded.is_new { HttpResponse::Created() } else { HttpResponse::Ok() };
     Ok(response.json(task))
 }
 

@@ -47,8 +47,8 @@ use prime_journal::compression::Packer;
 use prime_journal::lease::{NodeId, Timing};
 use prime_journal::{
     Cluster, ClusterStatus, FlaggedEvent, IdempotencyKey, Journal, JournalError, Query, Removed,
-    Retention, RunRow, RunRows, Segment, Size, Snapshot, Stored, TaskVersion, UploadLimits, Uploads,
-    Write,
+    Retention, RunRow, RunRows, Segment, Size, Snapshot, Stored, TaskVersion, UploadLimits,
+    Uploads, Write,
 };
 
 #[derive(Clone)]
@@ -292,8 +292,8 @@ impl Uploads for PostgresJournal {
         module: &[u8],
         limits: &UploadLimits,
     ) -> Result<Stored, JournalError> {
-        let mut packer = Packer::new()
-            .map_err(|error| JournalError::NotWritable(format!("zstd: {error}")))?;
+        let mut packer =
+            Packer::new().map_err(|error| JournalError::NotWritable(format!("zstd: {error}")))?;
         let packed = packer.pack(module)?;
         self.session.run(async |client: &mut Object| {
             uploads::store(client, version, &packed, module.len() as u64, limits).await

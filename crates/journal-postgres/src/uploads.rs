@@ -153,10 +153,7 @@ pub(super) async fn current(
     Ok(row.map(|row| row.get(0)))
 }
 
-pub(super) async fn module(
-    client: &mut Object,
-    digest: &str,
-) -> Result<Option<Vec<u8>>, Failure> {
+pub(super) async fn module(client: &mut Object, digest: &str) -> Result<Option<Vec<u8>>, Failure> {
     let sql = "SELECT packing, bytes, body FROM module WHERE digest = $1";
     let statement = client.prepare_cached(sql).await?;
     let Some(row) = client.query_opt(&statement, &[&digest]).await? else { return Ok(None) };
@@ -168,10 +165,7 @@ pub(super) async fn module(
     unpack(packing, row.get(1), row.get(2)).map(Some).map_err(wrong)
 }
 
-pub(super) async fn collect(
-    client: &mut Object,
-    released_before_ms: u64,
-) -> Result<u64, Failure> {
+pub(super) async fn collect(client: &mut Object, released_before_ms: u64) -> Result<u64, Failure> {
     let before = i64::try_from(released_before_ms).unwrap_or(i64::MAX);
     // Most rounds find nothing, and should not write.
     let sql = "SELECT 1 FROM task_version WHERE released_ms < $1 LIMIT 1";

@@ -1,10 +1,10 @@
 //! The interface of journals: the writes of a commit, queries, retention, and the trait.
 
 use crate::error::JournalError;
-use crate::uploads::Uploads;
 use crate::records::{
     DamagedRow, FlaggedEvent, IdempotencyKey, Review, RunRow, RunRows, Segment, Snapshot,
 };
+use crate::uploads::Uploads;
 
 /// One change. A batch of them is committed atomically.
 #[derive(Clone, Debug)]

@@ -162,8 +162,8 @@ pub(super) fn read(line: &[u8], asked: Asked, rules: &Rules<'_>) -> Result<Answe
         return Ok(Answer { digest, outcome: Outcome::Refused(shown(&refused)) });
     }
     // States are handed back: a number that changes on the way would make another state of it.
-    if let Some(lossy) = prime_problems::lossy_integer(text) {
-        return Err(malformed(format!("`{}`: {lossy}", lossy.path)));
+    if let Some(lost) = prime_problems::lossy(text) {
+        return Err(malformed(format!("`{}`: {lost}", lost.path)));
     }
 
     let state = fields.state.ok_or_else(|| malformed("`state` or `refused` is missing"))?;
@@ -195,8 +195,10 @@ pub(super) fn read(line: &[u8], asked: Asked, rules: &Rules<'_>) -> Result<Answe
         let count = violations.len();
         return Err(malformed(format!("{count} `violations`; write at most {VIOLATIONS_MAX}")));
     }
-    let found: Vec<Found> =
-        violations.into_iter().map(|violation| found(violation, rules)).collect::<Result<_, _>>()?;
+    let found: Vec<Found> = violations
+        .into_iter()
+        .map(|violation| found(violation, rules))
+        .collect::<Result<_, _>>()?;
 
     let whole: Value = {
         let mut whole: serde_json::Map<_, _> = serde_json::from_str(text).map_err(malformed)?;

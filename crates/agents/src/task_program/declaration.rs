@@ -10,7 +10,8 @@ use serde_json::{Map, Value};
 use super::answer::Rule;
 use super::form;
 use super::limits::{
-    ACTIONS_MAX, CONSTRAINTS_MAX, DECLARATIONS_BYTES_MAX, NAME_BYTES_MAX, STATEMENT_BYTES_MAX, TEXT_BYTES_MAX,
+    ACTIONS_MAX, CONSTRAINTS_MAX, DECLARATIONS_BYTES_MAX, NAME_BYTES_MAX, STATEMENT_BYTES_MAX,
+    TEXT_BYTES_MAX,
 };
 use prime_bench::tasks::page::{ActionPage, Example, Page};
 use prime_bench::tasks::spec::PaperFigures;

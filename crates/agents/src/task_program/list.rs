@@ -40,8 +40,10 @@ impl TaskPrograms {
         };
         let new = tasks.iter().map(task).collect();
         let configured = &self.shared.configured;
-        let old =
-            std::mem::replace(&mut *configured.write().unwrap_or_else(PoisonError::into_inner), new);
+        let old = std::mem::replace(
+            &mut *configured.write().unwrap_or_else(PoisonError::into_inner),
+            new,
+        );
         // Unlocked first: the processes of unused tasks end here.
         drop(old);
     }

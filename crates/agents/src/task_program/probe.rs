@@ -50,7 +50,8 @@ fn probe(bytes: &[u8], limits: &UploadedLimits) -> Result<String, Fault> {
         };
         if let Some(line) = start.choices.iter().flatten().next() {
             let step = json!({"id": 1, "input": input, "state": start.value, "line": line});
-            let what = format!("the step `{}` of its example", prime_printable::printable_line(line));
+            let what =
+                format!("the step `{}` of its example", prime_printable::printable_line(line));
             match ask(&module, &rules, &step, Asked::Step).map_err(|fault| at(&what, fault))? {
                 Outcome::State(_) => {}
                 Outcome::Refused(reason) => {

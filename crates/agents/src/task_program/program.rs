@@ -31,7 +31,10 @@ const UPLOADED_START_MAX: Duration = Duration::from_mins(1);
 /// Where the program or the module comes from.
 enum Source {
     /// A program ends with these.
-    Configured { task: Box<OwnTask>, programs: Programs },
+    Configured {
+        task: Box<OwnTask>,
+        programs: Programs,
+    },
     Uploaded(UploadedModule),
 }
 
@@ -88,11 +91,13 @@ impl TaskProgram {
             }
         };
         // A failure is not kept: the file may be there later.
-        Ok(self.pool.get_or_init({
-            let started = started?;
-            || started
-        })
-        .clone())
+        Ok(self
+            .pool
+            .get_or_init({
+                let started = started?;
+                || started
+            })
+            .clone())
     }
 
     fn program(&self, task: &OwnTask, programs: &Programs) -> Result<Computer, AgentError> {

@@ -190,7 +190,8 @@ mod tests {
         let started = Instant::now();
         let one_byte_and_no_more = pieces(&["a"]).chain(stream::pending());
         let deadline = started + Duration::from_secs(10);
-        let error = read_body(&mut Box::pin(one_byte_and_no_more), &limits(5), deadline).await.unwrap_err();
+        let error =
+            read_body(&mut Box::pin(one_byte_and_no_more), &limits(5), deadline).await.unwrap_err();
         assert_eq!(
             (error.status_code().as_u16(), started.elapsed()),
             (408, Duration::from_secs(10))
@@ -202,9 +203,10 @@ mod tests {
             seconds.tick().await;
             Some((Ok(Bytes::from_static(b"x")), seconds))
         });
-        let error = read_body(&mut Box::pin(trickle), &limits(1_000), deadline + Duration::from_secs(10))
-            .await
-            .unwrap_err();
+        let error =
+            read_body(&mut Box::pin(trickle), &limits(1_000), deadline + Duration::from_secs(10))
+                .await
+                .unwrap_err();
         assert_eq!(error.status_code(), 408);
     }
 

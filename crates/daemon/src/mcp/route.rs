@@ -16,7 +16,7 @@ use super::backend::Local;
 use super::json_rpc::{Message, Received, error, read, takes_batches};
 use super::server::Server;
 use crate::error::{ApiError, method_not_allowed};
-use crate::guard::{Body, check_integers};
+use crate::guard::{Body, check_lossless};
 use crate::request_context::owner_of;
 use crate::state::State;
 
@@ -68,7 +68,7 @@ async fn answer(
     body: Body,
 ) -> Result<HttpResponse, ApiError> {
     // Here, because the library passes on numbers that have lost their digits.
-    check_integers(&body.0)?;
+    check_lossless(&body.0)?;
     let tools = Server::new(Arc::new(Local::new(state, owner_of(&request))));
 
     match read(&body.0, takes_batches(version(&request))) {

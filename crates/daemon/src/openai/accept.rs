@@ -13,8 +13,8 @@ use crate::error::ApiError;
 use crate::request_context::owner_of;
 use crate::state::State;
 use crate::submit::{key_of, resolve_if_room};
-use prime_journal::IdempotencyKey;
 use prime_agent_set::task_program::TaskPrograms;
+use prime_journal::IdempotencyKey;
 use prime_service::app::App;
 use prime_service::requests::{ResolvedRun, resolve};
 use prime_service::runs::{NewRun, RunError, RunRecord, Runs};
@@ -107,7 +107,8 @@ pub async fn accept(
     let owner = owner_of(request);
 
     let resolved =
-        resolve_if_room(state, &owner, key.as_ref(), move |app, tasks| runs_of(app, tasks, &chat)).await?;
+        resolve_if_room(state, &owner, key.as_ref(), move |app, tasks| runs_of(app, tasks, &chat))
+            .await?;
     // On the heap: the future of an acceptance holds a run's whole spec.
     let accepting = Box::pin(accept_all(Arc::clone(&runs), owner, key, resolved, is_kept));
     Ok(runs.run_detached(accepting).await?)

@@ -196,10 +196,8 @@ pub(super) fn collect(
              ORDER BY released_ms LIMIT ?2)",
         params![before, COLLECTED_MAX],
     )?;
-    transaction.execute(
-        "DELETE FROM module WHERE digest NOT IN (SELECT digest FROM task_version)",
-        [],
-    )?;
+    transaction
+        .execute("DELETE FROM module WHERE digest NOT IN (SELECT digest FROM task_version)", [])?;
     transaction.commit()?;
     Ok(removed as u64)
 }

@@ -84,10 +84,7 @@ impl Instance {
 }
 
 /// The program that computes this task, unless it is a built-in one.
-fn program_of(
-    tasks: &TaskPrograms,
-    task: &str,
-) -> Result<Option<Arc<TaskProgram>>, RequestError> {
+fn program_of(tasks: &TaskPrograms, task: &str) -> Result<Option<Arc<TaskProgram>>, RequestError> {
     if tasks::find(task).is_ok() {
         return Ok(None);
     }

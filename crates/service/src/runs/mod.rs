@@ -61,5 +61,5 @@ pub use spec::{Origin, RunSpec, needs_of};
 pub use store::RunStore;
 pub use store::event_stream::Committed;
 pub use store::replay::BeforeStep;
-pub use uploads::{UploadError, Uploaded};
 pub use store::reviews::{FlaggedStep, ReviewDecision, ReviewLine};
+pub use uploads::{UploadError, Uploaded};

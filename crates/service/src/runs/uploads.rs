@@ -31,7 +31,8 @@ impl ModuleStore for JournalModules {
     }
 
     fn tasks(&self, owner: &str) -> Result<Vec<(String, String)>, AgentError> {
-        let versions = self.0.uploads().versions(Some(owner)).map_err(|error| unreadable(&error))?;
+        let versions =
+            self.0.uploads().versions(Some(owner)).map_err(|error| unreadable(&error))?;
         let current = versions.into_iter().filter(|version| version.released_ms.is_none());
         Ok(current.map(|version| (version.name, version.digest)).collect())
     }
@@ -128,9 +129,8 @@ impl Runs {
         };
         let stored = {
             let version = version.clone();
-            let store = move |journal: &dyn Journal| {
-                journal.uploads().store(&version, &module, &limits)
-            };
+            let store =
+                move |journal: &dyn Journal| journal.uploads().store(&version, &module, &limits);
             self.store().read(store).await?
         };
         match stored {

@@ -56,11 +56,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Waits for what the program of a task says of a line.
-    pub(super) fn foresee(
-        &self,
-        machine: &mut dyn Machine,
-        line: &str,
-    ) -> Result<(), VerifyError> {
+    pub(super) fn foresee(&self, machine: &mut dyn Machine, line: &str) -> Result<(), VerifyError> {
         // A program may take seconds for each line.
         self.ask()?;
         machine.foresee_blocking(line).map_err(|error| VerifyError::at("task", error))
@@ -184,7 +180,9 @@ mod tests {
         let mut judge = Judge::new(u64::MAX, &|| Ok(()));
         for length in 1..500_usize {
             let input = json!({"a": vec![1; length % 100 + 1], "k": length});
-            judge.instance(&input.to_string(), || super::super::problem(&hanoi(1, 2), None)).unwrap();
+            judge
+                .instance(&input.to_string(), || super::super::problem(&hanoi(1, 2), None))
+                .unwrap();
         }
         assert!(judge.instances.len() <= INSTANCES_MAX);
     }

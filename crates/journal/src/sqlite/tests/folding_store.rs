@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::folding::fold_one;
 use super::*;
 use crate::journal::{Query, Removed, Retention, Size, Write};
-use crate::uploads::Uploads;
 use crate::records::{FlaggedEvent, IdempotencyKey, RunRow, RunRows, Snapshot};
+use crate::uploads::Uploads;
 
 /// A journal that folds after commits.
 struct Folding {
