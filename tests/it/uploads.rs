@@ -6,6 +6,7 @@ use reqwest::Method;
 use reqwest::header::AUTHORIZATION;
 use serde_json::{Value, json};
 
+use crate::binary::{done, shown};
 use crate::daemon::{Answer, Daemon, Home};
 use crate::owners::Keyed;
 
@@ -304,4 +305,30 @@ fn what_is_no_task_is_refused_at_the_upload_with_the_reason() {
         assert!(message.replace("\\\"", "\"").contains(part), "{part:?} is missing in {message}");
     }
     assert!(own_tasks(&daemon).is_empty());
+}
+
+#[test]
+fn the_command_line_pushes_lists_and_deletes() {
+    let daemon = start(&Home::new(), &[]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("letters.wasm");
+    std::fs::write(&path, module(ONE)).expect("written");
+    let url = daemon.url("");
+    let tasks = |words: &[&str]| done(&[&["tasks"], words, &["--url", &url]].concat());
+
+    let pushed = tasks(&["push", shown(&path), "--output", "json"]).json(0);
+    assert_eq!(pushed["task"], "letters");
+    let digest = pushed["digest"].as_str().expect("a digest");
+    let again = tasks(&["push", shown(&path), "--name", "signs"]);
+    assert_eq!((again.code, again.stdout), (0, format!("signs sha256:{digest}\n")));
+    let listed = tasks(&["list"]);
+    assert!(listed.stdout.contains("| letters | letters | ") && listed.stdout.contains("| signs"));
+    assert!(listed.stdout.contains(&digest[..12]), "{}", listed.stdout);
+
+    assert_eq!(tasks(&["delete", "signs"]).code, 0);
+    let gone = tasks(&["delete", "signs"]);
+    assert_eq!((gone.code, gone.stdout.as_str()), (1, ""));
+    assert!(gone.stderr.contains("no task \"signs\" was uploaded"), "{}", gone.stderr);
+    std::fs::write(&path, "text").expect("written");
+    tasks(&["push", shown(&path)]).refused(&["is no WebAssembly module"]);
 }

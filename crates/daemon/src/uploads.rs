@@ -120,7 +120,6 @@ impl From<UploadError> for ApiError {
         (status = 403, description = "Nobody may upload tasks here, or, without keys: the request is for another host, or from a page of another origin", body = ErrorBody),
         (status = 409, description = "The name is that of another task, or the key has no room for the module", body = ErrorBody),
         (status = 422, description = "The module cannot be used, and why", body = ErrorBody),
-        (status = 503, description = "The journal cannot be written, or the daemon is stopping", body = ErrorBody),
     ),
 )]
 pub async fn upload(
@@ -158,7 +157,6 @@ pub async fn upload(
     delete, path = "/v1/tasks/{slug}", tag = "catalog", operation_id = "delete_task", params(("slug" = TaskSlug, description = "The task's name")),
     responses(
         (status = 204, description = "It is deleted"),
-        (status = 503, description = "The journal cannot be written, or the daemon is stopping", body = ErrorBody),
     ),
 )]
 pub async fn delete(

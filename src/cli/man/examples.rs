@@ -48,29 +48,13 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
              --line '[3,5,13]'",
         )],
     ),
-    (
-        "prime-agents-tasks",
-        &[(
-            "Upload a task to a daemon, and solve an input of it:",
-            "prime-agents tasks push count.wasm\n\
-             prime-agents runs submit count --input '{\"goal\": 7}' --wait",
-        )],
-    ),
+    ("prime-agents-tasks", &[("Upload a task:", "prime-agents tasks push count.wasm")]),
     (
         "prime-agents-tasks-push",
-        &[(
-            "Upload a module under another name than it declares:",
-            "prime-agents tasks push count.wasm --name count-2",
-        )],
+        &[("Name the task:", "prime-agents tasks push count.wasm --name count-2")],
     ),
-    (
-        "prime-agents-tasks-list",
-        &[("List tasks of your own with their modules:", "prime-agents tasks list")],
-    ),
-    (
-        "prime-agents-tasks-delete",
-        &[("Delete an uploaded task:", "prime-agents tasks delete count")],
-    ),
+    ("prime-agents-tasks-list", &[("List your tasks:", "prime-agents tasks list")]),
+    ("prime-agents-tasks-delete", &[("Delete a task:", "prime-agents tasks delete count")]),
     (
         "prime-agents-runs",
         &[(

@@ -1,11 +1,11 @@
 //! Parses a program's answers about a task strictly, as those of agents.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::declaration::check_name;
 use super::limits::{LINE_BYTES_MAX, STEPS_MAX, STEPS_MAX_DEFAULT, TEXT_BYTES_MAX, VIOLATIONS_MAX};
-use super::node::{Found, digest};
+use super::node::{Found, digest_of};
 use crate::Failure;
 use prime_bench::tasks::{Constraint, Kind, Severity, Spec};
 
@@ -27,7 +27,7 @@ struct Fields {
     answer: Option<Value>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Violation {
     name: String,
@@ -158,13 +158,19 @@ pub(super) fn read(line: &[u8], asked: Asked, rules: &Rules<'_>) -> Result<Answe
         if fields.state.is_some() {
             return Err(malformed("it has both `refused` and a `state`"));
         }
-        let digest = digest(&Value::String(refused.clone()));
+        let digest = digest_of(&[&Value::String(refused.clone())]);
         return Ok(Answer { digest, outcome: Outcome::Refused(shown(&refused)) });
     }
     // States are handed back: a number that changes on the way would make another state of it.
     if let Some(lost) = prime_problems::lossy(text) {
         return Err(malformed(format!("`{}`: {lost}", lost.path)));
     }
+
+    // Of the parts, since a state may be large: whether they are there or null makes no difference.
+    let rest = (&fields.choices, &fields.view, &fields.hint, &fields.violations);
+    let rest = serde_json::to_value((rest, fields.steps_max, fields.done)).map_err(malformed)?;
+    let parts = [fields.state.as_ref(), fields.answer.as_ref(), Some(&rest)];
+    let digest = digest_of(&parts.map(|part| part.unwrap_or(&Value::Null)));
 
     let state = fields.state.ok_or_else(|| malformed("`state` or `refused` is missing"))?;
     let is_start = asked == Asked::Start;
@@ -200,14 +206,9 @@ pub(super) fn read(line: &[u8], asked: Asked, rules: &Rules<'_>) -> Result<Answe
         .map(|violation| found(violation, rules))
         .collect::<Result<_, _>>()?;
 
-    let whole: Value = {
-        let mut whole: serde_json::Map<_, _> = serde_json::from_str(text).map_err(malformed)?;
-        whole.remove("id");
-        Value::Object(whole)
-    };
     let answer = is_done.then(|| fields.answer.unwrap_or_else(|| state.clone()));
     Ok(Answer {
-        digest: digest(&whole),
+        digest,
         outcome: Outcome::State(Box::new(State {
             value: state,
             found,

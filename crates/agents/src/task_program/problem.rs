@@ -11,7 +11,7 @@ use super::computer::Computer;
 use super::error::OpenError;
 use super::limits::{ASKED_TWICE_EVERY, STATES_BYTES_MAX, SUCCESSORS_BYTES_MAX};
 use super::machine::Walk;
-use super::node::{Node, Step};
+use super::node::{Node, Step, bytes_of};
 use crate::{AgentError, Failure};
 use prime_bench::tasks::{BadInput, Machine, PathDraw, Problem, Spec, TaskRng};
 
@@ -50,7 +50,7 @@ fn request(fields: &impl Serialize) -> Vec<u8> {
 }
 
 fn node(state: State, below: usize) -> Node {
-    let bytes = state.value.to_string().len();
+    let bytes = bytes_of(&state.value);
     let State { value, found, choices, view, hint, answer, .. } = state;
     let mut node = Node::alone(value, bytes);
     node.path_bytes += below;
@@ -181,7 +181,7 @@ impl Problem for Asking {
 
     /// The state alone: what the program says beside it is not known.
     fn machine_at(&self, state: &Value) -> Result<Box<dyn Machine>, BadInput> {
-        let bytes = state.to_string().len();
+        let bytes = bytes_of(state);
         let node = Node::alone(state.clone(), bytes);
         Ok(Box::new(Walk::at(self.clone(), Arc::new(node))))
     }

@@ -15,6 +15,7 @@ use super::declaration;
 use super::error::OpenError;
 use super::limits::{INPUT_BYTES_MAX, MODULE_BYTES_MAX};
 use super::module::{ModuleLimits, ModulePool};
+use super::node::bytes_of;
 use super::problem::Asking;
 use super::startup::Startup;
 use super::uploaded::UploadedModule;
@@ -204,7 +205,7 @@ impl TaskProgram {
     /// It refuses the input, or cannot be asked.
     pub fn open(self: &Arc<Self>, input: &Value) -> Result<Arc<dyn Problem>, OpenError> {
         let pool = self.started(Instant::now() + self.start_timeout())?;
-        let bytes = input.to_string().len();
+        let bytes = bytes_of(input);
         if bytes > INPUT_BYTES_MAX {
             let reason = format!("the input has {bytes} bytes; give at most {INPUT_BYTES_MAX}");
             return Err(AgentError::new("task", Failure::Unsupported, reason).into());
