@@ -39,8 +39,7 @@ struct Declaration {
     #[serde(default)]
     answer: BTreeMap<String, String>,
     /// An input, to begin with.
-    #[serde(default)]
-    example: Map<String, Value>,
+    example: Option<Map<String, Value>>,
 }
 
 /// A form, alone or with what people are told of it.
@@ -194,8 +193,7 @@ impl Glance {
     /// What is wrong with the declaration.
     pub fn of(declared: &Value) -> Result<Self, String> {
         let Declaration { name, example, constraints, .. } = read(declared)?;
-        let example = (!example.is_empty()).then_some(Value::Object(example));
-        Ok(Self { name, example, constraints })
+        Ok(Self { name, example: example.map(Value::Object), constraints })
     }
 
     /// The constraint of this name.
@@ -264,7 +262,7 @@ fn build(slug: &str, declared: Declaration) -> Spec {
     let constraints = kept_list(OWN.into_iter().chain(constraints));
     let title = if declared.title.is_empty() { slug.to_owned() } else { declared.title };
     let statement = kept(declared.statement);
-    let example = Value::Object(declared.example).to_string();
+    let example = Value::Object(declared.example.unwrap_or_default()).to_string();
     let page = Page {
         problem: statement,
         algorithm: statement,

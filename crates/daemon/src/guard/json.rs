@@ -62,7 +62,7 @@ pub(crate) fn field_of(path: &str, message: &str) -> Option<String> {
 ///
 /// # Errors
 /// 400 with the path of the first one that is not.
-pub fn check_lossless(bytes: &[u8]) -> Result<(), ApiError> {
+fn check_lossless(bytes: &[u8]) -> Result<(), ApiError> {
     match std::str::from_utf8(bytes).ok().and_then(lossy) {
         None => Ok(()),
         Some(lost) if lost.path.is_empty() => Err(ApiError::bad_request(format!("body: {lost}"))),

@@ -43,7 +43,7 @@ pub use body::{Body, BodyLimits, body_of, read_body};
 pub use connections::{Connection, ConnectionLimits, Connections, Exchange};
 pub use head_limits::HeadLimits;
 pub(crate) use json::field_of;
-pub use json::{check_lossless, json};
+pub use json::json;
 pub use keys::{Keys, NewKey, Owner, Rights};
 pub use local_only::check_local;
 pub use middleware::{Guard, OPEN, ResponseHead};
