@@ -49,7 +49,11 @@ pub fn lossy_refused(text: &[u8]) -> Option<Value> {
     let lost = std::str::from_utf8(text).ok().and_then(lossy)?;
     let id = serde_json::from_slice::<Value>(text).ok().map(|message| message["id"].clone());
     let id = id.filter(|id| !id.is_null());
-    Some(error(ErrorCode::INVALID_REQUEST, id.as_ref(), &format!("at {}: {lost}", lost.path)))
+    let message = match lost.path.as_str() {
+        "" => lost.to_string(),
+        path => format!("at {path}: {lost}"),
+    };
+    Some(error(ErrorCode::INVALID_REQUEST, id.as_ref(), &message))
 }
 
 fn refused(code: ErrorCode, id: Option<&Value>, message: &str) -> Message {
