@@ -138,7 +138,7 @@ fn list(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
         [text(&task["slug"]), text(&task["title"]), digest, bytes, text(&module["uploaded_at"])]
     });
     let table = Table::new(["task", "title", "module", "bytes", "uploaded"], rows);
-    print(format_args!("{table}\n"))?;
+    print(table)?;
     Ok(ExitCode::SUCCESS)
 }
 
