@@ -30,6 +30,7 @@ mod runs;
 mod serve;
 mod study;
 mod table;
+mod tasks;
 mod train;
 mod values;
 
@@ -77,6 +78,8 @@ enum Command {
     Agents(agents::AgentsArguments),
     /// Show what a model's file holds, and how its chat template renders messages
     Model(model::ModelArguments),
+    /// Upload tasks of your own to a daemon, and list and delete them
+    Tasks(tasks::TasksArguments),
     /// Check a problem of your own, and judge lines by it
     Problem(problem::ProblemArguments),
     /// Show, check or describe the configuration
@@ -153,6 +156,7 @@ pub fn main() -> ExitCode {
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Agents(arguments) => agents::agents(&arguments),
         Command::Model(arguments) => model::model(&arguments),
+        Command::Tasks(arguments) => tasks::tasks(&arguments),
         Command::Problem(arguments) => problem::problem(&arguments),
         Command::Config(arguments) => config::config(&arguments),
         Command::Cluster(arguments) => cluster::cluster(&arguments),

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use prime_bench::prompts::Style;
 use prime_bench::tasks::{self, Category, Difficulty, Kind};
-use prime_problems::lossy_integer;
+use prime_problems::lossy;
 
 /// Longest JSON file that is read as an argument, in bytes.
 const JSON_BYTES_MAX: u64 = 256 << 20;
@@ -93,9 +93,9 @@ pub fn json_or_file<T: DeserializeOwned>(option: &str, path: &Path) -> anyhow::R
 
 fn read_json<T: DeserializeOwned>(place: &str, text: &str) -> anyhow::Result<T> {
     let value = serde_json::from_str(text).with_context(|| format!("{place}: is not JSON"))?;
-    match lossy_integer(text) {
-        Some(lossy) if lossy.path.is_empty() => bail!("{place}: {lossy}"),
-        Some(lossy) => bail!("{place}: at {}: {lossy}", lossy.path),
+    match lossy(text) {
+        Some(lost) if lost.path.is_empty() => bail!("{place}: {lost}"),
+        Some(lost) => bail!("{place}: at {}: {lost}", lost.path),
         None => Ok(value),
     }
 }

@@ -276,6 +276,7 @@ impl DurableLaunch<'_> {
             instance: trajectory.to_string(),
             input: problem.input(),
             is_of_program: false,
+            module: None,
             plan: RunPlan::single(self.steps + 1),
             sampling: greedy(self.load.seed.fetch_add(1, Ordering::Relaxed)),
             overrides: Overrides::default(),

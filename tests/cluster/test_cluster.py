@@ -40,6 +40,8 @@ def request(number):
 
 class Cluster(unittest.TestCase):
     config = None
+    # Further options of the nodes.
+    sets = ()
     # The nodes, and by how many seconds their clocks are wrong: nothing may rest on them agreeing.
     clocks = (0, 5 * 3_600, -7 * 3_600)
 
@@ -56,7 +58,13 @@ class Cluster(unittest.TestCase):
             self.addCleanup(self.proxies[-1].close)
             environment = shifted_clock(folder.name, shift_s) if shift_s else {}
             node = Node(
-                f"node-{at}", self.proxies[-1].url, Path(folder.name), *SETS, config=self.config, environment=environment
+                f"node-{at}",
+                self.proxies[-1].url,
+                Path(folder.name),
+                *SETS,
+                *self.sets,
+                config=self.config,
+                environment=environment,
             )
             self.nodes.append(node)
             self.addCleanup(node.close)

@@ -68,4 +68,5 @@ mod telemetry;
 mod training_trace;
 mod transcripts;
 mod unsafe_code;
+mod uploads;
 mod verify;

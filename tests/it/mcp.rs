@@ -35,8 +35,8 @@ fn what_is_malformed_is_answered_in_the_form_of_the_protocol() {
     for (body, status, expected) in [
         (PING, 200, json!(["p", null])),
         (&format!("\u{feff}{PING}"), 200, json!(["p", null])),
-        // The last one counts.
-        (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#, 200, json!([2, null])),
+        // Which one is meant, nobody knows.
+        (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#, 400, json!([2, -32600])),
         ("{not json", 400, json!([null, -32700])),
         ("", 400, json!([null, -32700])),
         ("3", 400, json!([null, -32600])),

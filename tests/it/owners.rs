@@ -11,12 +11,12 @@ use sha2::{Digest as _, Sha256};
 use crate::daemon::{Answer, Daemon, Home, long_run};
 
 /// A daemon whose keys are the same as their names.
-struct Keyed {
-    daemon: Daemon,
+pub struct Keyed {
+    pub daemon: Daemon,
 }
 
 impl Keyed {
-    fn start(keys: &[(&str, &str)], sets: &[&str]) -> Self {
+    pub fn start(keys: &[(&str, &str)], sets: &[&str]) -> Self {
         Self::start_in(&Home::new(), keys, sets)
     }
 

@@ -1,15 +1,18 @@
-//! Routes that list the available tasks and agents.
+//! Routes that list the available tasks and agents, and those by which clients change their own
+//! tasks.
 
 use std::time::Duration;
 
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::background::in_background;
 use super::error::{ApiError, method_not_allowed};
+use super::request_context::owner_of;
 use super::state::State;
+use super::uploads::{UploadedModule, delete, modules_of, upload};
 use prime_agent_set::task_program::TaskPrograms;
 use prime_agent_set::{AgentError, RecordedAgent};
 use prime_bench::tasks::{self, AnyTask, Spec};
@@ -21,12 +24,14 @@ pub fn configure(config: &mut web::ServiceConfig) {
         .service(
             web::resource("/v1/tasks")
                 .route(web::get().to(list))
-                .default_service(web::to(|| method_not_allowed("GET"))),
+                .route(web::post().to(upload))
+                .default_service(web::to(|| method_not_allowed("GET, POST"))),
         )
         .service(
             web::resource("/v1/tasks/{slug}")
                 .route(web::get().to(show))
-                .default_service(web::to(|| method_not_allowed("GET"))),
+                .route(web::delete().to(delete))
+                .default_service(web::to(|| method_not_allowed("DELETE, GET"))),
         )
         .service(
             web::resource("/v1/agents")
@@ -35,12 +40,12 @@ pub fn configure(config: &mut web::ServiceConfig) {
         );
 }
 
-/// A task: of the benchmark, or one that a program of the operator's computes.
+/// A task: of the benchmark, or one that a program of the operator's or an uploaded module computes.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TaskInfo {
     pub slug: String,
     pub title: String,
-    /// `own` for a task that a program computes: its runs need an `input`.
+    /// `own` for a task that a program or a module computes: its runs need an `input`.
     pub category: String,
     /// The size of an easy, a medium and a hard instance.
     pub sizes: [String; 3],
@@ -50,6 +55,9 @@ pub struct TaskInfo {
     /// Why the program of an own task cannot be asked at present, if it cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
+    /// The module, of a task that was uploaded with this key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub module: Option<UploadedModule>,
 }
 
 /// A constraint of a task.
@@ -87,6 +95,7 @@ fn info(spec: &Spec) -> TaskInfo {
             })
             .collect(),
         unavailable: None,
+        module: None,
     }
 }
 
@@ -95,16 +104,28 @@ fn info(spec: &Spec) -> TaskInfo {
     get, path = "/v1/tasks", tag = "catalog", operation_id = "list_tasks",
     responses((status = 200, description = "All tasks", body = TaskList)),
 )]
-pub async fn list(state: web::Data<State>) -> Result<HttpResponse, ApiError> {
+pub async fn list(state: web::Data<State>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let owner = owner_of(&request);
     let app = state.runs.app();
+    let tasks = app.tasks().of_owner(&owner);
     // Programs that have not been asked yet are started.
-    let own = in_background(move || app.tasks().specs(DECLARED_WITHIN)).await?;
-    let own = own.into_iter().map(|(name, spec)| match spec {
-        Ok(spec) => own_info(spec),
-        Err(error) => unavailable(name, &error),
+    let own = in_background(move || tasks.specs(DECLARED_WITHIN)).await?;
+    let mut modules = modules_of(state.runs.task_versions(&owner).await?);
+    let own = own.map_err(journal_unreadable)?.into_iter().map(|(name, spec)| {
+        let module = modules.remove(&name).filter(|_| !app.tasks().is_configured(&name));
+        let info = match spec {
+            Ok(spec) => own_info(spec),
+            Err(error) => unavailable(name, &error),
+        };
+        TaskInfo { module, ..info }
     });
     let built_in = tasks::all().chain(tasks::variants()).map(|task| info(task.spec()));
     Ok(HttpResponse::Ok().json(TaskList { tasks: built_in.chain(own).collect() }))
+}
+
+/// The error of a catalogue whose uploads cannot be read.
+fn journal_unreadable(error: AgentError) -> ApiError {
+    ApiError::unavailable("journal_not_readable", error.to_string(), Duration::from_secs(1))
 }
 
 /// How long a list waits for programs that have not declared their tasks. Python takes less than a
@@ -116,16 +137,19 @@ pub const STARTED_WITHIN: Duration = Duration::from_mins(1);
 
 /// The tasks that programs compute, but for those whose program cannot be asked. Blocks while
 /// programs start.
-pub fn declared(tasks: &TaskPrograms) -> Vec<&'static Spec> {
-    let all = tasks.specs(DECLARED_WITHIN).into_iter();
-    all.filter_map(|(name, spec)| match spec {
+///
+/// # Errors
+/// The uploaded ones cannot be read.
+pub fn declared(tasks: &TaskPrograms) -> Result<Vec<&'static Spec>, AgentError> {
+    let all = tasks.specs(DECLARED_WITHIN)?.into_iter();
+    let declared = all.filter_map(|(name, spec)| match spec {
         Ok(spec) => Some(spec),
         Err(error) => {
-            tracing::warn!(task = name, %error, "a task of the configuration is not listed");
+            tracing::warn!(task = name, %error, "a task of one's own is not listed");
             None
         }
-    })
-    .collect()
+    });
+    Ok(declared.collect())
 }
 
 fn own_info(spec: &Spec) -> TaskInfo {
@@ -142,6 +166,7 @@ fn unavailable(name: String, error: &AgentError) -> TaskInfo {
         actions: Vec::new(),
         constraints: Vec::new(),
         unavailable: Some(error.to_string()),
+        module: None,
     }
 }
 
@@ -273,11 +298,23 @@ fn page_of(spec: &Spec, example: ExampleInfo) -> TaskPage {
 pub async fn show(
     slug: web::Path<String>,
     state: web::Data<State>,
+    request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
-    if let Some(own) = state.runs.app().tasks().get(&slug) {
-        let spec = in_background(move || own.spec(STARTED_WITHIN)).await?;
+    let owner = owner_of(&request);
+    let own = {
+        let (slug, tasks) = (slug.clone(), state.runs.app().tasks().of_owner(&owner));
+        let spec = move || {
+            Ok(tasks.get(&slug)?.map(|own| (own.spec(STARTED_WITHIN), own.digest().is_some())))
+        };
+        in_background(spec).await?.map_err(journal_unreadable)?
+    };
+    if let Some((spec, is_uploaded)) = own {
         let spec = spec.map_err(|error| ApiError::not_found("no_such_task", error.to_string()))?;
-        return Ok(HttpResponse::Ok().json(own_page(spec)));
+        let mut page = own_page(spec);
+        if is_uploaded {
+            page.task.module = modules_of(state.runs.task_versions(&owner).await?).remove(&*slug);
+        }
+        return Ok(HttpResponse::Ok().json(page));
     }
     let task = tasks::find(&slug)
         .map_err(|error| ApiError::not_found("no_such_task", error.to_string()))?;

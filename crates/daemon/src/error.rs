@@ -149,9 +149,9 @@ impl ApiError {
         Self::new(StatusCode::GONE, code, message)
     }
 
-    /// 413. Closes the connection.
-    pub fn too_large(bytes_max: usize) -> Self {
-        let message = format!("the body has more than {bytes_max} bytes (server.body_bytes_max)");
+    /// 413; `option` sets the limit. Closes the connection.
+    pub fn too_large(bytes_max: usize, option: &str) -> Self {
+        let message = format!("the body has more than {bytes_max} bytes ({option})");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", message)
     }
 
@@ -333,7 +333,13 @@ mod tests {
             (ApiError::timeout("m"), 408, "invalid_request_error", "request_timeout", vec![]),
             (ApiError::conflict("c", "m"), 409, "invalid_request_error", "c", vec![]),
             (ApiError::gone("c", "m"), 410, "invalid_request_error", "c", vec![]),
-            (ApiError::too_large(7), 413, "invalid_request_error", "body_too_large", vec![]),
+            (
+                ApiError::too_large(7, "server.body_bytes_max"),
+                413,
+                "invalid_request_error",
+                "body_too_large",
+                vec![],
+            ),
             (ApiError::url_too_long("m"), 414, "invalid_request_error", "url_too_long", vec![]),
             (
                 ApiError::unsupported_media_type("m"),

@@ -23,7 +23,7 @@ pub fn read_as_each_route(settings: &Settings, body: &[u8]) -> [Result<(), ApiEr
             .and_then(|request| Ok(CheckedRequest::of(settings, &tasks, &request).map(drop)?)),
         openai::checked(settings, body),
         openai::checked_response(settings, body),
-        verify::judged(body, &verify::Abandoned::default()).map(drop),
+        verify::judged(body, &verify::Abandoned::default(), &tasks).map(drop),
         json::<CollectRequest>(body).map(drop),
         json::<ReviewRequest>(body).map(drop),
         json::<ForkRequest>(body).map(drop),

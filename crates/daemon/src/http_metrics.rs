@@ -61,7 +61,7 @@ const REFUSALS: [u16; 2] = [429, 503];
 const OTHER: &str = "other";
 
 /// The usual reasons for refusals, which have a series from the start.
-const REASONS: [&str; 11] = [
+const REASONS: [&str; 12] = [
     "agent_failed",
     "draining",
     "engine_lost",
@@ -72,6 +72,7 @@ const REASONS: [&str; 11] = [
     "too_many_connections",
     "too_many_open_runs",
     "too_many_streams",
+    "too_many_uploads",
     "verify_queue_full",
 ];
 

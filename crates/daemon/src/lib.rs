@@ -11,7 +11,8 @@
 //! - Routes of runs: `runs`, `events`, `reviews`, `steps`, `try_step`, `verify`; for OpenAI's
 //!   clients: `openai`; for agents with tools: `mcp`.
 //! - Routes of operations: `health`, from what `readiness` finds; `http_metrics`, with
-//!   `store_readings`; `reload`, `split`, `catalog`, `cluster`, `reports`, `openapi`.
+//!   `store_readings`; `reload`, `split`, `catalog` with `uploads`, `cluster`,
+//!   `reports`, `openapi`.
 //! - `studio`: the page for browsers. `stop_signals`: what ends the process.
 //! - `head_requests`: HEAD for all of them. `latest_check`: a result that is renewed at most once
 //!   in a given time.
@@ -56,6 +57,7 @@ mod studio;
 mod submit;
 mod trace_schema;
 mod try_step;
+mod uploads;
 mod verify;
 mod wire;
 

@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 use super::clock::now_ms;
 use super::readiness::Checks;
 use super::reload::ReloadRequest;
 use super::store_readings::StoreReadings;
-use super::verify::Pool;
+use super::verify::Pools;
 use prime_service::runs::Runs;
+
+/// Modules that are uploaded at the same time.
+const UPLOADS_AT_ONCE: usize = 4;
 
 /// Shared by all workers of the server.
 pub(super) struct State {
@@ -18,7 +21,9 @@ pub(super) struct State {
     pub(super) has_keys: bool,
     /// Start of the server, in milliseconds since 1970.
     pub(super) started_ms: u64,
-    pub(super) verify: Pool,
+    pub(super) verify: Pools,
+    /// Limits the modules that are uploaded at the same time.
+    pub(super) uploads: Semaphore,
     /// What `/readyz` knows.
     pub(super) checks: Checks,
     /// What `/metrics` knows of a shared journal.
@@ -33,8 +38,9 @@ impl State {
         has_keys: bool,
         reloads: Option<mpsc::Sender<ReloadRequest>>,
     ) -> Result<Self, std::io::Error> {
-        let verify = Pool::start()?;
+        let verify = Pools::start()?;
         let (checks, store) = (Checks::default(), StoreReadings::default());
-        Ok(Self { runs, has_keys, started_ms: now_ms(), verify, checks, store, reloads })
+        let uploads = Semaphore::new(UPLOADS_AT_ONCE);
+        Ok(Self { runs, has_keys, started_ms: now_ms(), verify, uploads, checks, store, reloads })
     }
 }

@@ -6,6 +6,7 @@ use sha2::{Digest as _, Sha256};
 use super::background::in_background;
 use super::error::ApiError;
 use super::state::State;
+use prime_agent_set::task_program::TaskPrograms;
 use prime_journal::IdempotencyKey;
 use prime_service::app::App;
 use prime_service::requests::{ResolvedRun, RunRequest, resolve};
@@ -53,7 +54,7 @@ pub(super) async fn resolve_if_room<T: Send + 'static>(
     state: &State,
     owner: &str,
     key: Option<&IdempotencyKey>,
-    resolve: impl FnOnce(&App) -> Result<T, ApiError> + Send + 'static,
+    resolve: impl FnOnce(&App, &TaskPrograms) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     // A key may belong to a run that is open already and needs no room.
     if key.is_none() {
@@ -63,7 +64,8 @@ pub(super) async fn resolve_if_room<T: Send + 'static>(
     // Generating an instance may take milliseconds, for which other requests of this worker must
     // not wait.
     let app = state.runs.app();
-    in_background(move || resolve(&app)).await?
+    let tasks = app.tasks().of_owner(owner);
+    in_background(move || resolve(&app, &tasks)).await?
 }
 
 /// Accepts a run for an owner.
@@ -74,10 +76,11 @@ pub(super) async fn submit_run(
     traceparent: Option<String>,
     wanted: RunRequest,
 ) -> Result<Accepted, ApiError> {
-    let ResolvedRun { spec, problem } = resolve_if_room(state, owner, key.as_ref(), move |app| {
-        Ok(resolve(app, &wanted, traceparent)?)
-    })
-    .await?;
+    let ResolvedRun { spec, problem } =
+        resolve_if_room(state, owner, key.as_ref(), move |app, tasks| {
+            Ok(resolve(app, tasks, &wanted, traceparent)?)
+        })
+        .await?;
 
     let new = NewRun { owner: owner.to_owned(), key, spec, problem };
     Ok(state.runs.accept(new).await?)

@@ -20,6 +20,7 @@ mod sqlstate;
 mod statements;
 mod text;
 mod this_node;
+mod uploads;
 mod url;
 mod writer;
 
@@ -42,10 +43,12 @@ pub use self::notice::{Notice, OnNotice};
 use self::session::Session;
 pub use self::url::without_password;
 use self::writer::Writer;
+use prime_journal::compression::Packer;
 use prime_journal::lease::{NodeId, Timing};
 use prime_journal::{
     Cluster, ClusterStatus, FlaggedEvent, IdempotencyKey, Journal, JournalError, Query, Removed,
-    Retention, RunRow, RunRows, Segment, Size, Snapshot, Write,
+    Retention, RunRow, RunRows, Segment, Size, Snapshot, Stored, TaskVersion, UploadLimits,
+    Uploads, Write,
 };
 
 #[derive(Clone)]
@@ -275,5 +278,47 @@ impl Journal for PostgresJournal {
     /// Does nothing: commits postpone no work here.
     fn fold(&self, _is_idle: bool) -> Result<(), JournalError> {
         Ok(())
+    }
+
+    fn uploads(&self) -> &dyn Uploads {
+        self
+    }
+}
+
+impl Uploads for PostgresJournal {
+    fn store(
+        &self,
+        version: &TaskVersion,
+        module: &[u8],
+        limits: &UploadLimits,
+    ) -> Result<Stored, JournalError> {
+        let mut packer =
+            Packer::new().map_err(|error| JournalError::NotWritable(format!("zstd: {error}")))?;
+        let packed = packer.pack(module)?;
+        self.session.run(async |client: &mut Object| {
+            uploads::store(client, version, &packed, module.len() as u64, limits).await
+        })
+    }
+
+    fn release(&self, owner: &str, name: &str, now_ms: u64) -> Result<bool, JournalError> {
+        self.session
+            .run(async |client: &mut Object| uploads::release(client, owner, name, now_ms).await)
+    }
+
+    fn versions(&self, owner: Option<&str>) -> Result<Vec<TaskVersion>, JournalError> {
+        self.session.run(async |client: &mut Object| uploads::versions(client, owner).await)
+    }
+
+    fn current(&self, owner: &str, name: &str) -> Result<Option<String>, JournalError> {
+        self.session.run(async |client: &mut Object| uploads::current(client, owner, name).await)
+    }
+
+    fn module(&self, digest: &str) -> Result<Option<Vec<u8>>, JournalError> {
+        self.session.run(async |client: &mut Object| uploads::module(client, digest).await)
+    }
+
+    fn collect_versions(&self, released_before_ms: u64) -> Result<u64, JournalError> {
+        self.session
+            .run(async |client: &mut Object| uploads::collect(client, released_before_ms).await)
     }
 }

@@ -48,7 +48,7 @@ pub(super) fn signed(number: u64, what: &str) -> Result<i64, JournalError> {
         .map_err(|_| JournalError::Refused(format!("{what} {number} is too large")))
 }
 
-fn natural(row: &Row, column: usize) -> Result<u64, String> {
+pub(super) fn natural(row: &Row, column: usize) -> Result<u64, String> {
     let number: i64 = row.get(column);
     let name = row.columns()[column].name();
     u64::try_from(number)
@@ -322,7 +322,10 @@ pub(super) async fn snapshot(client: &Object, id: &str) -> Result<Option<Snapsho
 }
 
 pub(super) async fn size(client: &Object) -> Result<Size, Failure> {
-    let sql = "SELECT count(*), count(*) FILTER (WHERE is_open), coalesce(sum(bytes + snapshot_bytes), 0)::bigint FROM head";
+    let sql = "SELECT count(*), count(*) FILTER (WHERE is_open),
+            coalesce(sum(bytes + snapshot_bytes), 0)::bigint
+                + (SELECT coalesce(sum(octet_length(body)), 0)::bigint FROM module)
+        FROM head";
     let statement = client.prepare_cached(sql).await?;
 
     let row = client.query_one(&statement, &[]).await?;

@@ -198,6 +198,7 @@ pub(super) async fn create(transaction: &Transaction<'_>, database: &str) -> Res
 
     if !row.get::<_, bool>(1) {
         transaction.batch_execute(SCHEMA).await?;
+        transaction.batch_execute(super::uploads::SCHEMA).await?;
         transaction.execute("INSERT INTO meta VALUES ('version', $1)", &[&VERSION]).await?;
         return Ok(());
     }
@@ -212,6 +213,12 @@ pub(super) async fn create(transaction: &Transaction<'_>, database: &str) -> Res
              was left unchanged: start with a new schema or database (no other version was ever \
              released)"
         )));
+    }
+
+    // What earlier programs did not have.
+    let sql = "SELECT to_regclass('task_version') IS NOT NULL";
+    if !transaction.query_one(sql, &[]).await?.get::<_, bool>(0) {
+        transaction.batch_execute(super::uploads::SCHEMA).await?;
     }
     Ok(())
 }

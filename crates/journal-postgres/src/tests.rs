@@ -6,6 +6,7 @@ mod needs;
 mod nodes;
 mod room;
 mod server;
+mod uploads;
 
 use self::server::Schema;
 use super::{PostgresJournal, PostgresOptions};

@@ -14,6 +14,7 @@ mod owners;
 mod reading;
 mod removal;
 mod reviews;
+mod uploads;
 
 use crate::journal::Write;
 use crate::records::{IdempotencyKey, ReviewCounts, RunRow, Segment, Snapshot};
@@ -42,6 +43,11 @@ pub use reviews::{
     runs_to_review_are_listed,
 };
 
+pub use uploads::{
+    modules_that_open_runs_name_are_kept, uploads_are_copied, uploads_are_versioned_by_digest,
+    uploads_of_an_owner_are_limited,
+};
+
 /// Declares a test for each property.
 #[macro_export]
 #[doc(hidden)]
@@ -59,6 +65,8 @@ macro_rules! conformance_suite {
             runs_to_review_are_listed, reviews_go_with_their_run, agrees_with_the_model, keys_outlive_their_run,
             an_owner_is_cleaned_up_alone, the_largest_owner_makes_room, lists_do_not_go_on_after_a_foreign_run,
             copies_are_whole, an_interrupted_copy_is_completed, a_copy_changes_no_other_run,
+            uploads_are_versioned_by_digest, uploads_of_an_owner_are_limited,
+            modules_that_open_runs_name_are_kept, uploads_are_copied,
         }
     };
     ($make:path: $($property:ident),* $(,)?) => {

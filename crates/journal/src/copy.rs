@@ -4,6 +4,7 @@ use crate::chain::Head;
 use crate::error::JournalError;
 use crate::journal::{Journal, Query, Write};
 use crate::records::{FlaggedEvent, ReviewCounts, RunRow, Segment};
+use crate::uploads::{TaskVersion, UploadLimits, Uploads};
 use crate::verifier::ChainVerifier;
 
 /// Runs in a page of the listing.
@@ -24,7 +25,8 @@ pub struct Copied {
     pub open: u64,
 }
 
-/// Copies all runs, oldest first, with their events, snapshots, reviews and idempotency keys. The
+/// Copies uploaded task modules, and all runs, oldest first, with their events, snapshots, reviews
+/// and idempotency keys. The
 /// chain of each run is verified as it is read from `from`, and again as it is read back from `to`.
 /// Nobody may write to either meanwhile. An interrupted copy is completed by the next one.
 ///
@@ -35,6 +37,9 @@ pub struct Copied {
 /// for a run that `to` has with other content, and those of the stores. What was copied before
 /// stays.
 pub fn copy(from: &dyn Journal, to: &dyn Journal) -> Result<Copied, JournalError> {
+    // First, because the nodes of the target continue open runs at once.
+    copy_uploads(from.uploads(), to.uploads())?;
+
     let mut copied = Copied::default();
     for id in ids(from)?.into_iter().rev() {
         let row = from.run(&id)?.ok_or_else(|| damaged(&id, "it vanished while it was copied"))?;
@@ -60,6 +65,25 @@ pub fn copy(from: &dyn Journal, to: &dyn Journal) -> Result<Copied, JournalError
 
 fn damaged(id: &str, reason: &str) -> JournalError {
     JournalError::Damaged(format!("run {id}: {reason}"))
+}
+
+/// Copies the modules of all versions. What was released is released again.
+fn copy_uploads(from: &dyn Uploads, to: &dyn Uploads) -> Result<(), JournalError> {
+    const ANY: UploadLimits =
+        UploadLimits { tasks_max: u64::MAX, versions_max: u64::MAX, bytes_max: u64::MAX };
+
+    // Each task's newest version comes first, and is stored last.
+    for version in from.versions(None)?.into_iter().rev() {
+        let TaskVersion { owner, name, digest, .. } = &version;
+        let module = from.module(digest)?.ok_or_else(|| {
+            JournalError::Damaged(format!("the module {digest} of the task {name:?} is missing"))
+        })?;
+        to.store(&version, &module, &ANY)?;
+        if let Some(released_ms) = version.released_ms {
+            to.release(owner, name, released_ms)?;
+        }
+    }
+    Ok(())
 }
 
 /// All runs, newest first.

@@ -4,6 +4,7 @@ use crate::error::JournalError;
 use crate::records::{
     DamagedRow, FlaggedEvent, IdempotencyKey, Review, RunRow, RunRows, Segment, Snapshot,
 };
+use crate::uploads::Uploads;
 
 /// One change. A batch of them is committed atomically.
 #[derive(Clone, Debug)]
@@ -174,4 +175,7 @@ pub trait Journal: Send + Sync {
     /// changes nothing that can be read. Call it where no commit waits; without such calls, commits
     /// do it themselves when there is too much.
     fn fold(&self, is_idle: bool) -> Result<(), JournalError>;
+
+    /// The task modules that clients have uploaded.
+    fn uploads(&self) -> &dyn Uploads;
 }

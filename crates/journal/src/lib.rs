@@ -10,6 +10,7 @@ mod journal;
 pub mod lease;
 mod records;
 mod sqlite;
+mod uploads;
 mod verifier;
 
 #[cfg(any(test, feature = "testing"))]
@@ -25,4 +26,5 @@ pub use records::{
     Snapshot,
 };
 pub use sqlite::{Checked, CutRun, SqliteFile, SqliteJournal, SqliteOptions};
+pub use uploads::{Stored, TaskVersion, UploadLimits, Uploads, Usage};
 pub use verifier::{ChainVerifier, Damage, verify};

@@ -101,14 +101,12 @@ fn floats(definition: &Definition) -> Result<(), ProblemError> {
     });
 
     for (path, value) in [("problem.input", &definition.input)].into_iter().chain(schemas) {
-        if let Some(large) = large_float(value) {
-            let below = if large.path.is_empty() || large.path.starts_with('[') { "" } else { "." };
-            let problem = format!(
-                "the float {} is not below 2^53 and may stand for several integers",
-                large.digits
-            );
+        if let Some((at, digits)) = large_float(value) {
+            let below = if at.is_empty() || at.starts_with('[') { "" } else { "." };
+            let problem =
+                format!("the float {digits} is not below 2^53 and may stand for several integers");
             return Err(ProblemError::new(
-                format!("{path}{below}{}", large.path),
+                format!("{path}{below}{at}"),
                 problem,
                 "write it as an integer or as a text",
             ));

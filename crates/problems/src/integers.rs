@@ -1,6 +1,8 @@
-//! Integers in JSON text that cannot be kept. JSON allows integers of any length; those outside
-//! −2^63 … 2^64−1 would be read as floats, lose digits, and then equal other integers.
+//! What JSON text says that would be lost when it is read. JSON allows integers of any length; those
+//! outside −2^63 … 2^64−1 would be read as floats, lose digits, and then equal other integers. It
+//! allows several fields of one name in an object, too; only the last one would be read.
 
+use std::borrow::Cow;
 use std::fmt::{self, Display};
 
 use serde_json::Value;
@@ -8,14 +10,26 @@ use serde_json::Value;
 use super::error::quoted;
 use super::numbers::EXACT;
 
-/// An integer that would lose digits.
+/// A part of a text that would be read as another one, or not at all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}", reason(digits))]
-pub struct LossyInteger {
+#[error("{lost}")]
+pub struct Lossy {
     /// Where it stands, such as `input.rows[2]`; empty for the whole text.
     pub path: String,
-    /// As it is written; its beginning, if it is long.
-    pub digits: String,
+    pub lost: Lost,
+}
+
+/// What would be lost.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Lost {
+    /// Digits of this number, of which the beginning is here if it is long.
+    #[error("{}", reason(.0))]
+    Digits(String),
+    /// The values of all fields of this name but the last one.
+    #[error(
+        "the field `{0}` stands twice in one object, and only the last one would be read: leave out the other"
+    )]
+    Field(String),
 }
 
 fn reason(digits: &str) -> String {
@@ -72,16 +86,15 @@ fn is_integral(number: &str) -> bool {
     last.zip(exponent).is_some_and(|(last, exponent)| last.saturating_add(exponent) >= 0)
 }
 
-/// The first float of a value from 2^53 on. Its digits are lost already: it may stand for several
+/// The path and the digits of the first float of a value from 2^53 on. Its digits are lost already: it may stand for several
 /// integers.
-pub fn large_float(value: &Value) -> Option<LossyInteger> {
-    fn find<'v>(value: &'v Value, open: &mut Vec<Open<'v>>) -> Option<LossyInteger> {
+pub fn large_float(value: &Value) -> Option<(String, String)> {
+    fn find<'v>(value: &'v Value, open: &mut Vec<Open<'v>>) -> Option<(String, String)> {
         match value {
             Value::Number(number) => {
                 let is_large =
                     number.is_f64() && number.as_f64().is_some_and(|number| number.abs() >= EXACT);
-                is_large
-                    .then(|| LossyInteger { path: quoted(&Path(open)), digits: number.to_string() })
+                is_large.then(|| (quoted(&Path(open)), number.to_string()))
             }
             Value::Array(values) => values.iter().enumerate().find_map(|(index, value)| {
                 open.push(Open::List(index));
@@ -106,6 +119,39 @@ enum Open<'t> {
     List(usize),
     /// The name of the field, as it is written.
     Object(&'t str),
+}
+
+/// Names of an object that are compared with each new one; more are sorted at its end.
+const COMPARED_MAX: usize = 16;
+
+/// The names of an object's fields so far.
+#[derive(Default)]
+struct Names<'t>(Vec<Cow<'t, str>>);
+
+impl<'t> Names<'t> {
+    /// Adds a name as it is written. Returns it if it is there already, where they are few.
+    fn add(&mut self, written: &'t str) -> Option<String> {
+        let name = match written.contains('\\') {
+            false => Cow::Borrowed(written),
+            // Of a text that is not JSON, the name stays as it is.
+            true => serde_json::from_str(&format!("\"{written}\""))
+                .map_or(Cow::Borrowed(written), Cow::Owned),
+        };
+        let is_known = self.0.len() < COMPARED_MAX && self.0.contains(&name);
+        let doubled = is_known.then(|| name.to_string());
+        self.0.push(name);
+        doubled
+    }
+
+    /// A name that is there twice, where they are many.
+    fn doubled(mut self) -> Option<String> {
+        if self.0.len() <= COMPARED_MAX {
+            return None;
+        }
+        self.0.sort_unstable();
+        let doubled = self.0.windows(2).find(|names| names[0] == names[1])?;
+        Some(doubled[0].to_string())
+    }
 }
 
 struct Path<'a, 't>(&'a [Open<'t>]);
@@ -134,22 +180,36 @@ fn string_len(text: &str) -> usize {
     end.map_or(text.len(), |end| end + 2)
 }
 
-/// The first integer of a JSON text that would lose digits. A number with a fraction or an exponent
-/// is a float, and is none. Takes time in proportion to the text; of a text that is not JSON,
-/// whatever it finds.
-pub fn lossy_integer(json: &str) -> Option<LossyInteger> {
-    first_not(json, is_kept_integer)
+/// The first part of a JSON text that would be lost: an integer that would lose digits, or the field
+/// of an object that has another one of its name. A number with a fraction or an exponent is a
+/// float, and loses none. Takes time in proportion to the text, but for objects of many fields,
+/// whose names are sorted; of a text that is not JSON, whatever it finds.
+pub fn lossy(json: &str) -> Option<Lossy> {
+    first_lost(json, is_kept_integer)
 }
 
-/// As [`lossy_integer`]; also the first float from 2^53 on, which would equal several integers.
-pub fn lossy_number(json: &str) -> Option<LossyInteger> {
-    first_not(json, is_one_number)
+/// As [`lossy`]; also the first float from 2^53 on, which would equal several integers.
+pub fn lossy_number(json: &str) -> Option<Lossy> {
+    first_lost(json, is_one_number)
 }
 
-fn first_not(json: &str, is_kept: fn(&str) -> bool) -> Option<LossyInteger> {
+fn first_lost(json: &str, is_kept: fn(&str) -> bool) -> Option<Lossy> {
     let bytes = json.as_bytes();
     let mut open: Vec<Open<'_>> = Vec::new();
+    // Of the open objects, outermost first.
+    let mut names: Vec<Names<'_>> = Vec::new();
+    // Whether the next string in an object is a name.
+    let mut is_name = false;
     let mut at = 0;
+
+    let field = |open: &[Open<'_>], name: &str| {
+        let name = quoted(&name);
+        let path = match open {
+            [] => name.clone(),
+            outer => format!("{}.{name}", quoted(&Path(outer))),
+        };
+        Some(Lossy { path, lost: Lost::Field(name) })
+    };
 
     while let Some(byte) = bytes.get(at) {
         let start = at;
@@ -157,18 +217,34 @@ fn first_not(json: &str, is_kept: fn(&str) -> bool) -> Option<LossyInteger> {
 
         match byte {
             b'[' => open.push(Open::List(0)),
-            b'{' => open.push(Open::Object("")),
-            b']' | b'}' => drop(open.pop()),
-            b',' => {
-                if let Some(Open::List(index)) = open.last_mut() {
-                    *index += 1;
-                }
+            b'{' => {
+                open.push(Open::Object(""));
+                names.push(Names::default());
+                is_name = true;
             }
+            b']' | b'}' => {
+                if let Some(Open::Object(_)) = open.pop()
+                    && let Some(doubled) = names.pop().and_then(Names::doubled)
+                {
+                    return field(&open, &doubled);
+                }
+                is_name = false;
+            }
+            b',' => match open.last_mut() {
+                Some(Open::List(index)) => *index += 1,
+                Some(Open::Object(_)) => is_name = true,
+                None => {}
+            },
             b'"' => {
                 at = start + string_len(&json[start..]);
-                // A value overwrites the name of its field, which is not needed any more.
-                if let Some(Open::Object(name)) = open.last_mut() {
+                if let Some(Open::Object(name)) = open.last_mut().filter(|_| is_name) {
                     *name = json.get(start + 1..at - 1).unwrap_or_default();
+                    is_name = false;
+                    let name = *name;
+                    if let Some(doubled) = names.last_mut().and_then(|names| names.add(name)) {
+                        open.pop();
+                        return field(&open, &doubled);
+                    }
                 }
             }
             b'-' | b'0'..=b'9' => {
@@ -178,7 +254,7 @@ fn first_not(json: &str, is_kept: fn(&str) -> bool) -> Option<LossyInteger> {
                 let number = &json[start..at];
                 if !is_kept(number) {
                     let (path, digits) = (quoted(&Path(&open)), quoted(&number));
-                    return Some(LossyInteger { path, digits });
+                    return Some(Lossy { path, lost: Lost::Digits(digits) });
                 }
             }
             _ => {}
@@ -204,8 +280,9 @@ mod tests {
             (r#"[[1], "x,[{", 99999999999999999999]"#, "[2]", "99999999999999999999"),
             (r#"{"\\": 99999999999999999999}"#, r"\\", "99999999999999999999"),
         ] {
-            let found = lossy_integer(json).expect(json);
-            assert_eq!((found.path.as_str(), found.digits.as_str()), (path, digits), "{json}");
+            let found = lossy(json).expect(json);
+            let lost = Lost::Digits(digits.to_owned());
+            assert_eq!((found.path.as_str(), found.lost), (path, lost), "{json}");
         }
     }
 
@@ -227,7 +304,34 @@ mod tests {
             "\"",
             "{\"é",
         ] {
-            assert_eq!(lossy_integer(json), None, "{json}");
+            assert_eq!(lossy(json), None, "{json}");
+        }
+    }
+
+    #[test]
+    fn a_field_that_stands_twice_in_one_object_is_named_with_its_place() {
+        let many = |last: &str| {
+            let fields: Vec<_> = (0..40).map(|at| format!(r#""f{at}": {at}"#)).collect();
+            format!(r#"{{"s": [{{{}, "{last}": 0}}]}}"#, fields.join(", "))
+        };
+        for (json, path, name) in [
+            (r#"{"a": 1, "b": 2, "a": 3}"#, "a", "a"),
+            (r#"{"a": 1, "\u0061": 2}"#, "a", "a"),
+            (r#"{"s": [1, {"x": {}, "x": "x"}]}"#, "s[1].x", "x"),
+            (r#"{"a": {"b": [], "c": {"b": 1}, "b": 2}}"#, "a.b", "b"),
+            (&many("f7"), "s[0].f7", "f7"),
+        ] {
+            let found = lossy(json).expect(json);
+            let lost = Lost::Field(name.to_owned());
+            assert_eq!((found.path.as_str(), found.lost), (path, lost), "{json}");
+        }
+        for json in [
+            r#"{"a": "a", "b": "a", "c": ["a", "a"], "d": {"a": 1}}"#,
+            r#"[{"a": 1}, {"a": 1}]"#,
+            r#"{"a\\": 1, "a\"": 2, "a": ","}"#,
+            &many("f40"),
+        ] {
+            assert_eq!(lossy(json), None, "{json}");
         }
     }
 
@@ -259,7 +363,7 @@ mod tests {
     fn a_large_float_of_a_value_is_named_with_its_place() {
         let value = serde_json::json!({"a": [1, 9_007_199_254_740_992.0], "b": 1e300});
         let found = large_float(&value).expect("2^53");
-        assert_eq!((found.path.as_str(), found.digits.as_str()), ("a[1]", "9007199254740992.0"));
+        assert_eq!((found.0.as_str(), found.1.as_str()), ("a[1]", "9007199254740992.0"));
 
         let value =
             serde_json::json!({"a": [u64::MAX, i64::MIN, 9_007_199_254_740_991.0], "b": "1e300"});
@@ -269,7 +373,7 @@ mod tests {
     #[test]
     fn a_message_is_short_however_long_the_number_and_its_path() {
         let json = format!(r#"{{"{}": {}}}"#, "é".repeat(9_000), "7".repeat(9_000));
-        let found = lossy_integer(&json).expect("found");
+        let found = lossy(&json).expect("found");
         assert!(found.to_string().len() < 1_000 && found.path.len() < 1_000, "{found}");
     }
 }

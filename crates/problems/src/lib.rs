@@ -26,5 +26,5 @@ mod tests;
 pub use custom::{Custom, SPEC, Textual};
 pub use definition::{ConstraintDefinition, Definition, LineForm, StepMode};
 pub use error::ProblemError;
-pub use integers::{LossyInteger, lossy_integer};
+pub use integers::{Lossy, Lost, lossy};
 pub use schema::Schema;

@@ -19,7 +19,7 @@ use prime_agent_set::model::Tap;
 use prime_agent_set::pools::Pools;
 use prime_agent_set::programs::Programs;
 use prime_agent_set::registry::RegistryError;
-use prime_agent_set::task_program::TaskPrograms;
+use prime_agent_set::task_program::{TaskPrograms, UploadedLimits};
 use prime_agent_set::{
     AgentMissing, AgentSet, Names, RecordedAgents, Resources, engine_need, needs_met,
 };
@@ -27,7 +27,7 @@ use prime_bench::tasks::Problem;
 use prime_engine::Engine;
 use prime_protocol::{Outcome, RunPlan};
 use prime_runtime::{Hangs, Observer, RunHandle, RunSampling, Runtime, Silent, Submission};
-use prime_settings::Settings;
+use prime_settings::{Settings, Uploads};
 
 use agent_sets::AgentSets;
 pub use cores::cores;
@@ -40,6 +40,12 @@ pub use resources::{
     check_agents, check_chat_templates, engine_spec, environment_of_the_process, model_source,
     resources, resources_of,
 };
+
+/// What uploaded modules may use.
+pub fn uploaded_limits(uploads: &Uploads) -> UploadedLimits {
+    let Uploads { fuel_max, memory_bytes_max, line_bytes_max, threads, .. } = *uploads;
+    UploadedLimits { fuel_max, memory_bytes_max, line_bytes_max, threads }
+}
 
 /// The runtime ended before a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -105,6 +111,7 @@ impl App {
         if resources.tasks.names().is_empty() {
             resources.tasks.configure(&settings.tasks, &resources.programs);
         }
+        resources.tasks.limit_uploads(uploaded_limits(&settings.uploads));
         Ok(Self::assemble(settings, resources, agents, None))
     }
 
@@ -171,6 +178,7 @@ impl App {
         running.values().for_each(|running| running.engine.restart());
         // Last: nothing can fail any more.
         resources.tasks.configure(&settings.tasks, &resources.programs);
+        resources.tasks.limit_uploads(uploaded_limits(&settings.uploads));
 
         Ok(Self::assemble(settings, resources, agents, Some(&self.runtime)))
     }

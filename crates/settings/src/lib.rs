@@ -65,7 +65,7 @@ pub use search::{
 };
 pub use sections::{
     Budget, Log, LogFormat, LogLevel, Placement, PromptsName, Reward, Run, Runtime, Server,
-    Settings,
+    Settings, Uploads,
 };
 pub use thinking::Thinking;
 pub use upstreams::{Api, Dialect, Upstream, UpstreamPool};

@@ -48,6 +48,13 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
              --line '[3,5,13]'",
         )],
     ),
+    ("prime-agents-tasks", &[("Upload a task:", "prime-agents tasks push count.wasm")]),
+    (
+        "prime-agents-tasks-push",
+        &[("Name the task:", "prime-agents tasks push count.wasm --name count-2")],
+    ),
+    ("prime-agents-tasks-list", &[("List your tasks:", "prime-agents tasks list")]),
+    ("prime-agents-tasks-delete", &[("Delete a task:", "prime-agents tasks delete count")]),
     (
         "prime-agents-runs",
         &[(

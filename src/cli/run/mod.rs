@@ -103,7 +103,7 @@ fn request(arguments: &RunArguments, tasks: &TaskPrograms) -> anyhow::Result<Run
         Some(_) => Some(OWN_TASK.to_owned()),
         None => arguments.task.clone(),
     };
-    let own = task.as_deref().and_then(|task| tasks.get(task));
+    let own = task.as_deref().map(|task| tasks.get(task)).transpose()?.flatten();
     if own.is_none() {
         task.as_deref().map(find).transpose()?;
     }

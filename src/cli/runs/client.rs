@@ -100,6 +100,8 @@ pub struct Post<'a> {
     pub query: &'a [(&'a str, String)],
     pub header: Option<(&'a str, &'a str)>,
     pub body: Option<&'a Value>,
+    /// A body that is not JSON, with its type.
+    pub content: Option<(&'a str, &'a [u8])>,
     /// It may rewrite the whole journal before the response.
     pub is_long: bool,
     /// Executing it twice has the same effect as once.
@@ -178,12 +180,20 @@ impl Client {
         })
     }
 
+    /// Sends a DELETE request, which has the same effect if it is repeated.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn delete(&self, path: &str) -> Result<Answer, ClientError> {
+        self.send(path, true, |url| Ok(self.with_key(self.http.delete(url))))
+    }
+
     /// Sends a POST request.
     ///
     /// # Errors
     /// [`ClientError`].
     pub fn post(&self, post: &Post<'_>) -> Result<Answer, ClientError> {
-        let Post { path, query, header, body, is_long, is_idempotent } = *post;
+        let Post { path, query, header, body, content, is_long, is_idempotent } = *post;
         self.send(path, is_idempotent, |url| {
             with_query(url, query).map(|target| {
                 let request = self.with_key(self.http.post(target));
@@ -191,11 +201,14 @@ impl Client {
                 let request = header
                     .iter()
                     .fold(request, |request, (name, value)| request.header(*name, *value));
-                match body {
-                    Some(body) => request
+                match (body, content) {
+                    (Some(body), _) => request
                         .header(header::CONTENT_TYPE, "application/json")
                         .body(body.to_string()),
-                    None => request.header(header::CONTENT_LENGTH, 0),
+                    (None, Some((kind, bytes))) => {
+                        request.header(header::CONTENT_TYPE, kind).body(bytes.to_vec())
+                    }
+                    (None, None) => request.header(header::CONTENT_LENGTH, 0),
                 }
             })
         })

@@ -1,13 +1,13 @@
 //! Parses a program's answers about a task strictly, as those of agents.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::declaration::check_name;
 use super::limits::{LINE_BYTES_MAX, STEPS_MAX, STEPS_MAX_DEFAULT, TEXT_BYTES_MAX, VIOLATIONS_MAX};
-use super::node::{Found, digest};
+use super::node::{Found, digest_of};
 use crate::Failure;
-use prime_bench::tasks::{Kind, Severity, Spec};
+use prime_bench::tasks::{Constraint, Kind, Severity, Spec};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,7 +27,7 @@ struct Fields {
     answer: Option<Value>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Violation {
     name: String,
@@ -99,19 +99,39 @@ fn check_line(what: &str, line: &str) -> Result<(), BadAnswer> {
     Ok(())
 }
 
-fn found(violation: Violation, spec: &Spec) -> Result<Found, BadAnswer> {
+/// A constraint as a task declares it.
+#[derive(Clone, Copy)]
+pub(super) struct Rule<'r> {
+    pub kind: Kind,
+    pub severity: Severity,
+    pub meaning: &'r str,
+}
+
+/// The constraints that a task declares, by name.
+pub(super) type Rules<'r> = dyn Fn(&str) -> Option<Rule<'r>> + 'r;
+
+/// Those of a task's constant part.
+pub(super) fn rules_of(spec: &'static Spec) -> impl Fn(&str) -> Option<Rule<'static>> {
+    |name| {
+        let declared = spec.constraints.iter().find(|constraint| constraint.name == name)?;
+        let &Constraint { kind, severity, meaning, .. } = declared;
+        Some(Rule { kind, severity, meaning })
+    }
+}
+
+fn found(violation: Violation, rules: &Rules<'_>) -> Result<Found, BadAnswer> {
     let Violation { name, severity, message } = violation;
     check_name(&name).map_err(|fault| malformed(format!("`violations`: {fault}")))?;
-    let declared = spec.constraints.iter().find(|constraint| constraint.name == name);
-    let severity = severity.or(declared.map(|constraint| constraint.severity)).ok_or_else(|| {
+    let declared = rules(&name);
+    let severity = severity.or(declared.map(|rule| rule.severity)).ok_or_else(|| {
         malformed(format!(
             "the violation `{name}` has no `severity` and is not declared: write critical, major \
              or minor"
         ))
     })?;
-    let meaning = declared.map_or("", |constraint| constraint.meaning);
+    let meaning = declared.map_or("", |rule| rule.meaning);
     Ok(Found {
-        kind: declared.map_or(Kind::Invariant, |constraint| constraint.kind),
+        kind: declared.map_or(Kind::Invariant, |rule| rule.kind),
         severity,
         message: message.map_or_else(|| meaning.to_owned(), |message| shown(&message)),
         name,
@@ -122,7 +142,7 @@ fn found(violation: Violation, spec: &Spec) -> Result<Found, BadAnswer> {
 ///
 /// # Errors
 /// It is an error, or is not an answer about this.
-pub(super) fn read(line: &[u8], asked: Asked, spec: &Spec) -> Result<Answer, BadAnswer> {
+pub(super) fn read(line: &[u8], asked: Asked, rules: &Rules<'_>) -> Result<Answer, BadAnswer> {
     let text = std::str::from_utf8(line).map_err(|_| malformed("it is not UTF-8"))?;
     let fields: Fields = serde_json::from_str(text).map_err(malformed)?;
     if let Some(error) = fields.error {
@@ -138,13 +158,19 @@ pub(super) fn read(line: &[u8], asked: Asked, spec: &Spec) -> Result<Answer, Bad
         if fields.state.is_some() {
             return Err(malformed("it has both `refused` and a `state`"));
         }
-        let digest = digest(&Value::String(refused.clone()));
+        let digest = digest_of(&[&Value::String(refused.clone())]);
         return Ok(Answer { digest, outcome: Outcome::Refused(shown(&refused)) });
     }
     // States are handed back: a number that changes on the way would make another state of it.
-    if let Some(lossy) = prime_problems::lossy_integer(text) {
-        return Err(malformed(format!("`{}`: {lossy}", lossy.path)));
+    if let Some(lost) = prime_problems::lossy(text) {
+        return Err(malformed(format!("`{}`: {lost}", lost.path)));
     }
+
+    // Of the parts, since a state may be large: whether they are there or null makes no difference.
+    let rest = (&fields.choices, &fields.view, &fields.hint, &fields.violations);
+    let rest = serde_json::to_value((rest, fields.steps_max, fields.done)).map_err(malformed)?;
+    let parts = [fields.state.as_ref(), fields.answer.as_ref(), Some(&rest)];
+    let digest = digest_of(&parts.map(|part| part.unwrap_or(&Value::Null)));
 
     let state = fields.state.ok_or_else(|| malformed("`state` or `refused` is missing"))?;
     let is_start = asked == Asked::Start;
@@ -175,17 +201,14 @@ pub(super) fn read(line: &[u8], asked: Asked, spec: &Spec) -> Result<Answer, Bad
         let count = violations.len();
         return Err(malformed(format!("{count} `violations`; write at most {VIOLATIONS_MAX}")));
     }
-    let found: Vec<Found> =
-        violations.into_iter().map(|violation| found(violation, spec)).collect::<Result<_, _>>()?;
+    let found: Vec<Found> = violations
+        .into_iter()
+        .map(|violation| found(violation, rules))
+        .collect::<Result<_, _>>()?;
 
-    let whole: Value = {
-        let mut whole: serde_json::Map<_, _> = serde_json::from_str(text).map_err(malformed)?;
-        whole.remove("id");
-        Value::Object(whole)
-    };
     let answer = is_done.then(|| fields.answer.unwrap_or_else(|| state.clone()));
     Ok(Answer {
-        digest: digest(&whole),
+        digest,
         outcome: Outcome::State(Box::new(State {
             value: state,
             found,

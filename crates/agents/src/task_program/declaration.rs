@@ -7,9 +7,11 @@ use std::sync::{Mutex, PoisonError};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::answer::Rule;
 use super::form;
 use super::limits::{
-    ACTIONS_MAX, CONSTRAINTS_MAX, NAME_BYTES_MAX, STATEMENT_BYTES_MAX, TEXT_BYTES_MAX,
+    ACTIONS_MAX, CONSTRAINTS_MAX, DECLARATIONS_BYTES_MAX, NAME_BYTES_MAX, STATEMENT_BYTES_MAX,
+    TEXT_BYTES_MAX,
 };
 use prime_bench::tasks::page::{ActionPage, Example, Page};
 use prime_bench::tasks::spec::PaperFigures;
@@ -37,8 +39,7 @@ struct Declaration {
     #[serde(default)]
     answer: BTreeMap<String, String>,
     /// An input, to begin with.
-    #[serde(default)]
-    example: Map<String, Value>,
+    example: Option<Map<String, Value>>,
 }
 
 /// A form, alone or with what people are told of it.
@@ -179,6 +180,35 @@ pub(super) fn name_of(declared: &Value) -> Result<String, String> {
     Ok(read(declared)?.name)
 }
 
+/// What is looked at of a declaration whose task nobody runs yet.
+pub(super) struct Glance {
+    pub name: String,
+    /// Its example, if it declares one.
+    pub example: Option<Value>,
+    constraints: Vec<DeclaredConstraint>,
+}
+
+impl Glance {
+    /// # Errors
+    /// What is wrong with the declaration.
+    pub fn of(declared: &Value) -> Result<Self, String> {
+        let Declaration { name, example, constraints, .. } = read(declared)?;
+        Ok(Self { name, example: example.map(Value::Object), constraints })
+    }
+
+    /// The constraint of this name.
+    pub fn rule(&self, name: &str) -> Option<Rule<'_>> {
+        let declared = self.constraints.iter().find(|constraint| constraint.name == name)?;
+        let DeclaredConstraint { kind, severity, meaning, .. } = declared;
+        Some(Rule { kind: *kind, severity: *severity, meaning })
+    }
+}
+
+/// Whether this is the name of a built-in task, which no other may have.
+pub fn is_built_in(name: &str) -> bool {
+    find(name).is_ok() || name == prime_problems::SPEC.slug
+}
+
 fn read(declared: &Value) -> Result<Declaration, String> {
     let read: Declaration =
         serde_json::from_value(declared.clone()).map_err(|error| error.to_string())?;
@@ -232,7 +262,7 @@ fn build(slug: &str, declared: Declaration) -> Spec {
     let constraints = kept_list(OWN.into_iter().chain(constraints));
     let title = if declared.title.is_empty() { slug.to_owned() } else { declared.title };
     let statement = kept(declared.statement);
-    let example = Value::Object(declared.example).to_string();
+    let example = Value::Object(declared.example.unwrap_or_default()).to_string();
     let page = Page {
         problem: statement,
         algorithm: statement,
@@ -271,23 +301,41 @@ fn forms(declared: &Declaration) -> &'static [&'static str] {
     }))
 }
 
+/// The declarations that this process has seen.
+struct Specs {
+    bytes: usize,
+    by_key: BTreeMap<String, &'static Spec>,
+}
+
 /// The constant part of a task of this name. Equal declarations have the same one, which is never
 /// freed, as that of every task: there are as many as there are changes to a task's declaration.
 ///
 /// # Errors
 /// What is wrong with the declaration.
 pub(super) fn spec(slug: &str, declared: &Value) -> Result<&'static Spec, String> {
-    static SPECS: Mutex<BTreeMap<String, &'static Spec>> = Mutex::new(BTreeMap::new());
+    static SPECS: Mutex<Specs> = Mutex::new(Specs { bytes: 0, by_key: BTreeMap::new() });
 
     let read = read(declared)?;
-    if find(slug).is_ok() || slug == prime_problems::SPEC.slug {
+    if is_built_in(slug) {
         return Err(format!("the name `{slug}` is that of a built-in task: choose another"));
     }
 
     let key = format!("{slug} {declared}");
     let mut specs = SPECS.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(*specs.entry(key).or_insert_with(|| {
-        let actions = forms(&read);
-        Box::leak(Box::new(Spec { actions, ..build(slug, read) }))
-    }))
+    if let Some(known) = specs.by_key.get(&key) {
+        return Ok(known);
+    }
+
+    specs.bytes += key.len();
+    if specs.bytes > DECLARATIONS_BYTES_MAX {
+        specs.bytes -= key.len();
+        return Err(format!(
+            "this process has seen {} MiB of declarations, which it keeps: restart it",
+            DECLARATIONS_BYTES_MAX >> 20
+        ));
+    }
+    let actions = forms(&read);
+    let spec: &'static Spec = Box::leak(Box::new(Spec { actions, ..build(slug, read) }));
+    specs.by_key.insert(key, spec);
+    Ok(spec)
 }

@@ -50,3 +50,14 @@ pub const ASKED_TWICE_EVERY: u64 = 16;
 
 /// Bytes of a WebAssembly module, which is compiled when its task is first asked for.
 pub const MODULE_BYTES_MAX: usize = 16 << 20;
+
+/// Bytes of an uploaded module's declaration, which is kept as long as the process.
+pub const UPLOADED_DECLARATION_BYTES_MAX: usize = 64 << 10;
+
+/// Bytes of all declarations that a process has seen: it keeps them, because runs refer to them.
+pub const DECLARATIONS_BYTES_MAX: usize = 256 << 20;
+
+/// Uploaded modules that stay compiled although nobody uses them at present, and the bytes of all
+/// of them before they were compiled.
+pub const COMPILED_KEPT_MAX: usize = 32;
+pub const COMPILED_KEPT_BYTES_MAX: usize = 64 << 20;

@@ -3,18 +3,17 @@
 //! `answer(address, length) -> address << 32 | length`, and is instantiated anew for each request:
 //! nothing is left of the one before, so that the same question has the same answer.
 
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::sync::Arc;
 
-use futures::channel::oneshot;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use wasmi::{
-    Config, Engine, Error, Linker, Module, Store, StoreLimits, StoreLimitsBuilder, TrapCode,
+    Config, EnforcedLimits, Engine, Error, Linker, Module, Store, StoreLimits, StoreLimitsBuilder,
+    TrapCode,
 };
 
 use super::limits::MODULE_BYTES_MAX;
+use super::workers::{Job, Workers};
 use crate::{AgentError, Failure};
 
 /// What a module may use for one answer.
@@ -23,8 +22,9 @@ pub struct ModuleLimits {
     pub fuel_max: u64,
     pub memory_bytes_max: u64,
     pub line_bytes_max: u64,
-    /// Threads that compute answers.
-    pub threads: u32,
+    /// Whether somebody else wrote it: then also what a module may be made of is limited, so that
+    /// compiling it takes no more time and memory than its size suggests.
+    pub is_foreign: bool,
 }
 
 /// Elements of a module's tables: they hold its functions, and are memory of this process.
@@ -35,13 +35,13 @@ const VERSION: u32 = 1;
 
 /// Why there is no answer.
 #[derive(Clone, Debug)]
-struct Fault {
-    failure: Failure,
-    reason: String,
+pub(super) struct Fault {
+    pub failure: Failure,
+    pub reason: String,
 }
 
 impl Fault {
-    fn new(failure: Failure, reason: impl Into<String>) -> Self {
+    pub fn new(failure: Failure, reason: impl Into<String>) -> Self {
         Self { failure, reason: reason.into() }
     }
 }
@@ -53,20 +53,18 @@ struct Hello {
     task: Value,
 }
 
-struct Job {
-    request: Vec<u8>,
-    reply: oneshot::Sender<Result<Vec<u8>, Fault>>,
-}
-
-/// A module that answers requests on threads of its own, which end when it is dropped.
+/// A module that answers requests on threads that it may share with others.
 pub(super) struct ModulePool {
     agent: Arc<str>,
-    jobs: Mutex<Sender<Job>>,
+    compiled: Arc<Compiled>,
+    workers: Arc<Workers>,
+    /// Among the modules of these workers.
+    number: u64,
     declared: Value,
 }
 
 /// A compiled module with its limits.
-struct Compiled {
+pub(super) struct Compiled {
     engine: Engine,
     module: Module,
     limits: ModuleLimits,
@@ -93,7 +91,7 @@ fn ended(error: &Error, limits: &ModuleLimits) -> Fault {
 }
 
 impl Compiled {
-    fn new(bytes: &[u8], limits: ModuleLimits) -> Result<Self, Fault> {
+    pub fn new(bytes: &[u8], limits: ModuleLimits) -> Result<Self, Fault> {
         if bytes.len() > MODULE_BYTES_MAX {
             let reason =
                 format!("it has {} bytes; a module has at most {MODULE_BYTES_MAX}", bytes.len());
@@ -102,6 +100,9 @@ impl Compiled {
 
         let mut config = Config::default();
         config.consume_fuel(true);
+        if limits.is_foreign {
+            config.enforced_limits(EnforcedLimits::strict());
+        }
         let engine = Engine::new(&config);
         let module = Module::new(&engine, bytes).map_err(|error| invalid(&error))?;
         if let Some(import) = module.imports().next() {
@@ -116,7 +117,7 @@ impl Compiled {
     }
 
     /// The answer to a request.
-    fn answer(&self, request: &[u8]) -> Result<Vec<u8>, Fault> {
+    pub fn answer(&self, request: &[u8]) -> Result<Vec<u8>, Fault> {
         let limits = &self.limits;
         let memory_max = usize::try_from(limits.memory_bytes_max).unwrap_or(usize::MAX);
         let held: StoreLimits = StoreLimitsBuilder::new()
@@ -172,7 +173,7 @@ impl Compiled {
     }
 
     /// What it declares of its task.
-    fn declared(&self, name: &str) -> Result<Value, Fault> {
+    pub fn declared(&self, name: &str) -> Result<Value, Fault> {
         let hello = json!({"prime": VERSION, "role": "task", "name": name}).to_string();
         let line = self.answer(hello.as_bytes())?;
         let Hello { prime, task } = serde_json::from_slice(&line).map_err(|error| {
@@ -188,48 +189,31 @@ impl Compiled {
     }
 }
 
-/// Answers requests until nobody can ask any more.
-fn work(compiled: &Compiled, jobs: &Mutex<Receiver<Job>>) {
-    loop {
-        // Unlocked before the answer is computed: the other threads wait for the next request.
-        let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(Job { request, reply }) = job else { return };
-        // Nobody waits for the answer to a turn that was cancelled.
-        if !reply.is_canceled() {
-            drop(reply.send(compiled.answer(&request)));
-        }
-    }
-}
-
 impl ModulePool {
-    /// Compiles a module, asks it for its declaration, and starts its threads. Blocks for as long
-    /// as the fuel of an answer lasts.
+    /// Compiles a module, and asks it for its declaration. Blocks for as long as the fuel of an
+    /// answer lasts.
     ///
     /// # Errors
     /// It is no module, imports something, or does not declare a task.
-    pub fn start(name: &str, bytes: &[u8], limits: ModuleLimits) -> Result<Self, AgentError> {
+    pub fn start(
+        name: &str,
+        bytes: &[u8],
+        limits: ModuleLimits,
+        workers: Arc<Workers>,
+    ) -> Result<Self, AgentError> {
         let agent: Arc<str> = format!("task `{name}`").into();
         let of = |fault: Fault| AgentError::new(&*agent, fault.failure, fault.reason);
 
         let compiled = Compiled::new(bytes, limits).map_err(of)?;
         let declared = compiled.declared(name).map_err(of)?;
-
-        let (compiled, (jobs, waiting)) = (Arc::new(compiled), channel());
-        let waiting = Arc::new(Mutex::new(waiting));
-        for _ in 0..limits.threads.max(1) {
-            let (compiled, waiting) = (Arc::clone(&compiled), Arc::clone(&waiting));
-            let thread = thread::Builder::new().name(format!("{name}-module"));
-            thread.spawn(move || work(&compiled, &waiting)).map_err(|error| {
-                of(Fault::new(Failure::Overloaded, format!("no thread for it: {error}")))
-            })?;
-        }
-        Ok(Self { agent, jobs: Mutex::new(jobs), declared })
+        let number = workers.next_number();
+        Ok(Self { agent, compiled: Arc::new(compiled), workers, number, declared })
     }
 
     pub async fn ask(&self, request: Vec<u8>) -> Result<Vec<u8>, AgentError> {
-        let (reply, answered) = oneshot::channel();
-        // Without a receiver the job is dropped, and awaiting the reply fails.
-        drop(self.jobs.lock().unwrap_or_else(PoisonError::into_inner).send(Job { request, reply }));
+        let compiled = Arc::clone(&self.compiled);
+        let (job, answered) = Job::new(move || compiled.answer(&request));
+        self.workers.add(self.number, job);
         match answered.await {
             // The same call ends so again.
             Ok(answer) => answer.map_err(|fault| AgentError {
@@ -259,7 +243,7 @@ mod tests {
         fuel_max: 1_000_000,
         memory_bytes_max: 1 << 20,
         line_bytes_max: 1_000,
-        threads: 1,
+        is_foreign: true,
     };
 
     const HELLO: &str = r#"{"prime":1,"task":{"name":"m","statement":"s"}}"#;
@@ -284,7 +268,7 @@ mod tests {
     }
 
     fn start(bytes: &[u8]) -> Result<ModulePool, AgentError> {
-        ModulePool::start("m", bytes, LIMITS)
+        ModulePool::start("m", bytes, LIMITS, Arc::new(Workers::start("m", 1)))
     }
 
     /// The answer of such a module to a request.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use serde_json::Value;
@@ -127,11 +128,31 @@ fn hash_value(value: &Value, hasher: &mut impl Hasher) {
     }
 }
 
-/// Equal for equal JSON, whatever the order of fields; within this process.
-pub(super) fn digest(value: &Value) -> u64 {
+/// Equal for lists of equal JSON, whatever the order of fields; within this process.
+pub(super) fn digest_of(values: &[&Value]) -> u64 {
     let mut hasher = DefaultHasher::new();
-    hash_value(value, &mut hasher);
+    values.iter().for_each(|value| hash_value(value, &mut hasher));
     hasher.finish()
+}
+
+/// Bytes of a value as compact JSON.
+pub(super) fn bytes_of(value: &Value) -> usize {
+    struct Counter(usize);
+
+    impl io::Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut counter = Counter(0);
+    serde_json::to_writer(&mut counter, value).expect("invariant: values serialise");
+    counter.0
 }
 
 #[cfg(test)]
@@ -145,7 +166,7 @@ mod tests {
         let one = json!({"a": [1, 2.5, null], "b": {"c": "x", "d": true}});
         let same: Value =
             serde_json::from_str(r#"{"b": {"d": true, "c": "x"}, "a": [1, 2.5, null]}"#).unwrap();
-        assert_eq!(digest(&one), digest(&same));
+        assert_eq!(digest_of(&[&one]), digest_of(&[&same]));
         for other in [
             json!({"a": [1, null, 2.5], "b": {"c": "x", "d": true}}),
             json!({"a": [1, 2.5, null], "b": {"c": "x", "d": "true"}}),
@@ -154,8 +175,13 @@ mod tests {
             json!(""),
             json!(0),
         ] {
-            assert_ne!(digest(&one), digest(&other), "{other}");
+            assert_ne!(digest_of(&[&one]), digest_of(&[&other]), "{other}");
         }
+    }
+
+    #[test]
+    fn the_bytes_of_a_value_are_those_of_its_text() {
+        assert_eq!(bytes_of(&json!({"a": [1, "é"], "b": null})), 23);
     }
 
     #[test]

@@ -1,16 +1,17 @@
 //! An instance of a task that is a program.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
 
-use super::answer::{Answer, Asked, BadAnswer, Outcome, State, read};
+use super::answer::{Answer, Asked, BadAnswer, Outcome, State, read, rules_of};
 use super::computer::Computer;
 use super::error::OpenError;
 use super::limits::{ASKED_TWICE_EVERY, STATES_BYTES_MAX, SUCCESSORS_BYTES_MAX};
 use super::machine::Walk;
-use super::node::{Node, Step};
+use super::node::{Node, Step, bytes_of};
 use crate::{AgentError, Failure};
 use prime_bench::tasks::{BadInput, Machine, PathDraw, Problem, Spec, TaskRng};
 
@@ -24,6 +25,8 @@ struct Inner {
     input: Value,
     start: Arc<Node>,
     steps_max: u64,
+    /// Keeps the task's program known while instances use it.
+    _program: Arc<dyn Any + Send + Sync>,
 }
 
 #[derive(Serialize)]
@@ -47,7 +50,7 @@ fn request(fields: &impl Serialize) -> Vec<u8> {
 }
 
 fn node(state: State, below: usize) -> Node {
-    let bytes = state.value.to_string().len();
+    let bytes = bytes_of(&state.value);
     let State { value, found, choices, view, hint, answer, .. } = state;
     let mut node = Node::alone(value, bytes);
     node.path_bytes += below;
@@ -65,19 +68,21 @@ fn inconsistent(pool: &Computer, what: &str) -> AgentError {
 }
 
 impl Asking {
-    /// Asks for the start of an instance, twice.
+    /// Asks for the start of an instance, twice. Keeps `program` as long as the instance.
     pub async fn open(
         pool: Computer,
         spec: impl FnOnce(&Computer) -> Result<&'static Spec, AgentError>,
         input: Value,
+        program: Arc<dyn Any + Send + Sync>,
     ) -> Result<Self, OpenError> {
         let ask = || pool.ask(|id| request(&StartRequest { id, input: &input }));
         let line = ask().await?;
         // A process has answered the handshake by now.
         let spec = spec(&pool)?;
         let bad = |BadAnswer { failure, reason }| pool.error(failure, reason);
-        let first = read(&line, Asked::Start, spec).map_err(bad)?;
-        let again = read(&ask().await?, Asked::Start, spec).map_err(bad)?;
+        let rules = rules_of(spec);
+        let first = read(&line, Asked::Start, &rules).map_err(bad)?;
+        let again = read(&ask().await?, Asked::Start, &rules).map_err(bad)?;
         if first.digest != again.digest {
             let what = "it answered differently when it was asked twice for the start of an input";
             return Err(inconsistent(&pool, what).into());
@@ -88,7 +93,7 @@ impl Asking {
             Outcome::State(state) => {
                 let steps_max = state.steps_max;
                 let start = Arc::new(node(*state, 0));
-                Ok(Self(Arc::new(Inner { pool, spec, input, start, steps_max })))
+                Ok(Self(Arc::new(Inner { pool, spec, input, start, steps_max, _program: program })))
             }
         }
     }
@@ -100,7 +105,7 @@ impl Asking {
     async fn ask(&self, state: &Value, line: &str) -> Result<Answer, AgentError> {
         let Inner { pool, spec, input, .. } = &*self.0;
         let answer = pool.ask(|id| request(&StepRequest { id, input, state, line })).await?;
-        read(&answer, Asked::Step, spec)
+        read(&answer, Asked::Step, &rules_of(spec))
             .map_err(|BadAnswer { failure, reason }| pool.error(failure, reason))
     }
 
@@ -176,7 +181,7 @@ impl Problem for Asking {
 
     /// The state alone: what the program says beside it is not known.
     fn machine_at(&self, state: &Value) -> Result<Box<dyn Machine>, BadInput> {
-        let bytes = state.to_string().len();
+        let bytes = bytes_of(state);
         let node = Node::alone(state.clone(), bytes);
         Ok(Box::new(Walk::at(self.clone(), Arc::new(node))))
     }

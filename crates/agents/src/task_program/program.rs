@@ -1,9 +1,9 @@
-//! Programs and modules that compute tasks, by the names under which runs ask for them.
+//! A program or a module that computes a task: its start, its declaration, its instances.
 
-use std::collections::BTreeMap;
+use std::any::Any;
 use std::fs::File;
 use std::io::Read as _;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::executor::block_on;
@@ -15,61 +15,106 @@ use super::declaration;
 use super::error::OpenError;
 use super::limits::{INPUT_BYTES_MAX, MODULE_BYTES_MAX};
 use super::module::{ModuleLimits, ModulePool};
+use super::node::bytes_of;
 use super::problem::Asking;
 use super::startup::Startup;
+use super::uploaded::UploadedModule;
+use super::workers::Workers;
 use crate::process::ProcessPool;
 use crate::programs::Programs;
 use crate::{AgentError, Failure};
 use prime_bench::tasks::{Problem, Spec};
 use prime_settings::OwnTask;
 
-/// A program or a module that computes a task. It is started when it is first asked.
+/// How long an uploaded module may take to be read, compiled and asked for its declaration.
+const UPLOADED_START_MAX: Duration = Duration::from_mins(1);
+
+/// Where the program or the module comes from.
+enum Source {
+    /// A program ends with these.
+    Configured {
+        task: Box<OwnTask>,
+        programs: Programs,
+    },
+    Uploaded(UploadedModule),
+}
+
+/// A program or a module that computes a task. It is started when it is first asked; a start that
+/// failed is tried again some seconds later.
 pub struct TaskProgram {
     /// The name in the configuration; `None` for one from the command line, whose task has the name
     /// that it declares.
     name: Option<String>,
-    task: OwnTask,
-    programs: Programs,
-    pool: OnceLock<Result<Computer, AgentError>>,
+    source: Source,
+    pool: OnceLock<Computer>,
     startup: Arc<Startup>,
 }
 
 impl TaskProgram {
     /// A task with this name, or the one that it declares. A program ends with `programs`.
     pub fn new(name: Option<&str>, task: OwnTask, programs: Programs) -> Self {
-        Self {
-            name: name.map(str::to_owned),
-            task,
-            programs,
-            pool: OnceLock::new(),
-            startup: Arc::default(),
+        Self::of(name, Source::Configured { task: Box::new(task), programs })
+    }
+
+    /// The task of a module that a client has uploaded under this name.
+    pub(super) fn uploaded(name: &str, module: UploadedModule) -> Self {
+        Self::of(Some(name), Source::Uploaded(module))
+    }
+
+    fn of(name: Option<&str>, source: Source) -> Self {
+        let name = name.map(str::to_owned);
+        Self { name, source, pool: OnceLock::new(), startup: Arc::default() }
+    }
+
+    fn shown_name(&self) -> &str {
+        self.name.as_deref().unwrap_or("task")
+    }
+
+    /// The digest of its module, if a client has uploaded it.
+    pub fn digest(&self) -> Option<&str> {
+        match &self.source {
+            Source::Configured { .. } => None,
+            Source::Uploaded(module) => Some(&module.digest),
         }
     }
 
     fn pool(&self) -> Result<Computer, AgentError> {
-        let start = || {
-            let name = self.name.as_deref().unwrap_or("task");
-            match &self.task.module {
-                None => self.program(name),
-                Some(module) => self.module(name, module),
+        if let Some(pool) = self.pool.get() {
+            return Ok(pool.clone());
+        }
+        let started = match &self.source {
+            Source::Configured { task, programs } => match &task.module {
+                None => self.program(task, programs),
+                Some(module) => self.module(task, module),
+            },
+            Source::Uploaded(module) => {
+                module.start(self.shown_name()).map(|pool| Computer::Module(Arc::new(pool)))
             }
         };
-        self.pool.get_or_init(start).clone()
+        // A failure is not kept: the file may be there later.
+        Ok(self
+            .pool
+            .get_or_init({
+                let started = started?;
+                || started
+            })
+            .clone())
     }
 
-    fn program(&self, name: &str) -> Result<Computer, AgentError> {
-        match ProcessPool::start_task(name, &self.task.program()) {
+    fn program(&self, task: &OwnTask, programs: &Programs) -> Result<Computer, AgentError> {
+        match ProcessPool::start_task(self.shown_name(), &task.program()) {
             Ok(pool) => {
                 let pool = Arc::new(pool);
-                self.programs.add(&pool);
+                programs.add(&pool);
                 Ok(Computer::Program(pool))
             }
             Err(error) => Err(AgentError::new("task", Failure::Refused, error.to_string())),
         }
     }
 
-    fn module(&self, name: &str, module: &str) -> Result<Computer, AgentError> {
-        let OwnTask { fuel_max, memory_bytes_max, line_bytes_max, processes, .. } = &self.task;
+    fn module(&self, task: &OwnTask, module: &str) -> Result<Computer, AgentError> {
+        let name = self.shown_name();
+        let OwnTask { fuel_max, memory_bytes_max, line_bytes_max, processes, .. } = task;
         let unreadable = |error: &dyn std::fmt::Display| {
             let reason = format!("{module} cannot be read: {error}");
             AgentError::new(format!("task `{name}`"), Failure::Refused, reason)
@@ -90,9 +135,10 @@ impl TaskProgram {
             fuel_max: *fuel_max,
             memory_bytes_max: *memory_bytes_max,
             line_bytes_max: *line_bytes_max,
-            threads: *processes,
+            is_foreign: false,
         };
-        Ok(Computer::Module(Arc::new(ModulePool::start(name, &bytes, limits)?)))
+        let workers = Arc::new(Workers::start(name, *processes));
+        Ok(Computer::Module(Arc::new(ModulePool::start(name, &bytes, limits, workers)?)))
     }
 
     fn spec_of(name: Option<&str>, pool: &Computer) -> Result<&'static Spec, AgentError> {
@@ -108,17 +154,15 @@ impl TaskProgram {
         declaration::spec(&slug, declared).map_err(bad)
     }
 
-    /// What computes the task, if it has declared it; or why it never will.
-    fn declared(&self) -> Option<Result<Computer, AgentError>> {
-        let pool = self.pool.get()?;
-        let is_settled = pool.as_ref().map_or(true, |pool| pool.declared().is_some());
-        is_settled.then(|| pool.clone())
+    /// Whether it has declared its task.
+    fn is_declared(&self) -> bool {
+        self.pool.get().is_some_and(|pool| pool.declared().is_some())
     }
 
     /// Starts the program or the module, unless it has declared its task. Does not wait for it: a
     /// module may take its time, too.
-    fn begin(self: &Arc<Self>) {
-        if self.declared().is_none() {
+    pub(super) fn begin(self: &Arc<Self>) {
+        if !self.is_declared() {
             let this = Arc::clone(self);
             self.startup.begin(async move { this.pool()?.ready().await });
         }
@@ -126,16 +170,21 @@ impl TaskProgram {
 
     /// After this, a start that is under way has failed.
     fn start_timeout(&self) -> Duration {
-        2 * Duration::from_millis(self.task.program().start_timeout_ms)
+        match &self.source {
+            Source::Configured { task, .. } => {
+                2 * Duration::from_millis(task.program().start_timeout_ms)
+            }
+            Source::Uploaded(_) => UPLOADED_START_MAX,
+        }
     }
 
     /// What computes the task, once it has declared it.
     fn started(self: &Arc<Self>, until: Instant) -> Result<Computer, AgentError> {
         self.begin();
-        if self.declared().is_none() && !self.startup.wait(until)? {
-            let name = self.name.as_deref().unwrap_or("task");
+        if !self.is_declared() && !self.startup.wait(until)? {
+            let name = format!("task `{}`", self.shown_name());
             let reason = "it has not answered the handshake yet";
-            return Err(AgentError::new(format!("task `{name}`"), Failure::Timeout, reason));
+            return Err(AgentError::new(name, Failure::Timeout, reason));
         }
         self.pool()
     }
@@ -171,70 +220,42 @@ impl TaskProgram {
     /// It refuses the input, or cannot be asked.
     pub fn open(self: &Arc<Self>, input: &Value) -> Result<Arc<dyn Problem>, OpenError> {
         let pool = self.started(Instant::now() + self.start_timeout())?;
-        let bytes = input.to_string().len();
+        let bytes = bytes_of(input);
         if bytes > INPUT_BYTES_MAX {
             let reason = format!("the input has {bytes} bytes; give at most {INPUT_BYTES_MAX}");
             return Err(AgentError::new("task", Failure::Unsupported, reason).into());
         }
         let spec = |pool: &Computer| Self::spec_of(self.name.as_deref(), pool);
-        let asking = block_on(Asking::open(pool, spec, input.clone()))?;
+        let program = Arc::clone(self) as Arc<dyn Any + Send + Sync>;
+        let asking = block_on(Asking::open(pool, spec, input.clone(), program))?;
         Ok(Arc::new(asking))
     }
 }
 
-/// The configured tasks that are programs. Clones share them.
-#[derive(Clone, Default)]
-pub struct TaskPrograms(Arc<RwLock<BTreeMap<String, Arc<TaskProgram>>>>);
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl TaskPrograms {
-    /// Replaces the tasks. Open instances keep the processes that they have; new ones get processes
-    /// that are started from now on.
-    pub fn configure(&self, tasks: &BTreeMap<String, OwnTask>, programs: &Programs) {
-        let task = |(name, task): (&String, &OwnTask)| {
-            let task = TaskProgram::new(Some(name), task.clone(), programs.clone());
-            (name.clone(), Arc::new(task))
-        };
-        let new = tasks.iter().map(task).collect();
-        let old =
-            std::mem::replace(&mut *self.0.write().unwrap_or_else(PoisonError::into_inner), new);
-        // Unlocked first: the processes of unused tasks end here.
-        drop(old);
-    }
+    #[test]
+    fn a_module_that_was_missing_is_taken_when_it_is_there() {
+        let hello = r#"{"prime":1,"task":{"name":"one","statement":"Count."}}"#;
+        let text = format!(
+            r#"(module (memory (export "memory") 1) (data (i32.const 0) "{}")
+                (func (export "alloc") (param i32) (result i32) (i32.const 1024))
+                (func (export "answer") (param i32 i32) (result i64) (i64.const {})))"#,
+            hello.replace('"', "\\22"),
+            hello.len()
+        );
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("one.wasm");
+        let module = Some(path.to_str().expect("a plain name").to_owned());
+        let task = OwnTask { module, ..OwnTask::default() };
+        let task = TaskProgram::new(Some("one"), task, Programs::default());
 
-    /// Adds a task.
-    pub fn add(&self, name: &str, task: Arc<TaskProgram>) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), task);
-    }
-
-    /// The task of this name.
-    pub fn get(&self, name: &str) -> Option<Arc<TaskProgram>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
-    }
-
-    /// The names, sorted.
-    pub fn names(&self) -> Vec<String> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
-    }
-
-    /// What the programs declare of their tasks, sorted by name. All are started at once; blocks
-    /// until all have answered the handshake, or for this long.
-    pub fn specs(&self, wait: Duration) -> Vec<(String, Result<&'static Spec, AgentError>)> {
-        let until = Instant::now() + wait;
-        let tasks = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
-        for task in tasks.values() {
-            task.begin();
-        }
-        let left = || until.saturating_duration_since(Instant::now());
-        tasks.into_iter().map(|(name, task)| (name, task.spec(left()))).collect()
-    }
-
-    /// An instance of the task of this name. Blocks while its program answers.
-    ///
-    /// # Errors
-    /// There is no such task, or as [`TaskProgram::open`].
-    pub fn open(&self, name: &str, input: &Value) -> Result<Arc<dyn Problem>, OpenError> {
-        let task = self.get(name);
-        let unknown = || OpenError::Unknown { name: name.to_owned(), known: self.names() };
-        task.ok_or_else(unknown)?.open(input)
+        let missing = task.pool().err().expect("missing").to_string();
+        assert!(missing.contains("one.wasm cannot be read"), "{missing}");
+        std::fs::write(&path, wat::parse_str(text).expect("WebAssembly text")).expect("written");
+        let pool = task.pool().expect("there");
+        assert_eq!(pool.declared().expect("declared")["statement"], "Count.");
     }
 }

@@ -20,7 +20,7 @@ mod limited;
 #[cfg(test)]
 mod tests;
 
-pub use limited::Judge;
+pub use limited::{Judge, OwnTasks};
 
 /// The most actions that a request may hold.
 pub const ACTIONS_MAX: usize = 100_000;
@@ -186,7 +186,8 @@ pub struct VerifyError {
 }
 
 impl VerifyError {
-    fn at(field: &str, message: impl std::fmt::Display) -> Self {
+    /// The error that the value of this field is wrong.
+    pub fn at(field: &str, message: impl std::fmt::Display) -> Self {
         Self { field: Some(field.to_owned()), message: format!("field `{field}`: {message}") }
     }
 }
@@ -219,11 +220,17 @@ fn judge_request(
 
     let kinds = request.kinds.as_deref().unwrap_or(&KINDS).iter().copied().collect();
     let name = instance_name(request);
-    let Instance { problem, reference } = judge.instance(&name, || problem(request))?;
+    let Instance { problem, reference } = {
+        let own = judge.own();
+        judge.instance(&name, || problem(request, own))?
+    };
 
     match (&request.action, &request.answer) {
         (Some(action), None) => {
             let mut machine = machine(judge, request, problem.as_ref())?;
+            if problem.is_asked() {
+                judge.foresee(machine.as_mut(), action)?;
+            }
             Ok(Verification::Step(Box::new(judge_step(machine.as_mut(), action, kinds))))
         }
         (None, Some(answer)) => {
@@ -243,6 +250,15 @@ fn judge_request(
                     right,
                     judged_by: AnswerTest::Goal,
                 }));
+            }
+
+            if problem.is_asked() {
+                return Err(VerifyError::at(
+                    "answer",
+                    "no answer to a task of your own is judged by itself: give the lines that lead \
+                     to it as `actions` and the last one as `action`; the `answer` of the judgement \
+                     is then what the task's program says",
+                ));
             }
 
             // A reference can take millions of steps: it is followed once per instance.
@@ -272,8 +288,17 @@ fn instance_name(request: &VerifyRequest) -> String {
         .expect("invariant: requests serialise")
 }
 
-fn problem(request: &VerifyRequest) -> Result<Arc<dyn Problem>, VerifyError> {
-    let task = tasks::find(&request.task).map_err(|error| VerifyError::at("task", error))?;
+fn problem(
+    request: &VerifyRequest,
+    own: Option<&OwnTasks<'_>>,
+) -> Result<Arc<dyn Problem>, VerifyError> {
+    let task = match tasks::find(&request.task) {
+        Ok(task) => task,
+        Err(unknown) => {
+            let opened = own.and_then(|own| own(&request.task, request.input.as_ref()));
+            return opened.unwrap_or_else(|| Err(VerifyError::at("task", unknown)));
+        }
+    };
     if let Some(input) = &request.input {
         let fields = [
             ("difficulty", request.difficulty.is_some()),
@@ -322,6 +347,9 @@ fn machine(
         } else {
             let spec = machine.spec();
             let (said, _) = action_line(line, |line| pattern::parse(spec.actions, line).is_some());
+            if problem.is_asked() {
+                judge.foresee(machine.as_mut(), &said)?;
+            }
             machine.replay(&said).err().map(|refusal| refusal.to_string())
         };
 

@@ -19,6 +19,8 @@ use prime_settings::Server;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyLimits {
     pub bytes_max: usize,
+    /// The option that sets it.
+    pub option: &'static str,
     /// Longest time from the end of the head to the end of the body.
     pub timeout: Duration,
 }
@@ -27,8 +29,15 @@ impl From<&Server> for BodyLimits {
     fn from(server: &Server) -> Self {
         Self {
             bytes_max: usize::try_from(server.body_bytes_max).unwrap_or(usize::MAX),
+            option: "server.body_bytes_max",
             timeout: Duration::from_millis(server.body_timeout_ms),
         }
+    }
+}
+
+impl BodyLimits {
+    fn exceeded(&self) -> ApiError {
+        ApiError::too_large(self.bytes_max, self.option)
     }
 }
 
@@ -46,19 +55,41 @@ impl FromRequest for Body {
             let missing = ApiError::internal("the limits of bodies are not configured");
             return std::future::ready(Err(missing)).boxed_local();
         };
-        // From the end of the head, however late the body is first polled.
-        let deadline = Instant::now() + limits.timeout;
-        if let Err(error) = check_head(request, limits.bytes_max) {
-            return std::future::ready(Err(error)).boxed_local();
-        }
-
-        let mut payload = payload.take();
+        let body = limited(request, payload, limits);
         async move {
-            let body = read_body(&mut payload, limits.bytes_max, deadline).await?;
+            let body = body.await?;
             Ok(Self(body.slice_ref(without_byte_order_mark(&body))))
         }
         .boxed_local()
     }
+}
+
+/// Reads a body within other limits of its size than those of most routes.
+pub async fn body_of(
+    request: &HttpRequest,
+    payload: &mut Payload,
+    bytes_max: u64,
+    option: &'static str,
+) -> Result<Bytes, ApiError> {
+    let Some(limits) = request.app_data::<BodyLimits>().copied() else {
+        return Err(ApiError::internal("the limits of bodies are not configured"));
+    };
+    let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
+    limited(request, payload, BodyLimits { bytes_max, option, ..limits }).await
+}
+
+/// The body of a request. Its time begins now, however late the future is first polled.
+fn limited(
+    request: &HttpRequest,
+    payload: &mut Payload,
+    limits: BodyLimits,
+) -> LocalBoxFuture<'static, Result<Bytes, ApiError>> {
+    let deadline = Instant::now() + limits.timeout;
+    if let Err(error) = check_head(request, &limits) {
+        return std::future::ready(Err(error)).boxed_local();
+    }
+    let mut payload = payload.take();
+    async move { read_body(&mut payload, &limits, deadline).await }.boxed_local()
 }
 
 /// The text without the byte order mark that some editors and shells put before it. JSON knows
@@ -68,7 +99,7 @@ pub(crate) fn without_byte_order_mark(text: &[u8]) -> &[u8] {
 }
 
 /// Checks the headers that describe the body.
-fn check_head(request: &HttpRequest, bytes_max: usize) -> Result<(), ApiError> {
+fn check_head(request: &HttpRequest, limits: &BodyLimits) -> Result<(), ApiError> {
     let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
     if let Some(encoding) = header(header::CONTENT_ENCODING)
         && !encoding.eq_ignore_ascii_case("identity")
@@ -80,8 +111,8 @@ fn check_head(request: &HttpRequest, bytes_max: usize) -> Result<(), ApiError> {
     // actix-web has refused a length that is not a number.
     let length =
         header(header::CONTENT_LENGTH).and_then(|length| length.trim().parse::<u64>().ok());
-    if length.is_some_and(|length| length > bytes_max as u64) {
-        return Err(ApiError::too_large(bytes_max));
+    if length.is_some_and(|length| length > limits.bytes_max as u64) {
+        return Err(limits.exceeded());
     }
     Ok(())
 }
@@ -89,23 +120,23 @@ fn check_head(request: &HttpRequest, bytes_max: usize) -> Result<(), ApiError> {
 /// Reads a whole body.
 ///
 /// # Errors
-/// 413 as soon as there are more than `bytes_max` bytes, 408 at the deadline, 400 when the body is
+/// 413 as soon as there are too many bytes, 408 at the deadline, 400 when the body is
 /// truncated or malformed.
 pub async fn read_body(
     payload: &mut (impl Stream<Item = Result<Bytes, PayloadError>> + Unpin),
-    bytes_max: usize,
+    limits: &BodyLimits,
     deadline: Instant,
 ) -> Result<Bytes, ApiError> {
     let whole = async {
         let mut body = BytesMut::new();
         while let Some(piece) = payload.next().await {
             let piece = piece.map_err(|error| match error {
-                PayloadError::Overflow => ApiError::too_large(bytes_max),
+                PayloadError::Overflow => limits.exceeded(),
                 error => ApiError::bad_request(format!("the body cannot be read: {error}")),
             })?;
             // Cannot underflow: the body never exceeds its limit.
-            if piece.len() > bytes_max - body.len() {
-                return Err(ApiError::too_large(bytes_max));
+            if piece.len() > limits.bytes_max - body.len() {
+                return Err(limits.exceeded());
             }
             body.extend_from_slice(&piece);
         }
@@ -125,6 +156,11 @@ mod tests {
     use actix_web::ResponseError as _;
     use futures::stream;
 
+    const fn limits(bytes_max: usize) -> BodyLimits {
+        let (option, timeout) = ("server.body_bytes_max", Duration::from_secs(1));
+        BodyLimits { bytes_max, option, timeout }
+    }
+
     fn pieces(texts: &[&'static str]) -> impl Stream<Item = Result<Bytes, PayloadError>> + Unpin {
         stream::iter(
             texts.iter().map(|text| Ok(Bytes::from_static(text.as_bytes()))).collect::<Vec<_>>(),
@@ -134,13 +170,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_body_may_have_exactly_the_limit() {
         let deadline = Instant::now() + Duration::from_secs(1);
-        assert_eq!(read_body(&mut pieces(&[]), 0, deadline).await, Ok(Bytes::new()));
+        assert_eq!(read_body(&mut pieces(&[]), &limits(0), deadline).await, Ok(Bytes::new()));
         assert_eq!(
-            read_body(&mut pieces(&["abc", "", "de"]), 5, deadline).await,
+            read_body(&mut pieces(&["abc", "", "de"]), &limits(5), deadline).await,
             Ok(Bytes::from("abcde"))
         );
         for texts in [&["abcdef"][..], &["abc", "def"], &["abcde", "f"]] {
-            let error = read_body(&mut pieces(texts), 5, deadline).await.unwrap_err();
+            let error = read_body(&mut pieces(texts), &limits(5), deadline).await.unwrap_err();
             assert_eq!(error.status_code(), 413);
             assert!(
                 error.to_string().contains("more than 5 bytes (server.body_bytes_max)"),
@@ -154,7 +190,8 @@ mod tests {
         let started = Instant::now();
         let one_byte_and_no_more = pieces(&["a"]).chain(stream::pending());
         let deadline = started + Duration::from_secs(10);
-        let error = read_body(&mut Box::pin(one_byte_and_no_more), 5, deadline).await.unwrap_err();
+        let error =
+            read_body(&mut Box::pin(one_byte_and_no_more), &limits(5), deadline).await.unwrap_err();
         assert_eq!(
             (error.status_code().as_u16(), started.elapsed()),
             (408, Duration::from_secs(10))
@@ -166,9 +203,10 @@ mod tests {
             seconds.tick().await;
             Some((Ok(Bytes::from_static(b"x")), seconds))
         });
-        let error = read_body(&mut Box::pin(trickle), 1_000, deadline + Duration::from_secs(10))
-            .await
-            .unwrap_err();
+        let error =
+            read_body(&mut Box::pin(trickle), &limits(1_000), deadline + Duration::from_secs(10))
+                .await
+                .unwrap_err();
         assert_eq!(error.status_code(), 408);
     }
 
@@ -177,7 +215,7 @@ mod tests {
         let cut = pieces(&["a"]).chain(stream::iter([Err(PayloadError::Incomplete(None))]));
         let deadline = Instant::now() + Duration::from_secs(1);
         assert_eq!(
-            read_body(&mut Box::pin(cut), 5, deadline).await.unwrap_err().status_code(),
+            read_body(&mut Box::pin(cut), &limits(5), deadline).await.unwrap_err().status_code(),
             400
         );
     }

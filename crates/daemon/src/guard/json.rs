@@ -3,13 +3,13 @@
 use serde::de::DeserializeOwned;
 
 use crate::error::ApiError;
-use prime_problems::lossy_integer;
+use prime_problems::lossy;
 
 /// Parses a body that must be one JSON object. serde_json limits nesting to 128 levels, so that no
 /// input exhausts the stack.
 ///
 /// # Errors
-/// 400: with the field's path when a value is invalid or an integer would lose digits, without when
+/// 400: with the field's path when a value is invalid or would not be read as it stands, without when
 /// the body is not a JSON object.
 pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     let not_json = |error: &serde_json::Error| {
@@ -38,7 +38,7 @@ pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
 
     // Text after the object is an error too.
     json.end().map_err(|error| not_json(&error))?;
-    check_integers(bytes)?;
+    check_lossless(bytes)?;
     Ok(value)
 }
 
@@ -57,17 +57,16 @@ pub(crate) fn field_of(path: &str, message: &str) -> Option<String> {
     }
 }
 
-/// Checks that no integer of a body that is JSON loses digits.
+/// Checks that a body that is JSON is read as it stands: no integer loses digits, and no field stands
+/// twice in one object.
 ///
 /// # Errors
-/// 400 with the path of the first one that does.
-pub fn check_integers(bytes: &[u8]) -> Result<(), ApiError> {
-    match std::str::from_utf8(bytes).ok().and_then(lossy_integer) {
+/// 400 with the path of the first one that is not.
+fn check_lossless(bytes: &[u8]) -> Result<(), ApiError> {
+    match std::str::from_utf8(bytes).ok().and_then(lossy) {
         None => Ok(()),
-        Some(lossy) if lossy.path.is_empty() => {
-            Err(ApiError::bad_request(format!("body: {lossy}")))
-        }
-        Some(lossy) => Err(ApiError::bad_field(&lossy.path, &lossy)),
+        Some(lost) if lost.path.is_empty() => Err(ApiError::bad_request(format!("body: {lost}"))),
+        Some(lost) => Err(ApiError::bad_field(&lost.path, &lost)),
     }
 }
 
@@ -173,6 +172,18 @@ mod tests {
                 )
             );
         }
+    }
+
+    #[test]
+    fn a_field_that_stands_twice_is_refused_with_its_place() {
+        let text = r#"{"task": "x", "input": [{"n": 1, "m": 2, "n": 3}]}"#;
+        let error = json::<Request>(text.as_bytes()).unwrap_err().body().error;
+        assert_eq!(error.field.as_deref(), Some("input[0].n"));
+        assert_eq!(
+            error.message,
+            "field `input[0].n`: the field `n` stands twice in one object, and only the last one \
+             would be read: leave out the other"
+        );
     }
 
     #[test]

@@ -39,11 +39,11 @@ mod server;
 mod tests;
 
 pub(crate) use body::without_byte_order_mark;
-pub use body::{Body, BodyLimits, read_body};
+pub use body::{Body, BodyLimits, body_of, read_body};
 pub use connections::{Connection, ConnectionLimits, Connections, Exchange};
 pub use head_limits::HeadLimits;
 pub(crate) use json::field_of;
-pub use json::{check_integers, json};
+pub use json::json;
 pub use keys::{Keys, NewKey, Owner, Rights};
 pub use local_only::check_local;
 pub use middleware::{Guard, OPEN, ResponseHead};

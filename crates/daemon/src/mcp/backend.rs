@@ -69,7 +69,7 @@ pub struct Watched {
 /// Carries out calls. Arguments are those of the HTTP API's routes.
 #[async_trait]
 pub trait Backend: Send + Sync {
-    /// The tasks that programs of this process compute.
+    /// The tasks that are programs or modules, which block.
     fn own_tasks(&self) -> TaskPrograms {
         TaskPrograms::default()
     }
@@ -112,11 +112,12 @@ fn body(arguments: &Map<String, Value>) -> Vec<u8> {
 #[async_trait]
 impl Backend for Local {
     fn own_tasks(&self) -> TaskPrograms {
-        self.state.runs.app().tasks().clone()
+        self.state.runs.app().tasks().of_owner(&self.owner)
     }
 
     async fn verify(&self, request: Map<String, Value>) -> Result<Value, ToolError> {
-        value(verify(&self.state.verify, &self.owner, body(&request).into()).await?)
+        let own = self.own_tasks();
+        value(verify(&self.state.verify, &self.owner, own, body(&request).into()).await?)
     }
 
     async fn start(&self, request: Map<String, Value>) -> Result<Value, ToolError> {

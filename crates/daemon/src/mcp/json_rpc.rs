@@ -2,6 +2,7 @@
 //! that has a code and, where it can be read, the request's id, so that no client waits for ever;
 //! batches are taken apart. rmcp, which reads the messages themselves, does neither.
 
+use prime_problems::lossy;
 use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ProtocolVersion};
 use serde_json::{Map, Value, json};
 
@@ -40,6 +41,19 @@ pub fn error(code: ErrorCode, id: Option<&Value>, message: &str) -> Value {
         "id": id.cloned().unwrap_or(Value::Null),
         "error": {"code": code.0, "message": message},
     })
+}
+
+/// The refusal of a text of which a part would be read as another one, or not at all: digits of an
+/// integer, or one of two fields of a name.
+pub fn lossy_refused(text: &[u8]) -> Option<Value> {
+    let lost = std::str::from_utf8(text).ok().and_then(lossy)?;
+    let id = serde_json::from_slice::<Value>(text).ok().map(|message| message["id"].clone());
+    let id = id.filter(|id| !id.is_null());
+    let message = match lost.path.as_str() {
+        "" => lost.to_string(),
+        path => format!("at {path}: {lost}"),
+    };
+    Some(error(ErrorCode::INVALID_REQUEST, id.as_ref(), &message))
 }
 
 fn refused(code: ErrorCode, id: Option<&Value>, message: &str) -> Message {

@@ -13,10 +13,10 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
 
 use super::backend::Local;
-use super::json_rpc::{Message, Received, error, read, takes_batches};
+use super::json_rpc::{Message, Received, error, lossy_refused, read, takes_batches};
 use super::server::Server;
 use crate::error::{ApiError, method_not_allowed};
-use crate::guard::{Body, check_integers};
+use crate::guard::Body;
 use crate::request_context::owner_of;
 use crate::state::State;
 
@@ -68,13 +68,14 @@ async fn answer(
     body: Body,
 ) -> Result<HttpResponse, ApiError> {
     // Here, because the library passes on numbers that have lost their digits.
-    check_integers(&body.0)?;
+    if let Some(refusal) = lossy_refused(&body.0) {
+        return Ok(HttpResponse::BadRequest().json(refusal));
+    }
     let tools = Server::new(Arc::new(Local::new(state, owner_of(&request))));
 
     match read(&body.0, takes_batches(version(&request))) {
         Received::One(Message::Valid { id, value, .. }) => {
-            // As it was read, so that the SDK understands the same: of a field that comes twice,
-            // the last counts.
+            // As it was read, so that the SDK understands the same.
             let text = web::Bytes::from(value.to_string());
             let Answer { status, body } = one(&tools, &request, id.as_ref(), text).await?;
             let mut response = HttpResponse::build(status);

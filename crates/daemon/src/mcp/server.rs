@@ -102,7 +102,10 @@ fn list_tasks(own: &TaskPrograms, arguments: &ListTasks) -> Result<Value, ToolEr
             "sizes": {"easy": easy, "medium": medium, "hard": hard},
         })
     });
-    let own = if category.is_none() { declared(own) } else { Vec::new() };
+    let own = match category {
+        None => declared(own).map_err(|error| ToolError(error.to_string()))?,
+        Some(_) => Vec::new(),
+    };
     let own = own.into_iter().map(|spec| {
         json!({"task": spec.slug, "title": spec.title, "category": OWN, "input": example(spec)})
     });
@@ -115,7 +118,8 @@ fn example(spec: &Spec) -> Value {
 }
 
 fn describe_task(own: &TaskPrograms, arguments: &TaskName) -> Result<Value, ToolError> {
-    if let Some(program) = own.get(&arguments.task) {
+    let own = own.get(&arguments.task).map_err(|error| ToolError(error.to_string()))?;
+    if let Some(program) = own {
         let spec = program
             .spec(STARTED_WITHIN)
             .map_err(|error| ToolError(format!("field `task`: {error}")))?;
@@ -143,7 +147,7 @@ fn make_instance(
     };
 
     let request: RunRequest = read(&arguments)?;
-    let Instance { name: id, problem } = Instance::of(own, &request)?;
+    let Instance { name: id, problem, .. } = Instance::of(own, &request)?;
     let spec = problem.spec();
 
     if !style.suits(spec.category) {

@@ -12,9 +12,8 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::Mutex;
 
-use super::json_rpc::{Message, Received, error, read, takes_batches};
+use super::json_rpc::{Message, Received, error, lossy_refused, read, takes_batches};
 use crate::guard::without_byte_order_mark;
-use prime_problems::lossy_integer;
 
 /// Longest line.
 const LINE_BYTES_MAX: usize = 16 << 20;
@@ -146,11 +145,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Lines<R, W> {
         }
 
         // Once parsed, such an integer has lost its digits, and equals others.
-        if let Some(lossy) = std::str::from_utf8(line).ok().and_then(lossy_integer) {
-            let id =
-                serde_json::from_slice::<Value>(line).ok().map(|message| message["id"].clone());
-            let id = id.filter(|id| !id.is_null());
-            self.refusals.push(error(ErrorCode::INVALID_REQUEST, id.as_ref(), &lossy.to_string()));
+        if let Some(refusal) = lossy_refused(line) {
+            self.refusals.push(refusal);
             return;
         }
 

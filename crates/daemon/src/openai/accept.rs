@@ -13,6 +13,7 @@ use crate::error::ApiError;
 use crate::request_context::owner_of;
 use crate::state::State;
 use crate::submit::{key_of, resolve_if_room};
+use prime_agent_set::task_program::TaskPrograms;
 use prime_journal::IdempotencyKey;
 use prime_service::app::App;
 use prime_service::requests::{ResolvedRun, resolve};
@@ -37,9 +38,13 @@ impl Expected {
 }
 
 /// The runs of a chat completion, and the form of their answers.
-fn runs_of(app: &App, chat: &ChatRequest) -> Result<(Vec<ResolvedRun>, Arc<AnswerForm>), ApiError> {
+fn runs_of(
+    app: &App,
+    tasks: &TaskPrograms,
+    chat: &ChatRequest,
+) -> Result<(Vec<ResolvedRun>, Arc<AnswerForm>), ApiError> {
     let requests = RunRequests::of(app.settings(), chat)?;
-    let resolved = requests.runs.iter().map(|request| resolve(app, request, None));
+    let resolved = requests.runs.iter().map(|request| resolve(app, tasks, request, None));
     let resolved =
         resolved.collect::<Result<_, _>>().map_err(|error| requests.locate(error.into()))?;
     Ok((resolved, requests.form))
@@ -102,7 +107,8 @@ pub async fn accept(
     let owner = owner_of(request);
 
     let resolved =
-        resolve_if_room(state, &owner, key.as_ref(), move |app| runs_of(app, &chat)).await?;
+        resolve_if_room(state, &owner, key.as_ref(), move |app, tasks| runs_of(app, tasks, &chat))
+            .await?;
     // On the heap: the future of an acceptance holds a run's whole spec.
     let accepting = Box::pin(accept_all(Arc::clone(&runs), owner, key, resolved, is_kept));
     Ok(runs.run_detached(accepting).await?)

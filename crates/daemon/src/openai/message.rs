@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::request::{Message, Role};
 use crate::error::ApiError;
-use prime_problems::lossy_integer;
+use prime_problems::lossy;
 use prime_service::requests::RunRequest;
 
 /// Fields of a line of the benchmark that a run request does not have.
@@ -100,8 +100,8 @@ fn object_in(text: &str) -> Result<Option<Map<String, Value>>, String> {
         _ => None,
     };
 
-    let kept = |object: Option<Map<String, Value>>, text: &str| match lossy_integer(text) {
-        Some(lossy) if object.is_some() => Err(format!("at {}: {lossy}", lossy.path)),
+    let kept = |object: Option<Map<String, Value>>, text: &str| match lossy(text) {
+        Some(lost) if object.is_some() => Err(format!("at {}: {lost}", lost.path)),
         _ => Ok(object),
     };
 

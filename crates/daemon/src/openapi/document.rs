@@ -10,7 +10,7 @@ use crate::error::method_not_allowed;
 use crate::state::State;
 use crate::{
     catalog, cluster, events, exchanges, health, http_metrics, openai, progress, reload, reports,
-    reviews, runs, split, steps, try_step, verify,
+    reviews, runs, split, steps, try_step, uploads, verify,
 };
 
 /// The introduction.
@@ -55,6 +55,8 @@ Every error has one shape, `ErrorBody`, and every response a header `X-Request-I
         verify::route::judge,
         catalog::list,
         catalog::show,
+        uploads::upload,
+        uploads::delete,
         catalog::agents,
         openai::chat::complete,
         openai::responses::respond,

@@ -16,8 +16,16 @@ const BEARER: &str = "bearer";
 const REQUEST_ID: &str = "X-Request-Id";
 
 /// Paths below which an answer needs the journal.
-const NEEDS_JOURNAL: [&str; 7] =
-    ["/v1/runs", "/v1/compare", "/v1/gc", "/v1/split", "/v1/cluster", "/v1/chat", "/v1/responses"];
+const NEEDS_JOURNAL: [&str; 8] = [
+    "/v1/runs",
+    "/v1/compare",
+    "/v1/gc",
+    "/v1/split",
+    "/v1/cluster",
+    "/v1/chat",
+    "/v1/responses",
+    "/v1/tasks",
+];
 
 /// The properties of an operation that decide its shared responses.
 struct Route<'a> {
@@ -232,5 +240,5 @@ impl SharedResponses {
 }
 
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
-    [&mut item.get, &mut item.post].into_iter().flatten()
+    [&mut item.get, &mut item.post, &mut item.delete].into_iter().flatten()
 }

@@ -8,5 +8,5 @@ mod judged;
 mod pool;
 pub mod route;
 
-pub use judged::{judged, verify};
-pub use pool::{Abandoned, Pool};
+pub use judged::{Pools, judged, verify};
+pub use pool::Abandoned;

@@ -37,6 +37,9 @@ enum VerifyBody {
 /// a whole. A request may take 16,777,216 steps of references and lines, and 10 s of a processor;
 /// what is left of a batch then has an error that says so. An instance that a batch names
 /// repeatedly counts once.
+///
+/// A task of one's own is judged by its program or module, from an `input`; a request waits up to
+/// 30 s for it. No answer to it is judged by itself: the lines that lead to it are.
 #[utoipa::path(
     post, path = "/v1/verify", tag = "runs", operation_id = "verify",
     request_body(content = VerifyBody, examples(
@@ -54,5 +57,7 @@ pub async fn judge(
     request: HttpRequest,
     body: Body,
 ) -> Result<HttpResponse, ApiError> {
-    Ok(HttpResponse::Ok().json(verify(&state.verify, &owner_of(&request), body.0).await?))
+    let owner = owner_of(&request);
+    let own = state.runs.app().tasks().of_owner(&owner);
+    Ok(HttpResponse::Ok().json(verify(&state.verify, &owner, own, body.0).await?))
 }

@@ -30,6 +30,7 @@ mod salvage;
 mod schema;
 mod spent_keys;
 mod unremovable;
+mod uploads;
 mod usage;
 mod values;
 mod write_state;
@@ -46,6 +47,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::error::JournalError;
 use crate::journal::{Journal, Query, Removed, Retention, Size, Write};
 use crate::records::{FlaggedEvent, IdempotencyKey, RunRow, RunRows, Segment, Snapshot};
+use crate::uploads::{Stored, TaskVersion, UploadLimits, Uploads};
 use connection::{Readers, as_start_error};
 use lock::Lock;
 pub use salvage::{Checked, CutRun, SqliteFile};
@@ -250,5 +252,44 @@ impl Journal for SqliteJournal {
 
     fn fold(&self, is_idle: bool) -> Result<(), JournalError> {
         self.lock().fold(is_idle)
+    }
+
+    fn uploads(&self) -> &dyn Uploads {
+        self
+    }
+}
+
+impl Uploads for SqliteJournal {
+    fn store(
+        &self,
+        version: &TaskVersion,
+        module: &[u8],
+        limits: &UploadLimits,
+    ) -> Result<Stored, JournalError> {
+        self.durable_writer()?.write(|connection, state| {
+            uploads::store(connection, &mut state.packer, version, module, limits)
+        })
+    }
+
+    fn release(&self, owner: &str, name: &str, now_ms: u64) -> Result<bool, JournalError> {
+        self.durable_writer()?
+            .write(|connection, _| uploads::release(connection, owner, name, now_ms))
+    }
+
+    fn versions(&self, owner: Option<&str>) -> Result<Vec<TaskVersion>, JournalError> {
+        self.readers.read(|connection| uploads::versions(connection, owner))
+    }
+
+    fn current(&self, owner: &str, name: &str) -> Result<Option<String>, JournalError> {
+        self.readers.read(|connection| uploads::current(connection, owner, name))
+    }
+
+    fn module(&self, digest: &str) -> Result<Option<Vec<u8>>, JournalError> {
+        self.readers.read(|connection| uploads::module(connection, digest))
+    }
+
+    fn collect_versions(&self, released_before_ms: u64) -> Result<u64, JournalError> {
+        self.durable_writer()?
+            .write(|connection, _| uploads::collect(connection, released_before_ms))
     }
 }

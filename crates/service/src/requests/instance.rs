@@ -25,6 +25,8 @@ pub struct Instance {
     /// `input` for a problem that came with the request.
     pub name: String,
     pub problem: Arc<dyn Problem>,
+    /// The digest of the task's module, if a client has uploaded it.
+    pub module: Option<String>,
 }
 
 impl Instance {
@@ -39,7 +41,7 @@ impl Instance {
         }
 
         let task = request.task.as_ref().ok_or(RequestError::NoTask)?;
-        if let Some(program) = program_of(tasks, task) {
+        if let Some(program) = program_of(tasks, task)? {
             return program_instance(&program, task, request);
         }
         let task = tasks::find(task).map_err(|error| RequestError::field("task", error))?;
@@ -67,7 +69,7 @@ impl Instance {
         // Another base seed gives another instance, which must not bear a benchmark's name.
         let name =
             if base_seed == BASE_SEED { id.to_string() } else { format!("{id}@{base_seed}") };
-        Ok(Self { name, problem: id.problem() })
+        Ok(Self { name, problem: id.problem(), module: None })
     }
 
     /// Whether it is an input of a task that came with the request.
@@ -77,13 +79,16 @@ impl Instance {
 
     /// A problem that came with its request.
     fn given(problem: Arc<dyn Problem>) -> Self {
-        Self { name: INPUT.to_owned(), problem }
+        Self { name: INPUT.to_owned(), problem, module: None }
     }
 }
 
 /// The program that computes this task, unless it is a built-in one.
-fn program_of(tasks: &TaskPrograms, task: &str) -> Option<Arc<TaskProgram>> {
-    if tasks::find(task).is_ok() { None } else { tasks.get(task) }
+fn program_of(tasks: &TaskPrograms, task: &str) -> Result<Option<Arc<TaskProgram>>, RequestError> {
+    if tasks::find(task).is_ok() {
+        return Ok(None);
+    }
+    tasks.get(task).map_err(|error| RequestError::field("task", Reason::Program(error.into())))
 }
 
 /// An instance of a task that is a program. Such a task has no instances of its own.
@@ -107,7 +112,7 @@ fn program_instance(
         let field = if matches!(error, OpenError::Refused { .. }) { "input" } else { "task" };
         RequestError::field(field, Reason::Program(error))
     })?;
-    Ok(Instance::given(problem))
+    Ok(Instance { module: program.digest().map(str::to_owned), ..Instance::given(problem) })
 }
 
 /// Reads a custom problem, which no field of a benchmark instance may accompany.

@@ -10,6 +10,7 @@ use super::instance::Instance;
 use super::run_request::RunRequest;
 use crate::app::{App, Overrides, check_learnt, run_plan, run_sampling};
 use crate::runs::{RunError, RunSpec};
+use prime_agent_set::task_program::TaskPrograms;
 use prime_agent_set::{AgentSet, Agents as _, Names};
 use prime_bench::tasks::Problem;
 use prime_protocol::{Role, RunPlan};
@@ -20,17 +21,18 @@ pub struct ResolvedRun {
     pub problem: Arc<dyn Problem>,
 }
 
-/// Resolves a request with the agents of a process. May compute for milliseconds; must be called
+/// Resolves a request with the agents of a process, and with the tasks of the client. May compute for milliseconds; must be called
 /// within an actix system.
 ///
 /// # Errors
 /// The first invalid field.
 pub fn resolve(
     app: &App,
+    tasks: &TaskPrograms,
     request: &RunRequest,
     traceparent: Option<String>,
 ) -> Result<ResolvedRun, RequestError> {
-    let checked = CheckedRequest::of(app.settings(), app.tasks(), request)?;
+    let checked = CheckedRequest::of(app.settings(), tasks, request)?;
     let agents = app
         .agents_with(&checked.overrides)
         .map_err(|error| RequestError::field("agents.executor", error))?;
@@ -52,7 +54,7 @@ impl CheckedRequest {
     ) -> Result<ResolvedRun, RequestError> {
         let beyond = self.beyond_learnt();
         let Self { overrides, split, settings, instance, .. } = self;
-        let Instance { name, problem } = instance;
+        let Instance { name, problem, module } = instance;
 
         check_agents(agents, problem.as_ref())?;
         let plan = run_plan(&settings, agents.basis(problem.as_ref()), problem.as_ref());
@@ -66,6 +68,7 @@ impl CheckedRequest {
             instance: name,
             input: problem.input(),
             is_of_program: problem.is_asked(),
+            module,
             plan,
             sampling: run_sampling(&settings),
             overrides,

@@ -12,8 +12,8 @@
 //! - `reader`, what users see of runs wherever they are;
 //! - `rejudge`, which judges recorded steps again with another verifier;
 //! - `execution`, which accepts, resumes, forks and ends runs;
-//! - `service`, [`Runs`]: the owner of all these; `retention` removes finished runs, by the
-//!   `trusted_clock`.
+//! - `service`, [`Runs`]: the owner of all these; `uploads`, the task modules of clients;
+//!   `retention` removes finished runs, by the `trusted_clock`.
 
 mod cluster_link;
 mod decision;
@@ -30,6 +30,7 @@ mod service;
 mod spec;
 mod store;
 mod trusted_clock;
+mod uploads;
 
 pub use decision::decision_name;
 pub use error::RunError;
@@ -52,7 +53,7 @@ pub use reader::comparison::{ArmFigures, Comparison};
 pub use reader::event_reader::EventBatch;
 pub use reader::listing::RunPage;
 pub use reader::trace::TraceContent;
-pub use record::{RunRecord, Status};
+pub use record::{RunRecord, Status, timestamp};
 pub use rejudge::{Change, ChangedStep, JudgedLine, Rejudge, RejudgedRun, Rejudging};
 pub use retention::Cleanup;
 pub use service::Runs;
@@ -61,3 +62,4 @@ pub use store::RunStore;
 pub use store::event_stream::Committed;
 pub use store::replay::BeforeStep;
 pub use store::reviews::{FlaggedStep, ReviewDecision, ReviewLine};
+pub use uploads::{UploadError, Uploaded};

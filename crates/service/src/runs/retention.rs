@@ -115,6 +115,19 @@ impl Runs {
         }
     }
 
+    /// Removes the task modules that nobody uses any more.
+    async fn collect_uploads(&self) {
+        let collected = match self.trusted_now_ms().await {
+            Ok(now_ms) => self.collect_versions(now_ms).await,
+            Err(error) => Err(error),
+        };
+        match collected {
+            Ok(0) => {}
+            Ok(versions) => tracing::info!(versions, "removed uploaded modules that nobody uses"),
+            Err(error) => tracing::warn!(%error, "cannot remove uploaded modules"),
+        }
+    }
+
     /// Applies the configured retention periodically, until the daemon drains.
     pub async fn run_retention(self: Arc<Self>) {
         // Before this process writes times of its own to the journal.
@@ -148,6 +161,7 @@ impl Runs {
                     Err(error) => tracing::warn!(%error, "cannot remove finished runs"),
                 }
             }
+            self.collect_uploads().await;
         }
     }
 }

@@ -20,6 +20,7 @@ use super::record::RunRecord;
 use super::spec::RunSpec;
 use super::store::{Clock, RunStore};
 use super::trusted_clock::TrustedClock;
+use super::uploads::JournalModules;
 use crate::app::App;
 use crate::metrics::Metrics;
 use crate::telemetry::Telemetry;
@@ -53,6 +54,7 @@ impl Runs {
         let window = Duration::from_millis(app.settings().journal.group_commit_ms);
         let committed = Arc::clone(&metrics);
         let measure = move |events, seconds| committed.journal_commit(events, seconds);
+        app.tasks().find_uploads(Arc::new(JournalModules(Arc::clone(&journal))));
         let store = Arc::new(RunStore::start(
             journal,
             clock,

@@ -42,9 +42,14 @@ pub struct RunSpec {
     pub instance: String,
     /// The task's input object; the definition of a custom problem.
     pub input: Value,
-    /// Whether the task is a program of the configuration, of which only its name is recorded.
+    /// Whether the task is a program or a module; of one of the configuration only its name is
+    /// recorded.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_of_program: bool,
+    /// The SHA-256 of the task's module, if a client has uploaded it: the run keeps to it, whatever
+    /// becomes of the task. The journal looks for it here before it removes a module.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub module: Option<String>,
     pub plan: RunPlan,
     pub sampling: RunSampling,
     /// The agents that the request chose instead of the configured ones.
@@ -151,15 +156,19 @@ impl RunSpec {
                 .map(|custom| custom.problem())
                 .map_err(|error| unreadable(&error));
         }
+        let failed = |error: OpenError| match error {
+            OpenError::Refused { .. } => unreadable(&error),
+            OpenError::Unknown { .. } | OpenError::Program(_) => {
+                NoProblem::Missing(error.to_string())
+            }
+        };
+        if let Some(digest) = &self.module {
+            return tasks.open_module(&self.task, digest, &self.input).map_err(failed);
+        }
         match tasks::find(&self.task) {
             Ok(task) => task.read_input(&self.input).map_err(|error| unreadable(&error)),
             Err(unknown) if !self.is_of_program => Err(unreadable(&unknown)),
-            Err(_) => tasks.open(&self.task, &self.input).map_err(|error| match error {
-                OpenError::Refused { .. } => unreadable(&error),
-                OpenError::Unknown { .. } | OpenError::Program(_) => {
-                    NoProblem::Missing(error.to_string())
-                }
-            }),
+            Err(_) => tasks.open(&self.task, &self.input).map_err(failed),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{VerifyError, VerifyRequest, judge_caught};
-use crate::tasks::Problem;
+use crate::tasks::{Machine, Problem};
 
 /// Steps between two calls of `may_go_on`.
 const ASK_EVERY: u64 = 256;
@@ -15,12 +15,17 @@ const ASK_EVERY: u64 = 256;
 /// some of them again.
 const INSTANCES_MAX: usize = 64;
 
+/// The instances of tasks that are not built in, by name and input; `None` if there is no such task.
+pub type OwnTasks<'a> =
+    dyn Fn(&str, Option<&Value>) -> Option<Result<Arc<dyn Problem>, VerifyError>> + 'a;
+
 /// Judges requests until the step budget is spent or the caller stops it.
 pub struct Judge<'a> {
     steps_max: u64,
     steps: u64,
     may_go_on: &'a dyn Fn() -> Result<(), String>,
     instances: HashMap<String, Instance>,
+    own: Option<&'a OwnTasks<'a>>,
 }
 
 #[derive(Clone)]
@@ -36,7 +41,25 @@ impl<'a> Judge<'a> {
     /// returned for the remaining requests.
     #[must_use]
     pub fn new(steps_max: u64, may_go_on: &'a dyn Fn() -> Result<(), String>) -> Self {
-        Self { steps_max, steps: 0, may_go_on, instances: HashMap::new() }
+        Self { steps_max, steps: 0, may_go_on, instances: HashMap::new(), own: None }
+    }
+
+    /// Finds tasks that are not built in here, too.
+    #[must_use]
+    pub fn with_own(self, own: &'a OwnTasks<'a>) -> Self {
+        Self { own: Some(own), ..self }
+    }
+
+    /// Where tasks that are not built in are found.
+    pub(super) fn own(&self) -> Option<&'a OwnTasks<'a>> {
+        self.own
+    }
+
+    /// Waits for what the program of a task says of a line.
+    pub(super) fn foresee(&self, machine: &mut dyn Machine, line: &str) -> Result<(), VerifyError> {
+        // A program may take seconds for each line.
+        self.ask()?;
+        machine.foresee_blocking(line).map_err(|error| VerifyError::at("task", error))
     }
 
     /// Judges a step or an answer.
@@ -157,7 +180,9 @@ mod tests {
         let mut judge = Judge::new(u64::MAX, &|| Ok(()));
         for length in 1..500_usize {
             let input = json!({"a": vec![1; length % 100 + 1], "k": length});
-            judge.instance(&input.to_string(), || super::super::problem(&hanoi(1, 2))).unwrap();
+            judge
+                .instance(&input.to_string(), || super::super::problem(&hanoi(1, 2), None))
+                .unwrap();
         }
         assert!(judge.instances.len() <= INSTANCES_MAX);
     }

@@ -6,6 +6,7 @@ use super::folding::fold_one;
 use super::*;
 use crate::journal::{Query, Removed, Retention, Size, Write};
 use crate::records::{FlaggedEvent, IdempotencyKey, RunRow, RunRows, Snapshot};
+use crate::uploads::Uploads;
 
 /// A journal that folds after commits.
 struct Folding {
@@ -89,6 +90,10 @@ impl Journal for Folding {
 
     fn fold(&self, is_idle: bool) -> Result<(), JournalError> {
         self.journal.fold(is_idle)
+    }
+
+    fn uploads(&self) -> &dyn Uploads {
+        self.journal.uploads()
     }
 }
 
