@@ -33,7 +33,8 @@ use super::transport::Transport;
 use super::turn_timer::TurnTimer;
 use super::wire::{ContextId, Facts, FromWorker, Timing, Turn, TurnId};
 use super::{
-    Adapter, EngineCounts, EngineError, EngineSpec, Finish, Generation, KvPool, batch_budget, ffi,
+    Adapter, EngineCounts, EngineError, EngineSpec, Finish, Generation, KvPool, Speculation,
+    batch_budget, ffi, fit, passes,
 };
 
 /// Longest silence towards the parent while there are turns.
@@ -48,8 +49,6 @@ pub(super) struct Fatal(pub(super) String);
 struct Queued {
     turn: Turn<'static>,
     begun: Begun,
-    /// Most tokens to generate, thinking included.
-    generated_max: u32,
     timer: Option<TurnTimer>,
 }
 
@@ -63,8 +62,12 @@ pub(super) struct Batcher<'m> {
     fault: Option<Fault>,
     batch: LlamaBatch<'static>,
     batch_tokens: usize,
+    /// Most tokens of a pass of one turn, where passes are divided.
+    own_pass_max: Option<usize>,
     /// Most prompt tokens of a decode while turns generate.
     prefill_tokens: usize,
+    /// Whether drafts are verified.
+    is_drafted: bool,
     /// Longest prompt plus generation.
     turn_tokens_max: u32,
     kv_cache: ContextCache,
@@ -112,7 +115,10 @@ impl<'m> Batcher<'m> {
         Self {
             batch: LlamaBatch::new(batch_tokens, 1),
             batch_tokens,
+            own_pass_max: fit::divides_passes(spec).then_some(context.n_ubatch() as usize),
             prefill_tokens: prefill_tokens.max(1) as usize,
+            is_drafted: spec.speculation == Speculation::Ngram
+                && context_cache::undrafted(model, &loaded.header).is_none(),
             turn_tokens_max,
             prompts: Prompts::new(model, spec, turn_tokens_max),
             kv_cache: KvCache::new(
@@ -186,7 +192,7 @@ impl<'m> Batcher<'m> {
     pub(super) fn step(&mut self, transport: &mut impl Transport) -> Result<(), Fatal> {
         self.admit()?;
         self.tell(transport);
-        self.decode()?;
+        self.decode(transport)?;
         self.report(transport, false);
         Ok(())
     }
@@ -248,9 +254,9 @@ impl<'m> Batcher<'m> {
 
         let timer = turn.timed.then(TurnTimer::start);
         match self.prepare(&mut turn) {
-            Ok((begun, generated_max)) => {
+            Ok(begun) => {
                 let (group, id) = (turn.group, turn.id);
-                self.queued.push(group, id, Queued { turn, begun, generated_max, timer });
+                self.queued.push(group, id, Queued { turn, begun, timer });
             }
             Err(error) => self.answer(turn.id, Err(error), timer.as_ref().map(TurnTimer::timing)),
         }
@@ -265,9 +271,8 @@ impl<'m> Batcher<'m> {
         self.answers.push(FromWorker::Done { id, result, timing });
     }
 
-    /// Tokenizes a turn's prompt and compiles its grammar. Also returns the most tokens that may be
-    /// generated.
-    fn prepare(&mut self, turn: &mut Turn<'static>) -> Result<(Begun, u32), EngineError> {
+    /// Tokenizes a turn's prompt and compiles its grammar.
+    fn prepare(&mut self, turn: &mut Turn<'static>) -> Result<Begun, EngineError> {
         let limit = self.turn_tokens_max;
         let (prompt, mut thinking) = self.prompts.tokens(turn)?;
         if prompt.is_empty() {
@@ -296,7 +301,7 @@ impl<'m> Batcher<'m> {
 
         let start = |text: &str| self.grammars.start(text, turn, &self.sampling.ends);
         let grammar = turn.grammar.as_deref().map(start).transpose()?;
-        Ok((Begun { prompt, thinking, grammar }, generated_max))
+        Ok(Begun { prompt, thinking, grammar, generated_max, is_drafted: self.is_drafted })
     }
 
     /// Drops a turn without an answer.
@@ -330,7 +335,7 @@ impl<'m> Batcher<'m> {
                     return Decision::Skip;
                 }
                 // One token more than needed: the last one is chosen but never decoded.
-                let most = queued.generated_max as usize;
+                let most = queued.begun.generated_max as usize;
                 slot = kv_cache.allocate(&queued.begun.prompt, most, is_whole, cache_ops);
                 // No turn overtakes one that waits for room, or that one might starve.
                 if slot.is_some() { Decision::Take } else { Decision::Stop }
@@ -366,13 +371,39 @@ impl<'m> Batcher<'m> {
         context_cache::apply(&mut self.context, &self.kv_cache, &mut self.cache_ops)
     }
 
-    /// Decodes one batch.
-    fn decode(&mut self) -> Result<(), Fatal> {
-        if self.active.is_empty() {
+    /// Decodes what each turn needs for its next choice, and prefill.
+    fn decode(&mut self, transport: &mut impl Transport) -> Result<(), Fatal> {
+        let turns: Vec<_> =
+            self.active.iter().map(|turn| (turn.wanted(), turn.is_in_prefill())).collect();
+        if turns.is_empty() {
             return Ok(());
         }
-        self.fill_batch();
+        let counts = batch_budget::allocate(self.batch_tokens, self.prefill_tokens, &turns);
+        let passes = passes::divided(&counts, self.own_pass_max);
+        // Turns that end leave, so places change from pass to pass.
+        let turns: Vec<SeqId> = self.active.iter().map(Sequence::seq).collect();
 
+        for (done, pass) in passes.iter().enumerate() {
+            // A pass may take seconds.
+            if done > 0 {
+                self.tell(transport);
+            }
+            let pass: Vec<_> = pass.iter().map(|(turn, count)| (turns[*turn], *count)).collect();
+            if !self.decode_pass(&pass)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The place of an active turn. They are sorted.
+    fn place(&self, seq: SeqId) -> Option<usize> {
+        self.active.binary_search_by_key(&seq, Sequence::seq).ok()
+    }
+
+    /// Decodes one batch: so many tokens of each turn. Returns whether the KV pool had room.
+    fn decode_pass(&mut self, pass: &[(SeqId, usize)]) -> Result<bool, Fatal> {
+        self.fill_batch(pass);
         self.kv_cache
             .evict_unused(self.batch.n_tokens().unsigned_abs() as usize, &mut self.cache_ops);
         self.apply_cache_ops()?;
@@ -387,7 +418,7 @@ impl<'m> Batcher<'m> {
                     let newest = self.active.remove(at);
                     self.finish(newest, Err(EngineError::Overflow))?;
                 }
-                return Ok(());
+                return Ok(false);
             }
             // -1 means that the batch is invalid, anything else that the backend failed: neither
             // can be recovered from.
@@ -400,16 +431,14 @@ impl<'m> Batcher<'m> {
         self.counts.decodes += 1;
         self.counts.decoded_tokens += u64::from(self.batch.n_tokens().unsigned_abs());
 
-        let mut at = 0;
-        while let Some(sequence) = self.active.get_mut(at) {
-            self.kv_cache.computed(sequence.seq(), sequence.batched());
-            match sequence.decoded(&self.context, &mut self.sampling) {
+        for (seq, count) in pass {
+            let Some(at) = self.place(*seq) else { continue };
+            let step = self.decoded(at, *count)?;
+            match step {
                 Step::Continue => {
-                    let seq = sequence.seq();
-                    if let Some(tokens) = sequence.paused() {
-                        context_cache::save(&self.context, &mut self.kv_cache, seq, tokens)?;
+                    if let Some(tokens) = self.active[at].paused() {
+                        context_cache::save(&self.context, &mut self.kv_cache, *seq, tokens)?;
                     }
-                    at += 1;
                 }
                 Step::Finish(result) => {
                     let finished = self.active.remove(at);
@@ -417,17 +446,47 @@ impl<'m> Batcher<'m> {
                 }
             }
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// Fills the batch with what each turn needs for its next choice, and with prefill.
-    fn fill_batch(&mut self) {
+    /// Advances a turn past the batch, which has `count` of its tokens and its draft.
+    fn decoded(&mut self, at: usize, count: usize) -> Result<Step, Fatal> {
+        let turn = &mut self.active[at];
+        let (start, seq) = (turn.computed(), turn.seq());
+        let drafted = turn.draft_length();
+        let step = turn.decoded(&self.context, &mut self.sampling);
+
+        self.kv_cache.computed(seq, turn.computed_from(start));
+        let right = turn.computed() - start - count;
+        self.counts.drafted_tokens += drafted as u64;
+        self.counts.accepted_tokens += right as u64;
+        if right < drafted {
+            // The bookkeeping never knew of them.
+            let from = u32::try_from(turn.computed()).expect("invariant: positions are below 2^31");
+            self.cache_ops.push(CacheOp::Truncate { seq, from });
+            self.apply_cache_ops()?;
+        }
+        Ok(step)
+    }
+
+    /// Fills the batch with so many tokens of each turn, and with drafts where there is room.
+    fn fill_batch(&mut self, pass: &[(SeqId, usize)]) {
         self.batch.clear();
-        let turns: Vec<_> =
-            self.active.iter().map(|turn| (turn.wanted(), turn.is_in_prefill())).collect();
-        let counts = batch_budget::allocate(self.batch_tokens, self.prefill_tokens, &turns);
-        for (sequence, count) in self.active.iter_mut().zip(counts) {
-            sequence.add(&mut self.batch, count);
+        // A pass of one turn takes as many as tiles may have, others as many as do without tiles.
+        let most = match (self.own_pass_max, pass) {
+            (Some(own), [(_, count)]) if *count > passes::MIXED_TOKENS_MAX => own,
+            (Some(_), _) => passes::MIXED_TOKENS_MAX,
+            (None, _) => self.batch_tokens,
+        };
+        let taken: usize = pass.iter().map(|(_, count)| count).sum();
+        let mut room = most.min(self.batch_tokens).saturating_sub(taken);
+
+        for (place, (seq, count)) in pass.iter().enumerate() {
+            if let Some(at) = self.place(*seq) {
+                // Each gets an equal part of what the others before it leave.
+                let part = room / (pass.len() - place);
+                room -= self.active[at].add(&mut self.batch, *count, part);
+            }
         }
     }
 

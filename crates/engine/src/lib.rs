@@ -62,6 +62,8 @@ mod grammar;
 #[cfg(feature = "llama")]
 mod model;
 #[cfg(feature = "llama")]
+mod passes;
+#[cfg(feature = "llama")]
 mod prompts;
 #[cfg(feature = "llama")]
 mod sampler;
@@ -98,7 +100,7 @@ pub use request::{
 };
 #[doc(hidden)]
 pub use spec::Fault;
-pub use spec::{EngineSpec, FlashAttention, Isolation, KvPool};
+pub use spec::{EngineSpec, FlashAttention, Isolation, KvPool, Speculation};
 pub use status::EngineStatus;
 pub use worker::worker_main;
 

@@ -207,6 +207,10 @@ pub fn context<'m>(loaded: &'m Loaded, spec: &EngineSpec) -> Result<LlamaContext
 
     let model = &loaded.model;
     let threads = i32::from(spec.threads.cast_signed());
+    let prompt_threads = match spec.prompt_threads {
+        0 => threads,
+        some => i32::from(some.cast_signed()),
+    };
     // llama.cpp dequantises the pool in flash attention only.
     let flash_attention =
         if spec.kv_type.is_quantised() { FlashAttention::On } else { spec.flash_attention };
@@ -216,7 +220,7 @@ pub fn context<'m>(loaded: &'m Loaded, spec: &EngineSpec) -> Result<LlamaContext
         .with_n_ubatch(micro_batch(spec))
         .with_n_seq_max(u32::from(spec.sequences()))
         .with_n_threads(threads)
-        .with_n_threads_batch(threads)
+        .with_n_threads_batch(prompt_threads)
         .with_kv_unified(spec.kv == KvPool::Shared)
         .with_flash_attention_policy(flash_attention_type(flash_attention))
         .with_type_k(kv_cache_type(spec.kv_type))

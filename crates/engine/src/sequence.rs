@@ -1,5 +1,6 @@
 //! A turn that has a sequence of the context: its tokens, what to decode next, and how it samples.
 
+mod drafting;
 mod outcome;
 
 use std::time::{Duration, Instant};
@@ -17,6 +18,7 @@ use super::thinking_phase::{ThinkingPhase, Thought};
 use super::turn_timer::TurnTimer;
 use super::wire::{Timing, Turn, TurnId};
 use super::{EngineError, Finish, Progress, progress};
+use drafting::Drafting;
 use outcome::written;
 
 /// Pause between two reports of how far a turn is.
@@ -57,6 +59,12 @@ pub(super) struct Sequence {
     /// Tokens in the current batch, and the row of the first one.
     batched: usize,
     row: i32,
+    /// Finds drafts, where the engine speculates.
+    drafting: Option<Drafting>,
+    /// The draft in the current batch, after its tokens.
+    draft: Vec<Token>,
+    /// Longest text, the prompt included: what the KV cache has room for.
+    tokens_max: usize,
     sampler: Sampler,
     grammar: Option<Grammar>,
     stop: Option<char>,
@@ -81,6 +89,10 @@ pub(super) struct Begun {
     pub(super) thinking: Option<ThinkingPhase>,
     /// Constrains the answer.
     pub(super) grammar: Option<Grammar>,
+    /// Most tokens to generate, thinking included.
+    pub(super) generated_max: u32,
+    /// Whether what follows is drafted from the text.
+    pub(super) is_drafted: bool,
 }
 
 /// What follows a decode.
@@ -93,7 +105,7 @@ impl Sequence {
     pub(super) fn new(
         turn: &Turn<'_>,
         slot: Slot,
-        Begun { prompt, thinking, grammar }: Begun,
+        Begun { prompt, thinking, grammar, generated_max, is_drafted }: Begun,
         timer: Option<TurnTimer>,
         sampling: &SamplingContext<'_>,
     ) -> Self {
@@ -105,11 +117,14 @@ impl Sequence {
             thought: prompt.len(),
             cached: slot.cached,
             thinking,
+            tokens_max: prompt.len() + generated_max as usize,
             tokens: prompt,
             computed: slot.cached,
             pauses: Vec::new(),
             batched: 0,
             row: 0,
+            drafting: is_drafted.then(Drafting::default),
+            draft: Vec::new(),
             sampler: Sampler::new(turn.sampling),
             grammar,
             stop: turn.stop,
@@ -242,23 +257,44 @@ impl Sequence {
         })
     }
 
-    /// Adds the next `count` tokens to the batch; `count` is at most [`Self::pending`].
-    pub(super) fn add(&mut self, batch: &mut LlamaBatch<'_>, count: usize) {
+    /// Adds the next `count` tokens to the batch; `count` is at most [`Self::pending`]. Where the
+    /// next choice follows, a draft of at most `room` tokens comes after them; returns its length.
+    pub(super) fn add(&mut self, batch: &mut LlamaBatch<'_>, count: usize, room: usize) -> usize {
         self.row = batch.n_tokens();
         self.batched = count;
+        let end = self.computed + count;
+        self.prepare_draft(end, room);
 
-        for at in self.computed..self.computed + count {
+        let own = (self.computed..end).map(|at| (at, self.tokens[at], self.wants_logits(at)));
+        let drafted = (end..).zip(&self.draft).map(|(at, token)| (at, *token, true));
+        for (at, token, with_logits) in own.chain(drafted) {
             let position = i32::try_from(at)
                 .expect("invariant: positions are below context_tokens, below 2^31");
             batch
-                .add(
-                    LlamaToken(self.tokens[at]),
-                    position,
-                    &[self.seq.raw()],
-                    self.wants_logits(at),
-                )
+                .add(LlamaToken(token), position, &[self.seq.raw()], with_logits)
                 .expect("invariant: the caller left room in the batch");
         }
+        self.draft.len()
+    }
+
+    /// Tokens of the draft in the batch.
+    pub(super) fn draft_length(&self) -> usize {
+        self.draft.len()
+    }
+
+    /// Drafts what may follow the first `end` tokens, if they are all of the text so far.
+    fn prepare_draft(&mut self, end: usize, room: usize) {
+        self.draft.clear();
+        let is_at_choice = end == self.tokens.len() && self.finish.is_none();
+        let Some(drafting) = self.drafting.as_mut().filter(|_| is_at_choice) else { return };
+        // The token that is chosen after the draft needs a place, too.
+        let most = room.min(self.tokens_max.saturating_sub(end + 1));
+        let draft = drafting.draft(&self.tokens, most);
+        let length = match &mut self.grammar {
+            Some(grammar) if self.thinking.is_none() => grammar.permitted_length(draft),
+            _ => draft.len(),
+        };
+        self.draft.extend_from_slice(&draft[..length]);
     }
 
     fn wants_logits(&self, at: usize) -> bool {
@@ -266,12 +302,18 @@ impl Sequence {
         at + 1 == self.tokens.len() || (self.with_logprobs && is_of_answer)
     }
 
-    /// This turn's tokens in the current batch.
-    pub(super) fn batched(&self) -> &[Token] {
-        &self.tokens[self.computed..self.computed + self.batched]
+    /// This turn's tokens from `start` on that are computed.
+    pub(super) fn computed_from(&self, start: usize) -> &[Token] {
+        &self.tokens[start..self.computed]
     }
 
-    /// Advances past the decoded batch, and samples the next token if nothing is pending.
+    /// How many of its tokens are computed.
+    pub(super) fn computed(&self) -> usize {
+        self.computed
+    }
+
+    /// Advances past the decoded batch, and samples the next token if nothing is pending, and those
+    /// after it as far as the draft foresaw them.
     pub(super) fn decoded(
         &mut self,
         context: &LlamaContext<'_>,
@@ -279,8 +321,18 @@ impl Sequence {
     ) -> Step {
         let (row, start) = (self.row, self.computed);
         self.computed += std::mem::take(&mut self.batched);
+        let own_end = self.computed;
+        let end = own_end + self.draft.len();
 
-        for (row, at) in (row..).zip(start..self.computed) {
+        for (row, at) in (row..).zip(start..end) {
+            if at >= own_end {
+                // What the draft says counts if it was chosen, and the text goes on.
+                let is_last = self.finish.is_some() && at + 1 == self.tokens.len();
+                if self.tokens.get(at) != Some(&self.draft[at - own_end]) || is_last {
+                    break;
+                }
+                self.computed = at + 1;
+            }
             if !self.wants_logits(at) {
                 continue;
             }
@@ -295,6 +347,9 @@ impl Sequence {
             if let Err(error) = step {
                 return Step::Finish(Err(error));
             }
+        }
+        if let Some(drafting) = &mut self.drafting {
+            drafting.verified(self.draft.len(), self.computed - own_end);
         }
         self.finished().map_or(Step::Continue, |finish| Step::Finish(Ok(finish)))
     }

@@ -4,8 +4,11 @@ use std::path::{Path, absolute};
 
 use anyhow::Context as _;
 
+use super::idle_cores::idle_cores;
 use super::{Chosen, NAME, set};
+use crate::cli::output::count;
 use crate::cli::model::facts::{ChatTemplateFacts, ModelFacts};
+use prime_service::app::cores;
 
 /// Tokens of a proposal under a grammar, which ends by itself.
 const TOKENS_OF_ACTION: u32 = 256;
@@ -13,6 +16,8 @@ const TOKENS_OF_ACTION: u32 = 256;
 const TOKENS_OF_THINKING: u32 = 2048;
 /// Milliseconds without progress: a large model on a CPU needs minutes for a long prompt.
 const DEADLINE_MS: u32 = 600_000;
+/// Most threads that compute a prompt: more cores are seldom all free.
+const PROMPT_THREADS_MAX: usize = 16;
 
 /// The options for a file.
 ///
@@ -21,10 +26,12 @@ const DEADLINE_MS: u32 = 600_000;
 pub(super) fn chosen(path: &Path) -> anyhow::Result<Chosen> {
     let path = absolute(path).with_context(|| format!("--model {}", path.display()))?;
     let facts = ModelFacts::of(&path).context("--model")?;
-    of_facts(&path.to_string_lossy(), &facts)
+    // Prompts are long, and nothing else works while a large model computes one.
+    let prompt_threads = idle_cores(cores()).min(PROMPT_THREADS_MAX);
+    of_facts(&path.to_string_lossy(), &facts, prompt_threads)
 }
 
-fn of_facts(path: &str, facts: &ModelFacts) -> anyhow::Result<Chosen> {
+fn of_facts(path: &str, facts: &ModelFacts, prompt_threads: usize) -> anyhow::Result<Chosen> {
     let engine = |key: &str| format!("engines.{NAME}.{key}");
     let executor = |key: &str| format!("agents.executor.{key}");
     let context = facts.context_tokens;
@@ -33,6 +40,7 @@ fn of_facts(path: &str, facts: &ModelFacts) -> anyhow::Result<Chosen> {
         set(&engine("context_tokens"), context),
         set(&engine("batch_tokens"), context.min(512)),
         set(&engine("sequences_max"), context.min(u32::from(facts.sequences_max()))),
+        set(&engine("prompt_threads"), prompt_threads),
         set(&engine("deadline_ms"), DEADLINE_MS),
         set(&engine("start_timeout_ms"), DEADLINE_MS),
         set(&executor("implementation"), "llama"),
@@ -84,9 +92,10 @@ fn of_facts(path: &str, facts: &ModelFacts) -> anyhow::Result<Chosen> {
     };
     let line = format!(
         "model {path}: {}, {how}, prompt `{prompt}`, {held}, at most {max_tokens} tokens a line, \
-         context of {context} tokens ({trained}); --set overrides each (engines.{NAME}, \
+         context of {context} tokens ({trained}), prompts on {}; --set overrides each (engines.{NAME}, \
          agents.executor)",
-        facts.architecture
+        facts.architecture,
+        count(prompt_threads as u64, "core")
     );
     Ok(Chosen { sets, line })
 }
@@ -113,10 +122,11 @@ mod tests {
 
     #[test]
     fn a_chat_model_gets_its_template_and_a_base_model_a_text_to_complete() {
-        let chat = of_facts("/m.gguf", &facts(usable(&[], false), Some(8192), 8192)).unwrap();
+        let chat = of_facts("/m.gguf", &facts(usable(&[], false), Some(8192), 8192), 2).unwrap();
         for expected in [
             "engines.model.model=\"/m.gguf\"",
             "engines.model.context_tokens=8192",
+            "engines.model.prompt_threads=2",
             "agents.executor.chat_template=true",
             "agents.executor.prompt=\"step\"",
             "agents.executor.grammar=true",
@@ -125,23 +135,23 @@ mod tests {
         ] {
             assert!(chat.sets.iter().any(|set| set == expected), "{expected}: {:?}", chat.sets);
         }
-        assert!(chat.line.contains("context of 8192 tokens (as trained)"), "{}", chat.line);
+        assert!(chat.line.contains("context of 8192 tokens (as trained), prompts on 2 cores"), "{}", chat.line);
         assert!(!chat.line.contains('\n'));
 
-        let base = of_facts("/m.gguf", &facts(ChatTemplateFacts::Absent, None, 2048)).unwrap();
+        let base = of_facts("/m.gguf", &facts(ChatTemplateFacts::Absent, None, 2048), 1).unwrap();
         assert!(base.sets.iter().any(|set| set == "agents.executor.prompt=\"complete\""));
         assert!(!base.sets.iter().any(|set| set.contains("chat_template")), "{:?}", base.sets);
     }
 
     #[test]
     fn a_thinking_model_is_told_not_to_or_gets_a_budget() {
-        let told = of_facts("/m", &facts(usable(&["enable_thinking"], false), Some(40960), 8192));
+        let told = of_facts("/m", &facts(usable(&["enable_thinking"], false), Some(40960), 8192), 1);
         let told = told.unwrap();
         let off = "agents.executor.thinking=\"off\"";
         assert!(told.sets.iter().any(|set| set == off), "{:?}", told.sets);
         assert!(told.line.contains("of 40960 trained, as much as fits"), "{}", told.line);
 
-        let free = of_facts("/m", &facts(usable(&[], true), Some(8192), 8192)).unwrap();
+        let free = of_facts("/m", &facts(usable(&[], true), Some(8192), 8192), 1).unwrap();
         for expected in [
             "agents.executor.grammar=true",
             "agents.executor.max_tokens=256",
@@ -154,7 +164,7 @@ mod tests {
     #[test]
     fn a_template_that_cannot_be_rendered_is_refused_with_its_reason() {
         let reason = "it uses `render_tools`".to_owned();
-        let refused = of_facts("/m", &facts(ChatTemplateFacts::Unusable(reason), None, 2048));
+        let refused = of_facts("/m", &facts(ChatTemplateFacts::Unusable(reason), None, 2048), 1);
         let said = refused.unwrap_err().to_string();
         assert!(said.contains("render_tools") && said.contains("chat_template = false"), "{said}");
     }

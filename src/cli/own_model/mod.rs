@@ -5,6 +5,7 @@
 //! them; `--set` overrides each. What was chosen is said in one line.
 
 mod file;
+mod idle_cores;
 mod server;
 
 use clap::Args;
