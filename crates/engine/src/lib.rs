@@ -26,6 +26,7 @@ mod kv_cache;
 mod memory_limit;
 mod memory_options;
 mod progress;
+mod prompt_tokens;
 mod request;
 mod request_span;
 mod restart_policy;
@@ -94,6 +95,7 @@ pub use fit::{
 };
 pub use memory_options::{FitMode, KvType, LayerCount};
 pub use progress::{Following, Progress, Watch};
+pub use prompt_tokens::{ChatMessages, PromptToken, prompt_tokens};
 pub use request::{
     EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Finish, Format, Generation, Request, Sampling, Sent,
     Thinking,

@@ -6,8 +6,8 @@ use anyhow::Context as _;
 
 use super::idle_cores::idle_cores;
 use super::{Chosen, NAME, set};
-use crate::cli::output::count;
 use crate::cli::model::facts::{ChatTemplateFacts, ModelFacts};
+use crate::cli::output::count;
 use prime_service::app::cores;
 
 /// Tokens of a proposal under a grammar, which ends by itself.
@@ -135,7 +135,11 @@ mod tests {
         ] {
             assert!(chat.sets.iter().any(|set| set == expected), "{expected}: {:?}", chat.sets);
         }
-        assert!(chat.line.contains("context of 8192 tokens (as trained), prompts on 2 cores"), "{}", chat.line);
+        assert!(
+            chat.line.contains("context of 8192 tokens (as trained), prompts on 2 cores"),
+            "{}",
+            chat.line
+        );
         assert!(!chat.line.contains('\n'));
 
         let base = of_facts("/m.gguf", &facts(ChatTemplateFacts::Absent, None, 2048), 1).unwrap();
@@ -145,7 +149,8 @@ mod tests {
 
     #[test]
     fn a_thinking_model_is_told_not_to_or_gets_a_budget() {
-        let told = of_facts("/m", &facts(usable(&["enable_thinking"], false), Some(40960), 8192), 1);
+        let told =
+            of_facts("/m", &facts(usable(&["enable_thinking"], false), Some(40960), 8192), 1);
         let told = told.unwrap();
         let off = "agents.executor.thinking=\"off\"";
         assert!(told.sets.iter().any(|set| set == off), "{:?}", told.sets);
