@@ -58,9 +58,10 @@ impl Bench {
         for (name, prompt) in [("states", states as fn(u64) -> String), ("stories", story)] {
             for turns in [1, 4, 16].into_iter().filter(wanted) {
                 let spec = self.spec(KvPool::Shared, turns, 1024, Isolation::Process);
-                let [plain, drafting] = [Speculation::None, Speculation::Ngram].map(|speculation| {
-                    Engine::start(EngineSpec { speculation, ..spec.clone() }).expect("started")
-                });
+                let [plain, drafting] =
+                    [Speculation::None, Speculation::Ngram].map(|speculation| {
+                        Engine::start(EngineSpec { speculation, ..spec.clone() }).expect("started")
+                    });
                 let rate = |engine: &Engine, first: u64| {
                     let [greedy, ..] = kinds(ANSWER / self.divisor);
                     let requests = (0..turns as u64)

@@ -2,8 +2,7 @@
 
 mod drafting;
 mod outcome;
-
-use std::time::{Duration, Instant};
+mod told;
 
 use llama_cpp_2::context::LlamaContext;
 use llama_cpp_2::llama_batch::LlamaBatch;
@@ -17,25 +16,9 @@ use super::sampling_context::SamplingContext;
 use super::thinking_phase::{ThinkingPhase, Thought};
 use super::turn_timer::TurnTimer;
 use super::wire::{Timing, Turn, TurnId};
-use super::{EngineError, Finish, Progress, progress};
+use super::{EngineError, Finish};
 use drafting::Drafting;
-use outcome::written;
-
-/// Pause between two reports of how far a turn is.
-const PROGRESS_PAUSE: Duration = Duration::from_millis(200);
-
-/// Tokens of a prompt that are still to be computed from which on a turn tells so before it begins:
-/// on a CPU they take seconds.
-const LONG_PROMPT_TOKENS: usize = 64;
-
-/// What the caller of a watched turn was told last.
-#[derive(Default)]
-struct Told {
-    /// When, or when the turn was first looked at.
-    at: Option<Instant>,
-    tokens: usize,
-    computed: usize,
-}
+use told::Told;
 
 pub(super) struct Sequence {
     id: TurnId,
@@ -230,33 +213,6 @@ impl Sequence {
         self.timer.as_ref().map(TurnTimer::timing)
     }
 
-    pub(super) fn is_watched(&self) -> bool {
-        self.told.is_some()
-    }
-
-    /// How far the turn is, if it is watched, that is new, and a pause has passed; a turn with a
-    /// long prompt before it tells so at once.
-    pub(super) fn news(&mut self, now: Instant, model: &LlamaModel) -> Option<Progress> {
-        let told = self.told.as_mut()?;
-        let is_new = (told.tokens, told.computed) != (self.tokens.len(), self.computed);
-        let is_due = match told.at {
-            Some(at) => now.duration_since(at) >= PROGRESS_PAUSE,
-            None => self.prompt.saturating_sub(self.computed) >= LONG_PROMPT_TOKENS,
-        };
-        told.at.get_or_insert(now);
-        if !is_new || !is_due {
-            return None;
-        }
-
-        *told = Told { at: Some(now), tokens: self.tokens.len(), computed: self.computed };
-        let count = |tokens: usize| u32::try_from(tokens).unwrap_or(u32::MAX);
-        Some(Progress {
-            text: progress::end_of(&written(&self.tokens[self.prompt..], model, false)),
-            prompt_tokens: count(self.prompt),
-            prompt_computed: count(self.computed.min(self.prompt)),
-        })
-    }
-
     /// Adds the next `count` tokens to the batch; `count` is at most [`Self::pending`]. Where the
     /// next choice follows, a draft of at most `room` tokens comes after them; returns its length.
     pub(super) fn add(&mut self, batch: &mut LlamaBatch<'_>, count: usize, room: usize) -> usize {
@@ -275,26 +231,6 @@ impl Sequence {
                 .expect("invariant: the caller left room in the batch");
         }
         self.draft.len()
-    }
-
-    /// Tokens of the draft in the batch.
-    pub(super) fn draft_length(&self) -> usize {
-        self.draft.len()
-    }
-
-    /// Drafts what may follow the first `end` tokens, if they are all of the text so far.
-    fn prepare_draft(&mut self, end: usize, room: usize) {
-        self.draft.clear();
-        let is_at_choice = end == self.tokens.len() && self.finish.is_none();
-        let Some(drafting) = self.drafting.as_mut().filter(|_| is_at_choice) else { return };
-        // The token that is chosen after the draft needs a place, too.
-        let most = room.min(self.tokens_max.saturating_sub(end + 1));
-        let draft = drafting.draft(&self.tokens, most);
-        let length = match &mut self.grammar {
-            Some(grammar) if self.thinking.is_none() => grammar.permitted_length(draft),
-            _ => draft.len(),
-        };
-        self.draft.extend_from_slice(&draft[..length]);
     }
 
     fn wants_logits(&self, at: usize) -> bool {

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use super::super::kv_cache::Token;
+use super::Sequence;
 
 /// Tokens that must have stood together before: the longer run is the better sign.
 const LONG: usize = 3;
@@ -73,6 +74,28 @@ impl Drafting {
         } else {
             (right + 1).min(LENGTH_MAX)
         };
+    }
+}
+
+impl Sequence {
+    /// Tokens of the draft in the batch.
+    pub(crate) fn draft_length(&self) -> usize {
+        self.draft.len()
+    }
+
+    /// Drafts what may follow the first `end` tokens, if they are all of the text so far.
+    pub(super) fn prepare_draft(&mut self, end: usize, room: usize) {
+        self.draft.clear();
+        let is_at_choice = end == self.tokens.len() && self.finish.is_none();
+        let Some(drafting) = self.drafting.as_mut().filter(|_| is_at_choice) else { return };
+        // The token that is chosen after the draft needs a place, too.
+        let most = room.min(self.tokens_max.saturating_sub(end + 1));
+        let draft = drafting.draft(&self.tokens, most);
+        let length = match &mut self.grammar {
+            Some(grammar) if self.thinking.is_none() => grammar.permitted_length(draft),
+            _ => draft.len(),
+        };
+        self.draft.extend_from_slice(&draft[..length]);
     }
 }
 
