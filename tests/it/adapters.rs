@@ -182,6 +182,33 @@ fn an_adapter_with_values_that_are_not_finite_is_refused_by_its_tensor() {
 }
 
 #[test]
+fn a_context_that_does_not_fit_beside_the_weights_is_refused_with_its_engine_and_numbers() {
+    let files = Files::new();
+    // 16 KiB of keys and values for a token: 256 GiB for the context of `wide`.
+    let deep = files.model.with_file_name("deep.gguf");
+    TinyModel { layers: 64, ..TinyModel::default() }.write(&deep).unwrap();
+    let model = shown(&deep);
+    let sets = [
+        format!("engines.mine.model={model:?}"),
+        "engines.mine.context_tokens=4096".to_owned(),
+        "engines.mine.sequences_max=4".to_owned(),
+        format!("engines.wide.model={model:?}"),
+        "engines.wide.context_tokens=16777216".to_owned(),
+        "agents.executor.implementation=llama".to_owned(),
+        "agents.executor.engine=mine".to_owned(),
+        "agents.verifier.implementation=llama".to_owned(),
+        "agents.verifier.engine=wide".to_owned(),
+    ];
+    let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", set.as_str()]).collect();
+    done(&[&["run", TASK][..], &sets].concat()).refused(&[
+        "wide",
+        "deep.gguf does not fit",
+        "KV pool of 16777216 tokens 256.0 GiB",
+        "lower context_tokens to",
+    ]);
+}
+
+#[test]
 fn model_show_and_doctor_know_adapters() {
     let files = Files::new();
     let file = shown(&files.adapter);
