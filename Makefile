@@ -353,6 +353,7 @@ bench: setup ## benches in wall time: coordination, engine, grammars, speculatio
 
 bench-check: setup ## run each bench that needs no model once
 	$(CARGO) test --release -p prime-benches --bench coordination --bench grammars
+	scripts/gpu-check real-model --cpu
 
 instructions: $(GUNGRAUN)/bin/gungraun-runner ## instruction counts against the recorded ones (RECORD=1: record them anew)
 	@scripts/setup --valgrind

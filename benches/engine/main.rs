@@ -5,9 +5,12 @@
 //! `--model FILE` instead of the shipped model and a random one of 10 million parameters (on a GPU
 //! also one of 300 million), `--device CUDA0` or `PRIME_TEST_DEVICE=CUDA0` for a GPU, `--rounds 3`
 //! instead of 5, `--short` for a sixth of the tokens, `--sequences 32` for one row only, `--server
-//! URL` for the comparison with a server of llama.cpp alone (`scripts/compare-llama-server`).
+//! URL` for the comparison with a server of llama.cpp alone (`scripts/compare-llama-server`),
+//! `--drafts` for speculation alone (`scripts/measure-drafts`), `--decode 1,16,64` for nothing but
+//! tokens per second, as JSON lines (`scripts/gpu-real-model`).
 #![allow(clippy::disallowed_methods, clippy::cast_precision_loss, reason = "it measures")]
 
+mod drafts;
 mod plain_loop;
 mod server;
 
@@ -440,7 +443,10 @@ fn main() {
     for model in models {
         let name =
             model.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        println!("\n## {name}, {device}, one thread, {rounds} rounds: median (least–most)");
+        let decode = value("--decode");
+        if decode.is_none() {
+            println!("\n## {name}, {device}, one thread, {rounds} rounds: median (least–most)");
+        }
         let bench = Bench {
             model,
             device: device.clone(),
@@ -450,6 +456,14 @@ fn main() {
             sequences,
         };
 
+        if let Some(counts) = decode {
+            bench.decode(counts);
+            continue;
+        }
+        if arguments.iter().any(|argument| argument == "--drafts") {
+            bench.drafts();
+            continue;
+        }
         if let Some(url) = value("--server") {
             bench.against_server(url);
             continue;

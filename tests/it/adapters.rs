@@ -116,6 +116,99 @@ fn a_run_takes_an_adapter_and_a_wrong_one_is_refused_with_what_to_do() {
 }
 
 #[test]
+fn an_adapter_without_a_model_of_its_own_is_refused_once_and_before_the_run() {
+    let files = Files::new();
+    let run = |more: &[&str]| {
+        done(&[&["run", TASK, "--adapter", shown(&files.adapter)][..], more].concat())
+    };
+    for (executor, said) in [
+        ("scripted", "the executor `scripted` asks no model"),
+        ("escalation", "the executor `escalation` asks no model"),
+        ("llama", "asks the built-in model of the engine `queens`"),
+    ] {
+        let set = format!("agents.executor.implementation={executor}");
+        let refused = run(&["--set", &set]);
+        refused.refused(&["--adapter", said, "name its model with --model FILE"]);
+        assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
+        assert!(refused.stdout.is_empty(), "{}", refused.stdout);
+    }
+
+    // An engine of the configuration with another model than a built-in one will do.
+    let model = format!("engines.mine.model={:?}", shown(&files.model));
+    let sets = [
+        model.as_str(),
+        "agents.executor.engine=mine",
+        "agents.executor.choices=always",
+        "engines.mine.context_tokens=8192",
+        "engines.mine.sequences_max=8",
+        "run.budget.steps=5",
+    ];
+    let ran = run(&sets.map(|set| ["--set", set]).concat());
+    assert!(ran.code < 2, "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn a_file_in_the_place_of_another_kind_is_named_with_the_option_it_belongs_to() {
+    let files = Files::new();
+    let refused = done(&["run", TASK, "--model", shown(&files.adapter)]);
+    refused.refused(&["mine.gguf is an adapter, not a model", "give it with --adapter"]);
+    let file = shown(&files.adapter);
+    done(&["model", "show", file, "--model", file])
+        .refused(&["mine.gguf is an adapter, not a model"]);
+
+    // In a configuration the engine says so.
+    let model = format!("engines.mine.model={:?}", shown(&files.adapter));
+    let sets = [model.as_str(), "agents.executor.engine=mine"].map(|set| ["--set", set]).concat();
+    done(&[&["run", TASK][..], &sets].concat())
+        .refused(&["mine.gguf is an adapter, not a model", "`adapter` of an agent"]);
+}
+
+#[test]
+fn an_adapter_with_values_that_are_not_finite_is_refused_by_its_tensor() {
+    let files = Files::new();
+    for value in [f32::NAN, f32::INFINITY] {
+        let broken = files.adapter.with_file_name("broken.gguf");
+        let mut bytes = std::fs::read(&files.adapter).unwrap();
+        // Within the last tensor, a down projection's.
+        let at = bytes.len() - 64;
+        bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+        std::fs::write(&broken, bytes).unwrap();
+        let arguments = ["--model", shown(&files.model), "--adapter", shown(&broken)];
+        done(&[&["run", TASK][..], &arguments].concat()).refused(&[
+            "broken.gguf cannot be used",
+            ".lora_b has a value that is infinite or not a number",
+        ]);
+    }
+}
+
+#[test]
+fn a_context_that_does_not_fit_beside_the_weights_is_refused_with_its_engine_and_numbers() {
+    let files = Files::new();
+    // 16 KiB of keys and values for a token: 256 GiB for the context of `wide`.
+    let deep = files.model.with_file_name("deep.gguf");
+    TinyModel { layers: 64, ..TinyModel::default() }.write(&deep).unwrap();
+    let model = shown(&deep);
+    let sets = [
+        format!("engines.mine.model={model:?}"),
+        "engines.mine.context_tokens=4096".to_owned(),
+        "engines.mine.sequences_max=4".to_owned(),
+        format!("engines.wide.model={model:?}"),
+        "engines.wide.context_tokens=16777216".to_owned(),
+        "agents.executor.implementation=llama".to_owned(),
+        "agents.executor.engine=mine".to_owned(),
+        "agents.verifier.implementation=llama".to_owned(),
+        "agents.verifier.engine=wide".to_owned(),
+    ];
+    let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", set.as_str()]).collect();
+    done(&[&["run", TASK][..], &sets].concat()).refused(&[
+        "wide",
+        "deep.gguf does not fit",
+        "KV pool of 16777216 tokens 256.0 GiB",
+        "lower context_tokens to",
+    ]);
+}
+
+#[test]
 fn model_show_and_doctor_know_adapters() {
     let files = Files::new();
     let file = shown(&files.adapter);

@@ -224,6 +224,59 @@ class RealModels(unittest.TestCase):
         expected = tokenizer.encode(rendered[0], add_special_tokens=False).ids
         self.assertEqual(counted, len(expected), out)
 
+    def test_the_tokens_that_a_model_sees_are_those_of_its_own_tokenizer(self):
+        # What a message says of special tokens stays text.
+        messages = [
+            {"role": "system", "content": "Answer with one line."},
+            {"role": "user", "content": "place 4 9\n  Zoë: <|im_end|> 1234"},
+        ]
+        shown, _ = run("model", "render", SMOLLM, "--messages", json.dumps(messages), "--tokens", "--output", "json")
+        shown = json.loads(shown)
+        tokenizer, template = tokenizer_of(SMOLLM)
+        rendered, _ = render_jinja_template([messages], chat_template=template, add_generation_prompt=True)
+        self.assertEqual(shown["text"], rendered[0])
+        # The text between the special tokens that are the template's own, each part by itself.
+        message = messages[1]["content"]
+        head, _, tail = rendered[0].partition(message)
+        unmarked = Tokenizer(tokenizer.model)
+        unmarked.pre_tokenizer = tokenizer.pre_tokenizer
+        start = head.rfind("<|im_start|>") + len("<|im_start|>")
+        end = tail.index("<|im_end|>")
+        expected = tokenizer.encode(head[:start], add_special_tokens=False).ids
+        expected += unmarked.encode(head[start:] + message + tail[:end], add_special_tokens=False).ids
+        expected += tokenizer.encode(tail[end:], add_special_tokens=False).ids
+        self.assertEqual([token["id"] for token in shown["tokens"]], expected)
+        self.assertEqual(shown["tokens"][0], {"id": expected[0], "piece": "<|im_start|>"})
+
+        lines, _ = run("model", "render", SMOLLM, "--messages", json.dumps(messages), "--tokens")
+        self.assertEqual([int(line.split()[0]) for line in lines.splitlines()], expected)
+        with tempfile.NamedTemporaryFile("w", suffix=".jinja") as file:
+            file.write(template)
+            file.flush()
+            _, said = run("model", "render", file.name, "--messages", json.dumps(messages), "--tokens", code=2)
+        self.assertIn("--tokens needs a GGUF file", said)
+
+    def test_drafts_from_a_turns_own_text_change_no_text(self):
+        for temperature in (0, 0.7):
+            texts = []
+            for speculation in ("none", "ngram"):
+                trace = pathlib.Path(tempfile.mkdtemp()) / "trace.jsonl"
+                sets = (
+                    f"engines.model.speculation={speculation}", f"run.temperature={temperature}",
+                    "agents.executor.derive=always", "agents.executor.derive_characters=120",
+                    "run.fanout=1", "run.max_rounds=1", "run.budget.completion_tokens=250",
+                )
+                done = subprocess.run(
+                    [EXECUTABLE, "run", "n-queens-last-queen", "--model", SMOLLM, "--trace", trace]
+                    + [word for value in sets for word in ("--set", value)],
+                    capture_output=True, text=True, check=False, timeout=500,
+                )
+                self.assertIn(done.returncode, (0, 1), done.stderr)
+                steps = [step for step in map(json.loads, trace.read_text().splitlines()) if step["event"] == "step"]
+                texts.append([step["tokens"] for step in steps])
+            self.assertTrue(texts[0])
+            self.assertEqual(*texts)
+
     def test_a_run_by_one_flag_proposes_lines_that_end(self):
         trace = pathlib.Path(tempfile.mkdtemp()) / "trace.jsonl"
         options = ("--set", "run.budget.completion_tokens=60", "--set", "run.fanout=1", "--set", "run.max_rounds=1")

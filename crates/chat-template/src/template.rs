@@ -226,6 +226,26 @@ impl ChatTemplate {
         }
     }
 
+    /// The prompt of messages, whose contents' special tokens are plain text.
+    ///
+    /// # Errors
+    /// As [`ChatTemplate::text`].
+    pub fn pieces(
+        &self,
+        messages: &[Message],
+        tools: Option<&serde_json::Value>,
+        tokens: &SpecialTokens,
+    ) -> Result<Vec<Piece>, TemplateError> {
+        // What is in the messages, and where, is all in their JSON, whose escapes hide no mark.
+        let all = serde_json::to_string(messages).unwrap_or_default();
+        let mark = SpecialTokens::mark(&[&all, &self.source]);
+        let mut marked = messages.to_vec();
+        for content in marked.iter_mut().filter_map(|message| message.get_mut("content")) {
+            for_each_text(content, &mut |text| *text = tokens.marked(text, mark));
+        }
+        Ok(tokens.pieces(&self.text(&marked, tools)?, mark))
+    }
+
     /// Renders a sample, so that what is wrong with a template shows when its model is loaded and
     /// not at the first turn.
     ///
@@ -241,6 +261,24 @@ impl ChatTemplate {
             }
         }
         Ok(())
+    }
+}
+
+/// Calls `change` for the text of a message, or for the text of each of its parts.
+fn for_each_text(content: &mut serde_json::Value, change: &mut impl FnMut(&mut String)) {
+    match content {
+        serde_json::Value::String(text) => change(text),
+        serde_json::Value::Array(parts) => {
+            for part in parts {
+                for_each_text(part, change);
+            }
+        }
+        serde_json::Value::Object(part) => {
+            if let Some(text) = part.get_mut("text") {
+                for_each_text(text, change);
+            }
+        }
+        _ => {}
     }
 }
 

@@ -8,10 +8,11 @@
     reason = "heartbeats are for the watchdog, which measures real time"
 )]
 
+mod decoding;
+
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use llama_cpp_2::DecodeError;
 use llama_cpp_2::context::LlamaContext;
 use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::model::LlamaModel;
@@ -27,13 +28,14 @@ use super::kv_cache::{CacheOp, KvCache, SeqId};
 use super::model::{Loaded, describe};
 use super::prompts::Prompts;
 use super::sampling_context::SamplingContext;
-use super::sequence::{Begun, Sequence, Step};
+use super::sequence::{Begun, Sequence};
 use super::spec::Fault;
 use super::transport::Transport;
 use super::turn_timer::TurnTimer;
 use super::wire::{ContextId, Facts, FromWorker, Timing, Turn, TurnId};
 use super::{
-    Adapter, EngineCounts, EngineError, EngineSpec, Finish, Generation, KvPool, batch_budget, ffi,
+    Adapter, EngineCounts, EngineError, EngineSpec, Finish, Generation, KvPool, Speculation, ffi,
+    fit,
 };
 
 /// Longest silence towards the parent while there are turns.
@@ -48,8 +50,6 @@ pub(super) struct Fatal(pub(super) String);
 struct Queued {
     turn: Turn<'static>,
     begun: Begun,
-    /// Most tokens to generate, thinking included.
-    generated_max: u32,
     timer: Option<TurnTimer>,
 }
 
@@ -63,8 +63,12 @@ pub(super) struct Batcher<'m> {
     fault: Option<Fault>,
     batch: LlamaBatch<'static>,
     batch_tokens: usize,
+    /// Most tokens of a pass of one turn, where passes are divided.
+    own_pass_max: Option<usize>,
     /// Most prompt tokens of a decode while turns generate.
     prefill_tokens: usize,
+    /// Whether drafts are verified.
+    is_drafted: bool,
     /// Longest prompt plus generation.
     turn_tokens_max: u32,
     kv_cache: ContextCache,
@@ -112,7 +116,10 @@ impl<'m> Batcher<'m> {
         Self {
             batch: LlamaBatch::new(batch_tokens, 1),
             batch_tokens,
+            own_pass_max: fit::divides_passes(spec).then_some(context.n_ubatch() as usize),
             prefill_tokens: prefill_tokens.max(1) as usize,
+            is_drafted: spec.speculation == Speculation::Ngram
+                && context_cache::undrafted(model, &loaded.header).is_none(),
             turn_tokens_max,
             prompts: Prompts::new(model, spec, turn_tokens_max),
             kv_cache: KvCache::new(
@@ -186,7 +193,7 @@ impl<'m> Batcher<'m> {
     pub(super) fn step(&mut self, transport: &mut impl Transport) -> Result<(), Fatal> {
         self.admit()?;
         self.tell(transport);
-        self.decode()?;
+        self.decode(transport)?;
         self.report(transport, false);
         Ok(())
     }
@@ -248,9 +255,9 @@ impl<'m> Batcher<'m> {
 
         let timer = turn.timed.then(TurnTimer::start);
         match self.prepare(&mut turn) {
-            Ok((begun, generated_max)) => {
+            Ok(begun) => {
                 let (group, id) = (turn.group, turn.id);
-                self.queued.push(group, id, Queued { turn, begun, generated_max, timer });
+                self.queued.push(group, id, Queued { turn, begun, timer });
             }
             Err(error) => self.answer(turn.id, Err(error), timer.as_ref().map(TurnTimer::timing)),
         }
@@ -265,9 +272,8 @@ impl<'m> Batcher<'m> {
         self.answers.push(FromWorker::Done { id, result, timing });
     }
 
-    /// Tokenizes a turn's prompt and compiles its grammar. Also returns the most tokens that may be
-    /// generated.
-    fn prepare(&mut self, turn: &mut Turn<'static>) -> Result<(Begun, u32), EngineError> {
+    /// Tokenizes a turn's prompt and compiles its grammar.
+    fn prepare(&mut self, turn: &mut Turn<'static>) -> Result<Begun, EngineError> {
         let limit = self.turn_tokens_max;
         let (prompt, mut thinking) = self.prompts.tokens(turn)?;
         if prompt.is_empty() {
@@ -296,7 +302,7 @@ impl<'m> Batcher<'m> {
 
         let start = |text: &str| self.grammars.start(text, turn, &self.sampling.ends);
         let grammar = turn.grammar.as_deref().map(start).transpose()?;
-        Ok((Begun { prompt, thinking, grammar }, generated_max))
+        Ok(Begun { prompt, thinking, grammar, generated_max, is_drafted: self.is_drafted })
     }
 
     /// Drops a turn without an answer.
@@ -330,7 +336,7 @@ impl<'m> Batcher<'m> {
                     return Decision::Skip;
                 }
                 // One token more than needed: the last one is chosen but never decoded.
-                let most = queued.generated_max as usize;
+                let most = queued.begun.generated_max as usize;
                 slot = kv_cache.allocate(&queued.begun.prompt, most, is_whole, cache_ops);
                 // No turn overtakes one that waits for room, or that one might starve.
                 if slot.is_some() { Decision::Take } else { Decision::Stop }
@@ -364,71 +370,6 @@ impl<'m> Batcher<'m> {
 
     fn apply_cache_ops(&mut self) -> Result<(), Fatal> {
         context_cache::apply(&mut self.context, &self.kv_cache, &mut self.cache_ops)
-    }
-
-    /// Decodes one batch.
-    fn decode(&mut self) -> Result<(), Fatal> {
-        if self.active.is_empty() {
-            return Ok(());
-        }
-        self.fill_batch();
-
-        self.kv_cache
-            .evict_unused(self.batch.n_tokens().unsigned_abs() as usize, &mut self.cache_ops);
-        self.apply_cache_ops()?;
-
-        let started = Instant::now();
-        match self.context.decode(&mut self.batch) {
-            Ok(()) => {}
-            Err(DecodeError::NoKvCacheSlot) => {
-                // The pool is as before the decode: fail the newest turn, and retry with the
-                // others.
-                if let Some(at) = (0..self.active.len()).max_by_key(|at| self.active[*at].id()) {
-                    let newest = self.active.remove(at);
-                    self.finish(newest, Err(EngineError::Overflow))?;
-                }
-                return Ok(());
-            }
-            // -1 means that the batch is invalid, anything else that the backend failed: neither
-            // can be recovered from.
-            Err(error) => {
-                return Err(Fatal(format!("decode failed: {error}: {}", ffi::take_logs())));
-            }
-        }
-
-        self.decode_latency.record(started.elapsed());
-        self.counts.decodes += 1;
-        self.counts.decoded_tokens += u64::from(self.batch.n_tokens().unsigned_abs());
-
-        let mut at = 0;
-        while let Some(sequence) = self.active.get_mut(at) {
-            self.kv_cache.computed(sequence.seq(), sequence.batched());
-            match sequence.decoded(&self.context, &mut self.sampling) {
-                Step::Continue => {
-                    let seq = sequence.seq();
-                    if let Some(tokens) = sequence.paused() {
-                        context_cache::save(&self.context, &mut self.kv_cache, seq, tokens)?;
-                    }
-                    at += 1;
-                }
-                Step::Finish(result) => {
-                    let finished = self.active.remove(at);
-                    self.finish(finished, result)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Fills the batch with what each turn needs for its next choice, and with prefill.
-    fn fill_batch(&mut self) {
-        self.batch.clear();
-        let turns: Vec<_> =
-            self.active.iter().map(|turn| (turn.wanted(), turn.is_in_prefill())).collect();
-        let counts = batch_budget::allocate(self.batch_tokens, self.prefill_tokens, &turns);
-        for (sequence, count) in self.active.iter_mut().zip(counts) {
-            sequence.add(&mut self.batch, count);
-        }
     }
 
     fn finish(

@@ -170,13 +170,28 @@ impl Chat {
         tools: Option<&serde_json::Value>,
         thinking: Thinking,
     ) -> Result<String, EngineError> {
-        let messages: Vec<Message> = serde_json::from_value(messages.clone())
-            .map_err(|reason| error(format_args!("messages: {reason}")))?;
+        let messages = listed(messages)?;
         let template = self.switched(thinking);
         let mut text = memory_limit::within(|| template.text(&messages, tools)).map_err(error)?;
         let (added, _) = self.beginning(&text, thinking);
         text.push_str(&added);
         Ok(text)
+    }
+
+    /// The same in pieces, as a worker renders prompts: special tokens in messages are plain text.
+    ///
+    /// # Errors
+    /// As [`Chat::text`].
+    pub fn pieces(
+        &self,
+        messages: &serde_json::Value,
+        tools: Option<&serde_json::Value>,
+        thinking: Thinking,
+    ) -> Result<Vec<Piece>, EngineError> {
+        let messages = listed(messages)?;
+        let template = self.switched(thinking);
+        let pieces = memory_limit::within(|| template.pieces(&messages, tools, &self.tokens));
+        Ok(self.with_beginning(pieces.map_err(error)?, thinking).pieces)
     }
 
     /// Renders a sample.
@@ -212,15 +227,18 @@ impl Chat {
 
         let template = self.switched(thinking);
         let pieces = memory_limit::within(|| template.prompt(system, user, &self.tokens));
-        let mut pieces = pieces.map_err(error)?;
+        Ok(self.with_beginning(pieces.map_err(error)?, thinking))
+    }
 
+    /// A rendered prompt with what is added to it.
+    fn with_beginning(&self, mut pieces: Vec<Piece>, thinking: Thinking) -> Rendered {
         // What follows the user's message is one piece, because it has no marks.
         let end = pieces.last().map(|last| last.text.as_str()).unwrap_or_default();
         let (added, begins) = self.beginning(end, thinking);
         if !added.is_empty() {
             pieces.push(Piece { text: added, has_special_tokens: true });
         }
-        Ok(Rendered { pieces, begins })
+        Rendered { pieces, begins }
     }
 
     /// The template with as much thinking as is wanted, where it has a switch for it.
@@ -251,6 +269,12 @@ impl Chat {
             Thinking::Off => (form.skip.clone(), Begins::Answer),
         }
     }
+}
+
+/// Messages as a template takes them.
+fn listed(messages: &serde_json::Value) -> Result<Vec<Message>, EngineError> {
+    serde_json::from_value(messages.clone())
+        .map_err(|reason| error(format_args!("messages: {reason}")))
 }
 
 fn compiled(

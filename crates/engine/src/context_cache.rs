@@ -36,6 +36,15 @@ pub(super) fn rollback(model: &LlamaModel, header: &Header, spec: &EngineSpec) -
     Rollback::Saved { bytes_max }
 }
 
+/// Why a model's drafts cannot be taken back, if they cannot: what is wrong with a wrong one stays.
+pub(super) fn undrafted(model: &LlamaModel, header: &Header) -> Option<&'static str> {
+    if model.is_recurrent() || model.is_hybrid() || header.architecture == COMPRESSED {
+        return Some("the model's sequences cannot be rolled back");
+    }
+    // Cells that the window has passed may be taken by tokens of a draft, and be needed again.
+    (header.sliding_window() > 0).then_some("the model has layers with a sliding window")
+}
+
 /// That no state of a sequence can be saved, because one alone exceeds the limit.
 pub(super) fn unsaved(header: &Header, spec: &EngineSpec) -> Option<String> {
     let (state, limit) = (sequence_state_bytes(header), u64::from(spec.checkpoint_mib) << 20);

@@ -12,7 +12,7 @@ use super::model::Loaded;
 use super::spec::Fault;
 use super::transport::{Received, Transport};
 use super::wire::{ContextId, Facts, FromWorker, ToWorker};
-use super::{Adapter, EngineError, EngineSpec, context_cache, model};
+use super::{Adapter, EngineError, EngineSpec, Speculation, context_cache, model};
 
 /// Loads the model, and serves contexts and their turns until the transport closes.
 pub(super) fn serve(
@@ -140,7 +140,10 @@ impl<'m> Contexts<'m> {
             Batcher::new(id, context, adapters, self.loaded, spec, self.fault.clone());
         batcher.warm_up()?;
         let unsaved = context_cache::unsaved(&self.loaded.header, spec);
-        let notes = self.chosen.clone().into_iter().chain(unsaved).collect();
+        let undrafted = context_cache::undrafted(&self.loaded.model, &self.loaded.header)
+            .filter(|_| spec.speculation == Speculation::Ngram)
+            .map(|reason| format!("speculation = \"ngram\" has no effect: {reason}"));
+        let notes = self.chosen.clone().into_iter().chain(unsaved).chain(undrafted).collect();
         let facts = batcher.facts(self.loaded, notes);
         Ok((batcher, facts))
     }

@@ -17,6 +17,10 @@ pub struct EngineCounts {
     pub generated_tokens: u64,
     /// Generated tokens that were the only ones a grammar allowed; they were not sampled.
     pub forced_tokens: u64,
+    /// Tokens that were drafted from a turn's own text and computed ahead of their choice.
+    pub drafted_tokens: u64,
+    /// Drafted tokens that were then chosen.
+    pub accepted_tokens: u64,
     /// Turns that started from a copy of another sequence's prefix.
     pub forks: u64,
     /// Turns that continued a cached sequence, truncated to the common prefix.

@@ -50,6 +50,16 @@ pub enum EngineError {
         /// llama.cpp's last messages.
         detail: String,
     },
+    /// A file that was given as a model is an adapter of one.
+    #[error(
+        "{} is an adapter, not a model: give it with --adapter, or as `adapter` of an agent, and \
+         as the model the one that it was trained on",
+        path.display()
+    )]
+    ModelIsAdapter {
+        /// The file's path.
+        path: PathBuf,
+    },
     /// An adapter's file cannot be read, or is no LoRA adapter.
     #[error("adapter {} cannot be used: {detail}", path.display())]
     AdapterMissing {

@@ -223,6 +223,18 @@ impl Grammar {
         Ok(())
     }
 
+    /// How many of `draft`'s first tokens the grammar permits from here on, none of which ends the
+    /// text.
+    pub(super) fn permitted_length(&self, draft: &[Token]) -> usize {
+        let mut automaton = self.automaton.borrow_mut();
+        let mut at = self.at.clone();
+        let permitted = draft.iter().map_while(|token| {
+            at = self.exclusions.after(&mut automaton, &at, token.cast_unsigned())?;
+            Some(())
+        });
+        permitted.count()
+    }
+
     /// Appends the forced tokens, at most `room`. Returns whether the last one ends the text.
     pub(super) fn force(
         &mut self,

@@ -27,6 +27,7 @@ mod memory_limit;
 mod memory_options;
 mod processor;
 mod progress;
+mod prompt_tokens;
 mod request;
 mod request_span;
 mod restart_policy;
@@ -63,6 +64,8 @@ mod grammar;
 #[cfg(feature = "llama")]
 mod model;
 #[cfg(feature = "llama")]
+mod passes;
+#[cfg(feature = "llama")]
 mod prompts;
 #[cfg(feature = "llama")]
 mod sampler;
@@ -94,13 +97,14 @@ pub use fit::{
 pub use memory_options::{FitMode, KvType, LayerCount};
 pub use processor::missing_extensions;
 pub use progress::{Following, Progress, Watch};
+pub use prompt_tokens::{ChatMessages, PromptToken, prompt_tokens};
 pub use request::{
     EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Finish, Format, Generation, Request, Sampling, Sent,
     Thinking,
 };
 #[doc(hidden)]
 pub use spec::Fault;
-pub use spec::{EngineSpec, FlashAttention, Isolation, KvPool};
+pub use spec::{EngineSpec, FlashAttention, Isolation, KvPool, Speculation};
 pub use status::EngineStatus;
 pub use worker::worker_main;
 

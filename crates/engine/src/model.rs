@@ -74,7 +74,7 @@ pub(super) fn fitted(spec: &EngineSpec) -> Result<(EngineSpec, Option<String>), 
     if spec.fit == FitMode::Exact && spec.gpu_layers != LayerCount::Auto {
         return Ok((spec.clone(), None));
     }
-    let shape = ModelShape::new(&gguf::read(&spec.model)?);
+    let shape = ModelShape::new(&gguf::read_model(&spec.model)?);
     let present = devices();
     let seen: Vec<&DeviceInfo> =
         chosen_devices(spec, &present)?.into_iter().map(|at| &present[at]).collect();
@@ -89,7 +89,7 @@ pub(super) fn fitted(spec: &EngineSpec) -> Result<(EngineSpec, Option<String>), 
 /// # Errors
 /// What is wrong with the file or the devices.
 pub fn load(spec: &EngineSpec) -> Result<Loaded, EngineError> {
-    let header = gguf::read(&spec.model)?;
+    let header = gguf::read_model(&spec.model)?;
     let mut shape = ModelShape::new(&header);
     shape.add_adapters(&spec.adapters);
     check_kv_type(spec, &shape)?;
@@ -136,6 +136,22 @@ pub fn load(spec: &EngineSpec) -> Result<Loaded, EngineError> {
     // A worker numbers its own GPUs from 0; users know them by their configured names.
     let descriptions: Vec<&str> = seen.iter().map(|device| device.description.as_str()).collect();
     Ok(Loaded { model, header, device: format!("{} ({})", spec.device, descriptions.join(" + ")) })
+}
+
+/// The vocabulary of a model's file: a model without its weights.
+///
+/// # Errors
+/// What is wrong with the file.
+pub(super) fn vocabulary(path: &Path) -> Result<LlamaModel, EngineError> {
+    let header = gguf::read_model(path)?;
+    let rejected = |detail: String| EngineError::ModelRejected { path: path.to_owned(), detail };
+    let params = LlamaModelParams::default().with_vocab_only(true);
+    let model = LlamaModel::load_from_file(backend(), header.first_part(path), &params)
+        .map_err(|_| rejected(ffi::take_logs()))?;
+    if model.vocab().n_tokens() < 1 {
+        return Err(rejected("it has no vocabulary".to_owned()));
+    }
+    Ok(model)
 }
 
 /// The patterns of tensors whose experts stay on the host.
@@ -207,6 +223,10 @@ pub fn context<'m>(loaded: &'m Loaded, spec: &EngineSpec) -> Result<LlamaContext
 
     let model = &loaded.model;
     let threads = i32::from(spec.threads.cast_signed());
+    let prompt_threads = match spec.prompt_threads {
+        0 => threads,
+        some => i32::from(some.cast_signed()),
+    };
     // llama.cpp dequantises the pool in flash attention only.
     let flash_attention =
         if spec.kv_type.is_quantised() { FlashAttention::On } else { spec.flash_attention };
@@ -216,7 +236,7 @@ pub fn context<'m>(loaded: &'m Loaded, spec: &EngineSpec) -> Result<LlamaContext
         .with_n_ubatch(micro_batch(spec))
         .with_n_seq_max(u32::from(spec.sequences()))
         .with_n_threads(threads)
-        .with_n_threads_batch(threads)
+        .with_n_threads_batch(prompt_threads)
         .with_kv_unified(spec.kv == KvPool::Shared)
         .with_flash_attention_policy(flash_attention_type(flash_attention))
         .with_type_k(kv_cache_type(spec.kv_type))

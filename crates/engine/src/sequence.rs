@@ -1,8 +1,8 @@
 //! A turn that has a sequence of the context: its tokens, what to decode next, and how it samples.
 
+mod drafting;
 mod outcome;
-
-use std::time::{Duration, Instant};
+mod told;
 
 use llama_cpp_2::context::LlamaContext;
 use llama_cpp_2::llama_batch::LlamaBatch;
@@ -16,24 +16,9 @@ use super::sampling_context::SamplingContext;
 use super::thinking_phase::{ThinkingPhase, Thought};
 use super::turn_timer::TurnTimer;
 use super::wire::{Timing, Turn, TurnId};
-use super::{EngineError, Finish, Progress, progress};
-use outcome::written;
-
-/// Pause between two reports of how far a turn is.
-const PROGRESS_PAUSE: Duration = Duration::from_millis(200);
-
-/// Tokens of a prompt that are still to be computed from which on a turn tells so before it begins:
-/// on a CPU they take seconds.
-const LONG_PROMPT_TOKENS: usize = 64;
-
-/// What the caller of a watched turn was told last.
-#[derive(Default)]
-struct Told {
-    /// When, or when the turn was first looked at.
-    at: Option<Instant>,
-    tokens: usize,
-    computed: usize,
-}
+use super::{EngineError, Finish};
+use drafting::Drafting;
+use told::Told;
 
 pub(super) struct Sequence {
     id: TurnId,
@@ -57,6 +42,12 @@ pub(super) struct Sequence {
     /// Tokens in the current batch, and the row of the first one.
     batched: usize,
     row: i32,
+    /// Finds drafts, where the engine speculates.
+    drafting: Option<Drafting>,
+    /// The draft in the current batch, after its tokens.
+    draft: Vec<Token>,
+    /// Longest text, the prompt included: what the KV cache has room for.
+    tokens_max: usize,
     sampler: Sampler,
     grammar: Option<Grammar>,
     stop: Option<char>,
@@ -81,6 +72,10 @@ pub(super) struct Begun {
     pub(super) thinking: Option<ThinkingPhase>,
     /// Constrains the answer.
     pub(super) grammar: Option<Grammar>,
+    /// Most tokens to generate, thinking included.
+    pub(super) generated_max: u32,
+    /// Whether what follows is drafted from the text.
+    pub(super) is_drafted: bool,
 }
 
 /// What follows a decode.
@@ -93,7 +88,7 @@ impl Sequence {
     pub(super) fn new(
         turn: &Turn<'_>,
         slot: Slot,
-        Begun { prompt, thinking, grammar }: Begun,
+        Begun { prompt, thinking, grammar, generated_max, is_drafted }: Begun,
         timer: Option<TurnTimer>,
         sampling: &SamplingContext<'_>,
     ) -> Self {
@@ -105,11 +100,14 @@ impl Sequence {
             thought: prompt.len(),
             cached: slot.cached,
             thinking,
+            tokens_max: prompt.len() + generated_max as usize,
             tokens: prompt,
             computed: slot.cached,
             pauses: Vec::new(),
             batched: 0,
             row: 0,
+            drafting: is_drafted.then(Drafting::default),
+            draft: Vec::new(),
             sampler: Sampler::new(turn.sampling),
             grammar,
             stop: turn.stop,
@@ -215,50 +213,24 @@ impl Sequence {
         self.timer.as_ref().map(TurnTimer::timing)
     }
 
-    pub(super) fn is_watched(&self) -> bool {
-        self.told.is_some()
-    }
-
-    /// How far the turn is, if it is watched, that is new, and a pause has passed; a turn with a
-    /// long prompt before it tells so at once.
-    pub(super) fn news(&mut self, now: Instant, model: &LlamaModel) -> Option<Progress> {
-        let told = self.told.as_mut()?;
-        let is_new = (told.tokens, told.computed) != (self.tokens.len(), self.computed);
-        let is_due = match told.at {
-            Some(at) => now.duration_since(at) >= PROGRESS_PAUSE,
-            None => self.prompt.saturating_sub(self.computed) >= LONG_PROMPT_TOKENS,
-        };
-        told.at.get_or_insert(now);
-        if !is_new || !is_due {
-            return None;
-        }
-
-        *told = Told { at: Some(now), tokens: self.tokens.len(), computed: self.computed };
-        let count = |tokens: usize| u32::try_from(tokens).unwrap_or(u32::MAX);
-        Some(Progress {
-            text: progress::end_of(&written(&self.tokens[self.prompt..], model, false)),
-            prompt_tokens: count(self.prompt),
-            prompt_computed: count(self.computed.min(self.prompt)),
-        })
-    }
-
-    /// Adds the next `count` tokens to the batch; `count` is at most [`Self::pending`].
-    pub(super) fn add(&mut self, batch: &mut LlamaBatch<'_>, count: usize) {
+    /// Adds the next `count` tokens to the batch; `count` is at most [`Self::pending`]. Where the
+    /// next choice follows, a draft of at most `room` tokens comes after them; returns its length.
+    pub(super) fn add(&mut self, batch: &mut LlamaBatch<'_>, count: usize, room: usize) -> usize {
         self.row = batch.n_tokens();
         self.batched = count;
+        let end = self.computed + count;
+        self.prepare_draft(end, room);
 
-        for at in self.computed..self.computed + count {
+        let own = (self.computed..end).map(|at| (at, self.tokens[at], self.wants_logits(at)));
+        let drafted = (end..).zip(&self.draft).map(|(at, token)| (at, *token, true));
+        for (at, token, with_logits) in own.chain(drafted) {
             let position = i32::try_from(at)
                 .expect("invariant: positions are below context_tokens, below 2^31");
             batch
-                .add(
-                    LlamaToken(self.tokens[at]),
-                    position,
-                    &[self.seq.raw()],
-                    self.wants_logits(at),
-                )
+                .add(LlamaToken(token), position, &[self.seq.raw()], with_logits)
                 .expect("invariant: the caller left room in the batch");
         }
+        self.draft.len()
     }
 
     fn wants_logits(&self, at: usize) -> bool {
@@ -266,12 +238,18 @@ impl Sequence {
         at + 1 == self.tokens.len() || (self.with_logprobs && is_of_answer)
     }
 
-    /// This turn's tokens in the current batch.
-    pub(super) fn batched(&self) -> &[Token] {
-        &self.tokens[self.computed..self.computed + self.batched]
+    /// This turn's tokens from `start` on that are computed.
+    pub(super) fn computed_from(&self, start: usize) -> &[Token] {
+        &self.tokens[start..self.computed]
     }
 
-    /// Advances past the decoded batch, and samples the next token if nothing is pending.
+    /// How many of its tokens are computed.
+    pub(super) fn computed(&self) -> usize {
+        self.computed
+    }
+
+    /// Advances past the decoded batch, and samples the next token if nothing is pending, and those
+    /// after it as far as the draft foresaw them.
     pub(super) fn decoded(
         &mut self,
         context: &LlamaContext<'_>,
@@ -279,8 +257,18 @@ impl Sequence {
     ) -> Step {
         let (row, start) = (self.row, self.computed);
         self.computed += std::mem::take(&mut self.batched);
+        let own_end = self.computed;
+        let end = own_end + self.draft.len();
 
-        for (row, at) in (row..).zip(start..self.computed) {
+        for (row, at) in (row..).zip(start..end) {
+            if at >= own_end {
+                // What the draft says counts if it was chosen, and the text goes on.
+                let is_last = self.finish.is_some() && at + 1 == self.tokens.len();
+                if self.tokens.get(at) != Some(&self.draft[at - own_end]) || is_last {
+                    break;
+                }
+                self.computed = at + 1;
+            }
             if !self.wants_logits(at) {
                 continue;
             }
@@ -295,6 +283,9 @@ impl Sequence {
             if let Err(error) = step {
                 return Step::Finish(Err(error));
             }
+        }
+        if let Some(drafting) = &mut self.drafting {
+            drafting.verified(self.draft.len(), self.computed - own_end);
         }
         self.finished().map_or(Step::Continue, |finish| Step::Finish(Ok(finish)))
     }

@@ -56,6 +56,11 @@ pub struct EngineSpec {
     /// CPU threads of a decode, at least 1. More threads than idle cores makes decoding much
     /// slower.
     pub threads: u16,
+    /// CPU threads of a pass with several tokens, such as a prompt's; 0 means `threads`. They only
+    /// change how long it takes.
+    pub prompt_threads: u16,
+    /// Whether tokens are drafted and computed ahead.
+    pub speculation: Speculation,
     /// A worker that has turns and is silent for this long is hung, in milliseconds. Once the
     /// latency of decodes is known, the limit drops to 50 times their 99th percentile, but not
     /// below 5 seconds.
@@ -110,6 +115,8 @@ impl Default for EngineSpec {
             checkpoint_mib: 512,
             prefill_tokens: 0,
             threads: 1,
+            prompt_threads: 0,
+            speculation: Speculation::None,
             deadline_ms: 60_000,
             start_timeout_ms: 120_000,
             restarts_max: 5,
@@ -153,6 +160,8 @@ impl EngineSpec {
             kept_max: other.kept_max,
             prefill_tokens: other.prefill_tokens,
             threads: other.threads,
+            prompt_threads: other.prompt_threads,
+            speculation: other.speculation,
             template_variables: other.template_variables.clone(),
             // The worker's limits are those of the engine that started it.
             deadline_ms: other.deadline_ms,
@@ -218,6 +227,9 @@ impl EngineSpec {
 
         if !(1..=1024).contains(&self.threads) {
             return bad(format!("threads is {}, set it to 1..=1024", self.threads));
+        }
+        if self.prompt_threads > 1024 {
+            return bad(format!("prompt_threads is {}, set it to 0..=1024", self.prompt_threads));
         }
         if self.deadline_ms == 0 || self.start_timeout_ms == 0 || self.restart_window_ms == 0 {
             return bad(
@@ -297,6 +309,18 @@ pub enum KvPool {
     Split,
 }
 
+/// Whether tokens are drafted and computed ahead of their choice. It changes no text: a drafted token
+/// counts only where sampling arrives at it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Speculation {
+    /// One token after the other.
+    None,
+    /// What followed the last tokens of a turn where they stood in its own text before.
+    Ngram,
+}
+
 /// Whether attention is computed in blocks, without a table of all scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -341,6 +365,7 @@ mod tests {
             EngineSpec { context_tokens: 100, ..ok.clone() },
             EngineSpec { context_tokens: u32::MAX, ..ok.clone() },
             EngineSpec { threads: 0, ..ok.clone() },
+            EngineSpec { prompt_threads: 1025, ..ok.clone() },
             EngineSpec {
                 kv_type: KvType::Q8_0,
                 flash_attention: FlashAttention::Off,

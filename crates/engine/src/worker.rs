@@ -17,8 +17,11 @@ use super::{EngineSpec, chat_child};
 pub(super) const SUBCOMMAND: &str = "engine-worker";
 /// Second argument that requests the list of devices.
 pub(super) const DEVICES: &str = "devices";
-/// Second argument that requests a check of a chat template; any other is the parent's process id.
+/// Second argument that requests a check of a chat template.
 pub(super) const CHAT: &str = "chat";
+
+/// Second argument that requests the tokens of a prompt, whose messages are on the standard input.
+pub(super) const TOKENS: &str = "tokens";
 
 /// Exit code of a worker that was not started by an engine.
 const MISUSED: u8 = 64;
@@ -34,6 +37,8 @@ pub fn worker_main() -> ExitCode {
             let arguments: Vec<OsString> = std::env::args_os().skip(3).collect();
             chat_child::answer(&chat_child::child(&arguments), FAILED)
         }
+        Some(TOKENS) => tokens(std::env::args_os().nth(3)),
+        // The parent's process id.
         Some(parent) => match parent.parse() {
             Ok(parent) => serve(parent),
             Err(_) => misused(),
@@ -57,6 +62,26 @@ fn list_devices() -> ExitCode {
     super::ffi::keep_logs(super::ffi::Stderr::Errors);
     super::ffi::exit_on_abort();
     chat_child::answer(&super::model::devices(), FAILED)
+}
+
+#[cfg(not(feature = "llama"))]
+fn tokens(_: Option<OsString>) -> ExitCode {
+    misused()
+}
+
+#[cfg(feature = "llama")]
+fn tokens(model: Option<OsString>) -> ExitCode {
+    use std::io::Read as _;
+
+    super::ffi::keep_logs(super::ffi::Stderr::Errors);
+    super::ffi::exit_on_abort();
+    let mut messages = Vec::new();
+    match model {
+        Some(model) if std::io::stdin().read_to_end(&mut messages).is_ok() => {
+            chat_child::answer(&super::prompt_tokens::child(model.as_ref(), &messages), FAILED)
+        }
+        _ => misused(),
+    }
 }
 
 fn serve(parent: i32) -> ExitCode {

@@ -12,7 +12,7 @@ use super::layer_count::{CpuExperts, GpuLayers};
 use prime_bench::spelling::nearest;
 use prime_bench::tasks;
 use prime_engine::{
-    Devices, FitMode, FlashAttention, Isolation, KvPool, KvType, TemplateVariables,
+    Devices, FitMode, FlashAttention, Isolation, KvPool, KvType, Speculation, TemplateVariables,
 };
 use prime_models::{BUILT_IN_MODELS, BuiltInModel};
 
@@ -97,6 +97,16 @@ pub struct Engine {
     /// are much slower.
     #[schemars(range(min = 0, max = 1_024))]
     pub threads: u32,
+    /// CPU threads of a pass with several tokens, such as a prompt's, which gain more from cores
+    /// than the next token of one turn; 0 = `threads`. With `--model FILE` it is the number of cores
+    /// that are idle at the start.
+    #[schemars(range(min = 0, max = 1_024))]
+    pub prompt_threads: u32,
+    /// Speculative decoding: `none`, or `ngram`: what followed the last tokens of a turn where they
+    /// stood in its own text before is computed together with the next token, and counts as far as
+    /// sampling arrives at it. Texts stay the same; it pays where answers repeat the prompt and
+    /// decodes are small. Without effect for models with recurrent layers or sliding windows.
+    pub speculation: Speculation,
     /// Time in milliseconds without progress after which a busy worker is killed and its turns are
     /// retried. Once decode times are known, the limit drops to 50 times their 99th percentile, but
     /// not below 5 seconds.

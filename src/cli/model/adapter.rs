@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use prime_engine::gguf::{AdapterFile, read, read_adapter};
+use prime_engine::gguf::{AdapterFile, read, read_adapter, read_model};
 use prime_engine::{Adapter, Bytes};
 use prime_printable::printable_line;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ pub(super) fn show(file: &Path, model: Option<&Path>, output: Output) -> anyhow:
     let facts = read_adapter(file)?;
     let adapter = Adapter::read(file)?;
     if let Some(model) = model {
-        adapter.check(model, &read(model)?)?;
+        adapter.check(model, &read_model(model)?)?;
     }
 
     let digest = adapter.digest.unwrap_or_default();

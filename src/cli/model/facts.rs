@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use prime_engine::gguf::{ChatTokenizer, Header, read, read_chat_tokenizer};
+use prime_engine::gguf::{ChatTokenizer, Header, read_chat_tokenizer, read_model};
 use prime_engine::{
     Chat, EngineError, EngineSpec, Fit, TemplateVariables, Thinking, check_chat, check_fit,
     sequence_state_bytes,
@@ -71,7 +71,7 @@ impl ModelFacts {
 
     /// As [`ModelFacts::of`], without the memory.
     pub fn without_fit(path: &Path) -> Result<Self, EngineError> {
-        let header = read(path)?;
+        let header = read_model(path)?;
         let tokenizer = read_chat_tokenizer(path)?;
         let chat_template = match &tokenizer.template {
             None => ChatTemplateFacts::Absent,

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, ensure};
 use clap::{Args, ValueHint};
-use prime_engine::{Chat, TemplateVariables, Thinking};
+use prime_engine::{Chat, ChatMessages, PromptToken, TemplateVariables, Thinking, prompt_tokens};
 use serde_json::{Value, json};
 
 use crate::cli::output::{Output, print, print_json};
@@ -40,6 +40,10 @@ pub struct RenderArguments {
     /// Text of the end-of-text token, for a template without a model
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     eos: String,
+    /// Show the prompt's tokens, as the file's tokenizer cuts it: their numbers and texts, one a
+    /// line. Special tokens in messages are plain text, as in a turn
+    #[arg(long)]
+    tokens: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
@@ -81,7 +85,19 @@ pub fn render(arguments: &RenderArguments) -> anyhow::Result<ExitCode> {
     let tools: Option<Value> =
         arguments.tools.as_ref().map(|tools| json_or_file("--tools", tools)).transpose()?;
 
-    let chat = if is_gguf(path)? {
+    let is_gguf = is_gguf(path)?;
+    if arguments.tokens {
+        ensure!(
+            is_gguf,
+            "{}: --tokens needs a GGUF file, as a template alone has no tokenizer",
+            path.display()
+        );
+        let thinking = arguments.thinking;
+        let asked = ChatMessages { messages, tools, variables, thinking };
+        return show_tokens(&prompt_tokens(path, &asked, None)?, arguments.output);
+    }
+
+    let chat = if is_gguf {
         Chat::of_file(path, &variables)?
     } else {
         let bytes = fs::metadata(path).with_context(|| format!("{}", path.display()))?.len();
@@ -94,6 +110,25 @@ pub fn render(arguments: &RenderArguments) -> anyhow::Result<ExitCode> {
     match arguments.output {
         Output::Json => print_json(&json!({"text": text}))?,
         Output::Text => print(text + "\n")?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints tokens, and as JSON their text, too. Bytes that are no character are shown as U+FFFD.
+fn show_tokens(tokens: &[PromptToken], output: Output) -> anyhow::Result<ExitCode> {
+    let piece = |token: &PromptToken| String::from_utf8_lossy(&token.piece).into_owned();
+    match output {
+        Output::Json => {
+            let all: Vec<u8> = tokens.iter().flat_map(|token| token.piece.clone()).collect();
+            let listed: Vec<_> =
+                tokens.iter().map(|token| json!({"id": token.id, "piece": piece(token)})).collect();
+            print_json(&json!({"text": String::from_utf8_lossy(&all), "tokens": listed}))?;
+        }
+        Output::Text => {
+            // Quoted, so that blanks and line ends can be seen.
+            let lines = tokens.iter().map(|token| format!("{:>7}  {:?}\n", token.id, piece(token)));
+            print(lines.collect::<String>())?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -6,8 +6,11 @@ use anyhow::Context as _;
 
 use prime_engine::gguf::read_adapter;
 
+use super::idle_cores::idle_cores;
 use super::{Chosen, NAME, set};
 use crate::cli::model::facts::{ChatTemplateFacts, ModelFacts};
+use crate::cli::output::count;
+use prime_service::app::cores;
 
 /// Tokens of a proposal under a grammar, which ends by itself.
 const TOKENS_OF_ACTION: u32 = 256;
@@ -15,6 +18,8 @@ const TOKENS_OF_ACTION: u32 = 256;
 const TOKENS_OF_THINKING: u32 = 2048;
 /// Milliseconds without progress: a large model on a CPU needs minutes for a long prompt.
 const DEADLINE_MS: u32 = 600_000;
+/// Most threads that compute a prompt: more cores are seldom all free.
+const PROMPT_THREADS_MAX: usize = 16;
 
 /// Tokens of a line of reasoning and an action, as adapters for `compact` are trained to write.
 const TOKENS_OF_LESSON: u32 = 1024;
@@ -31,11 +36,18 @@ pub(super) fn chosen(path: &Path, adapter: Option<&Path>) -> anyhow::Result<Chos
     let facts = ModelFacts::of(&path).context("--model")?;
     let adapter = adapter.map(read_adapter).transpose().context("--adapter")?;
     let is_lesson = adapter.is_some_and(|adapter| adapter.prompt.as_deref() == Some(LESSON));
-    of_facts(&path.to_string_lossy(), &facts, is_lesson)
+    // Prompts are long, and nothing else works while a large model computes one.
+    let prompt_threads = idle_cores(cores()).min(PROMPT_THREADS_MAX);
+    of_facts(&path.to_string_lossy(), &facts, prompt_threads, is_lesson)
 }
 
 /// `is_lesson`: an adapter makes it a model of our own prompts and answers.
-fn of_facts(path: &str, facts: &ModelFacts, is_lesson: bool) -> anyhow::Result<Chosen> {
+fn of_facts(
+    path: &str,
+    facts: &ModelFacts,
+    prompt_threads: usize,
+    is_lesson: bool,
+) -> anyhow::Result<Chosen> {
     let engine = |key: &str| format!("engines.{NAME}.{key}");
     let executor = |key: &str| format!("agents.executor.{key}");
     let context = facts.context_tokens;
@@ -44,6 +56,7 @@ fn of_facts(path: &str, facts: &ModelFacts, is_lesson: bool) -> anyhow::Result<C
         set(&engine("context_tokens"), context),
         set(&engine("batch_tokens"), context.min(512)),
         set(&engine("sequences_max"), context.min(u32::from(facts.sequences_max()))),
+        set(&engine("prompt_threads"), prompt_threads),
         set(&engine("deadline_ms"), DEADLINE_MS),
         set(&engine("start_timeout_ms"), DEADLINE_MS),
         set(&executor("implementation"), "llama"),
@@ -100,10 +113,11 @@ fn of_facts(path: &str, facts: &ModelFacts, is_lesson: bool) -> anyhow::Result<C
     };
     let line = format!(
         "model {path}: {}, {how}, prompt `{prompt}`{}, {held}, at most {max_tokens} tokens a line, \
-         context of {context} tokens ({trained}); --set overrides each (engines.{NAME}, \
+         context of {context} tokens ({trained}), prompts on {}; --set overrides each (engines.{NAME}, \
          agents.executor)",
         facts.architecture,
         if is_lesson { " as the adapter was trained" } else { "" },
+        count(prompt_threads as u64, "core")
     );
     Ok(Chosen { sets, line })
 }
@@ -130,11 +144,11 @@ mod tests {
 
     #[test]
     fn a_chat_model_gets_its_template_and_a_base_model_a_text_to_complete() {
-        let chat =
-            of_facts("/m.gguf", &facts(usable(&[], false), Some(8192), 8192), false).unwrap();
+        let chat = of_facts("/m.gguf", &facts(usable(&[], false), Some(8192), 8192), 2, false).unwrap();
         for expected in [
             "engines.model.model=\"/m.gguf\"",
             "engines.model.context_tokens=8192",
+            "engines.model.prompt_threads=2",
             "agents.executor.chat_template=true",
             "agents.executor.prompt=\"step\"",
             "agents.executor.grammar=true",
@@ -143,11 +157,14 @@ mod tests {
         ] {
             assert!(chat.sets.iter().any(|set| set == expected), "{expected}: {:?}", chat.sets);
         }
-        assert!(chat.line.contains("context of 8192 tokens (as trained)"), "{}", chat.line);
+        assert!(
+            chat.line.contains("context of 8192 tokens (as trained), prompts on 2 cores"),
+            "{}",
+            chat.line
+        );
         assert!(!chat.line.contains('\n'));
 
-        let base =
-            of_facts("/m.gguf", &facts(ChatTemplateFacts::Absent, None, 2048), false).unwrap();
+        let base = of_facts("/m.gguf", &facts(ChatTemplateFacts::Absent, None, 2048), 1, false).unwrap();
         assert!(base.sets.iter().any(|set| set == "agents.executor.prompt=\"complete\""));
         assert!(!base.sets.iter().any(|set| set.contains("chat_template")), "{:?}", base.sets);
     }
@@ -155,7 +172,7 @@ mod tests {
     #[test]
     fn an_adapter_for_our_prompts_gets_them() {
         let facts = facts(usable(&[], false), Some(8192), 8192);
-        let chosen = of_facts("/m.gguf", &facts, true).unwrap();
+        let chosen = of_facts("/m.gguf", &facts, 1, true).unwrap();
         for expected in [
             "agents.executor.chat_template=true",
             "agents.executor.prompt=\"compact\"",
@@ -170,13 +187,13 @@ mod tests {
     #[test]
     fn a_thinking_model_is_told_not_to_or_gets_a_budget() {
         let told =
-            of_facts("/m", &facts(usable(&["enable_thinking"], false), Some(40960), 8192), false);
+            of_facts("/m", &facts(usable(&["enable_thinking"], false), Some(40960), 8192), 1, false);
         let told = told.unwrap();
         let off = "agents.executor.thinking=\"off\"";
         assert!(told.sets.iter().any(|set| set == off), "{:?}", told.sets);
         assert!(told.line.contains("of 40960 trained, as much as fits"), "{}", told.line);
 
-        let free = of_facts("/m", &facts(usable(&[], true), Some(8192), 8192), false).unwrap();
+        let free = of_facts("/m", &facts(usable(&[], true), Some(8192), 8192), 1, false).unwrap();
         for expected in [
             "agents.executor.grammar=true",
             "agents.executor.max_tokens=256",
@@ -189,8 +206,7 @@ mod tests {
     #[test]
     fn a_template_that_cannot_be_rendered_is_refused_with_its_reason() {
         let reason = "it uses `render_tools`".to_owned();
-        let refused =
-            of_facts("/m", &facts(ChatTemplateFacts::Unusable(reason), None, 2048), false);
+        let refused = of_facts("/m", &facts(ChatTemplateFacts::Unusable(reason), None, 2048), 1, false);
         let said = refused.unwrap_err().to_string();
         assert!(said.contains("render_tools") && said.contains("chat_template = false"), "{said}");
     }

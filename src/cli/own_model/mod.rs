@@ -5,14 +5,16 @@
 //! them; `--set` overrides each. What was chosen is said in one line.
 
 mod file;
+mod idle_cores;
 mod server;
 
+use anyhow::bail;
 use clap::Args;
 
 use super::Configuration;
 use super::output::note;
 use prime_models::BuiltInModel;
-use prime_settings::Settings;
+use prime_settings::{ExecutorAgent, Settings};
 
 /// The name of the engine or pool.
 const NAME: &str = "model";
@@ -54,7 +56,10 @@ impl OwnModel {
             self.adapter.iter().map(|adapter| set("agents.executor.adapter", adapter.as_str()));
         // Before the user's own options, which win.
         configuration.sets.splice(0..0, adapter);
-        let Some(model) = &self.model else { return Ok(configuration) };
+        let Some(model) = &self.model else {
+            self.check_adapter(&configuration)?;
+            return Ok(configuration);
+        };
 
         let chosen = match model {
             url if url.starts_with("http://") || url.starts_with("https://") => {
@@ -67,6 +72,39 @@ impl OwnModel {
         note!("{}", chosen.line);
         configuration.sets.splice(0..0, chosen.sets);
         Ok(configuration)
+    }
+
+    /// Checks that the configured executor is a model that can have the adapter: without `--model`
+    /// it may be none, and its turns would fail one by one.
+    fn check_adapter(&self, configuration: &Configuration) -> anyhow::Result<()> {
+        let Some(adapter) = &self.adapter else { return Ok(()) };
+        let settings = configuration.load()?;
+        let name = settings.agents.executor.implementation.clone();
+        let executor = settings.configured::<ExecutorAgent>();
+        let what_to_do = "name its model with --model FILE";
+
+        let Some(adapters) = executor.adapters() else {
+            bail!("--adapter {adapter}: the executor `{name}` asks no model: {what_to_do}")
+        };
+        if adapters.own != adapter {
+            bail!(
+                "--adapter {adapter}: the executor `{name}` is a definition, whose own options say \
+                 which adapter it has: write it there, or {what_to_do}"
+            );
+        }
+        let is_built_in = |engine: &String| {
+            settings
+                .engines
+                .get(engine)
+                .is_some_and(|engine| BuiltInModel::find(&engine.model).is_some())
+        };
+        if let Some(engine) = executor.engines().iter().find(|engine| is_built_in(engine)) {
+            bail!(
+                "--adapter {adapter}: the executor `{name}` asks the built-in model of the engine \
+                 `{engine}`, of which there are no adapters: {what_to_do}"
+            );
+        }
+        Ok(())
     }
 
     /// The settings of that configuration.

@@ -3,7 +3,7 @@
 //! A short-lived child process lists them: initialising a GPU backend takes memory on every GPU and
 //! cannot be undone, so it must not happen in the daemon.
 
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -91,9 +91,29 @@ fn list(command: Command) -> Result<Vec<DeviceInfo>, EngineError> {
 ///
 /// # Errors
 /// [`EngineError::WorkerDied`] or [`EngineError::WorkerHung`] if the child writes none.
-pub(crate) fn ask_child<T: DeserializeOwned>(mut command: Command) -> Result<T, EngineError> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+pub(crate) fn ask_child<T: DeserializeOwned>(command: Command) -> Result<T, EngineError> {
+    ask_child_with(command, Vec::new())
+}
+
+/// As [`ask_child`], of a child that reads `input` from its standard input.
+///
+/// # Errors
+/// As [`ask_child`].
+pub(crate) fn ask_child_with<T: DeserializeOwned>(
+    mut command: Command,
+    input: Vec<u8>,
+) -> Result<T, EngineError> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(|error| failed(&error))?;
+
+    // On a thread, because the child may answer before it has read everything, or not read at all.
+    if let Some(mut stdin) = child.stdin.take() {
+        std::thread::Builder::new()
+            .name("engine-child".to_owned())
+            // A child that ends early says why in its answer.
+            .spawn(move || drop(stdin.write_all(&input)))
+            .map_err(|error| failed(&error))?;
+    }
 
     let bytes = read_all(&mut child);
     // A child that sent its answer is done, and one that did not must end: whatever became of the

@@ -11,7 +11,7 @@ mod select;
 pub use device::{Device, DeviceError, GpuBackend};
 pub use device_list::{Devices, DevicesError};
 pub use enumerate::{DeviceInfo, DeviceKind, devices, devices_of};
-pub(super) use enumerate::{ask_child, devices_seen_by};
+pub(super) use enumerate::{ask_child, ask_child_with, devices_seen_by};
 pub(super) use host_gpus::HostGpus;
 pub use pci::PciId;
 #[cfg(feature = "llama")]

@@ -40,7 +40,7 @@ pub fn check_fit_beside(
     others: &[(EngineSpec, Fit)],
 ) -> Result<Fit, EngineError> {
     spec.check()?;
-    let header = gguf::read(&spec.model)?;
+    let header = gguf::read_model(&spec.model)?;
     for adapter in &spec.adapters {
         adapter.check(&spec.model, &header)?;
     }

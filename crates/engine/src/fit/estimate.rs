@@ -11,10 +11,9 @@ use crate::{EngineError, EngineSpec, FlashAttention, KvPool, KvType, LayerCount}
 
 /// Most tokens computed at once, whatever the batch: the memory for activations grows with them.
 pub(crate) const MICRO_BATCH_TOKENS_MAX: u32 = 512;
-/// From this many tokens at once, llama.cpp's attention on a CPU computes over the whole pool. With
-/// fewer it skips the cells that a token does not attend to, in a shared pool those of all other
-/// sequences.
-const DENSE_TOKENS: u32 = 64;
+/// Most tokens computed at once where the turns of a shared pool have passes of their own: a prompt
+/// is hardly faster in longer ones.
+const OWN_PASS_TOKENS_MAX: u32 = 128;
 /// Memory that CUDA takes on a GPU before any model: context, kernels, cuBLAS's workspace.
 const GPU_RESERVE_BYTES: u64 = 512 << 20;
 /// Memory of a worker process without its model.
@@ -309,11 +308,15 @@ pub(super) fn fits(
     on_host && estimate.shortest(free).is_none()
 }
 
+/// Whether what the turns decode is divided into passes: on a CPU it matters for a shared pool which
+/// tokens are computed together.
+pub(crate) fn divides_passes(spec: &EngineSpec) -> bool {
+    spec.device.is_cpu() && spec.kv == KvPool::Shared
+}
+
 /// Tokens of one pass through the model.
 pub(crate) fn micro_batch(spec: &EngineSpec) -> u32 {
-    let is_sparse = spec.device.is_cpu() && spec.kv == KvPool::Shared && spec.sequences() > 1;
-    // Few enough tokens that attention skips the cells of other sequences.
-    let most = if is_sparse { DENSE_TOKENS - 1 } else { MICRO_BATCH_TOKENS_MAX };
+    let most = if divides_passes(spec) { OWN_PASS_TOKENS_MAX } else { MICRO_BATCH_TOKENS_MAX };
     spec.batch_tokens.min(most)
 }
 

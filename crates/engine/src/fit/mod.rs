@@ -15,7 +15,7 @@ pub use check::{Fit, check_fit, check_fit_beside};
 pub(super) use check::{free_host_memory, free_memory};
 pub use estimate::MemoryEstimate;
 #[cfg(feature = "llama")]
-pub(super) use estimate::{check, micro_batch};
+pub(super) use estimate::{check, divides_passes, micro_batch};
 #[cfg(feature = "llama")]
 pub(super) use fitted::{chosen, fitted};
 #[cfg(feature = "llama")]

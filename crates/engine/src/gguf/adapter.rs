@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek as _, SeekFrom};
 use std::path::Path;
 
+use super::finite::first_not_finite;
 use super::reader::Reader;
 use super::{EngineError, GgufError, Header, Tensor, open_regular, read};
 
@@ -52,7 +53,13 @@ struct Pair<'t> {
     b: Option<&'t Tensor>,
 }
 
-/// Reads an adapter's header and checks that it is one.
+/// Whether a file with this header says that it is an adapter.
+pub(super) fn is_adapter(path: &Path, header: &Header) -> bool {
+    let kind = || Values { file: open_regular(path).ok()?, header }.text("general.type").ok()?;
+    kind().as_deref() == Some("adapter")
+}
+
+/// Reads an adapter's header, and checks that it is one and that its values are finite.
 ///
 /// # Errors
 /// [`EngineError::AdapterMissing`].
@@ -80,6 +87,15 @@ pub fn read_adapter(path: &Path) -> Result<AdapterFile, EngineError> {
     });
     adapter.ranks = ranks.collect();
     adapter.bytes = header.tensors.iter().fold(0, |all, tensor| all.saturating_add(tensor.bytes));
+    let mut file = open_regular(path).map_err(|error| missing(error.to_string()))?;
+    let damaged = first_not_finite(&mut file, &header.tensors);
+    if let Some(tensor) = damaged.map_err(|error| missing(error.to_string()))? {
+        return Err(missing(format!(
+            "its tensor {} has a value that is infinite or not a number, with which a model writes \
+             nothing: its training has diverged, train it again with a lower learning rate",
+            tensor.name
+        )));
+    }
     adapter.header = header;
     Ok(adapter)
 }

@@ -5,6 +5,7 @@
 //! support.
 
 mod adapter;
+mod finite;
 mod parts;
 mod reader;
 mod tensor_type;
@@ -125,6 +126,18 @@ pub fn read(path: &Path) -> Result<Header, EngineError> {
         Some(count) if count > 1 => parts::read(path, &header, count),
         _ => Ok(header),
     }
+}
+
+/// As [`read`], of a file that is to be loaded as a model.
+///
+/// # Errors
+/// As [`read`], and [`EngineError::ModelIsAdapter`].
+pub fn read_model(path: &Path) -> Result<Header, EngineError> {
+    let header = read(path)?;
+    if adapter::is_adapter(header.first_part(path), &header) {
+        return Err(EngineError::ModelIsAdapter { path: path.to_owned() });
+    }
+    Ok(header)
 }
 
 /// Opens a file to read, unless it is something else: opening a pipe would wait for its writer, and

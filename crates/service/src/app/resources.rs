@@ -88,6 +88,8 @@ pub fn engine_spec(
         kept_max: narrow(engine.cached_sequences_max),
         prefill_tokens: engine.prefill_tokens,
         threads: narrow(threads),
+        prompt_threads: narrow(engine.prompt_threads),
+        speculation: engine.speculation,
         deadline_ms: engine.deadline_ms,
         start_timeout_ms: engine.start_timeout_ms,
         restarts_max: engine.restarts_max,

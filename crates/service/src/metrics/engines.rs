@@ -17,7 +17,7 @@ use prime_engine::{EngineCounts, EngineStatus};
 /// A counter's name, help and value. Each worker starts at 0 again.
 type Row = (&'static str, &'static str, fn(&EngineCounts) -> u64);
 
-const COUNTERS: [Row; 10] = [
+const COUNTERS: [Row; 12] = [
     ("prime_engine_decodes", "Decodes of llama.cpp", |counts| counts.decodes),
     ("prime_engine_decoded_tokens", "Tokens in decodes, of prompts and generated", |counts| {
         counts.decoded_tokens
@@ -34,6 +34,14 @@ const COUNTERS: [Row; 10] = [
         "Generated tokens that the grammar determined, which were not sampled",
         |counts| counts.forced_tokens,
     ),
+    (
+        "prime_engine_drafted_tokens",
+        "Tokens computed ahead of their choice, which `speculation` drafted",
+        |counts| counts.drafted_tokens,
+    ),
+    ("prime_engine_accepted_tokens", "Drafted tokens that were then chosen", |counts| {
+        counts.accepted_tokens
+    }),
     ("prime_engine_forks", "Turns that began with a prefix of a sequence still in use", |counts| {
         counts.forks
     }),

@@ -67,7 +67,7 @@ fn the_estimate_is_the_sum_of_its_parts() {
     for (devices, kv, weights, host, kv_tokens, kv_mib, compute, reserve) in [
         (&[0][..], KvPool::Shared, 14_314, 1002, 8192, 1024, compute, 512),
         // Sparse attention.
-        (&[], KvPool::Shared, 15_316, 0, 8192, 1024, 63 * row_on_cpu + 4 * 128_256 * 32, 64),
+        (&[], KvPool::Shared, 15_316, 0, 8192, 1024, 128 * row_on_cpu + 4 * 128_256 * 32, 64),
         (
             &[],
             KvPool::Split,
