@@ -1,4 +1,4 @@
-// Single keys: what they do, and the switch that turns them off, for whom they are in the way.
+// Single keys: what they do, and the switch that turns them off.
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";

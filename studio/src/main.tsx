@@ -54,7 +54,7 @@ function KeyForm({ onKey }: { onKey: () => void }): JSX.Element {
         <h1>This daemon asks for a key</h1>
       </div>
       <p>
-        Whoever runs it gives you one (<code>prime-agents key new NAME</code>). The page keeps it until you close this tab, and sends it
+        Its operator gives you one (<code>prime-agents key new NAME</code>). The page keeps it until you close this tab, and sends it
         to this daemon only.
       </p>
       <form
@@ -104,7 +104,7 @@ function Away(): JSX.Element | null {
     <div role="status" class="away">
       {since !== undefined && (
         <p>
-          The daemon does not answer since {since.toLocaleTimeString("en-GB")}. The page goes on when it is back.{" "}
+          The daemon does not answer since {since.toLocaleTimeString("en-GB")}. The page continues when it answers again.{" "}
           <button onClick={tryNow}>Try now</button>
         </p>
       )}

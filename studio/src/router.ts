@@ -37,7 +37,7 @@ export function go(to: string, replace = false): void {
   if (to === location.pathname + location.search) return;
   if (replace) history.replaceState(history.state, "", to);
   else {
-    // Where the page stood, for who comes back to it.
+    // Where the page stood, for a return to it.
     history.replaceState({ ...(history.state as object | null), scroll: scrollY }, "");
     history.pushState(null, "", to);
   }

@@ -1,4 +1,4 @@
-// Plain values in text: each in full, changes marked, and a way on where a list is long.
+// Plain values in text: each in full, changes marked, long lists shown further on request.
 
 import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
