@@ -291,7 +291,7 @@ fn what_is_no_task_is_refused_at_the_upload_with_the_reason() {
         (of("Letters", ""), "`name` is \"Letters\""),
         (of("letters", "(loop $l (br $l))"), "used up the fuel of an answer (1000000 units)"),
         (of("letters", "unreachable"), "it trapped"),
-        (of("letters", "(return (i64.const 562945658454026))"), "outside of its memory"),
+        (of("letters", "(return (i64.const 2251795518717962))"), "outside of its memory"),
         (of("letters", "(return (i64.const 10))"), "it gave an invalid answer"),
         (
             wat(r#"(module (memory (export "memory") 60000)
