@@ -10,7 +10,7 @@ use prime_agent_set::task_program::{OpenError, TaskPrograms};
 use prime_bench::tasks::{
     AnyTask, BadInput, Difficulty, Kinds, Machine, Problem, Severity, Spec, Unanswered,
 };
-use prime_problems::lossy_integer;
+use prime_problems::lossy;
 use serde_json::Value;
 
 use super::run_trace::RunTrace;
@@ -95,7 +95,7 @@ fn lines(path: &str) -> Result<Vec<(usize, String)>, String> {
 
 fn parsed(text: &str) -> Result<Value, String> {
     let value = serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}"))?;
-    match lossy_integer(text) {
+    match lossy(text) {
         Some(lossy) if lossy.path.is_empty() => Err(lossy.to_string()),
         Some(lossy) => Err(format!("at {}: {lossy}", lossy.path)),
         None => Ok(value),
@@ -115,7 +115,7 @@ impl GivenTask {
         inputs: Option<&str>,
     ) -> Result<Self, GivenError> {
         let unknown = || GivenError::Unknown { name: name.to_owned(), configured: tasks.names() };
-        let program = tasks.get(name).ok_or_else(unknown)?;
+        let program = tasks.get(name)?.ok_or_else(unknown)?;
         let path = inputs.ok_or_else(|| GivenError::NoInputs { name: name.to_owned() })?;
         let (name, path) = (name.to_owned(), path.to_owned());
         let found = match lines(&path) {

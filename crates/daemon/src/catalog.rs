@@ -124,6 +124,7 @@ pub async fn list(state: web::Data<State>, request: HttpRequest) -> Result<HttpR
 }
 
 /// The error of a catalogue whose uploads cannot be read.
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` passes it")]
 fn journal_unreadable(error: AgentError) -> ApiError {
     ApiError::unavailable("journal_not_readable", error.to_string(), Duration::from_secs(1))
 }
@@ -304,7 +305,8 @@ pub async fn show(
     let own = {
         let (slug, tasks) = (slug.clone(), state.runs.app().tasks().of_owner(&owner));
         let spec = move || {
-            Ok(tasks.get(&slug)?.map(|own| (own.spec(STARTED_WITHIN), own.digest().is_some())))
+            let found = tasks.get(&slug)?;
+            Ok(found.map(|own| (own.spec(STARTED_WITHIN), own.uploaded_digest().is_some())))
         };
         in_background(spec).await?.map_err(journal_unreadable)?
     };

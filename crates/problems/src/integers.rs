@@ -131,11 +131,12 @@ struct Names<'t>(Vec<Cow<'t, str>>);
 impl<'t> Names<'t> {
     /// Adds a name as it is written. Returns it if it is there already, where they are few.
     fn add(&mut self, written: &'t str) -> Option<String> {
-        let name = match written.contains('\\') {
-            false => Cow::Borrowed(written),
-            // Of a text that is not JSON, the name stays as it is.
-            true => serde_json::from_str(&format!("\"{written}\""))
-                .map_or(Cow::Borrowed(written), Cow::Owned),
+        let name = if written.contains('\\') {
+            // In a text that is not JSON, the name stays as it is.
+            serde_json::from_str(&format!("\"{written}\""))
+                .map_or(Cow::Borrowed(written), Cow::Owned)
+        } else {
+            Cow::Borrowed(written)
         };
         let is_known = self.0.len() < COMPARED_MAX && self.0.contains(&name);
         let doubled = is_known.then(|| name.to_string());

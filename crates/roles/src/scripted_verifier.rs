@@ -72,9 +72,11 @@ impl Verifier for ScriptedVerifier {
         let is_right = is_right(machine, line);
         let rate = if is_right { self.false_rejects } else { self.false_accepts };
         let errs = TaskRng::new(seed(trajectory, line)).chance(rate, 1_000_000);
-        AgentReply::now(Ok(match is_right != errs {
-            true => Verdict::default(),
-            false => Verdict::by_rules(machine, Kinds::ALL).unwrap_or_else(mistaken),
+        let is_accepted = is_right != errs;
+        AgentReply::now(Ok(if is_accepted {
+            Verdict::default()
+        } else {
+            Verdict::by_rules(machine, Kinds::ALL).unwrap_or_else(mistaken)
         }))
     }
 }

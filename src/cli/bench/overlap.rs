@@ -167,7 +167,7 @@ mod tests {
         };
         let record = Record::not_measured(
             key,
-            find("tower-of-hanoi").unwrap().spec(),
+            prime_bench::tasks::find("tower-of-hanoi").unwrap().spec(),
             &Provenance::default(),
         );
 

@@ -144,7 +144,8 @@ mod tests {
 
     #[test]
     fn a_chat_model_gets_its_template_and_a_base_model_a_text_to_complete() {
-        let chat = of_facts("/m.gguf", &facts(usable(&[], false), Some(8192), 8192), 2, false).unwrap();
+        let chat =
+            of_facts("/m.gguf", &facts(usable(&[], false), Some(8192), 8192), 2, false).unwrap();
         for expected in [
             "engines.model.model=\"/m.gguf\"",
             "engines.model.context_tokens=8192",
@@ -164,7 +165,8 @@ mod tests {
         );
         assert!(!chat.line.contains('\n'));
 
-        let base = of_facts("/m.gguf", &facts(ChatTemplateFacts::Absent, None, 2048), 1, false).unwrap();
+        let base =
+            of_facts("/m.gguf", &facts(ChatTemplateFacts::Absent, None, 2048), 1, false).unwrap();
         assert!(base.sets.iter().any(|set| set == "agents.executor.prompt=\"complete\""));
         assert!(!base.sets.iter().any(|set| set.contains("chat_template")), "{:?}", base.sets);
     }
@@ -186,8 +188,12 @@ mod tests {
 
     #[test]
     fn a_thinking_model_is_told_not_to_or_gets_a_budget() {
-        let told =
-            of_facts("/m", &facts(usable(&["enable_thinking"], false), Some(40960), 8192), 1, false);
+        let told = of_facts(
+            "/m",
+            &facts(usable(&["enable_thinking"], false), Some(40960), 8192),
+            1,
+            false,
+        );
         let told = told.unwrap();
         let off = "agents.executor.thinking=\"off\"";
         assert!(told.sets.iter().any(|set| set == off), "{:?}", told.sets);
@@ -206,7 +212,8 @@ mod tests {
     #[test]
     fn a_template_that_cannot_be_rendered_is_refused_with_its_reason() {
         let reason = "it uses `render_tools`".to_owned();
-        let refused = of_facts("/m", &facts(ChatTemplateFacts::Unusable(reason), None, 2048), 1, false);
+        let refused =
+            of_facts("/m", &facts(ChatTemplateFacts::Unusable(reason), None, 2048), 1, false);
         let said = refused.unwrap_err().to_string();
         assert!(said.contains("render_tools") && said.contains("chat_template = false"), "{said}");
     }

@@ -43,20 +43,23 @@ impl TaskProgram {
         let mut hash = Sha256::new();
         add(&mut hash, "declared", declared.to_string().as_bytes());
 
-        if let Some(module) = &self.task().module {
+        if let Some(uploaded) = self.uploaded_digest() {
+            add(&mut hash, "uploaded", uploaded.as_bytes());
+        }
+        let Some(task) = self.configured() else { return Ok(format!("{:x}", hash.finalize())) };
+        if let Some(module) = &task.module {
             let bytes = content(module).ok_or_else(|| {
                 let reason = format!("{module} cannot be read again");
                 AgentError::new("task", Failure::Refused, reason)
             })?;
             add(&mut hash, "module", &bytes);
         }
-        for argument in &self.task().command {
+        for argument in &task.command {
             match content(argument) {
                 Some(bytes) => add(&mut hash, "file", &bytes),
                 None => add(&mut hash, "argument", argument.as_bytes()),
             }
         }
-        let bytes: [u8; 32] = hash.finalize().into();
-        Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+        Ok(format!("{:x}", hash.finalize()))
     }
 }

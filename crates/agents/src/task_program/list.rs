@@ -22,6 +22,9 @@ struct Shared {
     compiled: Compiled,
 }
 
+/// What a program declares of its task, or why it cannot be asked.
+pub type Declared = Result<&'static Spec, AgentError>;
+
 /// The tasks that are programs or modules: those of the configuration, and the uploaded ones of one
 /// owner. Clones share them.
 #[derive(Clone, Default)]
@@ -119,10 +122,7 @@ impl TaskPrograms {
     ///
     /// # Errors
     /// The uploads cannot be read.
-    pub fn specs(
-        &self,
-        wait: Duration,
-    ) -> Result<Vec<(String, Result<&'static Spec, AgentError>)>, AgentError> {
+    pub fn specs(&self, wait: Duration) -> Result<Vec<(String, Declared)>, AgentError> {
         let until = Instant::now() + wait;
         let tasks = self.all()?;
         for task in tasks.values() {

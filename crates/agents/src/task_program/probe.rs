@@ -65,8 +65,9 @@ fn probe(bytes: &[u8], limits: &UploadedLimits) -> Result<String, Fault> {
     Ok(glance.name)
 }
 
-fn at(what: &str, fault: Fault) -> Fault {
-    Fault { reason: format!("asked for {what}, {}", fault.reason), ..fault }
+fn at(what: &str, mut fault: Fault) -> Fault {
+    fault.reason = format!("asked for {what}, {}", fault.reason);
+    fault
 }
 
 /// What it answers, the same twice.

@@ -71,7 +71,7 @@ impl TaskProgram {
     }
 
     /// The digest of its module, if a client has uploaded it.
-    pub fn digest(&self) -> Option<&str> {
+    pub fn uploaded_digest(&self) -> Option<&str> {
         match &self.source {
             Source::Configured { .. } => None,
             Source::Uploaded(module) => Some(&module.digest),
@@ -189,8 +189,12 @@ impl TaskProgram {
         self.pool()
     }
 
-    pub(super) fn task(&self) -> &OwnTask {
-        &self.task
+    /// The task's section in the configuration; `None` for a module that a client has uploaded.
+    pub(super) fn configured(&self) -> Option<&OwnTask> {
+        match &self.source {
+            Source::Configured { task, .. } => Some(task),
+            Source::Uploaded(_) => None,
+        }
     }
 
     /// The JSON that it declares of its task. Blocks until a process has answered the handshake.

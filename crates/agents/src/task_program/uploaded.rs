@@ -95,7 +95,7 @@ struct Kept {
 
 impl Kept {
     fn is(recent: &Recent, name: &str, digest: &str) -> bool {
-        recent.name == name && recent.task.digest() == Some(digest)
+        recent.name == name && recent.task.uploaded_digest() == Some(digest)
     }
 
     fn find(&mut self, name: &str, digest: &str) -> Option<Arc<TaskProgram>> {
@@ -227,7 +227,7 @@ mod tests {
 
     fn digests(compiled: &Compiled) -> Vec<String> {
         let kept = lock(&compiled.kept);
-        kept.recent.iter().filter_map(|one| one.task.digest().map(str::to_owned)).collect()
+        kept.recent.iter().filter_map(|one| one.task.uploaded_digest().map(str::to_owned)).collect()
     }
 
     #[test]

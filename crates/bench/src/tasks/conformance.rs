@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 #[cfg(test)]
 use super::suite::{every, suite};
+#[allow(clippy::wildcard_imports, reason = "the tests use more of the parent than the check")]
 use super::*;
 
 macro_rules! contract {

@@ -112,7 +112,10 @@ fn program_instance(
         let field = if matches!(error, OpenError::Refused { .. }) { "input" } else { "task" };
         RequestError::field(field, Reason::Program(error))
     })?;
-    Ok(Instance { module: program.digest().map(str::to_owned), ..Instance::given(problem) })
+    Ok(Instance {
+        module: program.uploaded_digest().map(str::to_owned),
+        ..Instance::given(problem)
+    })
 }
 
 /// Reads a custom problem, which no field of a benchmark instance may accompany.

@@ -105,7 +105,7 @@ impl Runs {
         let may_use = uploaded_limits(&app.settings().uploads);
         let checked = tokio::task::spawn_blocking(move || {
             let declared = probe_module(&module, &may_use);
-            (declared, hex(&Sha256::digest(&module)), module)
+            (declared, format!("{:x}", Sha256::digest(&module)), module)
         });
         let (declared, digest, module) = checked.await.map_err(|_| {
             UploadError::Module("it could not be checked: please report it".to_owned())
@@ -194,8 +194,4 @@ fn check_name(name: &str, is_configured: impl Fn(&str) -> bool) -> Result<(), Up
         return Err(UploadError::Configured(name.to_owned()));
     }
     Ok(())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
