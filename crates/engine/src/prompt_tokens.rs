@@ -39,7 +39,8 @@ pub struct PromptToken {
 ///
 /// # Errors
 /// [`EngineError::Chat`] when the template refuses the messages, errors of the file,
-/// [`EngineError::NotBuilt`] without llama.cpp, and [`EngineError::WorkerDied`] when the child ends.
+/// [`EngineError::NotBuilt`] without llama.cpp, and [`EngineError::WorkerDied`] when the child
+/// ends.
 pub fn prompt_tokens(
     path: &Path,
     messages: &ChatMessages,

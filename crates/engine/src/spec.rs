@@ -309,8 +309,8 @@ pub enum KvPool {
     Split,
 }
 
-/// Whether tokens are drafted and computed ahead of their choice. It changes no text: a drafted token
-/// counts only where sampling arrives at it.
+/// Whether tokens are drafted and computed ahead of their choice. It changes no text: a drafted
+/// token counts only where sampling arrives at it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]

@@ -56,6 +56,7 @@ fn yields() -> bool {
 
 /// The cores that are idle now, at least 1 and at most `cores`; 1 where the system does not say.
 /// Takes 60 ms.
+#[expect(clippy::disallowed_methods, reason = "once, on a thread that does nothing else yet")]
 pub(super) fn idle_cores(cores: usize) -> usize {
     let now = || read_to_string("/proc/stat").ok().as_deref().and_then(times);
     let before = now();

@@ -308,8 +308,8 @@ pub(super) fn fits(
     on_host && estimate.shortest(free).is_none()
 }
 
-/// Whether what the turns decode is divided into passes: on a CPU it matters for a shared pool which
-/// tokens are computed together.
+/// Whether what the turns decode is divided into passes: on a CPU it matters for a shared pool
+/// which tokens are computed together.
 pub(crate) fn divides_passes(spec: &EngineSpec) -> bool {
     spec.device.is_cpu() && spec.kv == KvPool::Shared
 }

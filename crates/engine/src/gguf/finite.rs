@@ -1,4 +1,5 @@
-//! Whether the values of tensors are finite: llama.cpp does not ask, and every logit after them is NaN.
+//! Whether the values of tensors are finite: llama.cpp does not ask, and every logit after them is
+//! NaN.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom};
@@ -41,8 +42,8 @@ pub(super) fn first_not_finite<'t>(
     Ok(None)
 }
 
-/// What says whether all values of a chunk are finite. A value is not where all bits of its exponent
-/// are set.
+/// What says whether all values of a chunk are finite. A value is not where all bits of its
+/// exponent are set.
 fn check_of(kind: u32) -> Option<fn(&[u8]) -> bool> {
     Some(match kind {
         F32 => |chunk| {
