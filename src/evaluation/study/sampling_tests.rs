@@ -70,6 +70,7 @@ fn records(study: &Study, systems: impl FnOnce() -> Vec<StudySystem>) -> Vec<Rec
     })
 }
 
+#[expect(clippy::unnecessary_box_returns, reason = "systems hold it in a box")]
 fn runs(executor: fn() -> Arc<dyn Executor>, fanout: u32, kinds: Kinds) -> Box<RunSystem> {
     let plan = RunPlan { fanout, ..plan() };
     let system = system(executor, move || RulesVerifier::new(kinds), &plan);
