@@ -194,6 +194,7 @@ fn a_context_that_does_not_fit_beside_the_weights_is_refused_with_its_engine_and
         "engines.mine.sequences_max=4".to_owned(),
         format!("engines.wide.model={model:?}"),
         "engines.wide.context_tokens=16777216".to_owned(),
+        "agents.executor.max_tokens=64".to_owned(),
         "agents.executor.implementation=llama".to_owned(),
         "agents.executor.engine=mine".to_owned(),
         "agents.verifier.implementation=llama".to_owned(),

@@ -73,8 +73,11 @@ impl Answer {
         let status = response.status().as_u16();
 
         let text = response.text()?;
-        let body = serde_json::from_str(&text)
-            .unwrap_or_else(|_| panic!("{status} with a body that is not JSON: {text}"));
+        let body = match text.as_str() {
+            "" if status == 204 => Value::Null,
+            text => serde_json::from_str(text)
+                .unwrap_or_else(|_| panic!("{status} with a body that is not JSON: {text}")),
+        };
         Ok(Self { status, body, location, retry_after })
     }
 

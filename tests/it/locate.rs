@@ -79,7 +79,7 @@ fn a_daemon_explains_where_the_fault_was() {
 fn a_locator_that_cannot_help_is_refused() {
     for (name, parts) in [
         ("strictt", &["run.locate", "did you mean `strict`"][..]),
-        ("scripted", &["an agent of the role executor", "only a verifier"]),
+        ("uniform", &["an agent of the role executor", "only a verifier"]),
         ("rules", &["is the verifier itself", "cannot find more"]),
     ] {
         let set = format!("run.locate={name}");

@@ -1,6 +1,7 @@
 //! What the workers of the server share.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::{Semaphore, mpsc};
 
@@ -11,7 +12,7 @@ use super::store_readings::StoreReadings;
 use super::verify::Pools;
 use prime_service::runs::Runs;
 
-/// Modules that are uploaded at the same time.
+/// Modules that are checked at the same time.
 const UPLOADS_AT_ONCE: usize = 4;
 
 /// Shared by all workers of the server.
@@ -22,8 +23,11 @@ pub(super) struct State {
     /// Start of the server, in milliseconds since 1970.
     pub(super) started_ms: u64,
     pub(super) verify: Pools,
-    /// Limits the modules that are uploaded at the same time.
+    /// Limits the modules that are checked at the same time.
     pub(super) uploads: Semaphore,
+    /// The keys that are uploading a module: each has one upload at a time, so that the bodies of
+    /// one key hold up no other key.
+    pub(super) uploading: Mutex<BTreeSet<String>>,
     /// What `/readyz` knows.
     pub(super) checks: Checks,
     /// What `/metrics` knows of a shared journal.
@@ -41,6 +45,17 @@ impl State {
         let verify = Pools::start()?;
         let (checks, store) = (Checks::default(), StoreReadings::default());
         let uploads = Semaphore::new(UPLOADS_AT_ONCE);
-        Ok(Self { runs, has_keys, started_ms: now_ms(), verify, uploads, checks, store, reloads })
+        let uploading = Mutex::default();
+        Ok(Self {
+            runs,
+            has_keys,
+            started_ms: now_ms(),
+            verify,
+            uploads,
+            uploading,
+            checks,
+            store,
+            reloads,
+        })
     }
 }

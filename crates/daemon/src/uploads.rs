@@ -1,6 +1,7 @@
 //! The routes by which clients upload and delete task modules.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 use actix_web::dev::Payload;
@@ -105,6 +106,30 @@ impl From<UploadError> for ApiError {
     }
 }
 
+/// That a key is uploading a module.
+struct Uploading<'s> {
+    state: &'s State,
+    owner: String,
+}
+
+impl<'s> Uploading<'s> {
+    /// `None` while the key uploads another one.
+    fn begin(state: &'s State, owner: &str) -> Option<Self> {
+        let is_first = keys(state).insert(owner.to_owned());
+        is_first.then(|| Self { state, owner: owner.to_owned() })
+    }
+}
+
+impl Drop for Uploading<'_> {
+    fn drop(&mut self) {
+        keys(self.state).remove(&self.owner);
+    }
+}
+
+fn keys(state: &State) -> MutexGuard<'_, BTreeSet<String>> {
+    state.uploading.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Uploads a WebAssembly module as a task.
 ///
 /// The body is the module itself, such as `curl --data-binary @count.wasm` sends it. The module is
@@ -113,7 +138,7 @@ impl From<UploadError> for ApiError {
 /// uploaded before is a new version of it: runs keep the one that they were accepted with.
 #[utoipa::path(
     post, path = "/v1/tasks", tag = "catalog", operation_id = "upload_task", params(UploadQuery),
-    request_body(content = Vec<u8>, content_type = "application/wasm", description = "A WebAssembly module (docs/your-task.md)"),
+    request_body(content = String, content_type = "application/wasm", description = "A WebAssembly module (docs/your-task.md)"),
     responses(
         (status = 200, description = "The task has this version already", body = UploadedTask),
         (status = 201, description = "New runs of the task have this version from now on", body = UploadedTask),
@@ -128,9 +153,9 @@ pub async fn upload(
     payload: web::Payload,
 ) -> Result<HttpResponse, ApiError> {
     let UploadQuery { name } = parse_query(&request)?;
-    // Each holds a module in memory, and a thread while it is checked.
-    let _turn = state.uploads.try_acquire().map_err(|_| {
-        let message = "other modules are being uploaded: try again in a moment";
+    let owner = owner_of(&request);
+    let _upload = Uploading::begin(&state, &owner).ok_or_else(|| {
+        let message = "this key is uploading another module: try again when that is done";
         ApiError::too_many("too_many_uploads", message, Duration::from_secs(1))
     })?;
 
@@ -143,7 +168,10 @@ pub async fn upload(
         ));
     }
 
-    let uploaded = state.runs.upload(&owner_of(&request), name, module.to_vec()).await?;
+    // Each takes a thread while it is checked, for as long as the fuel of some answers lasts.
+    let turn = state.uploads.acquire().await;
+    let _turn = turn.map_err(|closed| ApiError::internal(closed.to_string()))?;
+    let uploaded = state.runs.upload(&owner, name, module.to_vec()).await?;
     let TaskVersion { name, digest, bytes, uploaded_ms, .. } = uploaded.version;
     let task = UploadedTask { task: name, digest, bytes, uploaded_at: timestamp(uploaded_ms) };
     let mut response = if uploaded.is_new { HttpResponse::Created() } else { HttpResponse::Ok() };

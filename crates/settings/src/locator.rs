@@ -84,7 +84,7 @@ mod tests {
 
         for (locate, parts) in [
             ("strictt", ["did you mean `strict`", "run.locate"]),
-            ("scripted", ["which is an agent of the role executor", "only a verifier"]),
+            ("uniform", ["which is an agent of the role executor", "only a verifier"]),
             ("threshold", ["which is an agent of the role coordinator", "only a verifier"]),
             ("rules", ["which is the verifier itself", "cannot find more"]),
             ("none", ["looks at no step", "stronger verifier"]),

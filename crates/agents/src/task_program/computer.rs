@@ -2,11 +2,21 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::module::ModulePool;
 use crate::process::ProcessPool;
 use crate::{AgentError, Failure};
+
+/// The number of every request to a module: it keeps nothing, so that no number tells one answer
+/// from another.
+const MODULE_REQUEST: u64 = 1;
+
+#[derive(Deserialize)]
+struct Numbered {
+    id: u64,
+}
 
 /// Clones share the processes or threads.
 #[derive(Clone)]
@@ -26,9 +36,26 @@ impl Computer {
     ) -> Result<Vec<u8>, AgentError> {
         match self {
             Self::Program(pool) => pool.ask(request).await,
-            // It keeps nothing, so that no number tells one answer from another.
-            Self::Module(pool) => pool.ask(request(1)).await,
+            Self::Module(pool) => {
+                let answer = pool.ask(request(MODULE_REQUEST)).await?;
+                // What is no answer at all is named where it is read.
+                match serde_json::from_slice(&answer) {
+                    Ok(Numbered { id }) if id != MODULE_REQUEST => {
+                        let reason = format!("it answered request {id}, not {MODULE_REQUEST}");
+                        Err(AgentError {
+                            is_transient: false,
+                            ..pool.error(Failure::Malformed, reason)
+                        })
+                    }
+                    _ => Ok(answer),
+                }
+            }
         }
+    }
+
+    /// Whether somebody else wrote it, who may use less.
+    pub fn is_foreign(&self) -> bool {
+        matches!(self, Self::Module(pool) if pool.is_foreign())
     }
 
     /// Waits until it has declared its task.

@@ -32,11 +32,15 @@ pub const LINE_BYTES_MAX: usize = 4 << 10;
 /// Bytes of the input of an instance, which travels with every request.
 pub const INPUT_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes of the states of a trajectory, each of which is kept for a pop.
-pub const STATES_BYTES_MAX: usize = 256 << 20;
+/// Bytes of memory of the states of a trajectory, each of which is kept for a pop.
+pub const STATES_BYTES_MAX: usize = 1 << 30;
 
-/// Bytes of the states that one state's proposals lead to, which are kept until one is taken.
-pub const SUCCESSORS_BYTES_MAX: usize = 64 << 20;
+/// The same for a module that a client has uploaded.
+pub const UPLOADED_STATES_BYTES_MAX: usize = 64 << 20;
+
+/// Share of these bytes for the states that one state's proposals lead to, which are kept until one
+/// is taken.
+pub const SUCCESSORS_SHARE: usize = 4;
 
 /// T_max of a start that does not give `steps_max`.
 pub const STEPS_MAX_DEFAULT: u64 = 1_000;

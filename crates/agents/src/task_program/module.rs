@@ -228,6 +228,11 @@ impl ModulePool {
         &self.declared
     }
 
+    /// Whether a client has uploaded it.
+    pub fn is_foreign(&self) -> bool {
+        self.compiled.limits.is_foreign
+    }
+
     pub fn error(&self, failure: Failure, reason: impl Into<String>) -> AgentError {
         AgentError::new(&*self.agent, failure, reason)
     }
@@ -304,6 +309,16 @@ mod tests {
         assert!(looped.contains("it used up the fuel of an answer (1000000 units)"), "{looped}");
         let trapped = reason(answer("unreachable", ""));
         assert!(trapped.contains("it trapped"), "{trapped}");
+        // Each of these would overflow the stack, if an instruction were a call.
+        for grow in ["memory.grow (i32.const 0)", "memory.grow (i32.const 1)"] {
+            let grown =
+                reason(answer(&format!("(loop $l (drop ({grow})) (br $l)) (i64.const 0)"), ""));
+            assert!(grown.contains("fuel"), "{grown}");
+        }
+        let table =
+            "(loop $l (drop (table.grow (ref.null func) (i32.const 1))) (br $l)) (i64.const 0)";
+        let grown = reason(answer(table, "(table 1 funcref)"));
+        assert!(grown.contains("fuel"), "{grown}");
         let nested = reason(answer("(call $f) (i64.const 0)", "(func $f (call $f))"));
         assert!(nested.contains("too deep") || nested.contains("fuel"), "{nested}");
 

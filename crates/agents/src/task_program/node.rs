@@ -23,7 +23,7 @@ pub(super) struct Found {
 #[derive(Debug, Default)]
 pub(super) struct Node {
     pub state: Value,
-    /// Bytes of the state as compact JSON.
+    /// Bytes of memory of the state.
     pub bytes: usize,
     /// Bytes of all states up to this one.
     pub path_bytes: usize,
@@ -135,6 +135,23 @@ pub(super) fn digest_of(values: &[&Value]) -> u64 {
     hasher.finish()
 }
 
+/// Bytes of memory that a value takes, about: a short list of numbers takes many times its text.
+pub(super) fn held_bytes(value: &Value) -> usize {
+    let inner = match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(held_bytes).sum(),
+        Value::Object(fields) => {
+            // A name has a text of its own, and a place in the table.
+            let named = |(name, value): (&String, &Value)| {
+                2 * size_of::<String>() + name.len() + held_bytes(value)
+            };
+            fields.iter().map(named).sum()
+        }
+    };
+    size_of::<Value>() + inner
+}
+
 /// Bytes of a value as compact JSON.
 pub(super) fn bytes_of(value: &Value) -> usize {
     struct Counter(usize);
@@ -182,6 +199,14 @@ mod tests {
     #[test]
     fn the_bytes_of_a_value_are_those_of_its_text() {
         assert_eq!(bytes_of(&json!({"a": [1, "é"], "b": null})), 23);
+    }
+
+    #[test]
+    fn a_list_of_digits_takes_more_memory_than_text() {
+        let digits = Value::from(vec![0; 1_000]);
+        assert_eq!(bytes_of(&digits), 2_001);
+        assert_eq!(held_bytes(&digits), 1_001 * size_of::<Value>());
+        assert!(held_bytes(&json!("x".repeat(1_000))) < 1_100);
     }
 
     #[test]

@@ -9,9 +9,11 @@ use serde_json::Value;
 use super::answer::{Answer, Asked, BadAnswer, Outcome, State, read, rules_of};
 use super::computer::Computer;
 use super::error::OpenError;
-use super::limits::{ASKED_TWICE_EVERY, STATES_BYTES_MAX, SUCCESSORS_BYTES_MAX};
+use super::limits::{
+    ASKED_TWICE_EVERY, STATES_BYTES_MAX, SUCCESSORS_SHARE, UPLOADED_STATES_BYTES_MAX,
+};
 use super::machine::Walk;
-use super::node::{Node, Step, bytes_of};
+use super::node::{Node, Step, held_bytes};
 use crate::{AgentError, Failure};
 use prime_bench::tasks::{BadInput, Machine, PathDraw, Problem, Spec, TaskRng};
 
@@ -50,7 +52,7 @@ fn request(fields: &impl Serialize) -> Vec<u8> {
 }
 
 fn node(state: State, below: usize) -> Node {
-    let bytes = bytes_of(&state.value);
+    let bytes = held_bytes(&state.value);
     let State { value, found, choices, view, hint, answer, .. } = state;
     let mut node = Node::alone(value, bytes);
     node.path_bytes += below;
@@ -153,14 +155,17 @@ impl Asking {
 
     fn check_size(&self, at: &Node, node: &Node) -> Result<(), AgentError> {
         let too_large = |what: &str, most: usize| {
-            let reason = format!("{what} take more than {} MiB; write smaller states", most >> 20);
+            let reason =
+                format!("{what} take more than {} MiB of memory; write smaller states", most >> 20);
             Err(AgentError { is_transient: false, ..self.0.pool.error(Failure::TooLong, reason) })
         };
-        if node.path_bytes > STATES_BYTES_MAX {
-            return too_large("the states of a trajectory", STATES_BYTES_MAX);
+        let is_foreign = self.0.pool.is_foreign();
+        let most = if is_foreign { UPLOADED_STATES_BYTES_MAX } else { STATES_BYTES_MAX };
+        if node.path_bytes > most {
+            return too_large("the states of a trajectory", most);
         }
-        if at.successor_bytes() + node.bytes > SUCCESSORS_BYTES_MAX {
-            return too_large("the states after one state", SUCCESSORS_BYTES_MAX);
+        if at.successor_bytes() + node.bytes > most / SUCCESSORS_SHARE {
+            return too_large("the states after one state", most / SUCCESSORS_SHARE);
         }
         Ok(())
     }
@@ -181,7 +186,7 @@ impl Problem for Asking {
 
     /// The state alone: what the program says beside it is not known.
     fn machine_at(&self, state: &Value) -> Result<Box<dyn Machine>, BadInput> {
-        let bytes = bytes_of(state);
+        let bytes = held_bytes(state);
         let node = Node::alone(state.clone(), bytes);
         Ok(Box::new(Walk::at(self.clone(), Arc::new(node))))
     }
