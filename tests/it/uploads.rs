@@ -178,6 +178,21 @@ fn a_run_keeps_its_module_over_new_versions_deletions_and_kills() {
 }
 
 #[test]
+fn a_repeated_request_gets_its_run_after_the_task_was_deleted() {
+    let daemon = start(&Home::new(), &[]);
+    assert_eq!(upload(&daemon, module(ONE)).status, 201);
+    let accepted = daemon.with_key("k", &request("letters"));
+    assert_eq!(accepted.status, 202);
+    assert_eq!(delete(&daemon, "letters").status, 204);
+
+    let repeated = daemon.with_key("k", &request("letters"));
+    assert_eq!((repeated.status, &repeated.body["id"]), (200, &accepted.body["id"]));
+    // Another request under this key, and one without a key, are about a task that is gone.
+    assert_eq!(daemon.with_key("k", &request("other")).status, 422);
+    assert_eq!(daemon.with_key("new", &request("letters")).status, 400);
+}
+
+#[test]
 fn lines_of_an_uploaded_task_are_judged_without_a_run() {
     let daemon = start(&Home::new(), &[]);
     assert_eq!(upload(&daemon, module(Counting { steps: 2, ..ONE })).status, 201);

@@ -76,11 +76,18 @@ pub(super) async fn submit_run(
     traceparent: Option<String>,
     wanted: RunRequest,
 ) -> Result<Accepted, ApiError> {
-    let ResolvedRun { spec, problem } =
-        resolve_if_room(state, owner, key.as_ref(), move |app, tasks| {
-            Ok(resolve(app, tasks, &wanted, traceparent)?)
-        })
-        .await?;
+    let resolved = resolve_if_room(state, owner, key.as_ref(), move |app, tasks| {
+        Ok(resolve(app, tasks, &wanted, traceparent)?)
+    })
+    .await;
+    let ResolvedRun { spec, problem } = match (resolved, &key) {
+        (Ok(resolved), _) => resolved,
+        (Err(error), None) => return Err(error),
+        // A repeated request gets its run, even if its task has been deleted since.
+        (Err(error), Some(key)) => {
+            return state.runs.repeated(owner, key).await?.ok_or(error);
+        }
+    };
 
     let new = NewRun { owner: owner.to_owned(), key, spec, problem };
     Ok(state.runs.accept(new).await?)

@@ -19,6 +19,8 @@ pub struct CheckArguments {
     /// Study files
     #[arg(required = true, value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
+    #[command(flatten)]
+    configuration: Configuration,
 }
 
 #[derive(Args)]
@@ -48,7 +50,7 @@ pub struct ShowArguments {
 pub fn check(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     let mut is_good = true;
     for path in &arguments.files {
-        match load(path, &Configuration::default()) {
+        match load(path, &arguments.configuration) {
             Ok(study) => print(format!("{}: {}\n", path.display(), size(&study)))?,
             Err(error) => {
                 is_good = false;

@@ -147,6 +147,10 @@ impl SamplingSystem {
             samples.push(sample);
             if let Some(place) = chosen(select, &samples) {
                 points.push((spent.tokens(study.prompts), samples[place].record.right));
+                // No later sample can change the choice.
+                if select == Select::First {
+                    break;
+                }
             }
         }
 

@@ -24,7 +24,7 @@ use super::uploads::JournalModules;
 use crate::app::App;
 use crate::metrics::Metrics;
 use crate::telemetry::Telemetry;
-use prime_journal::{Cluster, ClusterStatus, Journal};
+use prime_journal::{Cluster, ClusterStatus, IdempotencyKey, Journal};
 
 /// Runs from their acceptance to their removal.
 pub struct Runs {
@@ -159,12 +159,31 @@ impl Runs {
     pub async fn accept(&self, new: NewRun) -> Result<Accepted, RunError> {
         match self.execution.accept(new).await? {
             Acceptance::New(record) => Ok(Accepted { record: *record, is_new: true }),
-            Acceptance::Earlier(id) => match self.reader.get(&id).await {
-                Ok((_, record)) => Ok(Accepted { record, is_new: false }),
-                // Keys outlive their runs, so that a late repetition does not execute them again.
-                Err(RunError::NotFound(_)) => Err(RunError::KeySpent(id)),
-                Err(error) => Err(error),
-            },
+            Acceptance::Earlier(id) => self.earlier(id).await,
+        }
+    }
+
+    async fn earlier(&self, id: String) -> Result<Accepted, RunError> {
+        match self.reader.get(&id).await {
+            Ok((_, record)) => Ok(Accepted { record, is_new: false }),
+            // Keys outlive their runs, so that a late repetition does not execute them again.
+            Err(RunError::NotFound(_)) => Err(RunError::KeySpent(id)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The run that this request was accepted as before, if any: what it names may be gone since.
+    ///
+    /// # Errors
+    /// The key was used for another request, its run was removed, or the journal cannot be read.
+    pub async fn repeated(
+        &self,
+        owner: &str,
+        key: &IdempotencyKey,
+    ) -> Result<Option<Accepted>, RunError> {
+        match self.execution.accepted_earlier(owner, key).await? {
+            Some(id) => self.earlier(id).await.map(Some),
+            None => Ok(None),
         }
     }
 

@@ -70,7 +70,7 @@ impl Execution {
     }
 
     /// The run for which the key was used with the same request, if any.
-    async fn accepted_earlier(
+    pub(in crate::runs) async fn accepted_earlier(
         &self,
         owner: &str,
         key: &IdempotencyKey,
