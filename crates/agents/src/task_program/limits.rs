@@ -32,8 +32,8 @@ pub const LINE_BYTES_MAX: usize = 4 << 10;
 /// Bytes of the input of an instance, which travels with every request.
 pub const INPUT_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes of memory of the states of a trajectory, each of which is kept for a pop.
-pub const STATES_BYTES_MAX: usize = 1 << 30;
+/// Bytes of the states of a trajectory, each of which is kept for a pop.
+pub const STATES_BYTES_MAX: usize = 256 << 20;
 
 /// The same for a module that a client has uploaded.
 pub const UPLOADED_STATES_BYTES_MAX: usize = 64 << 20;

@@ -182,7 +182,7 @@ impl Machine for Walk {
     }
 
     fn state(&self) -> Value {
-        self.at.state.clone()
+        serde_json::from_str(&self.at.state).expect("invariant: it was written from a value")
     }
 
     fn view(&self) -> String {

@@ -13,7 +13,7 @@ use super::limits::{
     ASKED_TWICE_EVERY, STATES_BYTES_MAX, SUCCESSORS_SHARE, UPLOADED_STATES_BYTES_MAX,
 };
 use super::machine::Walk;
-use super::node::{Node, Step, held_bytes};
+use super::node::{Node, Step};
 use crate::{AgentError, Failure};
 use prime_bench::tasks::{BadInput, Machine, PathDraw, Problem, Spec, TaskRng};
 
@@ -37,24 +37,21 @@ struct StartRequest<'r> {
     input: &'r Value,
 }
 
-#[derive(Serialize)]
-struct StepRequest<'r> {
-    id: u64,
-    input: &'r Value,
-    state: &'r Value,
-    line: &'r str,
-}
-
 fn request(fields: &impl Serialize) -> Vec<u8> {
     let mut line = serde_json::to_vec(fields).expect("invariant: requests serialise");
     line.push(b'\n');
     line
 }
 
+/// A request about a step. `state` is JSON, which is handed back as it is kept.
+fn step_request(id: u64, input: &Value, state: &str, line: &str) -> Vec<u8> {
+    let line = Value::from(line);
+    format!("{{\"id\":{id},\"input\":{input},\"state\":{state},\"line\":{line}}}\n").into_bytes()
+}
+
 fn node(state: State, below: usize) -> Node {
-    let bytes = held_bytes(&state.value);
     let State { value, found, choices, view, hint, answer, .. } = state;
-    let mut node = Node::alone(value, bytes);
+    let mut node = Node::alone(&value);
     node.path_bytes += below;
     (node.found, node.choices, node.view) = (found, choices, view);
     (node.hint, node.answer) = (hint, answer);
@@ -104,9 +101,9 @@ impl Asking {
         self.0.spec
     }
 
-    async fn ask(&self, state: &Value, line: &str) -> Result<Answer, AgentError> {
+    async fn ask(&self, state: &str, line: &str) -> Result<Answer, AgentError> {
         let Inner { pool, spec, input, .. } = &*self.0;
-        let answer = pool.ask(|id| request(&StepRequest { id, input, state, line })).await?;
+        let answer = pool.ask(|id| step_request(id, input, state, line)).await?;
         read(&answer, Asked::Step, &rules_of(spec))
             .map_err(|BadAnswer { failure, reason }| pool.error(failure, reason))
     }
@@ -155,8 +152,7 @@ impl Asking {
 
     fn check_size(&self, at: &Node, node: &Node) -> Result<(), AgentError> {
         let too_large = |what: &str, most: usize| {
-            let reason =
-                format!("{what} take more than {} MiB of memory; write smaller states", most >> 20);
+            let reason = format!("{what} take more than {} MiB; write smaller states", most >> 20);
             Err(AgentError { is_transient: false, ..self.0.pool.error(Failure::TooLong, reason) })
         };
         let is_foreign = self.0.pool.is_foreign();
@@ -164,7 +160,7 @@ impl Asking {
         if node.path_bytes > most {
             return too_large("the states of a trajectory", most);
         }
-        if at.successor_bytes() + node.bytes > most / SUCCESSORS_SHARE {
+        if at.successor_bytes() + node.state.len() > most / SUCCESSORS_SHARE {
             return too_large("the states after one state", most / SUCCESSORS_SHARE);
         }
         Ok(())
@@ -186,9 +182,7 @@ impl Problem for Asking {
 
     /// The state alone: what the program says beside it is not known.
     fn machine_at(&self, state: &Value) -> Result<Box<dyn Machine>, BadInput> {
-        let bytes = held_bytes(state);
-        let node = Node::alone(state.clone(), bytes);
-        Ok(Box::new(Walk::at(self.clone(), Arc::new(node))))
+        Ok(Box::new(Walk::at(self.clone(), Arc::new(Node::alone(state)))))
     }
 
     fn steps_max(&self) -> u64 {
