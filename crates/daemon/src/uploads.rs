@@ -24,8 +24,10 @@ pub struct ModuleVersion {
     /// SHA-256 of the module in hex.
     pub digest: String,
     pub bytes: u64,
+    #[schema(format = DateTime)]
     pub uploaded_at: String,
     /// When another version took its place.
+    #[schema(format = DateTime)]
     pub replaced_at: Option<String>,
 }
 
@@ -35,6 +37,7 @@ pub struct UploadedModule {
     /// SHA-256 of the module in hex: the version that new runs have.
     pub digest: String,
     pub bytes: u64,
+    #[schema(format = DateTime)]
     pub uploaded_at: String,
     /// Earlier versions that are stored still: for an hour, and while open runs use them.
     pub earlier: Vec<ModuleVersion>,
@@ -48,6 +51,7 @@ pub struct UploadedTask {
     /// SHA-256 of the module in hex.
     pub digest: String,
     pub bytes: u64,
+    #[schema(format = DateTime)]
     pub uploaded_at: String,
 }
 
