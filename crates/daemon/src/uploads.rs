@@ -110,6 +110,12 @@ impl From<UploadError> for ApiError {
     }
 }
 
+/// A WebAssembly module, as it is.
+#[derive(ToSchema)]
+#[schema(value_type = String, format = Binary)]
+#[expect(dead_code, reason = "the document describes it; the body is read in parts")]
+struct ModuleBytes(Vec<u8>);
+
 /// That a key is uploading a module.
 struct Uploading<'s> {
     state: &'s State,
@@ -142,7 +148,7 @@ fn keys(state: &State) -> MutexGuard<'_, BTreeSet<String>> {
 /// uploaded before is a new version of it: runs keep the one that they were accepted with.
 #[utoipa::path(
     post, path = "/v1/tasks", tag = "catalog", operation_id = "upload_task", params(UploadQuery),
-    request_body(content = String, content_type = "application/wasm", description = "A WebAssembly module (docs/your-task.md)"),
+    request_body(content = ModuleBytes, content_type = "application/octet-stream", description = "A WebAssembly module (docs/your-task.md)"),
     responses(
         (status = 200, description = "The task has this version already", body = UploadedTask),
         (status = 201, description = "New runs of the task have this version from now on", body = UploadedTask),
