@@ -262,7 +262,7 @@ impl Sequence {
 
         for (row, at) in (row..).zip(start..end) {
             if at >= own_end {
-                // What the draft says counts if it was chosen, and the text goes on.
+                // A drafted token counts if it was chosen and the text continues.
                 let is_last = self.finish.is_some() && at + 1 == self.tokens.len();
                 if self.tokens.get(at) != Some(&self.draft[at - own_end]) || is_last {
                     break;

@@ -41,7 +41,7 @@ pub enum Stored {
     TooManyTasks(u64),
     /// Nothing changed: the owner has this number of versions, which is the most.
     TooManyVersions(u64),
-    /// Nothing changed: the modules of the owner's other versions have so many bytes.
+    /// Nothing changed: the owner's other versions have this many bytes of modules.
     TooManyBytes(u64),
 }
 

@@ -197,7 +197,7 @@ pub fn lossy_number(json: &str) -> Option<Lossy> {
 fn first_lost(json: &str, is_kept: fn(&str) -> bool) -> Option<Lossy> {
     let bytes = json.as_bytes();
     let mut open: Vec<Open<'_>> = Vec::new();
-    // Of the open objects, outermost first.
+    // The open objects' names, outermost first.
     let mut names: Vec<Names<'_>> = Vec::new();
     // Whether the next string in an object is a name.
     let mut is_name = false;

@@ -166,7 +166,7 @@ pub(super) fn read(line: &[u8], asked: Asked, rules: &Rules<'_>) -> Result<Answe
         return Err(malformed(format!("`{}`: {lost}", lost.path)));
     }
 
-    // Of the parts, since a state may be large: whether they are there or null makes no difference.
+    // Digests are of the parts, since a state may be large; absent and null parts are equal.
     let rest = (&fields.choices, &fields.view, &fields.hint, &fields.violations);
     let rest = serde_json::to_value((rest, fields.steps_max, fields.done)).map_err(malformed)?;
     let parts = [fields.state.as_ref(), fields.answer.as_ref(), Some(&rest)];

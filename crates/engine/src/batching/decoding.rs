@@ -45,7 +45,8 @@ impl Batcher<'_> {
         self.active.binary_search_by_key(&seq, Sequence::seq).ok()
     }
 
-    /// Decodes one batch: so many tokens of each turn. Returns whether the KV pool had room.
+    /// Decodes one batch with the given number of tokens of each turn. Returns whether the KV pool
+    /// had room.
     fn decode_pass(&mut self, pass: &[(SeqId, usize)]) -> Result<bool, Fatal> {
         self.fill_batch(pass);
         self.kv_cache
@@ -113,7 +114,7 @@ impl Batcher<'_> {
         Ok(step)
     }
 
-    /// Fills the batch with so many tokens of each turn, and with drafts where there is room.
+    /// Fills the batch with the given number of tokens of each turn, and drafts if there is room.
     fn fill_batch(&mut self, pass: &[(SeqId, usize)]) {
         self.batch.clear();
         // A pass of one turn takes as many as tiles may have, others as many as do without tiles.

@@ -17,7 +17,7 @@ fn accuracy_at_a_budget_is_that_of_runs_ended_there() {
         curve("votes", 1, &[(20, true)]),
         curve("prime", 0, &[(30, true)]),
         curve("prime", 1, &[]),
-        // Of an earlier version.
+        // Written by an earlier version.
         record("old", "n-queens", 0),
     ];
 
