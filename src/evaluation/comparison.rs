@@ -42,7 +42,7 @@ pub struct Instances {
 }
 
 impl Instances {
-    /// Of a task whose instances are given, at most as many as there are.
+    /// The instances of a task; where they are given, at most as many as there are.
     fn of(self, task: &dyn AnyTask) -> Vec<Arc<dyn Problem>> {
         let count = task.given().map_or(self.count, |given| self.count.min(given));
         let instance = |index| task.instance(self.difficulty, self.base_seed, index);

@@ -29,7 +29,7 @@ pub struct GivenTask {
     spec: &'static Spec,
     /// At least one.
     problems: Vec<Arc<dyn Problem>>,
-    /// Of its program or module.
+    /// Digest of its program or module.
     pub digest: String,
 }
 

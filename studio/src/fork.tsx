@@ -34,7 +34,7 @@ export function Fork({ run, seq }: { run: Run; seq: number }): JSX.Element {
       {isOpen && (
         <>
           <p class="muted">
-            A new run that begins with everything up to event {count(seq)}, and goes on with another seed or other agents. Both are then shown
+            A new run that begins with everything up to event {count(seq)}, and continues with another seed or other agents. Both are then shown
             side by side.
           </p>
           <form

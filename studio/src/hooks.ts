@@ -74,8 +74,8 @@ export function useLoad<T>(
 const CHECK_MS = 250;
 const RETRY_MS = 2000;
 /**
- * Of a run that grows, at most one part in so many of the time is spent on asking about it,
- * whatever that costs.
+ * Asking about a run that grows takes at most one part in `PACE` of the time, whatever a request
+ * costs.
  */
 const PACE = 8;
 

@@ -42,7 +42,7 @@ pub(super) fn chosen(select: Select, samples: &[Answered]) -> Option<usize> {
                 _ => false,
             };
             let votes = |of: usize| places.iter().filter(|other| same(of, **other)).count();
-            // Of several, the one that was given first.
+            // Among equals, the one that was given first wins.
             places.iter().rev().copied().max_by_key(|place| votes(*place))
         }
         Select::Likelihood => {
@@ -171,7 +171,7 @@ impl SamplingSystem {
         (record.rounds, record.trajectories) = (1, count);
         record.votes = votes;
         record.agreement = votes.map(|votes| f64::from(votes) / f64::from(count));
-        // Of one sample only.
+        // These would be the times of one sample only.
         (record.verifier_ms, record.coordinator_ms) = (None, None);
         (record.executor_ms, record.coordination_share) = (None, None);
         Ok(record)

@@ -266,7 +266,7 @@ fn each_rule_chooses_its_sample() {
         sample(None, -0.2),
     ];
     let places = Select::ALL.map(|select| sampling::chosen(select, &samples));
-    // Of 1 and 2, which have two votes each, 1 came first; -0.5 came first as 2.
+    // 1 and 2 have two votes each, and 1 came first; -0.5 came first as 2.
     assert_eq!(places, [Some(1), Some(1), Some(2), Some(5)]);
     assert_eq!(Select::ALL.map(|select| sampling::chosen(select, &samples[..1])), [None; 4]);
 }

@@ -141,8 +141,8 @@ impl TaskPrograms {
         self.get(name)?.ok_or_else(unknown)?.open(input)
     }
 
-    /// An instance of a task that is the uploaded module with this digest, whoever has it and
-    /// whatever its task is now. Blocks while the module answers.
+    /// An instance of a task that is the uploaded module with this digest, under any key
+    /// and any name. Blocks while the module answers.
     ///
     /// # Errors
     /// There is no such module, or as [`TaskProgram::open`].
