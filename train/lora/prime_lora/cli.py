@@ -111,7 +111,7 @@ def grpo(arguments):
         start=arguments.start,
         save_steps=arguments.save_steps,
     )
-    return finish(arguments, card)
+    return finish(arguments, card and card | {"role": "executor"})
 
 
 def export(arguments):
@@ -152,7 +152,7 @@ def parse(given):
 
     one = commands.add_parser("grpo", help="reinforcement learning of single steps")
     training_options(one)
-    one.add_argument("--start", help="folder of an adapter to start from")
+    one.add_argument("--start", help="adapter to start from: a folder of PEFT, a GGUF file")
     one.add_argument("--group", type=int, default=8, help="completions of a prompt")
     one.set_defaults(run=grpo)
 

@@ -5,6 +5,9 @@ import math
 
 import torch
 
+# Held-out samples that are graded, over all tasks.
+GRADED = 200
+
 
 @dataclasses.dataclass(frozen=True)
 class Share:

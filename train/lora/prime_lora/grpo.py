@@ -6,10 +6,11 @@ import json
 import pathlib
 
 import datasets
+import torch
 from peft import PeftModel
 from trl import GRPOConfig, GRPOTrainer
 
-from . import rows, training
+from . import evaluate, gguf_adapter, rows, training
 from .errors import InputError
 
 # What a completion earns that proposes the reference's step, beside what its violations cost.
@@ -44,6 +45,44 @@ def step_rewards(completions, step, **columns):
     ]
 
 
+def beginning(start, base, folder):
+    """The PEFT folder of the adapter to start from, a folder itself or a GGUF file, and a digest
+    of its factors."""
+    if start is None:
+        return None, None
+    start = pathlib.Path(start)
+    if start.is_file():
+        start = gguf_adapter.unpack(start, base.config(), folder / "start")
+    factors = start / "adapter_model.safetensors"
+    if not factors.is_file():
+        raise InputError(f"--start {start}: it has no adapter_model.safetensors")
+    return start, hashlib.sha256(factors.read_bytes()).hexdigest()
+
+
+@torch.no_grad()
+def grades(model, start, held_out, pad):
+    """Exact held-out samples: with the trained adapter, with the one that training started from,
+    and with the base alone."""
+
+    def share():
+        return evaluate.by_task(held_out, evaluate.exact(model, held_out, pad))
+
+    tasks, after = share()
+    with model.disable_adapter():
+        _, alone = share()
+    card = {
+        "exact": dataclasses.asdict(after),
+        "exact_of_base": dataclasses.asdict(alone),
+        "exact_by_task": {task: dataclasses.asdict(found) for task, found in tasks.items()},
+    }
+    if start is not None:
+        model.load_adapter(str(start), "start")
+        model.set_adapter("start")
+        card["exact_of_start"] = dataclasses.asdict(share()[1])
+        model.set_adapter("default")
+    return card
+
+
 def train(base, folders, recipe, how, folder, device, *, start=None, save_steps=50, report=True):
     """Trains, or continues where a checkpoint is. Returns the card, or `None` after a signal."""
     if recipe.batch * recipe.accumulation % how.group:
@@ -52,21 +91,20 @@ def train(base, folders, recipe, how, folder, device, *, start=None, save_steps=
             f"of the group, {how.group}"
         )
     found = [row for part in folders for row in rows.chats(rows.read(part), part)]
-    learnt, _ = rows.split(found, rows.HeldOut())
+    learnt, kept_back = rows.split(found, rows.HeldOut())
     if not learnt:
         raise InputError("every row is held out: write more instances")
-    kept = ("prompt", "step", *rows.NAMES)
-    learnt = [{name: row[name] for name in kept} for row in learnt]
-    first = pathlib.Path(start) / "adapter_model.safetensors" if start else None
-    if first and not first.is_file():
-        raise InputError(f"--start {start}: it has no adapter_model.safetensors")
-    origin = hashlib.sha256(first.read_bytes()).hexdigest() if first else None
+    needed = ("prompt", "step", *rows.NAMES)
+    learnt = [{name: row[name] for name in needed} for row in learnt]
+    folder = pathlib.Path(folder)
+    start, origin = beginning(start, base, folder)
     text = json.dumps([learnt, dataclasses.asdict(how), origin])
     data = hashlib.sha256(text.encode()).hexdigest()[:16]
-    folder = pathlib.Path(folder)
     training.begin(folder, recipe, base.digest(), data)
 
     tokenizer, model = base.tokenizer(), base.model(device)
+    graded = rows.samples(tokenizer, kept_back, recipe.tokens_max)
+    graded = rows.spread(graded, evaluate.GRADED)
     if start is None:
         model = training.with_adapter(model, recipe)
     else:
@@ -96,15 +134,17 @@ def train(base, folders, recipe, how, folder, device, *, start=None, save_steps=
     if not training.run(trainer, checkpoints, resumed, progress):
         return None
 
+    seconds = progress.seconds()
     trainer.model.save_pretrained(folder / "adapter")
     rewards = [entry["reward"] for entry in trainer.state.log_history if "reward" in entry]
     return {
         "prompts": len(learnt),
         "steps": trainer.state.global_step,
         "rewards": rewards,
-        "cpu_seconds": round(progress.seconds()),
+        "tokens": int(trainer.state.num_input_tokens_seen),
+        "cpu_seconds": round(seconds),
         "recipe": dataclasses.asdict(recipe),
         "reinforcement": dataclasses.asdict(how),
         "base_sha256": base.digest(),
         "data": data,
-    }
+    } | grades(trainer.model, start, graded, tokenizer.pad_token_id)

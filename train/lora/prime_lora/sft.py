@@ -19,9 +19,6 @@ ROLES = {
     "verifier": roles.verifier_rows,
     "coordinator": roles.coordinator_rows,
 }
-# Held-out samples that are graded, over all tasks.
-GRADED = 200
-
 
 @dataclasses.dataclass(frozen=True)
 class Data:
@@ -44,7 +41,7 @@ def read(folders, tokenizer, recipe, is_held_out, role="executor"):
     if not learnt:
         raise InputError("every row is held out: write more instances")
     train = rows.samples(tokenizer, learnt, recipe.tokens_max)
-    held_out = rows.spread(rows.samples(tokenizer, kept, recipe.tokens_max), GRADED)
+    held_out = rows.spread(rows.samples(tokenizer, kept, recipe.tokens_max), evaluate.GRADED)
     return Data.of(train, held_out)
 
 

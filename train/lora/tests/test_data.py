@@ -7,7 +7,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 import tiny
-from prime_lora import cli, estimate, grpo, roles, rows, sft
+from prime_lora import cli, estimate, export, grpo, roles, rows, sft
 from prime_lora.base import Base
 from prime_lora.errors import InputError
 from prime_lora.recipe import PRESETS, Recipe, Reinforcement
@@ -252,6 +252,15 @@ def test_grpo_takes_steps_with_rewards_of_each_group(base, tmp_path):
     # A random model proposes nothing that can be applied.
     assert all(reward < 0 for reward in card["rewards"])
     assert (tmp_path / "run/adapter/adapter_model.safetensors").exists()
+    assert card["exact"]["of"] == card["exact_of_base"]["of"] == 8 - card["prompts"]
+
+    file = tmp_path / "first.gguf"
+    export.write(tmp_path / "run/adapter", base.config(), file, name="first")
+    second = grpo.train(
+        base, [folder], recipe, how, tmp_path / "second", "cpu", start=file, report=False
+    )
+    assert second["exact_of_start"] == card["exact"]
+
     with pytest.raises(InputError, match="must be a multiple of the group, 3"):
         grpo.train(base, [folder], recipe, Reinforcement(group=3), tmp_path / "other", "cpu")
 

@@ -8,7 +8,7 @@ import numpy
 import pytest
 import torch
 from peft import PeftModel
-from prime_lora import check, export, training
+from prime_lora import check, export, gguf_adapter, training
 from prime_lora.errors import InputError
 from prime_lora.recipe import PRESETS
 
@@ -74,6 +74,22 @@ def test_the_file_changes_the_matrices_as_peft_does(base, adapter, tmp_path):
     assert found["matrices"] == 14 and found["worst_relative"] < 1e-5
     halved = check.compare(base, adapter, exported(base, adapter, tmp_path / "b.gguf", "f16"))
     assert halved["agrees"] and halved["worst_relative"] > 1e-6
+
+
+def test_a_gguf_adapter_becomes_a_folder_of_peft_again(base, adapter, tmp_path):
+    file = exported(base, adapter, tmp_path / "a.gguf")
+    folder = gguf_adapter.unpack(file, base.config(), tmp_path / "unpacked")
+    ids = torch.tensor([[65, 97, 98, 10, 48]])
+    scores = [
+        PeftModel.from_pretrained(base.model("cpu"), path)(ids).logits for path in (adapter, folder)
+    ]
+    assert torch.equal(*scores)
+    assert not torch.allclose(scores[0], base.model("cpu")(ids).logits, atol=1e-2)
+
+
+def test_a_model_is_no_adapter_to_start_from(base, tmp_path):
+    with pytest.raises(InputError, match="no adapter.lora.alpha"):
+        gguf_adapter.unpack(base.path, base.config(), tmp_path)
 
 
 def test_a_wrong_file_does_not_agree(base, adapter, tmp_path, monkeypatch):
