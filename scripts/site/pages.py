@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: pages outside docs/ join the site, and links to other files lead to the repository."""
+"""Hooks of mkdocs: pages outside docs/ join the site; links to other files lead to the repository."""
 
 import logging
 import os
@@ -27,7 +27,7 @@ OUTSIDE = [
 LINK = re.compile(
     r"^(```).*?^\1|(`+)(?!`).*?(?<!`)\2(?!`)|(?<=\]\()([^)\s]+)(?=[)\s])", re.MULTILINE | re.DOTALL
 )
-# A list that follows a paragraph without a blank line: a code host shows it as a list, mkdocs does not.
+# A list without a blank line before it: a code host shows it as a list, mkdocs as text.
 MISSED_LIST = re.compile(r"<p>(?:(?!</p>).)*?\n((?:[-*]|\d+\.) [^\n]*)", re.DOTALL)
 log = logging.getLogger("mkdocs.hooks.pages")
 
