@@ -19,7 +19,7 @@ pub struct SpecialTokens {
 pub struct Piece {
     /// Its text.
     pub text: String,
-    /// Whether its special tokens are the template's own; otherwise it is plain text.
+    /// True if its special tokens are the template's own; otherwise it is plain text.
     pub has_special_tokens: bool,
 }
 

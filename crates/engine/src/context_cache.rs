@@ -68,15 +68,15 @@ pub(super) fn unused_max(rollback: Rollback, spec: &EngineSpec) -> u64 {
     }
 }
 
-/// Whether a sequence has the cells that the token after `length` others needs. In a shared pool
-/// llama.cpp reuses the cells that a sliding window has passed, and a sequence that is rolled back
-/// would need them again.
+/// Returns whether a sequence has the cells that the token after `length` others needs. In a shared
+/// pool llama.cpp reuses the cells that a sliding window has passed, and a sequence that is rolled
+/// back would need them again.
 pub(super) fn is_whole(context: &LlamaContext<'_>, window: u64, seq: SeqId, length: usize) -> bool {
     is_window_whole(context.kv_cache_seq_pos_min(seq.raw()), window, length)
 }
 
-/// Whether the cells from position `first` on are all that the token after `length` others attends
-/// to. A window of 0 is unknown, or none.
+/// Returns whether the cells from position `first` on are all that the token after `length` others
+/// attends to. A window of 0 is unknown, or none.
 fn is_window_whole(first: i32, window: u64, length: usize) -> bool {
     let needed = if window == 0 { 0 } else { (length as u64).saturating_sub(window) };
     u64::try_from(first).is_ok_and(|first| first <= needed)

@@ -76,7 +76,7 @@ impl ContextRecord {
         record
     }
 
-    /// Whether somebody waits for its first opening.
+    /// Returns whether somebody waits for its first opening.
     pub(super) fn is_new(&self) -> bool {
         self.starter.is_some()
     }
@@ -93,7 +93,7 @@ impl ContextRecord {
         self.state == ContextState::Open
     }
 
-    /// Whether the worker should be asked for it.
+    /// Returns whether the worker should be asked for it.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         match self.state {
             ContextState::Absent => true,

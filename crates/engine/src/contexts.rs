@@ -45,7 +45,7 @@ struct Contexts<'m> {
     loaded: &'m Loaded,
     fault: Option<Fault>,
     open: Vec<(ContextId, Batcher<'m>)>,
-    /// Whether a context was made: memory for the first was checked when the model was loaded.
+    /// True if a context was made: memory for the first was checked when the model was loaded.
     has_opened: bool,
 }
 

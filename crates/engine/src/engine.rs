@@ -188,8 +188,8 @@ impl Engine {
         &self.0.spec
     }
 
-    /// Whether requests in [`Format::Chat`](super::Format::Chat) can be answered. The first call
-    /// renders a sample in a child process; it says so before any request does, and also for a
+    /// Returns whether requests in [`Format::Chat`](super::Format::Chat) can be answered. The first
+    /// call renders a sample in a child process; it says so before any request does, and also for a
     /// worker that is not started yet.
     ///
     /// # Errors

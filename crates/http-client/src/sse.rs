@@ -30,7 +30,8 @@ impl<R: Read> Events<R> {
         Self { reader: BufReader::with_capacity(64 << 10, reader) }
     }
 
-    /// Whether all received data has been consumed, so that reading the next message may block.
+    /// Returns whether all received data has been consumed, so that reading the next message may
+    /// block.
     pub fn is_drained(&self) -> bool {
         self.reader.buffer().is_empty()
     }

@@ -12,8 +12,8 @@ use std::fmt::{self, Write as _};
 pub use markdown::markdown;
 pub use writer::Printable;
 
-/// Whether a character is shown as its escape: C0 and C1 controls but for newline and tab, and
-/// what changes the direction or the lines of a text.
+/// Returns whether a character is shown as its escape: C0 and C1 controls but for newline and tab,
+/// and what changes the direction or the lines of a text.
 pub fn is_escaped(c: char) -> bool {
     match c {
         '\n' | '\t' => false,

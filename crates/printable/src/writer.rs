@@ -11,7 +11,7 @@ const PARTIAL_MAX: usize = 3;
 /// a character may come in several writes.
 pub struct Printable<W> {
     inner: W,
-    /// Whether the escape character itself passes, for a writer that styles its own text.
+    /// True if the escape character itself passes, for a writer that styles its own text.
     is_styled: bool,
     /// The start of a character whose end is still to come.
     partial: Vec<u8>,

@@ -101,7 +101,7 @@ impl Reader {
         Ok(Self { what, form })
     }
 
-    /// Whether what is read is the text itself.
+    /// Returns whether what is read is the text itself.
     pub fn keeps_text(&self) -> bool {
         matches!(self.form, Form::Text | Form::Pattern(_))
     }

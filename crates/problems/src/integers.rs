@@ -55,19 +55,19 @@ fn is_float(number: &str) -> bool {
     number.contains(['.', 'e', 'E'])
 }
 
-/// Whether an integer can be kept; a float always can.
+/// Returns whether an integer can be kept; a float always can.
 fn is_kept_integer(number: &str) -> bool {
     is_float(number) || number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok()
 }
 
-/// Whether a number equals at most one integer, and none unless it is one.
+/// Returns whether a number equals at most one integer, and none unless it is one.
 fn is_one_number(number: &str) -> bool {
     let is_small =
         |value: f64| value.abs() < EXACT && (value.fract() != 0.0 || is_integral(number));
     if is_float(number) { number.parse().is_ok_and(is_small) } else { is_kept_integer(number) }
 }
 
-/// Whether the text of a number is that of an integer, such as `1.50e1`.
+/// Returns whether the text of a number is that of an integer, such as `1.50e1`.
 fn is_integral(number: &str) -> bool {
     let (digits, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));

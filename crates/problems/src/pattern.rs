@@ -155,7 +155,7 @@ impl Pattern {
         self.regex.is_match(text)
     }
 
-    /// Whether it has named groups.
+    /// Returns whether it has named groups.
     pub fn has_groups(&self) -> bool {
         self.regex.capture_names().flatten().next().is_some()
     }

@@ -243,7 +243,7 @@ impl Basis {
         self.evaluated
     }
 
-    /// Whether a model or a program took part, whose verdict is not evaluated here.
+    /// Returns whether a model or a program took part, whose verdict is not evaluated here.
     pub fn is_opinion(self) -> bool {
         self.methods().any(|method| !matches!(method, Method::Rules | Method::Reference))
     }

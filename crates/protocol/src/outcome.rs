@@ -77,7 +77,7 @@ pub struct Ballot {
     /// Σ V over the steps of the cleanest trajectory that gave it.
     #[cfg_attr(feature = "schema", schema(value_type = f64, minimum = 0.0))]
     pub violation_score: Score,
-    /// Whether these are the votes of all solutions, of which `answer` is the first: the task
+    /// True if these are the votes of all solutions, of which `answer` is the first: the task
     /// accepts any.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub are_solutions: bool,
@@ -118,7 +118,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Whether the answer is promised to be right.
+    /// Returns whether the answer is promised to be right.
     pub fn is_verified(&self) -> bool {
         self.assurance.is_some_and(Assurance::is_verified)
     }

@@ -31,7 +31,7 @@ pub struct RunPlan {
     /// What the verifier's verdicts on this problem rest on, unless a verdict says otherwise.
     #[serde(default)]
     pub basis: Basis,
-    /// Whether a locator is asked for the fault of a refuted trajectory.
+    /// True if a locator is asked for the fault of a refuted trajectory.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub locates: bool,
     /// Start a trajectory's next proposal before the verdict on the current one.

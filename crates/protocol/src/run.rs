@@ -125,8 +125,8 @@ impl Run {
         self.live
     }
 
-    /// Whether the current batch has no samples yet and no turn waits for tokens: a snapshot stores
-    /// neither.
+    /// Returns whether the current batch has no samples yet and no turn waits for tokens: a
+    /// snapshot stores neither.
     #[inline]
     pub fn is_whole(&self) -> bool {
         self.gathered.is_empty() && !self.completion_shares.has_parked()
@@ -219,7 +219,8 @@ impl Run {
         }
     }
 
-    /// Whether a turn still matters. Late turns of closed rounds and of finished runs are stale.
+    /// Returns whether a turn still matters. Late turns of closed rounds and of finished runs are
+    /// stale.
     #[inline]
     pub fn wants(&self, id: TurnId) -> bool {
         !self.is_over && id.round == self.round

@@ -20,7 +20,7 @@ impl Speculations {
         self.wasted += other.wasted;
     }
 
-    /// Whether both counters are zero.
+    /// Returns whether both counters are zero.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }

@@ -63,7 +63,7 @@ impl StuckStates {
         }
     }
 
-    /// Whether some state has stopped as many trajectories as a round has, at least two.
+    /// Returns whether some state has stopped as many trajectories as a round has, at least two.
     pub fn has_stopped(&self, trajectories: u32) -> bool {
         self.all.iter().any(|stuck| stuck.trajectories >= trajectories.max(2))
     }

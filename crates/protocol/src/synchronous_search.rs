@@ -16,7 +16,7 @@ pub struct Sample {
     pub id: TurnId,
     pub trajectory: Box<Trajectory>,
     pub line: String,
-    /// Whether it can be applied and the coordinator accepts it.
+    /// True if it can be applied and the coordinator accepts it.
     pub passes: bool,
     pub score: Score,
     /// On what its verdict rests.

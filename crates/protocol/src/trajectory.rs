@@ -199,8 +199,8 @@ impl Trajectory {
         self.tolerated.iter().fold(Score::ZERO, |sum, (_, score)| sum.plus(*score))
     }
 
-    /// Whether this line was already rejected at the current state, so that it need not be judged
-    /// again.
+    /// Returns whether this line was already rejected at the current state, so that it need not be
+    /// judged again.
     #[inline]
     pub fn excludes(&self, line: &str) -> bool {
         self.stack.top().excludes(line)

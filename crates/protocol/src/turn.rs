@@ -18,7 +18,7 @@ pub struct TurnId {
 #[derive(Clone, Copy, Debug)]
 pub struct TurnOutcome<'a> {
     pub line: &'a str,
-    /// Whether the line could be applied.
+    /// True if the line could be applied.
     pub applicable: bool,
     pub verdict: &'a Verdict,
     pub decision: Decision,

@@ -21,7 +21,7 @@ pub struct Verdict {
     pub logprob: Option<f32>,
     /// The opinion of each verifier of an ensemble.
     pub opinions: Vec<Opinion>,
-    /// Whether the verifiers disagree so much that a person should review the step.
+    /// True if the verifiers disagree so much that a person should review the step.
     pub needs_review: bool,
     /// What it rests on, where that is less than its verifier's verdicts usually rest on.
     pub basis: Option<Basis>,

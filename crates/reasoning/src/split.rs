@@ -29,7 +29,7 @@ static MARKS: LazyLock<Regex> = LazyLock::new(|| {
     .expect("invariant: the marks are escaped, as every test shows")
 });
 
-/// Whether a mark is named rather than used: it stands between backquotes.
+/// Returns whether a mark is named rather than used: it stands between backquotes.
 pub fn is_quoted(text: &str, mark: &Range<usize>) -> bool {
     text[..mark.start].ends_with('`') && text[mark.end..].starts_with('`')
 }
@@ -65,10 +65,10 @@ struct Reader<'t> {
     from: usize,
     /// The family whose reasoning is being read.
     within: Option<&'static Family>,
-    /// Whether messages have channels, of which only `final` counts.
+    /// True if messages have channels, of which only `final` counts.
     has_channels: bool,
     in_final: bool,
-    /// Whether the names of a role and a channel are being read, up to `<|message|>`.
+    /// True if the names of a role and a channel are being read, up to `<|message|>`.
     in_header: bool,
 }
 

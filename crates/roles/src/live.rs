@@ -40,7 +40,7 @@ pub enum Kept {
 pub struct Exchange {
     /// What the model read, chat template included; for a server its messages, as JSON.
     pub prompt: String,
-    /// Whether `prompt` is the messages, which the server puts into a template.
+    /// True if `prompt` is the messages, which the server puts into a template.
     pub is_messages: bool,
     /// The prompt's tokens, where wanted and known.
     pub prompt_tokens: Vec<u32>,

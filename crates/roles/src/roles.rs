@@ -26,7 +26,7 @@ pub trait Verifier: Send + Sync {
     /// verifier looks at.
     fn basis(&self, task: &Spec) -> Basis;
 
-    /// Whether it judges constraints that a client wrote in words.
+    /// Returns whether it judges constraints that a client wrote in words.
     fn reads_words(&self) -> bool {
         false
     }

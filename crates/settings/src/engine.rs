@@ -213,7 +213,7 @@ impl Engine {
         u64::from(part).next_multiple_of(SPLIT_STEP)
     }
 
-    /// Whether the model has learnt the task; `None` if that is not known.
+    /// Returns whether the model has learnt the task; `None` if that is not known.
     pub fn has_learnt(&self, task: &str) -> Option<bool> {
         if self.tasks.is_empty() {
             return Some(BuiltInModel::find(&self.model)?.tasks.contains(&task));

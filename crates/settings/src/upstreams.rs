@@ -121,7 +121,7 @@ pub enum Api {
 }
 
 impl Api {
-    /// Whether its answer is a score instead of text.
+    /// Returns whether its answer is a score instead of text.
     pub fn scores(self) -> bool {
         matches!(self, Self::Score | Self::Pooling)
     }
@@ -160,7 +160,7 @@ impl Dialect {
         }
     }
 
-    /// Whether a request may ask for an answer of the form of a JSON Schema.
+    /// Returns whether a request may ask for an answer of the form of a JSON Schema.
     pub fn takes_schemas(self) -> bool {
         matches!(self, Self::Openai | Self::Ollama | Self::LmStudio)
     }
@@ -181,8 +181,8 @@ impl Dialect {
 }
 
 impl UpstreamPool {
-    /// Whether its servers constrain a completion to the grammar of a request: its dialect has a
-    /// field for it, which `extra` leaves alone.
+    /// Returns whether its servers constrain a completion to the grammar of a request: its dialect
+    /// has a field for it, which `extra` leaves alone.
     pub fn applies_grammars(&self) -> bool {
         self.applies_grammars_as(self.dialect)
     }

@@ -26,7 +26,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether nothing is wrong.
+    /// Returns whether nothing is wrong.
     pub fn is_right(&self) -> bool {
         self.problems.is_empty()
     }

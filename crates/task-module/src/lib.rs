@@ -78,7 +78,7 @@ impl Start {
 pub struct Step {
     pub state: Value,
     pub violations: Vec<Violation>,
-    /// Whether the trace ends.
+    /// True if the trace ends.
     pub done: bool,
     /// The answer of a trace that ends; the state, where it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -24,7 +24,7 @@ pub struct ExecutorPrompts {
     prompts: Vec<Prompt>,
     system: Option<Prompt>,
     history: History,
-    /// Whether a grammar constrains the completion.
+    /// True if a grammar constrains the completion.
     is_held: bool,
     may_reason: bool,
     shown: Shown,

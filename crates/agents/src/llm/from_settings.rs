@@ -74,9 +74,9 @@ fn checked<T: 'static, A: ?Sized + 'static>(
     Ok(Arc::new(move || share(make().expect("invariant: the first one could be built"))))
 }
 
-/// Whether the answers of an agent's model have the form of a grammar that it asks with, as far as
-/// its pool's configuration says. Those of a server that takes no grammar are free, whatever the
-/// agent's options say.
+/// Returns whether the answers of an agent's model have the form of a grammar that it asks with, as
+/// far as its pool's configuration says. Those of a server that takes no grammar are free, whatever
+/// the agent's options say.
 fn applies_grammars<A: RoleOptions>(settings: &Settings, agent: &Agent<A>) -> bool {
     let pool = agent.pool().and_then(|pool| settings.pools.get(pool));
     pool.is_none_or(UpstreamPool::applies_grammars)

@@ -46,7 +46,7 @@ pub(super) struct Sent<'a> {
     pub body: &'a Value,
     /// Fields of the configuration.
     pub extra: &'a Map<String, Value>,
-    /// Whether the answer is asked to be an object with an action.
+    /// True if the answer is asked to be an object with an action.
     pub has_schema: bool,
     /// Length of the prompt, in bytes.
     pub prompt_bytes: usize,

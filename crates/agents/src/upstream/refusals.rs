@@ -43,7 +43,7 @@ const REFUSALS: [&str; 9] = [
 pub(super) struct Refused(Mutex<BTreeSet<&'static str>>);
 
 impl Refused {
-    /// Whether the field has been refused.
+    /// Returns whether the field has been refused.
     pub fn has(&self, name: &str) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
     }

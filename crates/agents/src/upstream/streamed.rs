@@ -42,7 +42,7 @@ impl Streamed {
         Self { is_chat, parts_max, ..Self::default() }
     }
 
-    /// Whether the server has said that this is all.
+    /// Returns whether the server has said that this is all.
     pub fn is_done(&self) -> bool {
         self.is_done
     }

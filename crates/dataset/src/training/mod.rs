@@ -87,7 +87,7 @@ pub struct Options {
     pub steps_max: u64,
     /// Longest reference trace that is written as a whole; instances with longer ones are left out.
     pub lines_max: u64,
-    /// Whether instances are kept whose inputs the benchmark has, whatever their seeds.
+    /// True if instances are kept whose inputs the benchmark has, whatever their seeds.
     pub benchmark_inputs: bool,
 }
 

@@ -53,7 +53,7 @@ struct Pair<'t> {
     b: Option<&'t Tensor>,
 }
 
-/// Whether a file with this header says that it is an adapter.
+/// Returns whether a file with this header says that it is an adapter.
 pub(super) fn is_adapter(path: &Path, header: &Header) -> bool {
     let kind = || Values { file: open_regular(path).ok()?, header }.text("general.type").ok()?;
     kind().as_deref() == Some("adapter")
@@ -156,7 +156,7 @@ impl AdapterFile {
         (ranks().min().unwrap_or(0), ranks().max().unwrap_or(0))
     }
 
-    /// Whether it fits a model.
+    /// Returns whether it fits a model.
     ///
     /// # Errors
     /// The first thing that does not, and what to do.

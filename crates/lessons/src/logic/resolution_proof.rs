@@ -144,7 +144,7 @@ impl<'a> Index<'a> {
         })
     }
 
-    /// Whether a clause is taken before another one, in the order of the buckets.
+    /// Returns whether a clause is taken before another one, in the order of the buckets.
     fn is_used(&self, number: usize, given: usize) -> bool {
         let turn = |number: usize| (self.places[number], self.clauses.get(number).len(), number);
         turn(number) < turn(given)

@@ -85,7 +85,7 @@ impl<'a> Bounds<'a> {
     }
 }
 
-/// Whether it is a name, or fields or elements of one.
+/// Returns whether it is a name, or fields or elements of one.
 fn is_path(tree: &IdedExpr) -> bool {
     match &tree.expr {
         Expr::Ident(_) => true,

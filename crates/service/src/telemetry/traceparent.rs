@@ -21,7 +21,7 @@ pub struct TraceParent {
 pub struct NotTraceParent;
 
 impl TraceParent {
-    /// Whether the caller records the trace.
+    /// Returns whether the caller records the trace.
     pub fn is_sampled(&self) -> bool {
         self.flags & 1 == 1
     }

@@ -40,7 +40,7 @@ pub struct LabelledTrace {
 }
 
 impl LabelledTrace {
-    /// Whether it is complete and every line of it is right.
+    /// Returns whether it is complete and every line of it is right.
     pub fn is_right(&self) -> bool {
         self.first_error.is_none() && self.end == TraceEnd::Right
     }

@@ -156,7 +156,7 @@ line_actions! {
     pub struct Action { direction: Direction } = "go <N|E|S|W>", "go {direction}"
 }
 
-/// Whether a direction comes right after its opposite.
+/// Returns whether a direction comes right after its opposite.
 fn returns(path: &str) -> bool {
     path.as_bytes()
         .windows(2)
