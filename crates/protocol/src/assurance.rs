@@ -15,7 +15,7 @@ use prime_bench::tasks::{Kind, Kinds, Problem};
 pub enum Assurance {
     /// A step broke a constraint, and the coordinator tolerated it.
     Violated,
-    /// Some step was committed without anybody looking at it.
+    /// Some step was committed that nobody judged.
     #[default]
     Unchecked,
     /// Every step was found clean, which is no proof: by a model, a program, or constraints
@@ -29,7 +29,7 @@ pub enum Assurance {
 impl Assurance {
     pub const ALL: [Self; 4] = [Self::Violated, Self::Unchecked, Self::Unrefuted, Self::Verified];
 
-    /// What is promised of an answer to this problem whose trajectory has this basis (the weakest of
+    /// The promise for an answer to this problem whose trajectory has this basis (the weakest of
     /// its steps, on this problem) and this Σ V.
     pub fn of(problem: &dyn Problem, basis: Basis, score: Score) -> Self {
         if score > Score::ZERO {

@@ -56,7 +56,7 @@ impl Method {
 pub struct Basis {
     kinds: Kinds,
     evaluated: Kinds,
-    /// The same on a client's problem, whose checks are evaluated before a model is asked.
+    /// The kinds on a client's problem, whose checks are evaluated before a model is asked.
     kinds_of_checks: Kinds,
     evaluated_of_checks: Kinds,
     /// A set of methods; bit `m` stands for the method with `m as u8`.

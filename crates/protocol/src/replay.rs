@@ -33,11 +33,11 @@ pub enum RunInput<'a> {
 pub enum ReplayError {
     #[error("the recorded step `{line}` at depth {depth} cannot be replayed: {reason}")]
     Step { line: String, depth: usize, reason: String },
-    /// The task's steps are asked of a program, which does not answer at present. The record may be
-    /// all right.
+    /// A program computes the task's steps and does not answer at present. The record may be
+    /// intact.
     #[error("{0}")]
     Unanswered(String),
-    /// The task's steps are asked of a program, which answers otherwise than when it was recorded.
+    /// A program computes the task's steps and answers otherwise than when the run was recorded.
     #[error(
         "the task's program answers otherwise than when the run was recorded: {0}; give it the \
          program that it was accepted with, or submit it as a new run"

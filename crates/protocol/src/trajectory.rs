@@ -95,7 +95,7 @@ pub struct Trajectory {
     pub feedback: Option<String>,
     /// Most completion tokens of the next proposal, if the run's budget limits them.
     pub completion_max: Option<u32>,
-    /// V of the last judged step; hidden from agents, too.
+    /// V of the last judged step; also hidden from agents.
     pub(super) last_score: Score,
     /// T_max of the problem.
     steps_max: u64,
@@ -356,7 +356,7 @@ impl Trajectory {
         }
     }
 
-    /// Goes back from T_max: no valid trace is that long, so that a step before was wrong.
+    /// Goes back from T_max: no valid trace is that long, so an earlier step was wrong.
     #[cold]
     fn overlong(&mut self, limits: &Limits) -> Next {
         if let Some(next) = self.go_back_to_fault(limits) {
@@ -461,7 +461,8 @@ impl Trajectory {
         }
     }
 
-    /// Leaves states; there are as many. Returns the line of the lowest step that is undone.
+    /// Leaves this many states, which must exist. Returns the line of the lowest step that is
+    /// undone.
     pub(super) fn leave(&mut self, states: usize) -> Option<Box<str>> {
         let mut line = None;
         for _ in 0..states {

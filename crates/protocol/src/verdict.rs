@@ -23,7 +23,7 @@ pub struct Verdict {
     pub opinions: Vec<Opinion>,
     /// True if the verifiers disagree so much that a person should review the step.
     pub needs_review: bool,
-    /// What it rests on, where that is less than its verifier's verdicts usually rest on.
+    /// Its basis, where that is less than the usual basis of its verifier's verdicts.
     pub basis: Option<Basis>,
     /// Tokens that a model spent on the verdict.
     pub usage: Usage,
@@ -84,7 +84,7 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Usage {
-    /// Tokens of which nothing more is known.
+    /// Tokens without further details.
     pub const fn new(prompt: u64, completion: u64) -> Self {
         Self { prompt, completion, cached: 0, reasoning: 0 }
     }

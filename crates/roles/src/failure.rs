@@ -84,7 +84,7 @@ pub struct AgentError {
     pub reason: String,
     /// True if a retry may help.
     pub is_transient: bool,
-    /// Tokens that were spent all the same, as far as they are known.
+    /// Tokens that were spent nevertheless, as far as they are known.
     pub usage: Usage,
 }
 
