@@ -308,7 +308,7 @@ mod tests {
         assert!(ask("terse").unwrap_err().contains("mathematical, compact"));
         assert!(
             ask("turns").unwrap_err().contains("mathematical, compact"),
-            "a turn is no whole trace"
+            "a turn is not a whole trace"
         );
     }
 }

@@ -10,7 +10,7 @@ pub use cache::CacheError;
 
 /// A model in the executable.
 pub struct BuiltInModel {
-    /// A value of an engine's `model` that is no path.
+    /// A value of an engine's `model` that is not a path.
     pub name: &'static str,
     /// Slugs of the tasks that it has learnt.
     pub tasks: &'static [&'static str],

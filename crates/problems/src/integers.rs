@@ -35,7 +35,7 @@ pub enum Lost {
 fn reason(digits: &str) -> String {
     if is_float(digits) && digits.parse().is_ok_and(|value: f64| value.abs() < EXACT) {
         format!(
-            "the float {digits} is no integer and would be read as one; write it with fewer \
+            "the float {digits} is not an integer and would be read as one; write it with fewer \
              digits, or as a text"
         )
     } else if is_float(digits) {
@@ -81,7 +81,7 @@ fn is_integral(number: &str) -> bool {
         (0, zeros) => i64::try_from(zeros).ok(),
         (places, _) => i64::try_from(places).ok().map(|places| -places),
     };
-    // An exponent that is no number of 64 bits leaves nothing but zero.
+    // An exponent that is not a number of 64 bits leaves nothing but zero.
     let exponent = exponent.parse::<i64>().ok();
     last.zip(exponent).is_some_and(|(last, exponent)| last.saturating_add(exponent) >= 0)
 }
@@ -350,7 +350,7 @@ mod tests {
             "4503599627370496.5e0",
         ] {
             let found = lossy_number(json).expect(json);
-            assert!(found.to_string().contains("is no integer"), "{found}");
+            assert!(found.to_string().contains("is not an integer"), "{found}");
         }
         for json in ["1.50e1", "100e-2", "0.0e-9", "-0", "1.0", "1E+3", "0e99999999999999999999"] {
             assert_eq!(lossy_number(json), None, "{json}");

@@ -415,7 +415,7 @@ impl Trajectory {
         loop {
             let is_left = std::mem::take(&mut is_exhausted);
 
-            // An abandoned line may have been right, so a state with one is no proven dead end.
+            // An abandoned line may have been right, so a state with one is not a proven dead end.
             let dead_end = (is_left && self.stack.top().abandoned.is_empty())
                 || self.choices_left() == Some(0);
 

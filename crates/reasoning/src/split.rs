@@ -233,9 +233,9 @@ mod tests {
             ("analysisWe ne", "We ne", ""),
             ("<think></think>move 1 0 2", "", "move 1 0 2"),
             (
-                "a tag such as `<think>` is no thinking",
+                "a tag such as `<think>` is not thinking",
                 "",
-                "a tag such as `<think>` is no thinking",
+                "a tag such as `<think>` is not thinking",
             ),
         ] {
             let found = split(text);

@@ -114,7 +114,7 @@ pub fn render(arguments: &RenderArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints tokens, and as JSON their text, too. Bytes that are no character are shown as U+FFFD.
+/// Prints tokens, and as JSON their text too. Bytes that are not a character are shown as U+FFFD.
 fn show_tokens(tokens: &[PromptToken], output: Output) -> anyhow::Result<ExitCode> {
     let piece = |token: &PromptToken| String::from_utf8_lossy(&token.piece).into_owned();
     match output {

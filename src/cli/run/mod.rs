@@ -228,7 +228,7 @@ fn own_tasks(settings: &Settings, arguments: &RunArguments) -> anyhow::Result<Ow
     let command = shlex::split(text).filter(|command| !command.is_empty());
     let command = command.with_context(|| {
         format!(
-            "--task-program {text}: is no command; give a program and its arguments, with quotes \
+            "--task-program {text}: is not a command; give a program and its arguments, with quotes \
              that are closed"
         )
     })?;

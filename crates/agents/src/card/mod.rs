@@ -158,7 +158,7 @@ pub enum CardError {
     OtherVerifier { path: String, name: String, of: String, configured: String, is: String },
 }
 
-/// The parts that tell cards of other versions from files that are no cards.
+/// The parts that tell cards of other versions from files that are not cards.
 #[derive(Deserialize)]
 struct Head {
     format: u32,
@@ -199,7 +199,7 @@ impl VerifierCard {
     /// Reads a card, and the SHA-256 of its file in hex.
     ///
     /// # Errors
-    /// The file cannot be read, is no card, or is one of another format or version.
+    /// The file cannot be read, is not a card, or is one of another format or version.
     pub fn load(path: &Path) -> Result<(Self, String), CardError> {
         let place = path.display().to_string();
         let unreadable = |error: std::io::Error| CardError::Unreadable {

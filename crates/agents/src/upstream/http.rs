@@ -131,7 +131,7 @@ impl HttpClient {
             let reason = format!(
                 "{compressed}: turn compression off in the server, or in the gateway before it"
             );
-            // It would compress the next one too. That is no fault of which a pause cures it.
+            // It would compress the next one too. A pause does not cure that.
             let error = AttemptError::permanent(Failure::Malformed, reason);
             return Err(AttemptError { is_fault: false, ..error });
         }

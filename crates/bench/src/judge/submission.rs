@@ -95,7 +95,7 @@ fn read_id(text: &str, base_seed: u64) -> Result<InstanceId, String> {
     Ok(InstanceId { task, difficulty, index, base_seed })
 }
 
-/// The text with escapes of lone surrogates, which are no characters, replaced as Unicode says.
+/// The text with escapes of lone surrogates, which are not characters, replaced as Unicode says.
 /// Python writes them where an output was cut within a character.
 fn without_lone_surrogates(text: &str) -> Cow<'_, str> {
     static ESCAPES: LazyLock<Regex> = LazyLock::new(|| {

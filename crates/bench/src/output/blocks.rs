@@ -105,7 +105,7 @@ pub struct Fenced<'t> {
 }
 
 impl Fenced<'_> {
-    /// Returns whether it is a program, whose lines are no actions.
+    /// Returns whether it is a program, whose lines are not actions.
     pub fn is_program(&self) -> bool {
         let language = self.language.to_ascii_lowercase();
         matches!(

@@ -94,7 +94,7 @@ fn actions_in(
 /// What a tagged part has of an answer; absent if it is blank or speaks of something else.
 fn answer_in_part(part: &blocks::Tagged<'_>) -> Found<Value> {
     let inside = trimmed(part.inside);
-    // JSON of another type is no answer, whatever objects it holds.
+    // JSON of another type is not an answer, whatever objects it holds.
     if let Ok(value) = serde_json::from_str::<Value>(inside) {
         return if value.is_object() {
             Found::Read(value)

@@ -48,7 +48,7 @@ pub fn exact(value: &Value) -> Cow<'_, Value> {
 }
 
 /// Returns whether two answers are the same. Numbers are compared by value, integers of any size
-/// exactly; the order of fields does not count; a text is no number.
+/// exactly; the order of fields does not count; a text is not a number.
 pub fn equal(a: &Value, b: &Value) -> bool {
     a == b || exact(a) == exact(b)
 }

@@ -206,7 +206,7 @@ fn numbered(clause: Option<usize>) -> String {
     clause.map_or_else(|| NO_CLAUSE.to_owned(), |number| format!("{number:03}"))
 }
 
-/// `-07+01`, in any order; `None` if these are no literals of a clause.
+/// `-07+01`, in any order; `None` if these are not literals of a clause.
 fn literals_in(address: &str) -> Option<Literals> {
     let starts: Vec<_> =
         address.match_indices(['+', '-']).map(|(start, _)| start).chain([address.len()]).collect();

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::work::Bounds;
 
-/// The integers that a value may be. What is no integer is no bound of a range.
+/// The integers that a value may be. What is not an integer is not a bound of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
     pub least: i128,

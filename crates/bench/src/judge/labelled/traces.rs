@@ -137,7 +137,7 @@ pub fn labelled_traces(
             let found = (0..WALKS).find_map(|_| {
                 let lines = deviating_trace(&judged, kept(), DETOUR_LINES_MAX, &mut rng)?;
                 let trace = LabelledTrace::of(id, Origin::Adversarial, &judged, lines);
-                // A detour that is as good as the algorithm's path is no error.
+                // A detour that is as good as the algorithm's path is not an error.
                 trace.first_error.is_some().then_some(trace)
             });
             all.traces.extend(found);

@@ -247,7 +247,7 @@ impl<N: Network> Task for NetworkSort<N> {
             Some(Action::Swap(i, j)) if N::partner(n, stage?, i) == Some(j) => {
                 Some(comparator::<N>(n, stage?, i + 1))
             }
-            // The pair is no comparator of the stage: nothing is prescribed.
+            // The pair is not a comparator of the stage: nothing is prescribed.
             Some(_) => None,
         }
     }
