@@ -312,7 +312,7 @@ impl AgentSet {
         self.draws_choices
     }
 
-    /// Which verifier it has, apart from its name; `None` for custom agents.
+    /// The identity of its verifier; `None` for custom agents.
     pub fn verifier_identity(&self, settings: &Settings) -> Option<VerifierIdentity> {
         VerifierIdentity::of(settings, self.recorded.as_deref()?)
     }

@@ -1,4 +1,4 @@
-//! Whether a turn had better wait for a prefix that another one is computing.
+//! Decides whether a turn should wait for a prefix that another one is computing.
 
 use super::kv_cache::{KvCache, SeqId, Token, common_prefix};
 use super::sequence::Sequence;

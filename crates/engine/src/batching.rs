@@ -282,7 +282,7 @@ impl<'m> Batcher<'m> {
         }
 
         let tokens = u32::try_from(prompt.len()).unwrap_or(u32::MAX);
-        // The end of the thinking is written, too.
+        // The end of the thinking is written too.
         let closing = thinking.as_ref().map_or(0, |thinking| thinking.close().len());
         let closing = u32::try_from(closing).unwrap_or(u32::MAX);
         // No more can be generated than the prompt leaves room for.

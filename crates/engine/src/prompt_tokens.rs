@@ -53,7 +53,7 @@ pub fn prompt_tokens(
     let mut command = worker_command(worker)
         .map_err(|error| EngineError::WorkerDied { detail: error.to_string() })?;
     command.arg(TOKENS).arg(path);
-    // The answer of the child is a result, too.
+    // The answer of the child is a result too.
     ask_child_with::<Result<Vec<PromptToken>, EngineError>>(command, messages)?
 }
 

@@ -1,6 +1,6 @@
 //! What JSON text says that would be lost when it is read. JSON allows integers of any length; those
 //! outside −2^63 … 2^64−1 would be read as floats, lose digits, and then equal other integers. It
-//! allows several fields of one name in an object, too; only the last one would be read.
+//! allows several fields of one name in an object too; only the last one would be read.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display};

@@ -21,7 +21,7 @@ static MARKS: LazyLock<Regex> = LazyLock::new(|| {
     let mut marks: Vec<String> = families.map(|mark| regex::escape(mark)).collect();
     // The longest first, because the first alternative that matches is taken.
     marks.sort_by_key(|mark| std::cmp::Reverse(mark.len()));
-    // Tokens that a server has not taken out, too.
+    // Tokens that a server has not taken out too.
     Regex::new(&format!(
         r"(?i){}|<\|channel\|>\s*[a-z]*|<[|｜][^<>|｜\s]{{1,40}}[|｜]>|<end_of_turn>|<eos>|</?s>",
         marks.join("|")

@@ -397,7 +397,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "prime-agents-bench-overlap",
         &[(
-            "Count the training inputs of n-queens that the benchmark has, too:",
+            "Count the training inputs of n-queens that the benchmark has too:",
             "prime-agents bench overlap --task n-queens",
         )],
     ),

@@ -71,7 +71,7 @@ pub struct StepRates {
     pub false_rejects: Proportion,
     /// Wrong steps that can be carried out and were accepted (V = 0).
     pub false_accepts: Proportion,
-    /// The same for lines that do not parse or cannot be carried out.
+    /// Lines that do not parse or cannot be carried out and were accepted.
     pub false_accepts_garbage: Proportion,
     /// Wrong steps by origin and type of error.
     pub by_error: Vec<ErrorRate>,
@@ -99,7 +99,7 @@ pub struct RunRates {
     pub too_long: u64,
 }
 
-/// What was accepted of wrong steps or traces of one kind.
+/// How many wrong steps or traces of one kind were accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ErrorRate {
     pub origin: Origin,
@@ -241,7 +241,7 @@ impl VerifierCard {
         self.results.iter().find(|row| row.task.is_none() && row.difficulty.is_none())
     }
 
-    /// What results quote of the card, if it is one of this verifier.
+    /// The quotation of the card for results, if the card describes this verifier.
     ///
     /// # Errors
     /// The card cannot be read, or is one of another verifier or version.

@@ -47,7 +47,8 @@ pub struct ExecutorOptions {
 }
 
 impl ExecutorOptions {
-    /// The prompt that the shipped model was trained on: one line, with grammar, without history.
+    /// The prompt that the built-in models were trained on: one line, with grammar, without
+    /// history.
     pub fn compact(name: impl Into<String>, max_tokens: u32) -> Self {
         Self {
             name: name.into(),

@@ -22,7 +22,7 @@ pub(super) struct AttemptError {
     pub is_fault: bool,
     /// The server's `Retry-After`.
     pub retry_after: Option<Duration>,
-    /// Tokens that the attempt cost all the same.
+    /// Tokens that the attempt cost nevertheless.
     pub usage: Usage,
     /// A field that the server refuses and that the request can do without.
     pub refused: Option<&'static str>,

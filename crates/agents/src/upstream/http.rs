@@ -328,7 +328,7 @@ fn broken_off(error: &reqwest::Error) -> AttemptError {
     AttemptError::transient(Failure::Unreachable, reason)
 }
 
-/// The error of an answer that is none, and what it cost at least.
+/// The error of an unusable answer, and what it cost at least.
 #[expect(clippy::needless_pass_by_value, reason = "passed to `map_err`")]
 fn malformed(error: ResponseError, backend: &Backend, spent: Usage) -> AttemptError {
     let reason = match &error {

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::{Map, Value};
 
 /// Fields that a request can do without: a server that refuses one is asked again without it.
-/// What constrains the answer is none of them, or it would be lost in silence.
+/// Fields that constrain the answer are not among them, because their loss would go unnoticed.
 const DISPENSABLE: [&str; 12] = [
     "temperature",
     "top_p",

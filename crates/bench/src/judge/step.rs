@@ -1,4 +1,5 @@
-//! Whether a single step is right by the task's algorithm: the reference step, or one equally good.
+//! Decides whether a single step is right by the task's algorithm: the reference step, or one
+//! equally good.
 
 use crate::tasks::{Kinds, Machine};
 

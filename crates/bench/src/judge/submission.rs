@@ -110,7 +110,7 @@ fn without_lone_surrogates(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// The id of a line that is no JSON: it was cut off, or has a fault behind its id.
+/// The id of a line that is not JSON: it was cut off, or has a fault after its id.
 fn id_of_broken(text: &str) -> Option<&str> {
     static ID: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r#"^\s*\{\s*"id"\s*:\s*"([^"\\]*)""#)

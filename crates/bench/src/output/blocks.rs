@@ -31,8 +31,8 @@ struct Tag {
     is_answer: bool,
 }
 
-/// Returns whether a letter stands shortly before the end of a text, on the same line and behind
-/// any tag.
+/// Returns whether a letter stands shortly before the end of a text, on the same line and after any
+/// tag.
 fn follows_words(text: &str) -> bool {
     /// Bytes looked at: a line may be as long as the text, and have as many tags.
     const NEAR: usize = 80;

@@ -96,7 +96,7 @@ pub fn objects(text: &str) -> Objects {
                 found.is_broken_after |= found.last.is_none();
             }
         }
-        // What is nested too deep to be read is so at the next braces, too.
+        // What is nested too deep to be read is so at the next braces too.
         if skipped == 1 && error.is_some_and(|error| is_too_deep(&error)) {
             skipped = rest.match_indices('{').nth(SKIPPED_LEVELS).map_or(rest.len(), |(at, _)| at);
         }

@@ -277,7 +277,7 @@ impl<S> KvCache<S> {
         // room for both.
         let continues = is_cached
             && (!fits || source.is_some_and(|seq| self.is_worth_continuing(seq, found.length)));
-        // The rest of a sequence that is continued is evictable, too.
+        // The rest of a sequence that is continued is evictable too.
         let has_room = if continues { self.fits(whole, |_| false) } else { fits };
 
         if !has_room {

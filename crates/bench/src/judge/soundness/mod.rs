@@ -1,5 +1,5 @@
-//! Whether a set of constraint kinds is *sound* for a task: whether every complete trace that these
-//! kinds find clean ends in a right answer.
+//! Tests whether a set of constraint kinds is *sound* for a task: whether every complete trace that
+//! these kinds find clean ends in a right answer.
 //!
 //! Two searches look for a trace that refutes it. [`exhaust`] tries all lines in all states of
 //! small inputs, those near the algorithm's path first; [`attack`] leaves the algorithm's path on

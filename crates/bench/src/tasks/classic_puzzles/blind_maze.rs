@@ -193,7 +193,7 @@ fn perfect_maze(rows: usize, cols: usize, rng: &mut TaskRng) -> Vec<u8> {
 
         let next = rng.one_of(&unvisited[..count]);
         // The passage belongs to whichever cell comes first in reading order. In a single column
-        // the cell to the south differs by 1, too.
+        // the cell to the south differs by 1 too.
         digits[cell.min(next)] |= if cell.abs_diff(next) == 1 && cols > 1 { EAST } else { SOUTH };
 
         visited[next] = true;

@@ -163,7 +163,7 @@ line_actions! {
 fn operation(living: &[usize], created: usize, rng: &mut TaskRng) -> Operation {
     let kind = rng.below(100);
     let value = rng.index(31);
-    // `created` is the id that the next node will get: operations on missing nodes occur, too.
+    // `created` is the id that the next node will get: operations on missing nodes occur too.
     let mut id = || {
         if rng.chance(7, 8) && !living.is_empty() {
             rng.one_of(living)

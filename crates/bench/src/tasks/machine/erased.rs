@@ -150,7 +150,7 @@ fn has_listed_fields(answer: &Value, listed: &[(&str, &str)]) -> bool {
     listed.is_empty() || answer.as_object().is_none_or(|fields| fields.keys().all(is_listed))
 }
 
-/// Returns whether each field that is a count in the page's example is one here, too. A goal test
+/// Returns whether each field that is a count in the page's example is one here too. A goal test
 /// that accepts several answers does not compare counts that depend on how an answer was found.
 fn are_counts(answer: &Value, page: &Page) -> bool {
     let Ok(example) = serde_json::from_str::<Value>(page.example.answer) else { return true };
