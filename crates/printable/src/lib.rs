@@ -44,7 +44,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The same on one line, for a status line or a table: newlines and tabs are escaped as well.
+/// The text on one line, for a status line or a table: newlines and tabs are escaped as well.
 pub fn printable_line(text: &str) -> Cow<'_, str> {
     match printable(text) {
         shown if !shown.contains(['\n', '\t']) => shown,

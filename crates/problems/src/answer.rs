@@ -10,7 +10,7 @@ use super::pattern::Pattern;
 use super::schema::Schema;
 use prime_bench::tasks::Refusal;
 
-/// What a text is to be.
+/// What a text stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     Answer,

@@ -142,7 +142,7 @@ fn steps(definition: &Definition) -> Result<(), ProblemError> {
         .map_err(|fault| fault.at("problem.max_proposals"))
 }
 
-/// The same for its checks, which would never be evaluated.
+/// Refuses checks that read steps in a problem of a single line: they would never be evaluated.
 fn reads_no_steps(definition: &Definition, checks: &Checks) -> Result<(), ProblemError> {
     if definition.steps != StepMode::Single {
         return Ok(());

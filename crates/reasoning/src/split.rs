@@ -42,7 +42,7 @@ fn without_marks(text: &str) -> Option<Split<'_>> {
     if let Some(at) = rest.rfind("assistantfinal") {
         return Some(of(&rest[..at], &rest[at + "assistantfinal".len()..]));
     }
-    // Cut off; a sentence would go on with a blank.
+    // Cut off; a sentence would continue with a blank.
     rest.starts_with(char::is_uppercase).then(|| of(rest, ""))
 }
 

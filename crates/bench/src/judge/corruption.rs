@@ -1,5 +1,5 @@
-//! What a task's constraints are worth: reference traces with one corrupted step, judged with all
-//! kinds of constraints and without those that run the algorithm.
+//! Measures what a task's constraints are worth: reference traces with one corrupted step, judged
+//! with all kinds of constraints and without those that run the algorithm.
 
 use std::sync::Arc;
 

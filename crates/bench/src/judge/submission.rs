@@ -35,7 +35,8 @@ struct Line {
     output: Option<String>,
     actions: Option<ActionList>,
     answer: Option<Value>,
-    /// The seed of a generated line, which tells its base seed; other lines may have any `seed`.
+    /// The seed of a generated line, from which its base seed follows; other lines may have any
+    /// `seed`.
     seed: Option<Value>,
 }
 

@@ -167,7 +167,7 @@ fn answer_in(text: &str, tags: &Tags<'_>, blocks: &[Fenced<'_>]) -> Found<Value>
         _ => {}
     }
 
-    // An answer in another form than the one asked for is there all the same.
+    // An answer in another form than the one asked for is present nevertheless.
     let after = tags.end().max(blocks.last().map_or(0, |block| block.end));
     let has_other_form = blocks.iter().any(|block| {
         block.language.eq_ignore_ascii_case("json") && !trimmed(block.content).is_empty()

@@ -30,8 +30,8 @@ pub fn check_fit(spec: &EngineSpec) -> Result<Fit, EngineError> {
     check_fit_beside(spec, &[])
 }
 
-/// The same for a context beside `others`, which fit: those with the same model share its weights,
-/// and those on the same devices have taken their part of what is free.
+/// Checks a context beside `others`, which fit: those with the same model share its weights, and
+/// those on the same devices have taken their part of the free memory.
 ///
 /// # Errors
 /// As [`check_fit`].

@@ -1,5 +1,5 @@
-//! Between which integers the value of an expression lies, as far as its text and the problem's
-//! input say: it bounds the length of a `range`.
+//! Finds between which integers the value of an expression lies, as far as its text and the
+//! problem's input say: it bounds the length of a `range`.
 
 use cel::common::ast::{Expr, IdedExpr, LiteralValue, operators};
 use serde_json::Value;

@@ -207,7 +207,7 @@ impl Checks {
         self.broken_within(kind, steps, answer, &mut { WORK_MAX })
     }
 
-    /// The same with a limit of its own, from which what was done is taken.
+    /// Like [`Checks::broken`], with a limit from which the work that was done is subtracted.
     pub fn broken_within(
         &self,
         kind: Kind,

@@ -110,8 +110,8 @@ fn only(difficulty: Difficulty) -> &'static [Difficulty] {
     }
 }
 
-/// Up to `count` reference traces of a level, as many with one corrupted line, and as many
-/// adversarial ones for each set of kinds that these keep.
+/// Up to `count` reference traces of a level, equally many with one corrupted line, and equally
+/// many adversarial ones for each set of kinds that these keep.
 pub fn labelled_traces(
     task: &'static dyn AnyTask,
     difficulty: Difficulty,

@@ -37,13 +37,13 @@ pub struct Fooled {
     pub lines: Vec<String>,
     /// The first line that the algorithm does not prescribe, counted from 0.
     pub at: usize,
-    /// What the trace answers.
+    /// The answer of the trace.
     pub answer: Value,
     /// The reference answer.
     pub right: Value,
 }
 
-/// A problem with the reference answer, which costs a whole trace, at hand.
+/// A problem with its reference answer, which costs a whole trace to compute.
 pub(super) struct Judged {
     pub problem: Arc<dyn Problem>,
     pub right: Value,
