@@ -1,6 +1,8 @@
 //! The models inside the executable. `models/built-in.toml` lists them; a new one is an entry there,
 //! a recipe and a GGUF file. Loads nothing.
 
+#![warn(missing_docs)]
+
 mod cache;
 
 use std::fmt;

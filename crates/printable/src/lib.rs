@@ -3,6 +3,8 @@
 //! text in another order than it has. They are shown as the escapes of JSON, `\u001b`, so that
 //! JSON stays the same JSON.
 
+#![warn(missing_docs)]
+
 mod markdown;
 mod writer;
 

@@ -18,6 +18,7 @@ pub struct Printable<W> {
 }
 
 impl<W: Write> Printable<W> {
+    /// Escapes everything that [`crate::is_escaped`] names.
     pub fn new(inner: W) -> Self {
         Self { inner, is_styled: false, partial: Vec::with_capacity(PARTIAL_MAX) }
     }

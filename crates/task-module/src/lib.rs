@@ -28,6 +28,8 @@
 //! prime_task_module::export!(Count);
 //! ```
 
+#![warn(missing_docs)]
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -43,6 +45,7 @@ const VERSION: u64 = 1;
 /// A fault of a step that can be applied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
+    /// The constraint's name.
     pub name: String,
     /// `critical`, `major` or `minor`; `None` takes the severity from the declaration.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,6 +57,7 @@ pub struct Violation {
 /// The start of a problem.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Start {
+    /// The first state, any JSON.
     pub state: Value,
     /// Every line that can be applied, where they can be listed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,7 +80,9 @@ impl Start {
 /// The result of a line.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Step {
+    /// The state after the line, any JSON.
     pub state: Value,
+    /// What the step breaks, up to 31; empty if nothing is wrong with it.
     pub violations: Vec<Violation>,
     /// True if the trace ends.
     pub done: bool,
