@@ -27,6 +27,7 @@ pub enum Assurance {
 }
 
 impl Assurance {
+    /// All, weakest first.
     pub const ALL: [Self; 4] = [Self::Violated, Self::Unchecked, Self::Unrefuted, Self::Verified];
 
     /// The promise for an answer to this problem whose trajectory has this basis (the weakest of
@@ -53,6 +54,7 @@ impl Assurance {
         if looked { Self::Unrefuted } else { Self::Unchecked }
     }
 
+    /// Returns whether the answer is promised to be right.
     pub fn is_verified(self) -> bool {
         self == Self::Verified
     }

@@ -40,6 +40,7 @@ impl Method {
         Self::Reward,
     ];
 
+    /// The name that results and records use.
     pub fn name(self) -> &'static str {
         ["rules", "reference", "report", "token", "likelihood", "program", "rating", "reward"]
             [self as usize]
@@ -248,6 +249,7 @@ impl Basis {
         self.methods().any(|method| !matches!(method, Method::Rules | Method::Reference))
     }
 
+    /// The methods of those who looked.
     pub fn methods(self) -> impl Iterator<Item = Method> {
         Method::ALL.into_iter().filter(move |method| self.methods & (1 << *method as u8) != 0)
     }

@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+/// How far a trajectory has gone back, and what a locator has found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retreat {
     /// The state whose line would have ended the trace, but was refused.

@@ -95,6 +95,7 @@ pub struct Run {
 }
 
 impl Run {
+    /// A run before its first round.
     pub fn new(problem: Arc<dyn Problem>, plan: RunPlan) -> Self {
         Self {
             judged_by: plan.basis,
@@ -136,6 +137,7 @@ impl Run {
         self.problem.as_ref()
     }
 
+    /// The plan that the run was made with.
     #[inline]
     pub fn plan(&self) -> &RunPlan {
         &self.plan

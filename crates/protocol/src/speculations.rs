@@ -14,6 +14,7 @@ pub struct Speculations {
 }
 
 impl Speculations {
+    /// Adds the counts of another.
     #[inline]
     pub fn add(&mut self, other: Self) {
         self.used += other.used;

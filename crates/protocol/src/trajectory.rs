@@ -24,12 +24,17 @@ pub use super::verdict::{Opinion, Usage, Verdict};
 /// Counters of a trajectory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
+    /// All proposals.
     pub proposals: u64,
     /// Proposals that matched the grammar and could be applied.
     pub applicable: u64,
+    /// Steps that were committed, those that were undone later included.
     pub committed: u64,
+    /// Decisions to retry.
     pub retries: u64,
+    /// Decisions to backtrack.
     pub backtracks: u64,
+    /// States that were popped.
     pub pops: u64,
 }
 
@@ -61,13 +66,16 @@ pub struct Summary {
     pub last_score: Score,
     /// Committed steps.
     pub steps: u64,
+    /// All proposals.
     pub proposals: u64,
+    /// Proposals that could be applied.
     pub applicable: u64,
     /// Identifies the committed lines ([`StateStack::digest`]).
     pub trace: u64,
 }
 
 impl Summary {
+    /// The summary of a trajectory.
     pub fn of(trajectory: &Trajectory) -> Self {
         Self {
             score: trajectory.score(),
@@ -85,8 +93,11 @@ impl Summary {
 pub struct Trajectory {
     /// Its place among the trajectories of its round, from 0. Agents may vary with it.
     pub index: u32,
+    /// The machine, which holds the current state and the candidate.
     pub machine: Box<dyn Machine>,
+    /// The committed lines, and what was rejected at each state.
     pub stack: StateStack,
+    /// Counts of what happened so far.
     pub counts: Counts,
     /// Tokens spent so far. Hidden from agents: the next proposal may start before all of it is
     /// known.
@@ -113,6 +124,7 @@ pub struct Trajectory {
 }
 
 impl Trajectory {
+    /// A trajectory at the machine's first state.
     pub fn new(machine: Box<dyn Machine>, limits: &Limits) -> Self {
         let problem = machine.problem();
         // A pop must not ask a program again for the steps since a snapshot.
@@ -160,6 +172,7 @@ impl Trajectory {
         }
     }
 
+    /// Restores what [`Trajectory::state`] returned.
     pub fn set_state(&mut self, state: TrajectoryState) {
         let TrajectoryState {
             counts,

@@ -58,6 +58,7 @@ impl Verdict {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Opinion {
+    /// The verifier's name in the configuration.
     pub verifier: String,
     /// `null` if it gave no verdict.
     #[cfg_attr(feature = "schema", schema(value_type = Option<f64>, minimum = 0.0))]
@@ -68,7 +69,9 @@ pub struct Opinion {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Usage {
+    /// Tokens of prompts.
     pub prompt: u64,
+    /// Generated tokens.
     pub completion: u64,
     /// Those of `prompt` that a model had computed before, where that is known.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -89,6 +92,7 @@ impl Usage {
         Self { prompt, completion, cached: 0, reasoning: 0 }
     }
 
+    /// Adds the counts of another.
     #[inline]
     pub fn add(&mut self, other: Self) {
         // A server may claim any number.
@@ -98,6 +102,7 @@ impl Usage {
         self.reasoning = self.reasoning.saturating_add(other.reasoning);
     }
 
+    /// Prompt and completion tokens together.
     pub fn total(self) -> u64 {
         self.prompt.saturating_add(self.completion)
     }

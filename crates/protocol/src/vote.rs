@@ -28,7 +28,9 @@ pub struct Votes {
 /// An answer with its votes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Count {
+    /// The answer as JSON.
     pub answer: Value,
+    /// Its votes.
     pub votes: u32,
     /// Σ 1 / (1 + ΣV) over its trajectories.
     pub weight: f64,
@@ -43,6 +45,7 @@ pub struct Count {
 /// A trajectory's vote.
 #[derive(Clone, Debug)]
 pub struct Vote {
+    /// The answer as JSON.
     pub answer: Value,
     /// ΣV of its steps.
     pub score: Score,
