@@ -125,7 +125,7 @@ fn request(arguments: &RunArguments, tasks: &TaskPrograms) -> anyhow::Result<Run
 fn in_arguments(error: RequestError, arguments: &RunArguments) -> anyhow::Error {
     match error {
         RequestError::Field { reason: Reason::NotLearnt(error), .. } => {
-            anyhow::anyhow!("{error}; to try all the same, add --force")
+            anyhow::anyhow!("{error}; to try anyway, add --force")
         }
         RequestError::Field {
             reason:

@@ -74,7 +74,7 @@ impl Merge {
     fn take(&mut self, a: &[i64], left: bool, count: usize) -> Result<(), Illegal> {
         let (from, end) = if left { (&mut self.i, self.mid) } else { (&mut self.j, self.hi) };
         if count > end - *from {
-            return Err(Illegal("the run has not so many elements left"));
+            return Err(Illegal("the run does not have that many elements left"));
         }
         self.buf.extend_from_slice(&a[*from..*from + count]);
         *from += count;
