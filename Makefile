@@ -25,6 +25,8 @@ MCP := $(TARGET)/mcp
 PYTHON := $(abspath $(TARGET))/python
 # Where adapters are trained.
 FINE_TUNING := $(abspath $(TARGET))/fine-tuning
+# What builds the documents' site.
+SITE := $(TOOLS)/site
 # Where the Python package is used by others.
 INTEROP := $(TARGET)/interop
 ECOSYSTEMS := evaluation environments verifiers trainers verl nemo
@@ -52,7 +54,7 @@ RUNS ?= 10
 LOAD ?= 2
 AT_ONCE ?= 1
 
-.PHONY: help setup cuda-arch gpu-check demo trainer test test-rust end-to-end test-trainer test-postgres cluster cluster-peers studio studio-check studio-test chaos soak openai api mcp python tasks interop fine-tuning recompute golden test-models lint deny advisories workflows wheel deb sbom packages ci bench bench-check \
+.PHONY: help setup cuda-arch gpu-check demo trainer test test-rust end-to-end test-trainer test-postgres cluster cluster-peers studio studio-check studio-test chaos soak openai api mcp python tasks interop fine-tuning recompute golden test-models lint docs deny advisories workflows wheel deb sbom packages ci bench bench-check \
 	instructions peers coordination clean
 
 ##@ Build and try
@@ -295,13 +297,23 @@ test-models: setup ## pretrained models: templates as transformers renders them,
 	PRIME_TEST_MODELS=$(abspath $(TARGET)/models) $(CARGO) test --release -p prime-engine --test memory
 
 ##@ Check
-lint: setup deny workflows ## format, clippy, rustdoc, licences, workflows, shared builds: every warning is an error
+lint: setup deny workflows docs ## format, clippy, rustdoc, pages, licences, workflows, shared builds: every warning is an error
 	scripts/workspace-hack
 	scripts/circles
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --workspace --exclude prime-train --all-targets -- -D warnings
 	$(CARGO) clippy --release -p prime-agents -p prime-engine --no-default-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --workspace --exclude prime-train --no-deps
+
+docs: $(SITE)/installed ## the documents as a site, in target/site; a wide line, a long page or a broken link is an error
+	scripts/check-pages
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --config-file scripts/site/mkdocs.yml --site-dir $(abspath $(TARGET))/site
+
+$(SITE)/installed: scripts/site/requirements.txt
+	@scripts/setup --python
+	python3 -m venv --clear $(SITE)
+	$(SITE)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
 
 deny: $(DENY) ## licences, banned crates and sources (see deny.toml)
 	$(DENY) --workspace check licenses bans sources

@@ -10,7 +10,7 @@ use prime_protocol::{Decision, Score, Thresholds, Trajectory, Verdict};
 
 struct NoUndo(ThresholdCoordinator);
 
-/// Whether `move DISK FROM TO` follows `move DISK TO FROM`.
+/// Returns whether `move DISK FROM TO` follows `move DISK TO FROM`.
 fn undoes(last: &str, line: &str) -> bool {
     let (last, line): (Vec<_>, Vec<_>) = (last.split(' ').collect(), line.split(' ').collect());
     matches!((&*last, &*line), (["move", disk, from, to], ["move", same, back, home])

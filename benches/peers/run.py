@@ -55,7 +55,7 @@ def parsed(words):
     try:
         options.rows = [row for row in ROWS if not options.only or re.search(options.only, row.label)]
     except re.error as error:
-        parser.error(f"--only {options.only!r} is no regular expression: {error}")
+        parser.error(f"--only {options.only!r} is not a regular expression: {error}")
     if not options.rows:
         parser.error(f"--only {options.only!r} matches no row; rows are: " + "; ".join(row.label for row in ROWS))
     for name in ("prime", "programs", "python"):

@@ -19,7 +19,7 @@ def read(source):
     try:
         return term(ast.parse(source, mode="eval").body)
     except (SyntaxError, ValueError, RecursionError) as error:
-        raise prime_bench.Refused(f"{source} is no sum of names and digits") from error
+        raise prime_bench.Refused(f"{source} is not a sum of names and digits") from error
 
 
 def text(term):

@@ -22,7 +22,7 @@ class Schedule(prime_bench.Task):
     def start(self, given):
         unknown = [job for job in [*given["after"], *given["due"]] if job not in given["jobs"]]
         if unknown:
-            raise prime_bench.Refused(f"{unknown[0]} is no job")
+            raise prime_bench.Refused(f"{unknown[0]} is not a job")
         return {"order": [], "time": 0}
 
     def apply(self, given, state, line):

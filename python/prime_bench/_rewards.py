@@ -48,8 +48,8 @@ def composite_reward(
     """The paper's composite reward (eq. 6) of a trajectory and of each of its lines.
 
     `output` is a model's text, from which the trace is taken as `judge` takes it, or the lines themselves. Lines that break a
-    constraint are applied all the same; after the end of the trace no line can be applied. An output without a trace counts as
-    one line that is no action. An answer in the text that cannot be read, or is not that of the trace, forfeits the task's part.
+    constraint are applied nevertheless; after the end of the trace no line can be applied. An output without a trace counts as
+    one line that is not an action. An answer in the text that cannot be read, or is not that of the trace, forfeits the task's part.
     `kinds` are the kinds of constraints that count, by default those that do not compare with the
     algorithm's own step: format, invariant, terminal. `StepEnv` gives the same numbers, step by step.
 

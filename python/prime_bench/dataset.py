@@ -66,7 +66,7 @@ class Dataset(Sequence[Entry]):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self.__dict__.setdefault("benchmark_inputs", True)  # pickles of versions that drew them, too
+        self.__dict__.setdefault("benchmark_inputs", True)  # pickles of versions that drew them too
         self._source = self._drawn_from()
 
     def instance(self, index: int) -> Instance:

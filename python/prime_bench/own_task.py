@@ -257,7 +257,7 @@ def check(task: Task, given: Any, *, states: int = 500, lines: Sequence[str] = (
     """Walks at random through the states of the problem with this input, and reports what no task may do.
 
     Each request is made twice, with arguments that come from JSON: the answers must be equal, and be JSON. Each of a state's
-    `choices` must be applicable. A state that is no end and has no choices is counted as a dead end, which a search leaves
+    `choices` must be applicable. A state that is not an end and has no choices is counted as a dead end, which a search leaves
     again. Where a task lists no choices, `lines` are tried in every state.
     """
     report, draw = Report(task.name or type(task).__name__), random.Random(seed)

@@ -152,7 +152,7 @@ pub fn composite_reward(
         Err(_) => (Some(lines("output", output)?), Found::Absent),
     };
 
-    // Without a trace there is one line, which is no action.
+    // Without a trace there is one line, which is not an action.
     let actions =
         actions.filter(|actions| !actions.is_empty()).unwrap_or_else(|| [""].into_iter().collect());
 

@@ -48,12 +48,12 @@ pub fn to_json(field: &str, object: &Bound<'_, PyAny>) -> PyResult<Value> {
 }
 
 /// The JSON value of a model's answer. What JSON cannot say of a `str`, `int` or `float` (lone
-/// surrogates, more than 64 bits, NaN) makes the answer wrong; it is no error of the caller.
+/// surrogates, more than 64 bits, NaN) makes the answer wrong; it is not an error of the caller.
 pub fn answer_to_json(field: &str, object: &Bound<'_, PyAny>) -> PyResult<Value> {
     json_at(field, object, Source::Model, 0)
 }
 
-/// A model's text. Lone surrogates, which are no characters, are replaced: an output that has them
+/// A model's text. Lone surrogates, which are not characters, are replaced: an output that has them
 /// is a bad one, and must not stop a training step.
 pub fn model_text<'t>(text: &'t Bound<'_, PyString>) -> Cow<'t, str> {
     text.to_string_lossy()

@@ -54,7 +54,7 @@ def test_a_judgement_pickles(outputs: list) -> None:
 def test_the_kinds_decide_what_counts() -> None:
     instance = Instance.from_input("bubble-sort", {"a": [1, 2, 3]})
     lines = instance.reference()
-    # A comparison made twice is no step of the algorithm and breaks nothing else.
+    # A comparison made twice is not a step of the algorithm and breaks nothing else.
     doubled = {"actions": [lines[0], *lines], "answer": instance.answer()}
     assert judge(doubled, instance).semantic == "failed"
     assert judge(doubled, instance).violations[0].constraint != "format"
@@ -83,7 +83,7 @@ def test_what_no_json_can_say_is_a_bad_output() -> None:
     lines, answer = instance.reference(), instance.answer()
     text = "<actions>\n" + "\n".join(lines) + f"\n</actions><answer>{json.dumps(answer)}</answer>"
     assert not judge("\ud800", instance).correct
-    assert judge(text + "\udfff", instance).correct, "the surrogate is no part of the answer"
+    assert judge(text + "\udfff", instance).correct, "the surrogate is not part of the answer"
     for bad in ("\ud800", 1 << 70, float("nan")):
         assert not judge({"actions": lines, "answer": {**answer, "gcd": bad}}, instance).correct
     assert judge({"answer": {name: float(value) for name, value in answer.items()}}, instance).correct

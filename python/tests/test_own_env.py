@@ -79,7 +79,7 @@ def test_an_episode_goes_as_that_of_a_built_in_task() -> None:
     with pytest.raises(EpisodeOver):
         env.step("1")
 
-    # The fork is where it was; what goes beyond breaks a constraint and is no right answer.
+    # The fork is where it was; what goes beyond breaks a constraint and is not a right answer.
     assert not fork.done and fork.observation == "3"
     assert fork.step("3")[4]["violations"] == ["beyond"] and fork.done and not fork.correct()
 

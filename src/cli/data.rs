@@ -57,8 +57,8 @@ struct Source {
     /// Base seed of the instances; 42, the benchmark's, is refused
     #[arg(long, value_name = "SEED", default_value_t = TRAINING_SEED)]
     base_seed: u64,
-    /// Keep instances whose inputs the benchmark has, too: of few tasks (tower-of-hanoi) there are
-    /// no others. Without this they are left out, whatever their seeds
+    /// Keep instances whose inputs the benchmark has too; some tasks (tower-of-hanoi) have no
+    /// others. Without this they are left out, whatever their seeds
     #[arg(long)]
     benchmark_inputs: bool,
     /// Folder to write
@@ -81,7 +81,7 @@ struct SftArguments {
     /// them
     #[arg(long = "style", value_name = "STYLE", value_parser = ask, default_value = "compact")]
     styles: Vec<Ask>,
-    /// With the style compact: most steps of an instance, spread evenly over its trace
+    /// With the style compact: maximum number of steps of an instance, spread evenly over its trace
     #[arg(
         long,
         value_name = "N",
@@ -115,9 +115,9 @@ struct DpoArguments {
     /// data/runs.parquet; repeatable
     #[arg(long = "trace", value_name = "FILE", value_hint = ValueHint::FilePath)]
     traces: Vec<PathBuf>,
-    /// What makes a line of a trace better: verdict, where the verifier let it pass and found fault
-    /// with the other; or rlaif, a higher score, −V plus CONSISTENCY times the line's share of the
-    /// proposals in its state
+    /// What makes a line of a trace better than another: verdict (the verifier passed it and found
+    /// fault with the other) or rlaif (a higher score: −V plus CONSISTENCY times the line's share
+    /// of the proposals in its state)
     #[arg(long, value_enum, requires = "traces", default_value_t = By::Verdict)]
     prefer: By,
     /// With rlaif: least difference of two scores that makes a pair [default: 0.1]
@@ -308,7 +308,7 @@ mod tests {
         assert!(ask("terse").unwrap_err().contains("mathematical, compact"));
         assert!(
             ask("turns").unwrap_err().contains("mathematical, compact"),
-            "a turn is no whole trace"
+            "a turn is not a whole trace"
         );
     }
 }

@@ -16,8 +16,7 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Args)]
 pub struct HealthArguments {
-    /// Ask whether a run submitted now would make progress, and not only whether the process
-    /// answers.
+    /// Ask whether a run submitted now would make progress, not only whether the process answers.
     #[arg(long)]
     ready: bool,
     #[command(flatten)]

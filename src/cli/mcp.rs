@@ -23,8 +23,7 @@ use prime_service::app::App;
 pub struct McpArguments {
     /// The daemon that has the runs, as http://HOST:PORT; its key is read from PRIME_API_KEY.
     /// Without it, this process carries out the runs, by the configuration and with its journal.
-    /// Repeatable for daemons that share one journal: the next one is asked when one does not
-    /// answer
+    /// Repeatable for daemons that share one journal: if one does not answer, the next is asked
     #[arg(long = "url", value_name = "URL")]
     urls: Vec<String>,
     #[command(flatten)]

@@ -85,7 +85,7 @@ pub fn write_note(line: fmt::Arguments<'_>) {
     drop(writeln!(stderr(), "{line}"));
 }
 
-/// Columns of the terminal on standard output; `None` if it is no terminal.
+/// Columns of the terminal on standard output; `None` if it is not a terminal.
 pub fn columns() -> Option<usize> {
     if !is_stdout_terminal() {
         return None;
@@ -93,7 +93,7 @@ pub fn columns() -> Option<usize> {
     Term::stdout().size_checked().map(|(_, columns)| columns.into())
 }
 
-/// Columns of the terminal on standard error; `None` if it is no terminal.
+/// Columns of the terminal on standard error; `None` if it is not a terminal.
 pub fn stderr_columns() -> Option<usize> {
     if !is_stderr_terminal() {
         return None;

@@ -1,4 +1,4 @@
-//! `prime-agents problem`: checks a problem of one's own, and judges lines by it, without a model.
+//! `prime-agents problem`: checks a client's own problem, and judges lines by it, without a model.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -12,8 +12,8 @@ use super::output::{count, plural, write_note};
 /// How often the elapsed time is drawn.
 const TICK: Duration = Duration::from_millis(500);
 
-/// A bar with rate and time left on standard error; hidden where that is no terminal. Never wider
-/// than the terminal.
+/// A bar with rate and time left on standard error; hidden where that is not a terminal. Never
+/// wider than the terminal.
 pub fn bar(total: u64, unit: &'static str) -> ProgressBar {
     let style = style("{wide_bar} {pos}/{len} {msg}, {rate}, {eta} left");
     let rate = |state: &ProgressState, text: &mut dyn fmt::Write| {

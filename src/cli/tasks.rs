@@ -1,5 +1,5 @@
-//! `prime-agents tasks`: the client of a running daemon for tasks of one's own that are WebAssembly
-//! modules.
+//! `prime-agents tasks`: the client of a running daemon for the user's own tasks that are
+//! WebAssembly modules.
 
 use std::fs::File;
 use std::io::Read as _;

@@ -84,7 +84,7 @@ async fn judge_step(
     step: &LabelledStep,
 ) -> (JudgedStep, Usage) {
     let mut trajectory = Trajectory::new(step.machine.fork(), &LIMITS);
-    // Refused lines are judged, too: a verifier must not accept them.
+    // Refused lines are judged too: a verifier must not accept them.
     let applies = trajectory.machine.propose(&step.line).is_ok();
     debug_assert_eq!(applies, step.applies, "{}", step.line);
     let said = verifier.judge(&trajectory, &step.line).await;

@@ -145,7 +145,7 @@ function Comparison({ run, spec }: { run: Run; spec: Spec }): JSX.Element | null
     return (
       <p class="small">Whether it is right could not be found out: {visible(error.message, 300)}</p>
     );
-  if (data === undefined) return <p class="muted small">Being compared with the right answer…</p>;
+  if (data === undefined) return <p class="muted small">Comparing with the right answer…</p>;
   const how =
     data.judged_by === "goal"
       ? "it reaches the task's goal"

@@ -32,7 +32,7 @@ const SCREENS: ScreenName[] = [
 
 function KeyForm({ onKey }: { onKey: () => void }): JSX.Element {
   const [value, setValue] = useState("");
-  const [message, setMessage] = useState(key.get() === "" ? "" : "This key is not valid any more.");
+  const [message, setMessage] = useState(key.get() === "" ? "" : "This key is no longer valid.");
   const submit = async () => {
     // A key is a header: what cannot stand in one is no key.
     if (!/^[!-~]+$/.test(value.trim())) {

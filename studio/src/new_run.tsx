@@ -317,7 +317,7 @@ export function NewRun(): JSX.Element {
         <h2>Search</h2>
         <div class="grid">
           {number("fanout", "Trajectories a round")}
-          {number("max_rounds", "Rounds at most")}
+          {number("max_rounds", "Maximum rounds")}
           {number("seed", "Seed")}
           {number("temperature", "Temperature")}
           {number("top_p", "Nucleus (top p)")}
@@ -327,10 +327,10 @@ export function NewRun(): JSX.Element {
         </div>
         <h2>Budget</h2>
         <div class="grid">
-          {number("steps", "Proposals at most", "budget.")}
-          {number("tokens", "Tokens at most", "budget.")}
-          {number("completion_tokens", "Completion tokens at most", "budget.")}
-          {number("wall_ms", "Run time at most, in ms", "budget.")}
+          {number("steps", "Maximum proposals", "budget.")}
+          {number("tokens", "Maximum tokens", "budget.")}
+          {number("completion_tokens", "Maximum completion tokens", "budget.")}
+          {number("wall_ms", "Maximum run time, in ms", "budget.")}
         </div>
         {error !== undefined && wrong === undefined && (
           <div class="problem" role="alert">

@@ -116,7 +116,7 @@ function Decision({ of }: { of: FlaggedStep["review"] }): JSX.Element {
   if (of === null) return <span class="flag">⚑ undecided</span>;
   return (
     <span>
-      {of.verdict === "accept" ? "✓ said to be right" : "✗ said to be wrong"} by{" "}
+      {of.verdict === "accept" ? "✓ marked right" : "✗ marked wrong"} by{" "}
       <Text of={of.by} max={80} />, {time(of.at)}
       {of.note !== undefined && of.note !== "" && (
         <>
@@ -164,7 +164,7 @@ export function Queue(): JSX.Element {
       const following = undecidedAfter(place);
       const word = verdict === "accept" ? "right" : "wrong";
       setSaid(
-        `Step ${count(place + 1)} is said to be ${word}.${following === undefined ? " No other is undecided." : ""}`,
+        `Step ${count(place + 1)} is marked ${word}.${following === undefined ? " No other is undecided." : ""}`,
       );
       if (following === undefined) setRefused(undefined);
       else goTo(following);

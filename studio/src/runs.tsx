@@ -81,7 +81,7 @@ function Empty({ filtered }: { filtered: boolean }): JSX.Element {
       setError(asError(reason));
     }
   };
-  if (filtered) return <p class="empty">No run fits these filters.</p>;
+  if (filtered) return <p class="empty">No run matches these filters.</p>;
   return (
     <div class="empty">
       <p>No runs yet. A run gives a task to your agents; every step they propose is checked.</p>

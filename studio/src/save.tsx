@@ -58,7 +58,7 @@ export function SaveMenu({ run }: { run: Run }): JSX.Element {
   };
   const save = async (work: () => Promise<void>) => {
     close();
-    setMessage("Being made…");
+    setMessage("Preparing…");
     try {
       await work();
       setMessage("");
@@ -72,7 +72,7 @@ export function SaveMenu({ run }: { run: Run }): JSX.Element {
     save(async () => {
       const [spec, tree] = await Promise.all([get<Spec>(`${path}/spec`), wholeTree(path)]);
       const steps = await stepsOf(path, tree, (read) =>
-        setMessage(`Being made: ${count(read)} steps…`),
+        setMessage(`Preparing: ${count(read)} steps…`),
       );
       const html = pageOf({
         run,

@@ -184,7 +184,7 @@ export function Tasks({ slug }: { slug: string | undefined }): JSX.Element {
         </label>
       </div>
       <Missing of={loaded} />
-      {found?.length === 0 && <p class="empty">No task fits.</p>}
+      {found?.length === 0 && <p class="empty">No task matches.</p>}
       {categories.map((category) => (
         <Panel key={category} title={category.replaceAll("-", " ")} class="category">
           <ul class="cards">

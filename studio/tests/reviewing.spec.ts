@@ -49,7 +49,7 @@ test("flagged steps are decided with keys alone", async ({ daemon, watched: page
   await page.keyboard.press("p");
   await page.keyboard.press("p");
   await expect(heading).toContainText("2 of ");
-  await expect(page.locator(".review")).toContainText("said to be wrong by local");
+  await expect(page.locator(".review")).toContainText("marked wrong by local");
   await page.keyboard.press("u");
   await expect(heading).toContainText("3 of ");
   const after = await flagged();

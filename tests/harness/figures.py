@@ -33,7 +33,7 @@ def bootstrap_95(draw: Callable[[], float]) -> tuple[float, float]:
 def records(path: Path) -> Iterator[dict[str, Any]]:
     """Yields the records of a study: JSON Lines, or these with gzip as `.gz`.
 
-    A line that is no record is left out, with a message: an interrupted study may have cut off its last.
+    A line that is not a record is left out, with a message: an interrupted study may have cut off its last.
     """
     with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):

@@ -256,7 +256,7 @@ fn a_reload_exchanges_an_adapter_and_runs_keep_theirs() {
     assert_eq!(listed(&daemon), json!([{"id": "mine", "sha256": second}]));
     daemon.finished(&daemon.submitted(&request()));
 
-    // A file that is no adapter of the model changes nothing.
+    // A file that is not an adapter of the model changes nothing.
     std::fs::write(&files.adapter, "no adapter").unwrap();
     let refused = daemon.post("/v1/reload");
     assert_eq!(refused.status, 422, "{}", refused.body);

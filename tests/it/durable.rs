@@ -328,7 +328,7 @@ fn a_journal_belongs_to_one_daemon() {
 #[test]
 fn files_that_are_no_journal_are_left_alone() {
     let home = Home::new();
-    std::fs::write(home.journal(), "something else entirely, long enough to be no empty file")
+    std::fs::write(home.journal(), "something else entirely, long enough not to be an empty file")
         .unwrap();
     let log = Daemon::try_start(&home, &[]).err().expect("refused");
     assert!(log.contains("journal.path"), "{log}");

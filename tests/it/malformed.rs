@@ -213,7 +213,7 @@ const PATHS: [(&str, &str); 19] = [
     ("GET", "/docs/index.html"),
 ];
 
-/// Checks that a response is no server error, and that an error has the common shape.
+/// Checks that a response is not a server error, and that an error has the common shape.
 fn check(what: &str, status: u16, text: &str) -> Result<(), TestCaseError> {
     prop_assert!((200..500).contains(&status), "{status} for {what}: {text}");
     if status >= 400 {

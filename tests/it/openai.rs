@@ -116,7 +116,7 @@ fn a_completion_has_the_answer_its_steps_and_the_facts_of_its_run() {
     let usage = json!({
         "prompt_tokens": prompt, "completion_tokens": completion,
         "total_tokens": prompt + completion,
-        // Its agents are no models.
+        // Its agents are not models.
         "prompt_tokens_details": {"cached_tokens": 0},
         "completion_tokens_details": {"reasoning_tokens": 0},
     });

@@ -79,7 +79,7 @@ fn requests_of_clients_that_left_do_not_go_on() {
     }
 
     // The daemon may not have noticed yet that the last ones left: until then the queue is full,
-    // which is no failure.
+    // which is not a failure.
     let ask = || daemon.post_text("/v1/verify", &hanoi(3, 0, 2).to_string());
     let answer = std::iter::repeat_with(ask)
         .find(|answer| answer.status != 429)

@@ -6,7 +6,7 @@ use prime_settings::{ExecutorAgent, ExecutorImplementation, RoleOptions as _, Se
 /// actions of the benchmark's tasks, whatever they are asked.
 const COMPACT: &str = "compact";
 
-/// Whether an executor, or a part of it, follows a task's reference algorithm.
+/// Returns whether an executor, or a part of it, follows a task's reference algorithm.
 pub fn needs_algorithm(settings: &Settings, name: &str) -> bool {
     let Some(agent) = settings.agent::<ExecutorAgent>(name) else { return false };
     match agent.implementation {
@@ -22,13 +22,13 @@ pub fn needs_algorithm(settings: &Settings, name: &str) -> bool {
     }
 }
 
-/// Whether an executor only draws among the choices that a state lists.
+/// Returns whether an executor only draws among the choices that a state lists.
 pub fn draws_choices(settings: &Settings, name: &str) -> bool {
     let agent = settings.agent::<ExecutorAgent>(name);
     agent.is_some_and(|agent| agent.implementation == ExecutorImplementation::Uniform)
 }
 
-/// Whether an executor, with all its parts, can be asked in words.
+/// Returns whether an executor, with all its parts, can be asked in words.
 pub fn reads_prose(settings: &Settings, name: &str) -> bool {
     let Some(agent) = settings.agent::<ExecutorAgent>(name) else { return false };
     match agent.implementation {

@@ -45,7 +45,7 @@ pub struct CompletionRequest {
     /// The character at which the completion stops, and which is its last one; obeyed by the same
     /// models.
     pub stop: Option<char>,
-    /// Whether a newline ends the completion where the grammar permits its end; obeyed by the same
+    /// True if a newline ends the completion where the grammar permits its end; obeyed by the same
     /// models.
     pub newline_ends: bool,
     pub sampling: Sampling,
@@ -65,7 +65,7 @@ pub struct CompletionRequest {
     pub adapter: Option<ServedAdapter>,
     /// Hears what the model writes while it writes it.
     pub hearer: Option<Hearer>,
-    /// Whether the completion comes with what the model was sent, where that is known.
+    /// True if the completion comes with what the model was sent, where that is known.
     pub with_exact: bool,
 }
 
@@ -118,12 +118,12 @@ pub struct Completion {
     pub alternatives: Vec<(String, f32)>,
     /// The score of the text that was to be scored; finite.
     pub score: Option<f64>,
-    /// Whether it was ended by `max_tokens`.
+    /// True if it was ended by `max_tokens`.
     pub is_truncated: bool,
-    /// Whether every text of the grammar ends with an excluded line, so that there was nothing left
+    /// True if every text of the grammar ends with an excluded line, so that there was nothing left
     /// to write.
     pub is_exhausted: bool,
-    /// Whether it was ended by `stop`.
+    /// True if it was ended by `stop`.
     pub is_stopped: bool,
     /// Which of several servers answered.
     pub source: Option<Arc<str>>,
@@ -138,7 +138,7 @@ pub trait Model: Send + Sync {
     /// There is no completion.
     async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError>;
 
-    /// Whether it holds its completions to the grammar of a request.
+    /// Returns whether it holds its completions to the grammar of a request.
     fn applies_grammars(&self) -> bool {
         true
     }

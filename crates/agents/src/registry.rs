@@ -37,7 +37,7 @@ pub fn configured_names(settings: &Settings) -> Names {
     }
 }
 
-/// Whether `transition` was asked for by name.
+/// Returns whether `transition` was asked for by name.
 fn is_with_transition(kinds: CheckedKinds) -> bool {
     matches!(kinds, CheckedKinds::These(kinds) if kinds.contains(Kind::Transition))
 }
@@ -295,24 +295,24 @@ impl AgentSet {
         &self.notes
     }
 
-    /// Whether the executor only follows a task's reference algorithm, which a client's problem
-    /// does not have.
+    /// Returns whether the executor only follows a task's reference algorithm, which a client's
+    /// problem does not have.
     pub fn needs_algorithm(&self) -> bool {
         self.needs_algorithm
     }
 
-    /// Whether the executor is shown a problem in words, and not only the short view of a benchmark
-    /// task's state.
+    /// Returns whether the executor is shown a problem in words, and not only the short view of a
+    /// benchmark task's state.
     pub fn reads_prose(&self) -> bool {
         self.reads_prose
     }
 
-    /// Whether the executor only draws among the choices that a state lists.
+    /// Returns whether the executor only draws among the choices that a state lists.
     pub fn draws_choices(&self) -> bool {
         self.draws_choices
     }
 
-    /// Which verifier it has, apart from its name; `None` for custom agents.
+    /// The identity of its verifier; `None` for custom agents.
     pub fn verifier_identity(&self, settings: &Settings) -> Option<VerifierIdentity> {
         VerifierIdentity::of(settings, self.recorded.as_deref()?)
     }

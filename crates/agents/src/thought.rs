@@ -1,10 +1,10 @@
-//! What a model thought, as it is kept.
+//! The thinking of a model, in the form in which it is kept.
 
 /// Longest thinking that is kept with a step, in bytes.
 const KEPT_BYTES_MAX: usize = 256 << 10;
 
-/// How many of the tokens were thinking, by the lengths of the texts: where nothing better is
-/// known.
+/// An estimate of how many of the tokens were thinking, by the lengths of the texts, where nothing
+/// better is known.
 pub(crate) fn estimated_tokens(completion: u64, thought: &str, said: &str) -> u64 {
     let (thought, said) = (thought.chars().count() as u64, said.trim().chars().count() as u64);
     (completion * thought).checked_div(thought + said).unwrap_or(0)
@@ -20,7 +20,7 @@ pub(crate) fn kept(mut thought: String) -> String {
     thought
 }
 
-/// Why a model's answer is none, in words.
+/// Why a model gave no answer, in words.
 pub(crate) fn only_thought(tokens: u64, is_truncated: bool) -> String {
     let cut = if is_truncated { ", where it was cut off" } else { "" };
     format!(

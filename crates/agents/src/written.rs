@@ -23,9 +23,9 @@ pub enum Written<'a> {
     Restarted,
 }
 
-/// Told what a model writes, part by part, in order. It is called on the thread of the connection,
-/// so it must return quickly and must not panic. What it hears is what a model or server wrote:
-/// hostile until cleaned.
+/// Receives what a model writes, part by part, in order. It is called on the thread of the
+/// connection, so it must return quickly and must not panic. What it hears is what a model or
+/// server wrote: untrusted until it is cleaned.
 #[derive(Clone)]
 pub struct Hearer(Arc<dyn Fn(Written<'_>) + Send + Sync>);
 

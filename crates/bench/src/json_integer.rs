@@ -33,7 +33,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Integer<T> {
             return T::deserialize(number.into_deserializer());
         }
 
-        // Integers beyond 64 bits arrive as floats, too.
+        // Integers beyond 64 bits arrive as floats too.
         if number.abs() >= INEXACT_FROM {
             let wanted = std::any::type_name::<T>();
             return Err(E::custom(format!(

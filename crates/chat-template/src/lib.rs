@@ -4,6 +4,8 @@
 //! Templates come from files that anybody may have written: rendering is bounded in work and in
 //! length, and no template reaches files or the clock. The crate does no I/O.
 
+#![warn(missing_docs)]
+
 mod dialect;
 mod protect;
 mod python;

@@ -1,4 +1,5 @@
-//! Special tokens in messages: users may write them, and must not be taken at their word.
+//! Protects against special tokens in messages: users may write them, but they must stay plain
+//! text.
 //!
 //! A message's text is marked before the template sees it, with a character that no text has, in
 //! each place where a special token would be read. The template may trim, split and join: the
@@ -19,7 +20,7 @@ pub struct SpecialTokens {
 pub struct Piece {
     /// Its text.
     pub text: String,
-    /// Whether its special tokens are the template's own; otherwise it is plain text.
+    /// True if its special tokens are the template's own; otherwise it is plain text.
     pub has_special_tokens: bool,
 }
 

@@ -97,7 +97,7 @@ impl Json {
     /// `json.dumps(value, ensure_ascii=False)`.
     ///
     /// # Errors
-    /// What has no form in JSON.
+    /// The value has no form in JSON.
     pub(crate) fn dumps(&self, value: &Value) -> Result<String, String> {
         let mut out = String::new();
         self.write(value, 0, &mut out)?;

@@ -24,7 +24,7 @@ pub type Message = serde_json::Map<String, serde_json::Value>;
 /// Why a template cannot be used. Text of the template is made printable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
-    /// It is no Jinja, or uses what Jinja does not have.
+    /// It is not Jinja, or uses something that Jinja does not have.
     #[error("it cannot be read as Jinja: {0}")]
     Syntax(String),
     /// It raised an exception.
@@ -153,7 +153,7 @@ impl ChatTemplate {
         template.undeclared_variables(false).into_iter().filter(given).collect()
     }
 
-    /// The text that the model continues, of messages as they are.
+    /// The text of these messages, unchanged, that the model continues.
     ///
     /// # Errors
     /// The template refuses the messages, or cannot be rendered.
@@ -246,8 +246,8 @@ impl ChatTemplate {
         Ok(tokens.pieces(&self.text(&marked, tools)?, mark))
     }
 
-    /// Renders a sample, so that what is wrong with a template shows when its model is loaded and
-    /// not at the first turn.
+    /// Renders a sample, so that a fault of a template shows when its model is loaded and not at
+    /// the first turn.
     ///
     /// # Errors
     /// The template cannot be rendered, or drops the user's message.

@@ -20,7 +20,7 @@ const BYTES_MAX: usize = 64 << 10;
 /// A variable that no template can be given.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VariableError {
-    /// It is no name of Jinja.
+    /// It is not a name of Jinja.
     #[error("`{0}` cannot be a variable: use letters, digits and `_`, and begin with a letter")]
     Name(String),
     /// The program gives this name itself.
@@ -29,7 +29,7 @@ pub enum VariableError {
     /// They are too long.
     #[error("they take {0} bytes as JSON, shorten them to at most {BYTES_MAX}")]
     TooLong(usize),
-    /// `date` is no date.
+    /// `date` is not a date.
     #[error("`date` is {0}, write it as \"2026-11-29\"")]
     Date(String),
 }

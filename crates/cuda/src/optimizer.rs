@@ -23,7 +23,7 @@ pub struct Tensor {
 /// How weights are updated.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
-    /// Whether Muon updates the matrices within the layers.
+    /// True if Muon updates the matrices within the layers.
     pub is_muon: bool,
     pub beta1: f64,
     /// Also the momentum of Muon.

@@ -141,9 +141,9 @@ fn alone(state: &State) -> ClusterReport {
     }
 }
 
-/// The daemons that share the journal, and the runs that they hold.
+/// Lists the daemons that share the journal, and the runs that they hold.
 ///
-/// Any of them answers for all. With a journal in a file, there is this one only.
+/// Any of them answers for all. With a journal in a file, this daemon is the only one.
 #[utoipa::path(
     get, path = "/v1/cluster", tag = "operations", operation_id = "show_cluster",
     responses((status = 200, description = "The nodes", body = ClusterReport)),

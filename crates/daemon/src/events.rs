@@ -160,12 +160,12 @@ pub async fn events(
     Ok(sent(with_heartbeat(lines.chain(result), permit)))
 }
 
-/// A run's trace, as JSON Lines.
+/// Returns a run's trace, as JSON Lines.
 ///
 /// First the spec, with the SHA-256 of each engine's model, then every durable event with its
 /// number: steps with the state that they were proposed in, the action, verdict, decision and
 /// reward, and tokens with log-probabilities where the agent reports them; ends of trajectories
-/// with their rewards; votes. With `prompts`, what a trainer needs of each step is complete.
+/// with their rewards; votes. With `prompts`, each step has everything that a trainer needs.
 #[utoipa::path(
     get, path = "/v1/runs/{id}/trace", tag = "runs", operation_id = "trace_run", params(("id", description = "The run's `id`"), TraceQuery),
     responses((status = 200, description = "JSON Lines: a `TraceRecord` each", content_type = "application/jsonl", body = TraceRecord)),

@@ -30,9 +30,9 @@ pub struct StepExchanges {
 
 /// Shows what models were sent for a step.
 ///
-/// Word for word, with the chat template of a model's file and its special tokens, or as messages
-/// for a server, and what they answered. Only of runs that started while `journal.prompts` was
-/// `text` or `tokens`. Reads the run up to the step.
+/// Requests are shown word for word, with the chat template of a model's file and its special
+/// tokens, or as messages for a server; answers stand beside them. The journal has them only for
+/// runs that started while `journal.prompts` was `text` or `tokens`. Reads the run up to the step.
 #[utoipa::path(
     get, path = "/v1/runs/{id}/steps/{seq}/exchanges",
     tag = "runs", operation_id = "show_exchanges",

@@ -111,10 +111,10 @@ pub fn configure(config: &mut web::ServiceConfig) {
     );
 }
 
-/// The metrics of the process, for Prometheus.
+/// Returns the metrics of the process, for Prometheus.
 ///
-/// Where daemons share the journal, `prime_cluster_…` is over all of them, and the same from each.
-/// OpenMetrics for scrapers whose `Accept` prefers it, otherwise Prometheus' text format.
+/// Where daemons share the journal, `prime_cluster_…` covers all of them and is the same from each.
+/// Scrapers whose `Accept` prefers OpenMetrics get that, all others Prometheus' text format.
 #[utoipa::path(
     get, path = "/metrics", tag = "operations", operation_id = "metrics",
     responses((status = 200, description = "Prometheus' text format 0.0.4, or OpenMetrics 1.0", content(

@@ -130,8 +130,8 @@ impl Sent {
 /// Server-sent events, at most five times a second however fast the run is: `record`, with the
 /// number of the last durable event as `id`, and, while a model writes longer than that, `writing`:
 /// the text so far of each turn. A `writing` has no `id` and is not recorded; there is none where
-/// another node executes the run. The first record comes at once. The stream ends with the run, or
-/// when the daemon drains.
+/// another node executes the run. The first record is sent at once. The stream ends with the run,
+/// or when the daemon drains.
 #[utoipa::path(
     get, path = "/v1/runs/{id}/progress", tag = "runs", operation_id = "watch_progress",
     params(("id", description = "The run's `id`"), EventsQuery, EventsHeaders),

@@ -162,7 +162,7 @@ fn inside(folder: &Path, below: &str) -> io::Result<Option<PathBuf>> {
     Ok(file.filter(|file| file.starts_with(&folder) && file.is_file()))
 }
 
-/// A report, or a table, figure or record file beside it.
+/// Returns a report, or a table, figure or record file beside it.
 #[utoipa::path(
     get, path = "/v1/reports/{path}", tag = "operations", operation_id = "show_report",
     params(("path" = String, description = "As `/v1/reports` lists it; files beside a report have the same folder")),

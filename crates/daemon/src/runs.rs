@@ -183,7 +183,7 @@ pub async fn cancel(
 
 /// Starts a new run from the first events of another.
 ///
-/// It has the agents of its parent, or from there on those that a body names.
+/// It has the agents of its parent; a body may name others, which take over from there.
 #[utoipa::path(
     post, path = "/v1/runs/{id}/fork", tag = "runs", operation_id = "fork_run", params(("id", description = "The run's `id`"), ForkQuery),
     request_body(content = Option<ForkRequest>, example = json!({"agents": {"executor": "reference"}})),

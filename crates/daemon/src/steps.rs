@@ -131,8 +131,8 @@ pub async fn tree(
 
 /// Shows the course of a trajectory in columns.
 ///
-/// Each column has the counts and extremes of as many steps, so that a single rejected step among a
-/// million is in one of them.
+/// Each column has the counts and extremes of equally many steps, so a single rejected step among a
+/// million shows in one of them.
 #[utoipa::path(
     get, path = "/v1/runs/{id}/shape", tag = "runs", operation_id = "show_shape",
     params(("id", description = "The run's `id`"), ShapeQuery),
@@ -246,7 +246,8 @@ pub async fn find(
 
 /// Shows everything that a run was accepted with.
 ///
-/// Its input, plan, sampling and agents with their options, as its trace begins with.
+/// This is the input, plan, sampling and agents with their options, as at the beginning of its
+/// trace.
 #[utoipa::path(
     get, path = "/v1/runs/{id}/spec", tag = "runs", operation_id = "show_spec", params(("id", description = "The run's `id`")),
     responses((status = 200, description = "The spec", body = Object)),

@@ -192,7 +192,7 @@ fn input_of(wanted: TryRequest, before: &BeforeStep) -> Result<TurnInput, ApiErr
 /// Has an agent take one turn in the state of a step.
 ///
 /// The agent is given the rejected lines and the feedback that were known then. The run's own
-/// agents are those that it was accepted with; with another one in their place, all are taken by
+/// agents are those that it was accepted with; if the request replaces one, all agents are taken by
 /// their names from the present configuration. Models are asked anew: an engine with the recorded
 /// seed gives the recorded answer, a server need not. Nothing is recorded, and no run's budget pays
 /// for it.

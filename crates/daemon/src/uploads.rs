@@ -142,19 +142,20 @@ fn keys(state: &State) -> MutexGuard<'_, BTreeSet<String>> {
 
 /// Uploads a WebAssembly module as a task.
 ///
-/// The body is the module itself, such as `curl --data-binary @count.wasm` sends it. The module is
-/// checked first: it must declare its task, and answer about the example that it declares. The task
-/// belongs to the key; no other key sees it or runs it. A module under the name of a task that was
-/// uploaded before is a new version of it: runs keep the one that they were accepted with.
+/// The body is the module itself, such as `curl --data-binary @count.wasm` sends it. The daemon
+/// checks the module first: it must declare its task, and answer for the start and a first step of
+/// the example that it declares. The task belongs to the key; no other key sees it or runs it. A
+/// module under the name of a task that was uploaded before is a new version of it: runs keep the
+/// one that they were accepted with.
 #[utoipa::path(
     post, path = "/v1/tasks", tag = "catalog", operation_id = "upload_task", params(UploadQuery),
     request_body(content = ModuleBytes, content_type = "application/octet-stream", description = "A WebAssembly module (docs/your-task.md)"),
     responses(
         (status = 200, description = "The task has this version already", body = UploadedTask),
         (status = 201, description = "New runs of the task have this version from now on", body = UploadedTask),
-        (status = 403, description = "Nobody may upload tasks here, or, without keys: the request is for another host, or from a page of another origin", body = ErrorBody),
+        (status = 403, description = "This daemon accepts no uploads; or, without keys, the request is for another host or from a page of another origin", body = ErrorBody),
         (status = 409, description = "The name is that of another task, or the key has no room for the module", body = ErrorBody),
-        (status = 422, description = "The module cannot be used, and why", body = ErrorBody),
+        (status = 422, description = "The module cannot be used; the message says why", body = ErrorBody),
     ),
 )]
 pub async fn upload(

@@ -226,8 +226,8 @@ pub(super) fn card(
     card
 }
 
-/// What a card says of its files, so that it changes with them: `datasets` caches a local folder by
-/// its name and its card, and would otherwise show rows from before, or those of another folder.
+/// The card's description of its files, which changes with them: `datasets` caches a local folder
+/// by its name and its card, and would otherwise show rows from before, or those of another folder.
 pub(crate) fn description_of<'f>(files: impl IntoIterator<Item = &'f Content>) -> String {
     let mut all = Sha256::new();
     files.into_iter().for_each(|file| all.update(&file.sha256));

@@ -350,7 +350,7 @@ mod tests {
             fs::write(path(name), "mine").expect("written");
         }
 
-        // Two at a time, too.
+        // Two at a time too.
         let (mut first, mut second) = (
             Whole::create(&path("a")).expect("created"),
             Whole::create(&path("a")).expect("created"),

@@ -130,7 +130,8 @@ fn rows(
 }
 
 /// Writes labelled steps as `data/<task>/<level>` below the folder, then the card. Calls `finished`
-/// after each task and level. The threads of the plan do not matter: levels are made side by side.
+/// after each task and level. The plan's number of threads has no effect: levels are made side by
+/// side.
 ///
 /// # Errors
 /// When a file cannot be written.

@@ -47,7 +47,7 @@ pub fn prepare(folder: &Path, replaces: bool) -> Result<(), PlaceError> {
         return Err(PlaceError::NotEmpty(folder.to_owned()));
     }
 
-    // The card goes first: without it, what is left is no data set.
+    // The card goes first: without it, what is left is not a data set.
     let card = folder.join(CARD);
     if card.is_file() {
         fs::remove_file(&card).map_err(failed(&card))?;
@@ -104,6 +104,6 @@ mod tests {
 
         prepare(folder.path(), true).expect("cleared");
         assert!(former.iter().all(|path| !path.exists()));
-        assert!(own.iter().all(|path| path.is_file()), "what is no data set's stays");
+        assert!(own.iter().all(|path| path.is_file()), "what is not a data set's stays");
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a turn had better wait for a prefix that another one is computing.
+//! Decides whether a turn should wait for a prefix that another one is computing.
 
 use super::kv_cache::{KvCache, SeqId, Token, common_prefix};
 use super::sequence::Sequence;
@@ -7,8 +7,9 @@ use super::sequence::Sequence;
 /// than are cached.
 const AWAITED_PREFIX_MIN: usize = 16;
 
-/// Whether an active turn is computing a longer prefix of `prompt` than is cached: then waiting for
-/// it costs nothing. Where states are saved, that turn is made to pause at the end of the prefix.
+/// Returns whether an active turn is computing a longer prefix of `prompt` than is cached: then
+/// waiting for it costs nothing. Where states are saved, that turn is made to pause at the end of
+/// the prefix.
 pub(super) fn is_prefix_awaited<S>(
     active: &mut [Sequence],
     kv_cache: &KvCache<S>,

@@ -63,7 +63,7 @@ mod tests {
             // One does: a slice.
             (512, 64, vec![(1, false), long], vec![1, 64]),
             (512, 64, vec![long, (1, false), (10, true)], vec![54, 1, 10]),
-            // Tokens forced by a grammar are decoded, too.
+            // Tokens forced by a grammar are decoded too.
             (512, 64, vec![(30, false), (1, false), long], vec![30, 1, 64]),
             // However small the batch, every turn advances.
             (4, 64, vec![(9, false), (9, false), long, long], vec![1, 1, 1, 1]),

@@ -67,7 +67,7 @@ pub(super) struct Batcher<'m> {
     own_pass_max: Option<usize>,
     /// Most prompt tokens of a decode while turns generate.
     prefill_tokens: usize,
-    /// Whether drafts are verified.
+    /// True if drafts are verified.
     is_drafted: bool,
     /// Longest prompt plus generation.
     turn_tokens_max: u32,
@@ -184,7 +184,7 @@ impl<'m> Batcher<'m> {
         &self.adapters
     }
 
-    /// Whether it has no turns.
+    /// Returns whether it has no turns.
     pub(super) fn is_idle(&self) -> bool {
         self.active.is_empty() && self.queued.is_empty()
     }
@@ -282,7 +282,7 @@ impl<'m> Batcher<'m> {
         }
 
         let tokens = u32::try_from(prompt.len()).unwrap_or(u32::MAX);
-        // The end of the thinking is written, too.
+        // The end of the thinking is written too.
         let closing = thinking.as_ref().map_or(0, |thinking| thinking.close().len());
         let closing = u32::try_from(closing).unwrap_or(u32::MAX);
         // No more can be generated than the prompt leaves room for.

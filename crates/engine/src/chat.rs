@@ -15,7 +15,7 @@ use super::{EngineError, Thinking, memory_limit};
 /// Values that a configuration gives to a chat template, by name.
 pub type TemplateVariables = BTreeMap<String, serde_json::Value>;
 
-/// Checks names and sizes of variables, without a template.
+/// Checks the names and sizes of variables, without a template.
 ///
 /// # Errors
 /// What is wrong, in words.
@@ -35,7 +35,7 @@ pub(super) fn today() -> Date {
 /// Variables by which templates turn thinking on and off.
 const SWITCHES: [&str; 2] = ["enable_thinking", "thinking"];
 
-/// What a model is to do before its answer, and how it does so.
+/// How a model begins: with its answer, or with thinking, and in which form.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Begins {
     /// The answer, at once.
@@ -62,7 +62,7 @@ pub struct Chat {
     variables: TemplateVariables,
     date: Date,
     template: ChatTemplate,
-    /// The same with thinking turned off and on, where the template has a switch for it.
+    /// The template with thinking turned off and on, where it has a switch for that.
     switched: [Option<ChatTemplate>; 2],
     form: Option<Form>,
     tokens: SpecialTokens,
@@ -178,7 +178,8 @@ impl Chat {
         Ok(text)
     }
 
-    /// The same in pieces, as a worker renders prompts: special tokens in messages are plain text.
+    /// Like [`Chat::text`], but in pieces, as a worker renders prompts: special tokens in messages
+    /// are plain text.
     ///
     /// # Errors
     /// As [`Chat::text`].

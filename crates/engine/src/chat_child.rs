@@ -1,4 +1,4 @@
-//! What the child process does that checks a chat template.
+//! The child process that checks a chat template.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use super::chat::{Chat, TemplateVariables, error, today};
 use super::{EngineError, memory_limit};
 
-/// What the child does: `engine-worker chat MODEL VARIABLES`.
+/// Runs the child: `engine-worker chat MODEL VARIABLES`.
 pub(super) fn child(arguments: &[OsString]) -> Result<(), EngineError> {
     let [model, variables] = arguments else {
         return Err(error("the child needs a model and variables"));

@@ -36,7 +36,8 @@ pub(super) fn rollback(model: &LlamaModel, header: &Header, spec: &EngineSpec) -
     Rollback::Saved { bytes_max }
 }
 
-/// Why a model's drafts cannot be taken back, if they cannot: what is wrong with a wrong one stays.
+/// Why a model's drafts cannot be taken back, if they cannot: a wrong draft would stay in the
+/// cache.
 pub(super) fn undrafted(model: &LlamaModel, header: &Header) -> Option<&'static str> {
     if model.is_recurrent() || model.is_hybrid() || header.architecture == COMPRESSED {
         return Some("the model's sequences cannot be rolled back");
@@ -45,7 +46,7 @@ pub(super) fn undrafted(model: &LlamaModel, header: &Header) -> Option<&'static 
     (header.sliding_window() > 0).then_some("the model has layers with a sliding window")
 }
 
-/// That no state of a sequence can be saved, because one alone exceeds the limit.
+/// The remark that no state of a sequence can be saved, because one alone exceeds the limit.
 pub(super) fn unsaved(header: &Header, spec: &EngineSpec) -> Option<String> {
     let (state, limit) = (sequence_state_bytes(header), u64::from(spec.checkpoint_mib) << 20);
     (limit > 0 && state > limit).then(|| {
@@ -63,20 +64,20 @@ pub(super) fn unsaved(header: &Header, spec: &EngineSpec) -> Option<String> {
 pub(super) fn unused_max(rollback: Rollback, spec: &EngineSpec) -> u64 {
     match rollback {
         Rollback::Any if spec.device.is_cpu() => UNUSED_TOKENS_MAX_CPU,
-        // With saved states few layers attend, and what is evicted is lost to the states, too.
+        // With saved states few layers attend, and what is evicted is lost to the states too.
         Rollback::Saved { .. } | Rollback::Any => UNUSED_TOKENS_MAX_GPU,
     }
 }
 
-/// Whether a sequence has the cells that the token after `length` others needs. In a shared pool
-/// llama.cpp reuses the cells that a sliding window has passed, and a sequence that is rolled back
-/// would need them again.
+/// Returns whether a sequence has the cells that the token after `length` others needs. In a shared
+/// pool llama.cpp reuses the cells that a sliding window has passed, and a sequence that is rolled
+/// back would need them again.
 pub(super) fn is_whole(context: &LlamaContext<'_>, window: u64, seq: SeqId, length: usize) -> bool {
     is_window_whole(context.kv_cache_seq_pos_min(seq.raw()), window, length)
 }
 
-/// Whether the cells from position `first` on are all that the token after `length` others attends
-/// to. A window of 0 is unknown, or none.
+/// Returns whether the cells from position `first` on are all that the token after `length` others
+/// attends to. A window of 0 is unknown, or none.
 fn is_window_whole(first: i32, window: u64, length: usize) -> bool {
     let needed = if window == 0 { 0 } else { (length as u64).saturating_sub(window) };
     u64::try_from(first).is_ok_and(|first| first <= needed)

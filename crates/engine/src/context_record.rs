@@ -76,7 +76,7 @@ impl ContextRecord {
         record
     }
 
-    /// Whether somebody waits for its first opening.
+    /// Returns whether somebody waits for its first opening.
     pub(super) fn is_new(&self) -> bool {
         self.starter.is_some()
     }
@@ -93,7 +93,7 @@ impl ContextRecord {
         self.state == ContextState::Open
     }
 
-    /// Whether the worker should be asked for it.
+    /// Returns whether the worker should be asked for it.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         match self.state {
             ContextState::Absent => true,
@@ -110,7 +110,7 @@ impl ContextRecord {
         }
     }
 
-    /// A request came: a context of a worker that starts when it is needed is tried again.
+    /// Notes a request: a context of a worker that starts when it is needed is tried again.
     pub(super) fn asked(&mut self, now: Instant) {
         if self.spec.idle_stop_ms > 0 {
             self.forget_refusals(now);
@@ -123,8 +123,8 @@ impl ContextRecord {
         self.started(Ok(()));
     }
 
-    /// The worker cannot make the context. Its requests wait, or are answered if the worker is one
-    /// that starts when it is needed.
+    /// Notes that the worker cannot make the context. Its requests wait, or are answered if the
+    /// worker is one that starts when it is needed.
     pub(super) fn refused(&mut self, error: &EngineError, now: Instant) {
         self.state = ContextState::Refused { until: now + REFUSED_BACKOFF.delay(self.refusals) };
         self.refusals = self.refusals.saturating_add(1);
@@ -149,7 +149,8 @@ impl ContextRecord {
         }
     }
 
-    /// Its worker is gone. Returns whether it is given up: it was new, and workers died of it.
+    /// Notes that its worker is gone. Returns whether it is given up: it was new, and workers died
+    /// of it.
     pub(super) fn lost_worker(&mut self, cause: &EngineError) -> bool {
         self.sent = 0;
         self.status.down();

@@ -38,14 +38,14 @@ pub(super) fn serve(
 struct Contexts<'m> {
     /// What the model was to be loaded with.
     spec: &'m EngineSpec,
-    /// The same with what was left to the engine chosen.
+    /// The spec with the engine's choices in place of what it left open.
     fitted: EngineSpec,
-    /// What that is, in words.
+    /// These choices, in words.
     chosen: Option<String>,
     loaded: &'m Loaded,
     fault: Option<Fault>,
     open: Vec<(ContextId, Batcher<'m>)>,
-    /// Whether a context was made: memory for the first was checked when the model was loaded.
+    /// True if a context was made: memory for the first was checked when the model was loaded.
     has_opened: bool,
 }
 
@@ -57,7 +57,7 @@ impl<'m> Contexts<'m> {
             loop {
                 let idle = self.open.iter().all(|(_, batcher)| batcher.is_idle());
                 if idle {
-                    // Turns that were refused leave answers, too.
+                    // Turns that were refused leave answers too.
                     self.open.iter_mut().for_each(|(_, batcher)| batcher.report(transport, true));
                 }
 

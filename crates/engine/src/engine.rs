@@ -81,9 +81,9 @@ impl Engine {
     /// if the worker cannot start.
     ///
     /// # Errors
-    /// Whatever keeps the first worker from becoming ready: a specification out of range, the model
-    /// file, an adapter, the device, the worker's death, or `start_timeout_ms`. There is no second
-    /// attempt. [`EngineError::NotBuilt`] without llama.cpp, [`EngineError::Processor`] on a
+    /// The error that keeps the first worker from becoming ready: a specification out of range, the
+    /// model file, an adapter, the device, the worker's death, or `start_timeout_ms`. There is no
+    /// second attempt. [`EngineError::NotBuilt`] without llama.cpp, [`EngineError::Processor`] on a
     /// processor that llama.cpp is not built for.
     pub fn start(spec: EngineSpec) -> Result<Self, EngineError> {
         if cfg!(not(feature = "llama")) && spec.stub_answer.is_none() {
@@ -139,8 +139,8 @@ impl Engine {
     ///
     /// # Errors
     /// [`EngineError::BadSpec`] for a spec that does not share these weights
-    /// ([`EngineSpec::shares_weights_with`]), else whatever keeps the context from being made. The
-    /// worker's other contexts go on.
+    /// ([`EngineSpec::shares_weights_with`]), else the error that keeps the context from being
+    /// made. The worker's other contexts continue.
     pub fn beside(&self, spec: EngineSpec) -> Result<Self, EngineError> {
         let known = self.contexts().into_iter().find(|engine| engine.0.spec == spec);
         if let Some(known) = known {
@@ -165,7 +165,7 @@ impl Engine {
         Ok(Self::of(Arc::clone(worker), id, status, spec))
     }
 
-    /// The same engine with these adapters and no others.
+    /// The context of the same engine with these adapters and no others.
     ///
     /// # Errors
     /// As [`Engine::beside`].
@@ -188,9 +188,9 @@ impl Engine {
         &self.0.spec
     }
 
-    /// Whether requests in [`Format::Chat`](super::Format::Chat) can be answered. The first call
-    /// renders a sample in a child process; it says so before any request does, and also for a
-    /// worker that is not started yet.
+    /// Returns whether requests in [`Format::Chat`](super::Format::Chat) can be answered. The first
+    /// call renders a sample in a child process, so it reports an error before any request does,
+    /// and also for a worker that is not started yet.
     ///
     /// # Errors
     /// As [`check_chat`].

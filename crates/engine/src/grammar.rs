@@ -153,19 +153,19 @@ pub(super) struct Grammar {
     /// The exclusions of this generation alone; the automaton is shared.
     exclusions: Exclusions,
     at: ExclusionState,
-    /// Whether a newline ends the text where the grammar permits the end.
+    /// True if a newline ends the text where the grammar permits the end.
     newline_ends: bool,
     /// A buffer for logits.
     merged: Vec<f32>,
 }
 
 impl Grammar {
-    /// Whether every text from here on ends with an excluded line.
+    /// Returns whether every text from here on ends with an excluded line.
     pub(super) fn is_exhausted(&mut self) -> bool {
         self.exclusions.is_exhausted(&mut self.automaton.borrow_mut(), &self.at)
     }
 
-    /// Whether a token's text has this ASCII character.
+    /// Returns whether a token's text has this ASCII character.
     pub(super) fn has(&self, token: Token, character: char) -> bool {
         let mut bytes = self.lexicon.vocabulary.piece(token.cast_unsigned()).iter();
         bytes.any(|byte| char::from(*byte) == character)

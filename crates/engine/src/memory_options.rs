@@ -44,7 +44,7 @@ impl KvType {
         }
     }
 
-    /// Whether several values share a scale; llama.cpp then needs flash attention.
+    /// Returns whether several values share a scale; llama.cpp then needs flash attention.
     pub(crate) fn is_quantised(self) -> bool {
         self.block().0 > 1
     }

@@ -29,7 +29,7 @@ pub struct Following {
     /// Told how far it is: before the worker computes a long prompt, and from 200 ms after it has
     /// begun.
     pub watch: Option<Watch>,
-    /// Whether the answer comes with what was sent to the model.
+    /// True if the answer comes with what was sent to the model.
     pub with_sent: bool,
 }
 

@@ -1,6 +1,6 @@
 //! The tokens of a prompt as a worker would send them to the model, without loading its weights.
 //!
-//! A short-lived child process tokenizes: llama.cpp may abort on a file that is no model.
+//! A short-lived child process tokenizes: llama.cpp may abort on a file that is not a model.
 
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,7 @@ pub struct ChatMessages {
 pub struct PromptToken {
     /// Its number in the vocabulary.
     pub id: u32,
-    /// Its text; a part of a character may be in another token, so these may be no valid UTF-8.
+    /// Its text; a part of a character may be in another token, so these may not be valid UTF-8.
     pub piece: Vec<u8>,
 }
 
@@ -53,7 +53,7 @@ pub fn prompt_tokens(
     let mut command = worker_command(worker)
         .map_err(|error| EngineError::WorkerDied { detail: error.to_string() })?;
     command.arg(TOKENS).arg(path);
-    // The answer of the child is a result, too.
+    // The answer of the child is a result too.
     ask_child_with::<Result<Vec<PromptToken>, EngineError>>(command, messages)?
 }
 

@@ -73,7 +73,7 @@ pub struct Request {
     /// Ends the text with the first token that contains this character, even if the grammar
     /// requires more. ASCII; requires a grammar.
     pub stop: Option<char>,
-    /// Whether a newline ends the text where the grammar permits the end and no newline: models
+    /// True if a newline ends the text where the grammar permits the end and no newline: models
     /// that write lines end them with newlines. Without a grammar it has no effect.
     pub newline_ends: bool,
     /// How tokens are sampled.

@@ -42,7 +42,7 @@ impl RequestSpan {
         Self(open)
     }
 
-    /// Whether the worker is to measure the request.
+    /// Returns whether the worker is to measure the request.
     pub(super) fn is_enabled(&self) -> bool {
         self.0.is_some()
     }

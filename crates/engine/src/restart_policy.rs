@@ -50,7 +50,7 @@ impl RestartPolicy {
     pub(super) fn died(&mut self, now: Instant) -> Restart {
         let lived =
             self.ready_since.take().map_or(Duration::ZERO, |since| now.duration_since(since));
-        // A worker that lived for a whole window is no part of a series of deaths.
+        // A worker that lived for a whole window is not part of a series of deaths.
         if lived >= self.deaths.length() {
             self.forget();
         }

@@ -74,7 +74,7 @@ pub(super) struct Begun {
     pub(super) grammar: Option<Grammar>,
     /// Most tokens to generate, thinking included.
     pub(super) generated_max: u32,
-    /// Whether what follows is drafted from the text.
+    /// True if what follows is drafted from the text.
     pub(super) is_drafted: bool,
 }
 
@@ -161,7 +161,8 @@ impl Sequence {
         self.seq
     }
 
-    /// Whether more of its prompt is to be computed than the last token, which any decode includes.
+    /// Returns whether more of its prompt is to be computed than the last token, which any decode
+    /// includes.
     pub(super) fn is_in_prefill(&self) -> bool {
         self.computed + 1 < self.prompt
     }
@@ -361,7 +362,7 @@ impl Sequence {
         Ok(())
     }
 
-    /// Whether as much is generated as may be.
+    /// Returns whether as much is generated as may be.
     fn is_used_up(&self) -> bool {
         self.tokens.len() - self.answer >= self.max_tokens
             && self.thinking.as_ref().is_none_or(|thinking| thinking.budget().is_none())

@@ -144,8 +144,8 @@ impl EngineSpec {
         std::iter::once(self.name.clone()).chain(adapters).collect::<Vec<_>>().join("+")
     }
 
-    /// Whether one set of weights in one worker serves both: they differ in their name, sizes and
-    /// adapters only.
+    /// Returns whether one set of weights in one worker serves both: they differ in their name,
+    /// sizes and adapters only.
     pub fn shares_weights_with(&self, other: &Self) -> bool {
         let of_context = |spec: &Self| Self {
             name: other.name.clone(),

@@ -12,9 +12,9 @@ use super::{EngineCounts, EngineError};
 pub struct EngineStatus {
     /// The engine's name.
     pub name: String,
-    /// Whether a worker is loaded and takes turns.
+    /// True if a worker is loaded and takes turns.
     pub ready: bool,
-    /// Whether there is no worker because none is needed; the next request starts one.
+    /// True if there is no worker because none is needed; the next request starts one.
     pub idle: bool,
     /// Workers that were started after the first one.
     pub restarts: u32,
@@ -122,7 +122,7 @@ impl StatusCell {
         state.failure.get_or_insert(EngineError::Shutdown);
     }
 
-    /// Whether the context is closed for good.
+    /// Returns whether the context is closed for good.
     pub(super) fn is_closed(&self) -> bool {
         self.state().closed
     }

@@ -69,7 +69,7 @@ impl ThinkingPhase {
         self.left = self.left.map(|left| left.min(tokens));
     }
 
-    /// Whether not a single token may be thought.
+    /// Returns whether not a single token may be thought.
     pub(super) fn is_spent(&self) -> bool {
         self.left == Some(0)
     }
@@ -114,7 +114,7 @@ impl ThinkingPhase {
         }
     }
 
-    /// Whether the model is thinking, as far as can be said by now.
+    /// Returns whether the model is thinking, as far as can be said by now.
     pub(super) fn has_begun(&self) -> bool {
         self.open.is_none()
     }

@@ -65,7 +65,7 @@ pub(super) struct Turn<'a> {
     pub(super) timed: bool,
     /// Whether to tell how far it is.
     pub(super) watched: bool,
-    /// Whether its answer comes with what was sent to the model.
+    /// True if its answer comes with what was sent to the model.
     pub(super) with_sent: bool,
 }
 

@@ -190,7 +190,7 @@ impl WorkerHandle {
         }
     }
 
-    /// Whether output is buffered because the worker is not reading.
+    /// Returns whether output is buffered because the worker is not reading.
     pub(super) fn is_backed_up(&self) -> bool {
         matches!(&self.kind, Kind::Process { out, .. } if !out.is_empty())
     }

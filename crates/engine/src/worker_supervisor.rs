@@ -62,19 +62,19 @@ pub(super) struct WorkerSupervisor {
     spec: EngineSpec,
     contexts: BTreeMap<ContextId, ContextRecord>,
     commands: Receiver<Command>,
-    /// Whether a worker was ever ready. If the first one fails, no other is started.
+    /// True if a worker was ever ready. If the first one fails, no other is started.
     was_ready: bool,
     phase: Phase,
     worker: Option<WorkerHandle>,
     /// Turns that were lost with a worker; they go first.
     retries: VecDeque<PendingRequest>,
     sent: InFlight,
-    /// Whether the turn that was sent must run alone.
+    /// True if the turn that was sent must run alone.
     alone: bool,
     turn_next: u64,
     /// When the worker became ready, or its last turn ended.
     used: Instant,
-    /// Whether a worker has been started since the engine was last idle: the next one counts as a
+    /// True if a worker has been started since the engine was last idle: the next one counts as a
     /// restart.
     has_started: bool,
     /// Since when the worker owes a sign of life: since its last one, or since it got its first

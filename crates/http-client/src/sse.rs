@@ -10,10 +10,13 @@ const LINE_BYTES_MAX: usize = 256 << 20;
 /// A block between two empty lines.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Message {
+    /// An event with data.
     Event {
         /// The event id, if it is a number.
         id: Option<u64>,
+        /// The event's type; empty if the stream names none.
         name: String,
+        /// The data; several lines are joined by newlines.
         data: String,
     },
     /// A comment, sent to keep the connection alive.
@@ -26,11 +29,13 @@ pub struct Events<R: Read> {
 }
 
 impl<R: Read> Events<R> {
+    /// Reads events from a response's body.
     pub fn new(reader: R) -> Self {
         Self { reader: BufReader::with_capacity(64 << 10, reader) }
     }
 
-    /// Whether all received data has been consumed, so that reading the next message may block.
+    /// Returns whether all received data has been consumed, so that reading the next message may
+    /// block.
     pub fn is_drained(&self) -> bool {
         self.reader.buffer().is_empty()
     }

@@ -8,8 +8,11 @@ use crate::BLOCK;
 /// The left operand: rows of values, `stride` apart.
 #[derive(Debug, Clone, Copy)]
 pub struct Left<'a, E> {
+    /// The rows, each in `inner` adjacent values.
     pub values: &'a [E],
+    /// Values from the start of a row to the start of the next one, at least `inner`.
     pub stride: usize,
+    /// Number of rows.
     pub rows: usize,
     /// The inner dimension. It may be less than that of the right operand, whose remaining rows
     /// are then ignored.
@@ -19,7 +22,9 @@ pub struct Left<'a, E> {
 /// What happens to the previous contents of the sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
+    /// The product takes their place.
     Replace,
+    /// The product is added to them.
     Add,
 }
 
@@ -32,6 +37,7 @@ pub trait Element: Copy + Default + Debug + PartialEq + Send + Sync + 'static {
 
     /// The nearest element, halves to even.
     fn from_f32(value: f32) -> Self;
+    /// The value as f32, which holds it exactly.
     fn to_f32(self) -> f32;
 
     /// The least number of rows, at least `rows`, that a product can have. Padding is computed
@@ -99,6 +105,7 @@ impl<E: Element> Packed<E> {
         self.inner
     }
 
+    /// The number of columns, a multiple of [`BLOCK`].
     pub fn columns(&self) -> usize {
         self.columns
     }

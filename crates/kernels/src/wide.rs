@@ -1,6 +1,6 @@
 //! Compiles a loop twice: with AVX-512 and FMA for processors that have them, and for any.
 
-/// Whether the processor has what the wide versions need.
+/// Returns whether the processor has what the wide versions need.
 #[cfg(target_arch = "x86_64")]
 pub fn is_wide() -> bool {
     is_x86_feature_detected!("avx512f")

@@ -36,12 +36,12 @@ static TILES: LazyLock<bool> = LazyLock::new(|| {
         && unsafe { libc::syscall(libc::SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) } == 0
 });
 
-/// Whether the processor has tiles and the kernel lets this process use them.
+/// Returns whether the processor has tiles and the kernel lets this process use them.
 pub fn may_use_tiles() -> bool {
     *TILES
 }
 
-/// Whether the processor multiplies pairs of bf16 values.
+/// Returns whether the processor multiplies pairs of bf16 values.
 pub fn has_pairs() -> bool {
     is_x86_feature_detected!("avx512bf16") && is_x86_feature_detected!("avx512f")
 }

@@ -26,7 +26,7 @@ pub fn increment_around(number: usize, count: usize, is_kept: impl Fn(usize) -> 
     (0..count).map(group).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether the bit of weight 2^`place` is set.
+/// Returns whether the bit of weight 2^`place` is set.
 pub fn bit(number: usize, place: usize) -> bool {
     // Places past the width of a word hold no bit, and a shift by them must not wrap around.
     u32::try_from(place)

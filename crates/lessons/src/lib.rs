@@ -158,7 +158,7 @@ fn lesson(slug: &str) -> Option<&'static AnyLesson> {
     lessons().find(|lesson| lesson.slug == slug)
 }
 
-/// Whether the task has a lesson.
+/// Returns whether the task has a lesson.
 pub fn has_lesson(slug: &str) -> bool {
     lesson(slug).is_some()
 }
@@ -175,8 +175,8 @@ pub fn derivation(machine: &dyn Machine) -> Option<String> {
     lesson(machine.spec().slug).and_then(|lesson| (lesson.derivation)(machine))
 }
 
-/// Whether the state has a next step that is not taught, since its derivation is longer than its
-/// lesson permits.
+/// Returns whether the state has a next step that is not taught, since its derivation is longer
+/// than its lesson permits.
 pub fn is_too_long(machine: &dyn Machine) -> bool {
     // Few lessons may be too long; all others are spared the completion.
     let may_be = lesson(machine.spec().slug).is_some_and(AnyLesson::may_be_too_long);

@@ -1,6 +1,8 @@
 //! The models inside the executable. `models/built-in.toml` lists them; a new one is an entry there,
 //! a recipe and a GGUF file. Loads nothing.
 
+#![warn(missing_docs)]
+
 mod cache;
 
 use std::fmt;
@@ -10,7 +12,7 @@ pub use cache::CacheError;
 
 /// A model in the executable.
 pub struct BuiltInModel {
-    /// A value of an engine's `model` that is no path.
+    /// A value of an engine's `model` that is not a path.
     pub name: &'static str,
     /// Slugs of the tasks that it has learnt.
     pub tasks: &'static [&'static str],

@@ -1,6 +1,8 @@
 //! What the HTML pages of reports share: one file each without outside references, readable on a
 //! light and a dark screen. Knows nothing of what a report says.
 
+#![warn(missing_docs)]
+
 pub mod palette;
 
 use minijinja::value::Value;

@@ -6,7 +6,9 @@ use plotters::style::RGBColor;
 /// A colour on a light and on a dark page.
 #[derive(Clone, Copy, Debug)]
 pub struct Colour {
+    /// The colour on a light page.
     pub light: RGBColor,
+    /// The colour on a dark page.
     pub dark: RGBColor,
 }
 

@@ -3,6 +3,8 @@
 //! text in another order than it has. They are shown as the escapes of JSON, `\u001b`, so that
 //! JSON stays the same JSON.
 
+#![warn(missing_docs)]
+
 mod markdown;
 mod writer;
 
@@ -12,8 +14,8 @@ use std::fmt::{self, Write as _};
 pub use markdown::markdown;
 pub use writer::Printable;
 
-/// Whether a character is shown as its escape: C0 and C1 controls but for newline and tab, and
-/// what changes the direction or the lines of a text.
+/// Returns whether a character is shown as its escape: C0 and C1 controls but for newline and tab,
+/// and what changes the direction or the lines of a text.
 pub fn is_escaped(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
@@ -44,7 +46,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The same on one line, for a status line or a table: newlines and tabs are escaped as well.
+/// The text on one line, for a status line or a table: newlines and tabs are escaped as well.
 pub fn printable_line(text: &str) -> Cow<'_, str> {
     match printable(text) {
         shown if !shown.contains(['\n', '\t']) => shown,

@@ -11,13 +11,14 @@ const PARTIAL_MAX: usize = 3;
 /// a character may come in several writes.
 pub struct Printable<W> {
     inner: W,
-    /// Whether the escape character itself passes, for a writer that styles its own text.
+    /// True if the escape character itself passes, for a writer that styles its own text.
     is_styled: bool,
     /// The start of a character whose end is still to come.
     partial: Vec<u8>,
 }
 
 impl<W: Write> Printable<W> {
+    /// Escapes everything that [`crate::is_escaped`] names.
     pub fn new(inner: W) -> Self {
         Self { inner, is_styled: false, partial: Vec::with_capacity(PARTIAL_MAX) }
     }

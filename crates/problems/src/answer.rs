@@ -10,7 +10,7 @@ use super::pattern::Pattern;
 use super::schema::Schema;
 use prime_bench::tasks::Refusal;
 
-/// What a text is to be.
+/// What a text stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     Answer,
@@ -101,7 +101,7 @@ impl Reader {
         Ok(Self { what, form })
     }
 
-    /// Whether what is read is the text itself.
+    /// Returns whether what is read is the text itself.
     pub fn keeps_text(&self) -> bool {
         matches!(self.form, Form::Text | Form::Pattern(_))
     }

@@ -142,7 +142,7 @@ fn steps(definition: &Definition) -> Result<(), ProblemError> {
         .map_err(|fault| fault.at("problem.max_proposals"))
 }
 
-/// The same for its checks, which would never be evaluated.
+/// Refuses checks that read steps in a problem of a single line: they would never be evaluated.
 fn reads_no_steps(definition: &Definition, checks: &Checks) -> Result<(), ProblemError> {
     if definition.steps != StepMode::Single {
         return Ok(());
@@ -324,8 +324,8 @@ impl Custom {
         (0..self.0.definition.constraints.len()).map(|place| self.0.checks.kind_of(place))
     }
 
-    /// Whether the constraint at this index is a check of steps, which is not evaluated with the
-    /// answer.
+    /// Returns whether the constraint at this index is a check of steps, which is not evaluated
+    /// with the answer.
     pub fn is_of_step(&self, constraint: usize) -> bool {
         self.0.checks.is_of_step(constraint)
     }
@@ -412,7 +412,7 @@ impl Problem for Custom {
         self.rules().into_iter().filter_map(|rule| rule.kind).collect()
     }
 
-    /// Whether some check reads the answer or the steps.
+    /// Returns whether some check reads the answer or the steps.
     fn has_checks(&self) -> bool {
         self.0.checks.that_read_work().next().is_some()
     }

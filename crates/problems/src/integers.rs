@@ -1,6 +1,6 @@
 //! What JSON text says that would be lost when it is read. JSON allows integers of any length; those
 //! outside −2^63 … 2^64−1 would be read as floats, lose digits, and then equal other integers. It
-//! allows several fields of one name in an object, too; only the last one would be read.
+//! allows several fields of one name in an object too; only the last one would be read.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display};
@@ -35,7 +35,7 @@ pub enum Lost {
 fn reason(digits: &str) -> String {
     if is_float(digits) && digits.parse().is_ok_and(|value: f64| value.abs() < EXACT) {
         format!(
-            "the float {digits} is no integer and would be read as one; write it with fewer \
+            "the float {digits} is not an integer and would be read as one; write it with fewer \
              digits, or as a text"
         )
     } else if is_float(digits) {
@@ -55,19 +55,19 @@ fn is_float(number: &str) -> bool {
     number.contains(['.', 'e', 'E'])
 }
 
-/// Whether an integer can be kept; a float always can.
+/// Returns whether an integer can be kept; a float always can.
 fn is_kept_integer(number: &str) -> bool {
     is_float(number) || number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok()
 }
 
-/// Whether a number equals at most one integer, and none unless it is one.
+/// Returns whether a number equals at most one integer, and none unless it is one.
 fn is_one_number(number: &str) -> bool {
     let is_small =
         |value: f64| value.abs() < EXACT && (value.fract() != 0.0 || is_integral(number));
     if is_float(number) { number.parse().is_ok_and(is_small) } else { is_kept_integer(number) }
 }
 
-/// Whether the text of a number is that of an integer, such as `1.50e1`.
+/// Returns whether the text of a number is that of an integer, such as `1.50e1`.
 fn is_integral(number: &str) -> bool {
     let (digits, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -81,7 +81,7 @@ fn is_integral(number: &str) -> bool {
         (0, zeros) => i64::try_from(zeros).ok(),
         (places, _) => i64::try_from(places).ok().map(|places| -places),
     };
-    // An exponent that is no number of 64 bits leaves nothing but zero.
+    // An exponent that is not a number of 64 bits leaves nothing but zero.
     let exponent = exponent.parse::<i64>().ok();
     last.zip(exponent).is_some_and(|(last, exponent)| last.saturating_add(exponent) >= 0)
 }
@@ -350,7 +350,7 @@ mod tests {
             "4503599627370496.5e0",
         ] {
             let found = lossy_number(json).expect(json);
-            assert!(found.to_string().contains("is no integer"), "{found}");
+            assert!(found.to_string().contains("is not an integer"), "{found}");
         }
         for json in ["1.50e1", "100e-2", "0.0e-9", "-0", "1.0", "1E+3", "0e99999999999999999999"] {
             assert_eq!(lossy_number(json), None, "{json}");

@@ -64,7 +64,7 @@ fn compare_mixed(whole: i128, double: f64) -> Option<Ordering> {
     Some(order.then(if double > floor { Ordering::Less } else { Ordering::Equal }))
 }
 
-/// Whether two JSON values are equal: numbers by value, objects in any order of their keys.
+/// Returns whether two JSON values are equal: numbers by value, objects in any order of their keys.
 pub fn equal(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {
@@ -112,8 +112,9 @@ impl Decimal {
     }
 }
 
-/// Whether a number is a multiple of another one. Integers are exact; a double is the shortest
-/// decimal number that reads as it, so that 0.3 is a multiple of 0.1. Nothing is one of zero.
+/// Returns whether a number is a multiple of another one. Integers are exact; a double is the
+/// shortest decimal number that reads as it, so that 0.3 is a multiple of 0.1. Nothing is one of
+/// zero.
 pub fn is_multiple(number: &serde_json::Number, of: &serde_json::Number) -> bool {
     let (Some(number), Some(of)) =
         (Decimal::read(&number.to_string()), Decimal::read(&of.to_string()))

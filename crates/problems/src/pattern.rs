@@ -155,12 +155,12 @@ impl Pattern {
         self.regex.is_match(text)
     }
 
-    /// Whether it has named groups.
+    /// Returns whether it has named groups.
     pub fn has_groups(&self) -> bool {
         self.regex.capture_names().flatten().next().is_some()
     }
 
-    /// The same, if it is small enough for [`Pattern::groups`].
+    /// The pattern, if it is small enough for [`Pattern::groups`].
     pub fn with_groups(self) -> Result<Self, Fault> {
         if self.kib <= (GROUPS_SIZE_MAX >> 10) as u64 {
             return Ok(self);

@@ -20,8 +20,8 @@ const OTHERS_MAX: usize = 48;
 /// Most parts of a list, an object or the input that others are made from.
 const PARTS_MAX: usize = 4;
 
-/// Whether some other answer of the right form is refused in this state. If there is none, that
-/// cannot be tried, and the answer's form leaves no choice.
+/// Returns whether some other answer of the right form is refused in this state. If there is none,
+/// that cannot be tried, and the answer's form leaves no choice.
 pub fn refuses_others(
     (definition, answers, checks): (&Definition, &Reader, &Checks),
     steps: &Steps,
@@ -172,7 +172,8 @@ mod tests {
 
     use crate::Custom;
 
-    /// Whether other answers are refused after these lines, of which the last one is the answer.
+    /// Returns whether other answers are refused after these lines, of which the last one is the
+    /// answer.
     fn refuses(form: &Value, check: &str, lines: &[&str]) -> bool {
         let steps = if lines.len() == 1 { "single" } else { "stepwise" };
         let mut problem = json!({

@@ -40,7 +40,7 @@ fn is_negative_zero(number: &Number) -> bool {
     number.as_f64().is_some_and(|number| number == 0.0 && number.is_sign_negative())
 }
 
-/// Whether all objects in a value have their keys in order, and no number is −0.0.
+/// Returns whether all objects in a value have their keys in order, and no number is −0.0.
 fn is_canonical(value: &Value) -> bool {
     match value {
         Value::Number(number) => !is_negative_zero(number),

@@ -15,7 +15,7 @@ use prime_bench::tasks::{Kind, Kinds, Problem};
 pub enum Assurance {
     /// A step broke a constraint, and the coordinator tolerated it.
     Violated,
-    /// Some step was committed without anybody looking at it.
+    /// Some step was committed that nobody judged.
     #[default]
     Unchecked,
     /// Every step was found clean, which is no proof: by a model, a program, or constraints
@@ -27,9 +27,10 @@ pub enum Assurance {
 }
 
 impl Assurance {
+    /// All, weakest first.
     pub const ALL: [Self; 4] = [Self::Violated, Self::Unchecked, Self::Unrefuted, Self::Verified];
 
-    /// What is promised of an answer to this problem whose trajectory has this basis (the weakest of
+    /// The promise for an answer to this problem whose trajectory has this basis (the weakest of
     /// its steps, on this problem) and this Σ V.
     pub fn of(problem: &dyn Problem, basis: Basis, score: Score) -> Self {
         if score > Score::ZERO {
@@ -53,6 +54,7 @@ impl Assurance {
         if looked { Self::Unrefuted } else { Self::Unchecked }
     }
 
+    /// Returns whether the answer is promised to be right.
     pub fn is_verified(self) -> bool {
         self == Self::Verified
     }

@@ -40,6 +40,7 @@ impl Method {
         Self::Reward,
     ];
 
+    /// The name that results and records use.
     pub fn name(self) -> &'static str {
         ["rules", "reference", "report", "token", "likelihood", "program", "rating", "reward"]
             [self as usize]
@@ -56,7 +57,7 @@ impl Method {
 pub struct Basis {
     kinds: Kinds,
     evaluated: Kinds,
-    /// The same on a client's problem, whose checks are evaluated before a model is asked.
+    /// The kinds on a client's problem, whose checks are evaluated before a model is asked.
     kinds_of_checks: Kinds,
     evaluated_of_checks: Kinds,
     /// A set of methods; bit `m` stands for the method with `m as u8`.
@@ -243,11 +244,12 @@ impl Basis {
         self.evaluated
     }
 
-    /// Whether a model or a program took part, whose verdict is not evaluated here.
+    /// Returns whether a model or a program took part, whose verdict is not evaluated here.
     pub fn is_opinion(self) -> bool {
         self.methods().any(|method| !matches!(method, Method::Rules | Method::Reference))
     }
 
+    /// The methods of those who looked.
     pub fn methods(self) -> impl Iterator<Item = Method> {
         Method::ALL.into_iter().filter(move |method| self.methods & (1 << *method as u8) != 0)
     }

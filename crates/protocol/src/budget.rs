@@ -22,6 +22,7 @@ pub struct Budget {
 /// The rest of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Left {
+    /// Proposals left.
     pub steps: u64,
     /// `None` if tokens are unlimited.
     pub tokens: Option<u64>,
@@ -33,8 +34,11 @@ pub struct Left {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
+    /// The proposals of the budget are spent.
     Steps,
+    /// The tokens of the budget are spent.
     Tokens,
+    /// The wall time of the budget has passed.
     WallMs,
 }
 

@@ -20,8 +20,11 @@ pub enum Decision {
 /// τ_soft and τ_hard, with τ_soft ≤ τ_hard, and the retries allowed at one state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thresholds {
+    /// τ_soft: a step with at most this score is tolerated after its last retry.
     pub soft: Score,
+    /// τ_hard: a step with a higher score backtracks at once.
     pub hard: Score,
+    /// Retries at one state.
     pub retries_max: u32,
 }
 

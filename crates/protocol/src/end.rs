@@ -11,6 +11,7 @@ pub enum End {
     Exhausted,
     /// Its first state used up its attempts, or `stuck_after` proposals brought no progress.
     Stuck,
+    /// It made `pops_max` pops.
     PopsSpent,
     /// It reached T_max, the length of the longest valid trace, without an answer.
     StepsSpent,
@@ -35,6 +36,8 @@ impl End {
 /// What follows a decision.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
+    /// The executor proposes the next step.
     Propose,
+    /// The trajectory has ended.
     Ended(End),
 }

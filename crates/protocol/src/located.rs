@@ -19,6 +19,7 @@ pub struct Located {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Fault {
+    /// The committed line.
     pub action: String,
     /// Its feedback, or the names of the broken constraints.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -20,9 +20,9 @@ impl Trajectory {
         (next == Next::Propose).then_some(self)
     }
 
-    /// Whether an executor is shown the same as in `predicted`, a prediction from this trajectory.
-    /// Compares everything that a decision changes, except that it compares only the number of
-    /// committed lines and the last one.
+    /// Returns whether an executor is shown the same as in `predicted`, a prediction from this
+    /// trajectory. Compares everything that a decision changes, except that it compares only the
+    /// number of committed lines and the last one.
     pub fn shows_same_as(&self, predicted: &Self) -> bool {
         // Both have the lines of the trajectory at the fork, so their number and the last suffice.
         let stacks = [&self.stack, &predicted.stack];

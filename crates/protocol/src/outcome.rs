@@ -25,9 +25,13 @@ pub enum Ending {
     Exhausted,
     /// Trajectories keep getting stuck at the same state ([`Outcome::stuck_at`]).
     Stuck,
+    /// The budget's proposals are spent.
     StepsSpent,
+    /// The budget's tokens are spent.
     TokensSpent,
+    /// The budget's wall time has passed.
     WallMsSpent,
+    /// The owner cancelled it.
     Cancelled,
     /// An agent failed for good, for this reason.
     AgentFailed(String),
@@ -64,6 +68,7 @@ impl Ending {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Ballot {
+    /// The answer as JSON.
     pub answer: Value,
     /// Trajectories that gave it or, with a tolerance, an answer close to it.
     pub votes: u32,
@@ -77,7 +82,7 @@ pub struct Ballot {
     /// Σ V over the steps of the cleanest trajectory that gave it.
     #[cfg_attr(feature = "schema", schema(value_type = f64, minimum = 0.0))]
     pub violation_score: Score,
-    /// Whether these are the votes of all solutions, of which `answer` is the first: the task
+    /// True if these are the votes of all solutions, of which `answer` is the first: the task
     /// accepts any.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub are_solutions: bool,
@@ -86,7 +91,9 @@ pub struct Ballot {
 /// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
+    /// What ended the run.
     pub ending: Ending,
+    /// The answer, if there is one.
     pub answer: Option<Value>,
     /// What can be promised of the answer, if there is one.
     pub assurance: Option<Assurance>,
@@ -96,15 +103,23 @@ pub struct Outcome {
     pub steps: u64,
     /// Proposals of all trajectories.
     pub proposals: u64,
+    /// Decisions to retry.
     pub retries: u64,
+    /// Decisions to backtrack.
     pub backtracks: u64,
+    /// States that were popped off a stack.
     pub pops: u64,
+    /// Rounds that were counted.
     pub rounds: u32,
+    /// Trajectories of all rounds.
     pub trajectories: u32,
+    /// The answers of the last counted round with their votes, the winner first.
     pub votes: Vec<Ballot>,
     /// Share of its round's trajectories that voted for the winner, 0 to 1.
     pub agreement: f64,
+    /// Tokens that all agents spent.
     pub usage: Usage,
+    /// Proposals that were started early.
     pub speculations: Speculations,
     /// Rewards of the finished trajectories, in the order in which they ended.
     pub rewards: Vec<Reward>,
@@ -118,7 +133,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Whether the answer is promised to be right.
+    /// Returns whether the answer is promised to be right.
     pub fn is_verified(&self) -> bool {
         self.assurance.is_some_and(Assurance::is_verified)
     }

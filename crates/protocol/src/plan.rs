@@ -12,7 +12,9 @@ use prime_bench::tasks::Kinds;
 /// Everything that is fixed when a run starts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunPlan {
+    /// How the run searches.
     pub strategy: Strategy,
+    /// How a round's answers vote.
     pub vote: VoteRule,
     /// End a round as soon as its winner cannot change.
     pub early_stop: bool,
@@ -25,13 +27,16 @@ pub struct RunPlan {
     pub max_rounds: u32,
     /// Required share of a round's trajectories that agree on the winner, 0 to 1.
     pub confidence: f64,
+    /// Limits of each trajectory.
     pub limits: Limits,
+    /// Limits of the whole run.
     pub budget: Budget,
+    /// Weights of the reward's parts.
     pub weights: RewardWeights,
     /// What the verifier's verdicts on this problem rest on, unless a verdict says otherwise.
     #[serde(default)]
     pub basis: Basis,
-    /// Whether a locator is asked for the fault of a refuted trajectory.
+    /// True if a locator is asked for the fault of a refuted trajectory.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub locates: bool,
     /// Start a trajectory's next proposal before the verdict on the current one.

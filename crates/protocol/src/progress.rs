@@ -1,5 +1,5 @@
-//! Whether a trajectory makes progress. Progress is a step deeper than any before, or the proof
-//! that a state is a dead end.
+//! Measures whether a trajectory makes progress. Progress is a step deeper than any before, or the
+//! proof that a state is a dead end.
 
 use serde::{Deserialize, Serialize};
 

@@ -10,6 +10,7 @@ const REASON_CHARACTERS_MAX: usize = 300;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Rejection {
+    /// The rejected line.
     #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub line: Box<str>,
     /// Omitted if the verifier gave none.
@@ -19,6 +20,7 @@ pub struct Rejection {
 }
 
 impl Rejection {
+    /// A rejected line with its reason, which is cut to a bounded length.
     pub fn new(line: &str, reason: Option<&str>) -> Self {
         let shortened = |reason: &str| match reason.char_indices().nth(REASON_CHARACTERS_MAX) {
             Some((end, _)) => format!("{}…", &reason[..end]).into(),
@@ -37,6 +39,7 @@ const REJECTIONS_MAX: usize = 256;
 pub struct StuckAt {
     /// Committed steps before it.
     pub depth: usize,
+    /// The state, as the task writes it.
     pub state: Value,
     /// The first of the lines that were rejected there.
     pub rejected: Vec<Rejection>,

@@ -31,18 +31,20 @@ pub enum RunInput<'a> {
 /// A record that contradicts itself: it was written by another version of the task, or is damaged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayError {
+    /// A recorded step cannot be applied.
     #[error("the recorded step `{line}` at depth {depth} cannot be replayed: {reason}")]
     Step { line: String, depth: usize, reason: String },
-    /// The task's steps are asked of a program, which does not answer at present. The record may be
-    /// all right.
+    /// A program computes the task's steps and does not answer at present. The record may be
+    /// intact.
     #[error("{0}")]
     Unanswered(String),
-    /// The task's steps are asked of a program, which answers otherwise than when it was recorded.
+    /// A program computes the task's steps and answers otherwise than when the run was recorded.
     #[error(
         "the task's program answers otherwise than when the run was recorded: {0}; give it the \
          program that it was accepted with, or submit it as a new run"
     )]
     OtherProgram(String),
+    /// The record decides on a turn that was not in flight.
     #[error("the record has a turn that was not in flight: round {round}, trajectory {trajectory}")]
     NotInFlight { round: u32, trajectory: u32 },
 }
@@ -59,6 +61,7 @@ impl From<Unanswered> for ReplayError {
 
 /// A run that is not over and whose turns all wait for their next proposals.
 pub struct SuspendedRun {
+    /// The run, without its trajectories.
     pub run: Run,
     /// Sorted by trajectory.
     pub waiting: Vec<(TurnId, Box<Trajectory>)>,
@@ -68,7 +71,9 @@ pub struct SuspendedRun {
 
 /// A run at the end of its record.
 pub enum Replayed {
+    /// The run is not over.
     Open(Box<SuspendedRun>),
+    /// The run is over.
     Over(Box<Outcome>),
 }
 
@@ -213,6 +218,7 @@ impl Replay {
         Ok(())
     }
 
+    /// The run as it is after the last event.
     pub fn finish(self) -> Replayed {
         if let Some(outcome) = self.outcome {
             return Replayed::Over(outcome);

@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+/// How far a trajectory has gone back, and what a locator has found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retreat {
     /// The state whose line would have ended the trace, but was refused.
@@ -44,8 +45,8 @@ impl Retreat {
         self.clean = self.clean.min(depth);
     }
 
-    /// The states to leave beyond the one at `depth`; `None` where it was no end that was refuted,
-    /// or where there is nothing left to go back to.
+    /// The states to leave beyond the one at `depth`; `None` if no end was refuted, or if there is
+    /// nothing left to go back to.
     pub fn further(&mut self, depth: usize) -> Option<usize> {
         if self.refuted_at.take() != Some(depth) || self.is_complete {
             return None;

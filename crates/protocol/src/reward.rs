@@ -9,9 +9,13 @@ use super::score::Score;
 /// α, β, γ and λ. The paper's values are 10, 1, 0.5 and 0.1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RewardWeights {
+    /// α, the weight of r_task.
     pub task: f64,
+    /// β, the weight of r_verify.
     pub verify: f64,
+    /// γ, the weight of r_eff.
     pub efficiency: f64,
+    /// λ, the weight of r_format.
     pub format: f64,
 }
 
@@ -27,6 +31,7 @@ pub struct Merits {
     pub steps: u64,
     /// T_max: the longest valid trajectory.
     pub steps_max: u64,
+    /// All proposals.
     pub proposals: u64,
     /// Proposals that could be applied.
     pub applicable: u64,
@@ -50,6 +55,7 @@ pub struct Reward {
     pub efficiency: f64,
     /// Share of proposals that matched the task's grammar and could be applied.
     pub format: f64,
+    /// R: the weighted sum of the parts.
     pub total: f64,
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Who does which part of a turn.
+/// The role that does a part of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -19,8 +19,10 @@ pub enum Role {
 }
 
 impl Role {
+    /// All roles, in the order of a turn.
     pub const ALL: [Self; 3] = [Self::Executor, Self::Verifier, Self::Coordinator];
 
+    /// The name that configurations and results use.
     pub fn name(self) -> &'static str {
         ["executor", "verifier", "coordinator"][self as usize]
     }
@@ -31,12 +33,16 @@ impl Role {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RoleTimes {
+    /// Milliseconds that it waited for the executor.
     pub executor: u32,
+    /// Milliseconds that it waited for the verifier.
     pub verifier: u32,
+    /// Milliseconds that it waited for the coordinator.
     pub coordinator: u32,
 }
 
 impl RoleTimes {
+    /// Adds the time that a step waited for an agent.
     pub fn add(&mut self, role: Role, waited: Duration) {
         let time = match role {
             Role::Executor => &mut self.executor,

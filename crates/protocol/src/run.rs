@@ -95,6 +95,7 @@ pub struct Run {
 }
 
 impl Run {
+    /// A run before its first round.
     pub fn new(problem: Arc<dyn Problem>, plan: RunPlan) -> Self {
         Self {
             judged_by: plan.basis,
@@ -125,8 +126,8 @@ impl Run {
         self.live
     }
 
-    /// Whether the current batch has no samples yet and no turn waits for tokens: a snapshot stores
-    /// neither.
+    /// Returns whether the current batch has no samples yet and no turn waits for tokens: a
+    /// snapshot stores neither.
     #[inline]
     pub fn is_whole(&self) -> bool {
         self.gathered.is_empty() && !self.completion_shares.has_parked()
@@ -136,6 +137,7 @@ impl Run {
         self.problem.as_ref()
     }
 
+    /// The plan that the run was made with.
     #[inline]
     pub fn plan(&self) -> &RunPlan {
         &self.plan
@@ -219,7 +221,8 @@ impl Run {
         }
     }
 
-    /// Whether a turn still matters. Late turns of closed rounds and of finished runs are stale.
+    /// Returns whether a turn still matters. Late turns of closed rounds and of finished runs are
+    /// stale.
     #[inline]
     pub fn wants(&self, id: TurnId) -> bool {
         !self.is_over && id.round == self.round

@@ -11,8 +11,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Score(u32);
 
 impl Score {
+    /// V = 0: a clean step.
     pub const ZERO: Self = Self(0);
 
+    /// A score in tenths, which is how severities are defined.
     pub const fn from_tenths(tenths: u32) -> Self {
         Self(tenths.saturating_mul(100))
     }
@@ -31,10 +33,12 @@ impl Score {
         )
     }
 
+    /// V as a number.
     pub fn value(self) -> f64 {
         f64::from(self.0) / 1000.0
     }
 
+    /// The sum, which saturates.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))

@@ -14,13 +14,14 @@ pub struct Speculations {
 }
 
 impl Speculations {
+    /// Adds the counts of another.
     #[inline]
     pub fn add(&mut self, other: Self) {
         self.used += other.used;
         self.wasted += other.wasted;
     }
 
-    /// Whether both counters are zero.
+    /// Returns whether both counters are zero.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }

@@ -29,6 +29,7 @@ pub struct Frame {
 /// An action whose successor used up its attempts, and what was rejected there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Abandoned {
+    /// The line that led to the successor.
     pub line: Box<str>,
     rejected: Vec<Rejection>,
 }
@@ -38,6 +39,7 @@ impl Frame {
         self.excluded.is_empty() && self.abandoned.is_empty() && self.proposals <= 1
     }
 
+    /// Returns whether this line was rejected here.
     #[inline]
     pub fn excludes(&self, line: &str) -> bool {
         self.excluded.iter().any(|rejection| *rejection.line == *line)
@@ -56,6 +58,7 @@ impl Frame {
         rejected.chain(self.abandoned.iter().map(|abandoned| &*abandoned.line))
     }
 
+    /// Rejects a line here, once.
     pub fn exclude(&mut self, line: &str, reason: Option<&str>) {
         if !self.excludes(line) {
             self.excluded.push(Rejection::new(line, reason));
@@ -141,11 +144,13 @@ impl StateStack {
         self.depth
     }
 
+    /// The frame of the current state.
     #[inline]
     pub fn top(&self) -> &Frame {
         &self.top
     }
 
+    /// The frame of the current state, to be changed.
     #[inline]
     pub fn top_mut(&mut self) -> &mut Frame {
         &mut self.top

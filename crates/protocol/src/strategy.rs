@@ -49,13 +49,13 @@ impl Strategy {
         }
     }
 
-    /// Whether every applicable line is committed, whatever the coordinator decides: a verdict then
-    /// only affects the result.
+    /// Returns whether every applicable line is committed, whatever the coordinator decides: a
+    /// verdict then only affects the result.
     pub fn is_single_pass(&self) -> bool {
         matches!(self, Self::Greedy | Self::BestOfN)
     }
 
-    /// Whether all proposals of a step are gathered before one is chosen.
+    /// Returns whether all proposals of a step are gathered before one is chosen.
     pub fn is_synchronous(&self) -> bool {
         matches!(self, Self::Beam(_) | Self::Ahead(_))
     }
@@ -75,8 +75,9 @@ impl Strategy {
         }
     }
 
-    /// Whether a turn proposes the likeliest action, whatever the temperature. `slot` is its index
-    /// among the concurrent turns, `proposals_here` the number of earlier proposals at its state.
+    /// Returns whether a turn proposes the likeliest action, whatever the temperature. `slot` is
+    /// its index among the concurrent turns, `proposals_here` the number of earlier proposals at
+    /// its state.
     #[inline]
     pub fn is_greedy_turn(&self, slot: u32, proposals_here: u32) -> bool {
         match self {

@@ -12,6 +12,7 @@ use super::trajectory::Trajectory;
 /// Most states that a run remembers.
 const STATES_MAX: usize = 64;
 
+/// The states of a run at which trajectories got stuck.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct StuckStates {
     all: Vec<StuckAt>,
@@ -63,11 +64,12 @@ impl StuckStates {
         }
     }
 
-    /// Whether some state has stopped as many trajectories as a round has, at least two.
+    /// Returns whether some state has stopped as many trajectories as a round has, at least two.
     pub fn has_stopped(&self, trajectories: u32) -> bool {
         self.all.iter().any(|stuck| stuck.trajectories >= trajectories.max(2))
     }
 
+    /// The deepest of the states.
     pub fn deepest(&self) -> Option<&StuckAt> {
         self.all.iter().max_by_key(|stuck| stuck.depth)
     }

@@ -38,7 +38,8 @@ impl Trajectory {
         (!suspects.is_empty()).then_some(suspects)
     }
 
-    /// Whether the state has finitely many choices, and this is the last that was not rejected.
+    /// Returns whether the state has finitely many choices, and this is the last that was not
+    /// rejected.
     fn is_last_choice(&self, line: &str) -> bool {
         let is_left = |choice: &String| choice != line && !self.stack.top().excludes(choice);
         self.machine.choices().is_some_and(|choices| !choices.iter().any(is_left))

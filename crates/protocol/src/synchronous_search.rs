@@ -13,11 +13,15 @@ use super::turn::TurnId;
 
 /// A slot's proposal, with the slot's trajectory before it.
 pub struct Sample {
+    /// The slot's turn.
     pub id: TurnId,
+    /// The trajectory before the proposal.
     pub trajectory: Box<Trajectory>,
+    /// The proposed line.
     pub line: String,
-    /// Whether it can be applied and the coordinator accepts it.
+    /// True if it can be applied and the coordinator accepts it.
     pub passes: bool,
+    /// V of the proposal.
     pub score: Score,
     /// On what its verdict rests.
     pub basis: Basis,
@@ -42,12 +46,15 @@ pub enum Step {
 pub struct Chosen {
     /// Committed steps before it.
     pub depth: usize,
+    /// The chosen line.
     pub action: String,
+    /// Votes for it.
     pub votes: u32,
     /// Votes ahead of the second action.
     pub lead: u32,
     /// Proposals at this state, and how many were discarded.
     pub samples: u32,
+    /// Proposals at this state that were discarded before the vote.
     pub discarded: u32,
 }
 
@@ -67,6 +74,7 @@ pub struct SynchronousSearch {
     tally: Vec<Action>,
     samples_here: u32,
     discarded_here: u32,
+    /// The votes on the steps so far.
     pub votes: StepVotes,
     /// ln p of the partial trajectory of each group.
     logprobs: Vec<f64>,

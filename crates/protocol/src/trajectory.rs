@@ -24,12 +24,17 @@ pub use super::verdict::{Opinion, Usage, Verdict};
 /// Counters of a trajectory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
+    /// All proposals.
     pub proposals: u64,
     /// Proposals that matched the grammar and could be applied.
     pub applicable: u64,
+    /// Steps that were committed, those that were undone later included.
     pub committed: u64,
+    /// Decisions to retry.
     pub retries: u64,
+    /// Decisions to backtrack.
     pub backtracks: u64,
+    /// States that were popped.
     pub pops: u64,
 }
 
@@ -61,13 +66,16 @@ pub struct Summary {
     pub last_score: Score,
     /// Committed steps.
     pub steps: u64,
+    /// All proposals.
     pub proposals: u64,
+    /// Proposals that could be applied.
     pub applicable: u64,
     /// Identifies the committed lines ([`StateStack::digest`]).
     pub trace: u64,
 }
 
 impl Summary {
+    /// The summary of a trajectory.
     pub fn of(trajectory: &Trajectory) -> Self {
         Self {
             score: trajectory.score(),
@@ -85,8 +93,11 @@ impl Summary {
 pub struct Trajectory {
     /// Its place among the trajectories of its round, from 0. Agents may vary with it.
     pub index: u32,
+    /// The machine, which holds the current state and the candidate.
     pub machine: Box<dyn Machine>,
+    /// The committed lines, and what was rejected at each state.
     pub stack: StateStack,
+    /// Counts of what happened so far.
     pub counts: Counts,
     /// Tokens spent so far. Hidden from agents: the next proposal may start before all of it is
     /// known.
@@ -95,7 +106,7 @@ pub struct Trajectory {
     pub feedback: Option<String>,
     /// Most completion tokens of the next proposal, if the run's budget limits them.
     pub completion_max: Option<u32>,
-    /// V of the last judged step; hidden from agents, too.
+    /// V of the last judged step; also hidden from agents.
     pub(super) last_score: Score,
     /// T_max of the problem.
     steps_max: u64,
@@ -113,6 +124,7 @@ pub struct Trajectory {
 }
 
 impl Trajectory {
+    /// A trajectory at the machine's first state.
     pub fn new(machine: Box<dyn Machine>, limits: &Limits) -> Self {
         let problem = machine.problem();
         // A pop must not ask a program again for the steps since a snapshot.
@@ -160,6 +172,7 @@ impl Trajectory {
         }
     }
 
+    /// Restores what [`Trajectory::state`] returned.
     pub fn set_state(&mut self, state: TrajectoryState) {
         let TrajectoryState {
             counts,
@@ -199,8 +212,8 @@ impl Trajectory {
         self.tolerated.iter().fold(Score::ZERO, |sum, (_, score)| sum.plus(*score))
     }
 
-    /// Whether this line was already rejected at the current state, so that it need not be judged
-    /// again.
+    /// Returns whether this line was already rejected at the current state, so that it need not be
+    /// judged again.
     #[inline]
     pub fn excludes(&self, line: &str) -> bool {
         self.stack.top().excludes(line)
@@ -356,7 +369,7 @@ impl Trajectory {
         }
     }
 
-    /// Goes back from T_max: no valid trace is that long, so that a step before was wrong.
+    /// Goes back from T_max: no valid trace is that long, so an earlier step was wrong.
     #[cold]
     fn overlong(&mut self, limits: &Limits) -> Next {
         if let Some(next) = self.go_back_to_fault(limits) {
@@ -415,7 +428,7 @@ impl Trajectory {
         loop {
             let is_left = std::mem::take(&mut is_exhausted);
 
-            // An abandoned line may have been right, so a state with one is no proven dead end.
+            // An abandoned line may have been right, so a state with one is not a proven dead end.
             let dead_end = (is_left && self.stack.top().abandoned.is_empty())
                 || self.choices_left() == Some(0);
 
@@ -461,7 +474,8 @@ impl Trajectory {
         }
     }
 
-    /// Leaves states; there are as many. Returns the line of the lowest step that is undone.
+    /// Leaves this many states, which must exist. Returns the line of the lowest step that is
+    /// undone.
     pub(super) fn leave(&mut self, states: usize) -> Option<Box<str>> {
         let mut line = None;
         for _ in 0..states {

@@ -21,9 +21,9 @@ pub struct Verdict {
     pub logprob: Option<f32>,
     /// The opinion of each verifier of an ensemble.
     pub opinions: Vec<Opinion>,
-    /// Whether the verifiers disagree so much that a person should review the step.
+    /// True if the verifiers disagree so much that a person should review the step.
     pub needs_review: bool,
-    /// What it rests on, where that is less than its verifier's verdicts usually rest on.
+    /// Its basis, where that is less than the usual basis of its verifier's verdicts.
     pub basis: Option<Basis>,
     /// Tokens that a model spent on the verdict.
     pub usage: Usage,
@@ -58,6 +58,7 @@ impl Verdict {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Opinion {
+    /// The verifier's name in the configuration.
     pub verifier: String,
     /// `null` if it gave no verdict.
     #[cfg_attr(feature = "schema", schema(value_type = Option<f64>, minimum = 0.0))]
@@ -68,7 +69,9 @@ pub struct Opinion {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Usage {
+    /// Tokens of prompts.
     pub prompt: u64,
+    /// Generated tokens.
     pub completion: u64,
     /// Those of `prompt` that a model had computed before, where that is known.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -84,11 +87,12 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Usage {
-    /// Tokens of which nothing more is known.
+    /// Tokens without further details.
     pub const fn new(prompt: u64, completion: u64) -> Self {
         Self { prompt, completion, cached: 0, reasoning: 0 }
     }
 
+    /// Adds the counts of another.
     #[inline]
     pub fn add(&mut self, other: Self) {
         // A server may claim any number.
@@ -98,6 +102,7 @@ impl Usage {
         self.reasoning = self.reasoning.saturating_add(other.reasoning);
     }
 
+    /// Prompt and completion tokens together.
     pub fn total(self) -> u64 {
         self.prompt.saturating_add(self.completion)
     }

@@ -28,7 +28,9 @@ pub struct Votes {
 /// An answer with its votes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Count {
+    /// The answer as JSON.
     pub answer: Value,
+    /// Its votes.
     pub votes: u32,
     /// Σ 1 / (1 + ΣV) over its trajectories.
     pub weight: f64,
@@ -36,19 +38,20 @@ pub struct Count {
     pub best_score: Score,
     /// Digests of its trajectories' traces, each once.
     pub traces: Vec<u64>,
-    /// Whether these are the votes of all solutions, of which `answer` is the first.
+    /// True if these are the votes of all solutions, of which `answer` is the first.
     pub are_solutions: bool,
 }
 
 /// A trajectory's vote.
 #[derive(Clone, Debug)]
 pub struct Vote {
+    /// The answer as JSON.
     pub answer: Value,
     /// ΣV of its steps.
     pub score: Score,
     /// Digest of its trace.
     pub trace: u64,
-    /// Whether it is a solution where any will do. Solutions vote together: that they differ is no
+    /// True if it is a solution where any will do. Solutions vote together: that they differ is no
     /// disagreement.
     pub is_solution: bool,
 }
@@ -101,7 +104,7 @@ fn key_of(spec: &Spec, answer: &Value) -> u64 {
     hasher.finish()
 }
 
-/// Whether two values are equal, except for numbers that differ by less than `tolerance`.
+/// Returns whether two values are equal, except for numbers that differ by less than `tolerance`.
 fn is_near(a: &Value, b: &Value, tolerance: f64) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => match (a.as_f64(), b.as_f64()) {
@@ -119,7 +122,7 @@ fn is_near(a: &Value, b: &Value, tolerance: f64) -> bool {
     }
 }
 
-/// Whether two answers are equal under a tolerance in the decisive fields.
+/// Returns whether two answers are equal under a tolerance in the decisive fields.
 fn agree(spec: &Spec, a: &Value, b: &Value, tolerance: f64) -> bool {
     if spec.decisive.is_empty() {
         return is_near(a, b, tolerance);
@@ -230,8 +233,8 @@ impl Votes {
         counts
     }
 
-    /// Whether the winner has a quorum and cannot be overtaken by `left` more votes. Under a
-    /// tolerance, a later answer may join two others, so nothing is decided before the last vote.
+    /// Returns whether the winner has a quorum and cannot be overtaken by `left` more votes. Under
+    /// a tolerance, a later answer may join two others, so nothing is decided before the last vote.
     /// Nothing overtakes solutions.
     pub fn is_decided(&self, rule: VoteRule, left: u32, quorum: u32) -> bool {
         let mut counts = self.candidates.iter().map(|candidate| &candidate.count);

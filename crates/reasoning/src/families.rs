@@ -4,7 +4,7 @@
 pub(crate) struct Family {
     pub(crate) opens: &'static [&'static str],
     pub(crate) closes: &'static [&'static str],
-    /// Whether the end mark alone means that all before it was reasoning: many templates put the
+    /// True if the end mark alone means that all before it was reasoning: many templates put the
     /// opening mark into the prompt. Not so where the mark is a sentence.
     pub(crate) closes_alone: bool,
 }

@@ -61,7 +61,7 @@ impl Form {
         }
     }
 
-    /// Whether a rendered prompt ends inside the model's thinking.
+    /// Returns whether a rendered prompt ends inside the model's thinking.
     pub fn is_opened_by(&self, prompt: &str) -> bool {
         prompt.trim_end().ends_with(self.open.trim_end())
     }

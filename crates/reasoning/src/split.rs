@@ -21,7 +21,7 @@ static MARKS: LazyLock<Regex> = LazyLock::new(|| {
     let mut marks: Vec<String> = families.map(|mark| regex::escape(mark)).collect();
     // The longest first, because the first alternative that matches is taken.
     marks.sort_by_key(|mark| std::cmp::Reverse(mark.len()));
-    // Tokens that a server has not taken out, too.
+    // Tokens that a server has not taken out too.
     Regex::new(&format!(
         r"(?i){}|<\|channel\|>\s*[a-z]*|<[|｜][^<>|｜\s]{{1,40}}[|｜]>|<end_of_turn>|<eos>|</?s>",
         marks.join("|")
@@ -29,7 +29,7 @@ static MARKS: LazyLock<Regex> = LazyLock::new(|| {
     .expect("invariant: the marks are escaped, as every test shows")
 });
 
-/// Whether a mark is named rather than used: it stands between backquotes.
+/// Returns whether a mark is named rather than used: it stands between backquotes.
 pub fn is_quoted(text: &str, mark: &Range<usize>) -> bool {
     text[..mark.start].ends_with('`') && text[mark.end..].starts_with('`')
 }
@@ -42,7 +42,7 @@ fn without_marks(text: &str) -> Option<Split<'_>> {
     if let Some(at) = rest.rfind("assistantfinal") {
         return Some(of(&rest[..at], &rest[at + "assistantfinal".len()..]));
     }
-    // Cut off; a sentence would go on with a blank.
+    // Cut off; a sentence would continue with a blank.
     rest.starts_with(char::is_uppercase).then(|| of(rest, ""))
 }
 
@@ -65,10 +65,10 @@ struct Reader<'t> {
     from: usize,
     /// The family whose reasoning is being read.
     within: Option<&'static Family>,
-    /// Whether messages have channels, of which only `final` counts.
+    /// True if messages have channels, of which only `final` counts.
     has_channels: bool,
     in_final: bool,
-    /// Whether the names of a role and a channel are being read, up to `<|message|>`.
+    /// True if the names of a role and a channel are being read, up to `<|message|>`.
     in_header: bool,
 }
 
@@ -233,9 +233,9 @@ mod tests {
             ("analysisWe ne", "We ne", ""),
             ("<think></think>move 1 0 2", "", "move 1 0 2"),
             (
-                "a tag such as `<think>` is no thinking",
+                "a tag such as `<think>` is not thinking",
                 "",
-                "a tag such as `<think>` is no thinking",
+                "a tag such as `<think>` is not thinking",
             ),
         ] {
             let found = split(text);

@@ -5,7 +5,9 @@ use std::time::Duration;
 /// Delays that double from `initial` up to `max`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
+    /// The first delay.
     pub initial: Duration,
+    /// The longest delay.
     pub max: Duration,
 }
 

@@ -1,6 +1,8 @@
 //! When to try again: growing pauses, and how often something failed lately. Never sleeps and reads
 //! no clock: callers pass times in and wait themselves.
 
+#![warn(missing_docs)]
+
 mod backoff;
 mod sliding_window;
 

@@ -12,10 +12,12 @@ pub struct SlidingWindow {
 }
 
 impl SlidingWindow {
+    /// An empty window.
     pub fn new(length: Duration) -> Self {
         Self { length, times: VecDeque::new() }
     }
 
+    /// How long events stay in the window.
     pub fn length(&self) -> Duration {
         self.length
     }
@@ -46,6 +48,7 @@ impl SlidingWindow {
         oldest.map_or(Duration::ZERO, |time| (*time + self.length).saturating_duration_since(now))
     }
 
+    /// Forgets all events.
     pub fn clear(&mut self) {
         self.times.clear();
     }

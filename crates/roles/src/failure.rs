@@ -67,7 +67,7 @@ impl Failure {
         }
     }
 
-    /// Whether a retry may help.
+    /// Returns whether a retry may help.
     pub fn is_transient(self) -> bool {
         !matches!(self, Self::Refused | Self::Engine | Self::Unsupported | Self::Inconsistent)
     }
@@ -82,9 +82,9 @@ pub struct AgentError {
     pub failure: Failure,
     /// What happened and what to do.
     pub reason: String,
-    /// Whether a retry may help.
+    /// True if a retry may help.
     pub is_transient: bool,
-    /// Tokens that were spent all the same, as far as they are known.
+    /// Tokens that were spent nevertheless, as far as they are known.
     pub usage: Usage,
 }
 

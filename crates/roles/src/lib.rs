@@ -62,7 +62,7 @@ pub struct Proposal {
     pub line: String,
     /// The text before the action line.
     pub derivation: String,
-    /// What the model thought before its answer; it is no part of the derivation.
+    /// What the model thought before its answer; it is not part of the derivation.
     pub reasoning: String,
     pub usage: Usage,
     /// Token ids of the completion in the model's vocabulary, where known.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// How far an answer is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Writing {
-    /// The text so far; of a long one the end. As the model wrote it: not safe to print.
+    /// The text so far, or the end of a long text. It is as the model wrote it: not safe to print.
     pub text: String,
     /// How much of the prompt the model has read, where known.
     pub prompt: Option<PromptRead>,
@@ -40,7 +40,7 @@ pub enum Kept {
 pub struct Exchange {
     /// What the model read, chat template included; for a server its messages, as JSON.
     pub prompt: String,
-    /// Whether `prompt` is the messages, which the server puts into a template.
+    /// True if `prompt` is the messages, which the server puts into a template.
     pub is_messages: bool,
     /// The prompt's tokens, where wanted and known.
     pub prompt_tokens: Vec<u32>,
@@ -55,7 +55,7 @@ pub struct Exchange {
 /// Hears what is written and what was sent. It may be called on any thread, must return at once,
 /// and must not panic.
 pub trait Listen: Send + Sync {
-    /// What is written so far: called a few times a second, not for every token.
+    /// Called a few times a second with what is written so far, not for every token.
     fn writes(&self, writing: Writing);
 
     /// What [`Listen::exchanged`] should get.
@@ -63,7 +63,7 @@ pub trait Listen: Send + Sync {
         Kept::Nothing
     }
 
-    /// A request that is over.
+    /// Called when a request is over.
     fn exchanged(&self, _exchange: Exchange) {}
 }
 
@@ -115,8 +115,8 @@ thread_local! {
     static LISTENER: RefCell<Option<Listener>> = const { RefCell::new(None) };
 }
 
-/// Whoever wants to hear what is written for the turn at hand. Called by an agent while its future
-/// is polled.
+/// The listener to what is written for the turn at hand, if there is one. Agents call it while
+/// their future is polled.
 pub fn listener() -> Option<Listener> {
     LISTENER.with_borrow(Clone::clone)
 }

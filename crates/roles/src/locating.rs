@@ -128,7 +128,7 @@ impl Coordinator for LocatingCoordinator {
     }
 }
 
-/// Whether the run has no tokens left after this usage.
+/// Returns whether the run has no tokens left after this usage.
 fn is_spent(left: Left, usage: Usage) -> bool {
     left.tokens.is_some_and(|most| usage.total() >= most)
         || left.completion_tokens.is_some_and(|most| usage.completion >= most)

@@ -174,7 +174,7 @@ pub struct NullExecutor {
 }
 
 impl NullExecutor {
-    /// Its lines carry `bytes` of payload.
+    /// An executor whose lines carry `bytes` of payload.
     pub fn with_payload(bytes: usize) -> Self {
         Self { line: null_line(bytes) }
     }

@@ -26,7 +26,7 @@ pub trait Verifier: Send + Sync {
     /// verifier looks at.
     fn basis(&self, task: &Spec) -> Basis;
 
-    /// Whether it judges constraints that a client wrote in words.
+    /// Returns whether it judges constraints that a client wrote in words.
     fn reads_words(&self) -> bool {
         false
     }
@@ -47,8 +47,8 @@ pub trait Coordinator: Send + Sync {
         verdict: &'a Verdict,
     ) -> AgentReply<'a, Ruling>;
 
-    /// Decides at a state where the executor has no line left: it is left. What a coordinator can
-    /// add is where the fault lies.
+    /// Decides at a state where the executor has no line left. The search leaves such a state in
+    /// any case; a coordinator can add where the fault lies.
     ///
     /// # Errors
     /// When it cannot decide.

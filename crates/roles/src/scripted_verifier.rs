@@ -16,7 +16,7 @@ pub struct ScriptedVerifier {
     /// Probability that a wrong step is accepted, in millionths: β of the paper's theorem on the
     /// propagation of verification errors.
     false_accepts: u64,
-    /// Probability that a right step is rejected, in millionths: its α.
+    /// Probability that a right step is rejected, in millionths: α of the same theorem.
     false_rejects: u64,
 }
 
@@ -33,7 +33,7 @@ impl ScriptedVerifier {
     }
 }
 
-/// The seed of a verdict: FNV-1a over what tells this turn from others.
+/// The seed of a verdict: FNV-1a over everything that distinguishes this turn.
 fn seed(trajectory: &Trajectory, line: &str) -> u64 {
     let numbers =
         [u64::from(trajectory.index), trajectory.stack.digest(), trajectory.counts.proposals];
@@ -54,7 +54,7 @@ fn mistaken() -> Verdict {
 }
 
 impl Verifier for ScriptedVerifier {
-    /// An opinion on the form alone: what errs proves nothing.
+    /// An opinion on the form alone, because a verifier that errs proves nothing.
     fn basis(&self, _: &Spec) -> Basis {
         Basis::program(Kinds::from_iter([Kind::Format]))
     }

@@ -41,7 +41,7 @@ pub use resources::{
     resources, resources_of,
 };
 
-/// What uploaded modules may use.
+/// The limits of uploaded modules.
 pub fn uploaded_limits(uploads: &Uploads) -> UploadedLimits {
     let Uploads { fuel_max, memory_bytes_max, line_bytes_max, threads, .. } = *uploads;
     UploadedLimits { fuel_max, memory_bytes_max, line_bytes_max, threads }

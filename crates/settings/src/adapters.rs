@@ -15,7 +15,7 @@ pub struct AgentAdapters<'a> {
     pub by_task: &'a BTreeMap<String, String>,
 }
 
-/// Whether an entry, a slug or a category, is of the task.
+/// Returns whether an entry, a slug or a category, is of the task.
 pub(super) fn includes(entry: &str, task: &str) -> bool {
     entry == task || tasks::find(task).is_ok_and(|task| entry == task.spec().category.name())
 }
@@ -48,7 +48,7 @@ pub(super) const fn full() -> f64 {
     1.0
 }
 
-/// Whether adapters are applied as they were trained.
+/// Returns whether adapters are applied as they were trained.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 #[expect(clippy::float_cmp, reason = "the default is written exactly")]
 pub(super) fn is_full(scale: &f64) -> bool {

@@ -81,8 +81,9 @@ pub struct ExecutorAgent {
     #[schemars(range(min = 1, max = 32_768))]
     pub max_tokens: u32,
     /// Prompt template: `executor/NAME.j2` in `agents.folder`, or a built-in one: `compact` (one
-    /// line; the prompt that the shipped model was trained on) or `step` (the whole task in words,
-    /// for instruction-following models). Empty = `compact` for `llama`, `step` for `openai`.
+    /// line; the prompt that the built-in models were trained on) or `step` (the whole task in
+    /// words, for instruction-following models). Empty = `compact` for `llama`, `step` for
+    /// `openai`.
     #[schemars(extend("format" = "words"))]
     pub prompt: String,
     /// Further templates: the trajectories of a round take `prompt` and these in turn.
@@ -111,7 +112,7 @@ pub struct ExecutorAgent {
     /// supports it.
     pub grammar: bool,
     /// With `grammar`: whether lines that were rejected at a state are taken out of its grammar.
-    /// Turn it off only to measure what it is worth.
+    /// Turn it off only to measure its effect.
     pub exclude_rejected: bool,
     /// With `grammar`: when a free line may come before the action: `always`, `once` (only at a
     /// state where no line was rejected yet) or `never`.
@@ -124,20 +125,20 @@ pub struct ExecutorAgent {
     /// were no valid choices) or `never`. A model that chooses from such a list can propose nothing
     /// invalid: compare it with a uniform draw.
     pub choices: ChoicesName,
-    /// Most worked examples in the prompt, with states from the example on the task's page; 0 =
+    /// Maximum worked examples in the prompt, with states from the example on the task's page; 0 =
     /// none. The templates `step` and `complete` show them, before the input.
     #[schemars(range(max = 5))]
     pub examples: u32,
-    /// Most tokens of the worked examples together, with three bytes taken for a token: fewer are
-    /// shown where they are long.
+    /// Maximum tokens of the worked examples together, counting three bytes as a token: long
+    /// examples leave room for fewer.
     #[schemars(range(min = 1, max = 65_536))]
     pub example_tokens: u32,
     /// How `step` and `complete` show input and state: `json`, or `readable` (a field a line, the
     /// places of lists numbered, the rows of grids below each other).
     pub view: ViewName,
-    /// What `step` and `complete` say of rejected lines: `verdict` (what the verifier wrote),
-    /// `explained` (for the model that wrote them: which part of the line is wrong, and what is
-    /// possible instead) or `none` (the lines alone).
+    /// What `step` and `complete` say about rejected lines: `verdict` (what the verifier wrote),
+    /// `explained` (which part of the line is wrong, and what is possible instead) or `none` (the
+    /// lines alone).
     pub feedback: FeedbackName,
     /// Overrides `run.temperature`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -284,7 +285,7 @@ pub struct VerifierAgent {
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub false_accepts: f64,
-    /// `scripted`: the probability that a right step is rejected (its α).
+    /// `scripted`: the probability that a right step is rejected (α of that theorem).
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub false_rejects: f64,
@@ -302,7 +303,7 @@ pub struct VerifierAgent {
 }
 
 impl VerifierAgent {
-    /// Makes the section name another verifier, which the section's card is not of.
+    /// Makes the section name another verifier, to which the section's card does not belong.
     pub fn choose(&mut self, name: &str) {
         if self.implementation != name {
             name.clone_into(&mut self.implementation);

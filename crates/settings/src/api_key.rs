@@ -17,7 +17,7 @@ pub struct ApiKey {
     /// belong to this name.
     #[schemars(extend("format" = "name"))]
     pub name: String,
-    /// Whether the key may act for all keys: remove finished runs of others (`POST /v1/gc`) and
+    /// True if the key may act for all keys: remove finished runs of others (`POST /v1/gc`) and
     /// reload the configuration (`POST /v1/reload`). Without keys everybody may.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub admin: bool,

@@ -224,14 +224,14 @@ pub(super) fn origin(value: &Value) -> String {
     value.origin().unwrap_or("the settings").to_owned()
 }
 
-/// Whether this is a valid name of an engine, a pool or a preset. An environment variable must be
-/// able to express it, so it has no `__`.
+/// Returns whether this is a valid name of an engine, a pool or a preset. An environment variable
+/// must be able to express it, so it has no `__`.
 fn is_map_key(name: &str) -> bool {
     let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
     !name.is_empty() && !name.contains("__") && name.bytes().all(allowed)
 }
 
-/// Whether a text looks like a server's URL.
+/// Returns whether a text looks like a server's URL.
 fn is_url(text: &str) -> bool {
     let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
     rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(char::is_whitespace))
@@ -251,7 +251,7 @@ fn complete(item: &Value, schema: &Json, key: &str) -> Result<(), SettingsError>
     })
 }
 
-/// Whether a value may be a string or a list of strings.
+/// Returns whether a value may be a string or a list of strings.
 fn is_one_or_more(schema: &Json) -> bool {
     schema["type"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "array"))
 }

@@ -97,15 +97,16 @@ pub struct Engine {
     /// are much slower.
     #[schemars(range(min = 0, max = 1_024))]
     pub threads: u32,
-    /// CPU threads of a pass with several tokens, such as a prompt's, which gain more from cores
-    /// than the next token of one turn; 0 = `threads`. With `--model FILE` it is the number of cores
-    /// that are idle at the start.
+    /// CPU threads of a pass with several tokens, such as a prompt's. Such a pass gains more from
+    /// cores than a single token. 0 = `threads`. With `--model FILE` it is the number of cores that
+    /// are idle at the start.
     #[schemars(range(min = 0, max = 1_024))]
     pub prompt_threads: u32,
-    /// Speculative decoding: `none`, or `ngram`: what followed the last tokens of a turn where they
-    /// stood in its own text before is computed together with the next token, and counts as far as
-    /// sampling arrives at it. Texts stay the same; it pays where answers repeat the prompt and
-    /// decodes are small. Without effect for models with recurrent layers or sliding windows.
+    /// Speculative decoding: `none` or `ngram`. With `ngram`, the tokens that followed an earlier
+    /// occurrence of a turn's last tokens in its own text are computed together with the next
+    /// token, and count as far as sampling arrives at them. Texts stay the same; it pays where
+    /// answers repeat the prompt and decodes are small. Without effect for models with recurrent
+    /// layers or sliding windows.
     pub speculation: Speculation,
     /// Time in milliseconds without progress after which a busy worker is killed and its turns are
     /// retried. Once decode times are known, the limit drops to 50 times their 99th percentile, but
@@ -213,7 +214,7 @@ impl Engine {
         u64::from(part).next_multiple_of(SPLIT_STEP)
     }
 
-    /// Whether the model has learnt the task; `None` if that is not known.
+    /// Returns whether the model has learnt the task; `None` if that is not known.
     pub fn has_learnt(&self, task: &str) -> Option<bool> {
         if self.tasks.is_empty() {
             return Some(BuiltInModel::find(&self.model)?.tasks.contains(&task));

@@ -21,7 +21,7 @@ pub enum Backing {
 }
 
 impl Backing {
-    /// Whether a model is asked with a prompt.
+    /// Returns whether a model is asked with a prompt.
     pub fn is_model(self) -> bool {
         matches!(self, Self::Engine | Self::Pool)
     }

@@ -125,7 +125,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Takes over what model files say that they have learnt, for entries that state no tasks
+    /// Reads from model files which tasks they have learnt, for entries that state no tasks
     /// themselves. A file that cannot be read is reported when its engine starts.
     fn read_learnt_tasks(&mut self) {
         let executable = std::env::current_exe().ok();

@@ -1,4 +1,4 @@
-//! A task of one's own: a program, or a WebAssembly module.
+//! A task of the user's own: a program, or a WebAssembly module.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

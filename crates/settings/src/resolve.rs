@@ -36,7 +36,7 @@ pub trait RoleOptions: Clone + Serialize {
     fn adapters(&self) -> AgentAdapters<'_>;
     /// Keeps the adapter for this task only.
     fn narrow_adapters(&mut self, task: &str);
-    /// Whether an engine applies the chat template of its model's file.
+    /// Returns whether an engine applies the chat template of its model's file.
     fn has_chat_template(&self) -> bool;
     fn pool_name(&self) -> &str;
     fn program_options(&self) -> &Program;

@@ -16,12 +16,12 @@ pub(super) fn kind_of(schema: &Value) -> Option<&str> {
     }
 }
 
-/// Whether a table has user-defined keys.
+/// Returns whether a table has user-defined keys.
 pub(super) fn is_map(schema: &Value) -> bool {
     schema.get("additionalProperties").is_some_and(Value::is_object)
 }
 
-/// Whether a value is an array of tables, `[[section]]`.
+/// Returns whether a value is an array of tables, `[[section]]`.
 pub(super) fn is_list_of_tables(schema: &Value) -> bool {
     schema["items"]["type"] == "object"
 }

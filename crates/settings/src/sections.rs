@@ -353,7 +353,7 @@ impl Server {
 #[serde(deny_unknown_fields)]
 pub struct Uploads {
     /// Maximum tasks that one key may have uploaded (without keys: all clients together); further
-    /// ones are refused with status 409. 0 = nobody uploads any.
+    /// ones are refused with status 409. 0 = no uploads.
     #[schemars(range(min = 0, max = 10_000))]
     pub key_tasks_max: u32,
     /// Maximum bytes of all modules of one key. Versions that were replaced or deleted count until
@@ -373,7 +373,7 @@ pub struct Uploads {
     /// Maximum bytes of an answer, and with it of a state.
     #[schemars(range(min = 256, max = 67_108_864))]
     pub line_bytes_max: u64,
-    /// Number of threads that compute the answers of all uploaded modules, each in its turn.
+    /// Number of threads that compute the answers of all uploaded modules, which take turns.
     #[schemars(range(min = 1, max = 256))]
     pub threads: u32,
 }
@@ -404,8 +404,8 @@ pub struct Journal {
     #[schemars(range(min = 0, max = 36_500))]
     pub retention_days: u32,
     /// Hours for which the system's clock must run evenly before a jump ahead counts for
-    /// `retention_days`, so that a clock that is wrong removes nothing until somebody can mend it.
-    /// A jump is more than an hour since the journal was last used, or beyond what the process has
+    /// `retention_days`, so that a wrong clock removes nothing before somebody can correct it. A
+    /// jump is more than an hour since the journal was last used, or beyond what the process has
     /// measured itself. 0 = every jump counts at once.
     #[schemars(range(min = 0, max = 8_760))]
     pub clock_trust_hours: u32,
@@ -418,10 +418,10 @@ pub struct Journal {
     /// ended first are removed. 0 = no limit but `retention_bytes`.
     #[schemars(range(min = 0, max = 1_000_000_000_000_000_u64))]
     pub key_bytes_max: u64,
-    /// What runs keep of the requests to models: `none`, `text` (what each model read, chat
+    /// What the journal keeps of the requests to models: `none`, `text` (what each model read, chat
     /// template included, and what it answered) or `tokens` (the ids of the tokens as well). A
-    /// prompt is kept without what it shares with the one before. Runs keep what holds when they
-    /// start here.
+    /// prompt is stored without the part that it shares with the one before. The value at the start
+    /// of a run applies to the whole run.
     pub prompts: PromptsName,
     /// Days for which an `Idempotency-Key` stays taken after its run was removed: a request with it
     /// is refused with status 410 and not executed again.

@@ -17,13 +17,13 @@ pub struct UpstreamPool {
     /// What the servers understand beyond the common protocol. `llama_server`, `vllm` (0.12 or
     /// later) and `sglang` hold the output to the grammar of valid actions. `openai` (the hosted
     /// API), `ollama` and `lm_studio` take a JSON Schema instead: the answer is an object with the
-    /// action in it, and reading it is as free as under `plain`, which knows nothing of either.
-    /// `auto` asks the first server that answers what it is, and falls back to `plain`. The dialect
-    /// also says how `thinking` is passed.
+    /// action in it, which is read as freely as under `plain`. `plain` uses neither grammars nor
+    /// schemas. `auto` asks the first server that answers what it is, and falls back to `plain`.
+    /// The dialect also says how `thinking` is passed.
     pub dialect: Dialect,
-    /// Longest time in milliseconds for which a server may be silent: until its answer begins, and
-    /// between two parts of it. Answers are streamed, so a long one takes no longer silence than a
-    /// short one.
+    /// Maximum time in milliseconds for which a server may be silent: until its answer begins, and
+    /// between two parts of it. Answers are streamed, so a long answer needs no longer silence than
+    /// a short one.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub idle_timeout_ms: u64,
     /// Timeout in milliseconds of one request, from connecting to the last byte of the response.
@@ -121,7 +121,7 @@ pub enum Api {
 }
 
 impl Api {
-    /// Whether its answer is a score instead of text.
+    /// Returns whether its answer is a score instead of text.
     pub fn scores(self) -> bool {
         matches!(self, Self::Score | Self::Pooling)
     }
@@ -160,7 +160,7 @@ impl Dialect {
         }
     }
 
-    /// Whether a request may ask for an answer of the form of a JSON Schema.
+    /// Returns whether a request may ask for an answer of the form of a JSON Schema.
     pub fn takes_schemas(self) -> bool {
         matches!(self, Self::Openai | Self::Ollama | Self::LmStudio)
     }
@@ -181,13 +181,13 @@ impl Dialect {
 }
 
 impl UpstreamPool {
-    /// Whether its servers constrain a completion to the grammar of a request: its dialect has a
-    /// field for it, which `extra` leaves alone.
+    /// Returns whether its servers constrain a completion to the grammar of a request: its dialect
+    /// has a field for it, which `extra` leaves alone.
     pub fn applies_grammars(&self) -> bool {
         self.applies_grammars_as(self.dialect)
     }
 
-    /// The same where its servers speak this dialect.
+    /// Like [`Self::applies_grammars`], if its servers speak this dialect.
     pub fn applies_grammars_as(&self, dialect: Dialect) -> bool {
         let is_left = |field: &str| {
             let extra = serde_json::from_str::<Map<String, Value>>(&self.extra);

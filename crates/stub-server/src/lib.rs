@@ -215,7 +215,7 @@ async fn request(
     let head = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();
     let length =
         head.lines().find_map(|line| line.strip_prefix("content-length:")).map_or("0", str::trim);
-    let length: usize = length.parse().map_err(|_| bad("a length that is no number"))?;
+    let length: usize = length.parse().map_err(|_| bad("a length that is not a number"))?;
     if length > BODY_BYTES_MAX {
         return Err(bad("a body that is too long"));
     }

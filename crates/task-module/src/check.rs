@@ -1,4 +1,4 @@
-//! Walks through the states of a problem and reports what no task may do.
+//! Walks through the states of a problem and reports where the task breaks the contract.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -19,14 +19,14 @@ pub struct Report {
     pub states: usize,
     /// Steps that end the trace and with which nothing is wrong.
     pub ends: usize,
-    /// States that are no end and list no choices, which a search leaves again.
+    /// States that are not an end and list no choices; a search goes back from them.
     pub dead_ends: usize,
-    /// What is wrong, each with the request.
+    /// The faults, each with the request.
     pub problems: Vec<String>,
 }
 
 impl Report {
-    /// Whether nothing is wrong.
+    /// Returns whether nothing is wrong.
     pub fn is_right(&self) -> bool {
         self.problems.is_empty()
     }
@@ -73,8 +73,8 @@ impl Walk<'_> {
 
 /// Asks for the start of a problem and for the choices of up to `states` states, each twice.
 ///
-/// Every one of a state's choices must be a line and must be applicable, and some end must be
-/// reachable if all states are seen. A state without choices is left alone.
+/// Each of a state's choices must be a line and must be applicable, and some end must be reachable
+/// if all states are seen. A state without choices is not explored.
 pub fn check<T: Task>(input: &Value, states: usize) -> Report {
     let mut walk = Walk { input, report: Report::default() };
     let declared = T::declared();

@@ -1,5 +1,5 @@
-//! Writes a task of one's own as a WebAssembly module: implement [`Task`], call [`export!`], build
-//! a `cdylib` with `cargo build --release --target wasm32-unknown-unknown`, and run it with
+//! Writes a task as a WebAssembly module: implement [`Task`], call [`export!`], build a `cdylib`
+//! with `cargo build --release --target wasm32-unknown-unknown`, and run it with
 //! `prime-agents run --task-program FILE.wasm`. [`check`] says what is wrong with one, in a test.
 //! `docs/your-task.md` has the whole contract.
 //!
@@ -28,6 +28,8 @@
 //! prime_task_module::export!(Count);
 //! ```
 
+#![warn(missing_docs)]
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -40,11 +42,12 @@ pub use check::{Report, check};
 /// Version of the protocol.
 const VERSION: u64 = 1;
 
-/// What is wrong with a step that can be applied.
+/// A fault of a step that can be applied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
+    /// The constraint's name.
     pub name: String,
-    /// `critical`, `major` or `minor`; left out where the declaration says it.
+    /// `critical`, `major` or `minor`; `None` takes the severity from the declaration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub severity: Option<&'static str>,
     /// What the model is told.
@@ -54,6 +57,7 @@ pub struct Violation {
 /// The start of a problem.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Start {
+    /// The first state, any JSON.
     pub state: Value,
     /// Every line that can be applied, where they can be listed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,20 +71,22 @@ pub struct Start {
 }
 
 impl Start {
-    /// A start in this state, of which nothing else is said.
+    /// A start in this state, with no further information.
     pub fn new(state: Value) -> Self {
         Self { state, choices: None, steps_max: None, view: None }
     }
 }
 
-/// What a line leads to.
+/// The result of a line.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Step {
+    /// The state after the line, any JSON.
     pub state: Value,
+    /// What the step breaks, up to 31; empty if nothing is wrong with it.
     pub violations: Vec<Violation>,
-    /// Whether the trace ends.
+    /// True if the trace ends.
     pub done: bool,
-    /// The answer of a trace that ends; the state, where it is left out.
+    /// The answer of a trace that ends; `None` stands for the state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<Value>,
     /// Every line that can be applied, where they can be listed.
@@ -98,18 +104,18 @@ impl Step {
     }
 }
 
-/// A task. What its functions return depends on their arguments alone.
+/// A task. The results of its functions depend on their arguments alone.
 pub trait Task {
-    /// What the module declares of its task: at least `name` and `statement`.
+    /// The module's declaration of its task: at least `name` and `statement`.
     fn declared() -> Value;
 
-    /// The state in which the problem with this input starts.
+    /// Returns the state in which the problem with this input starts.
     ///
     /// # Errors
     /// Why the input cannot be used.
     fn start(input: &Value) -> Result<Start, String>;
 
-    /// What a line does in a state.
+    /// Applies a line in a state.
     ///
     /// # Errors
     /// Why the line cannot be applied.

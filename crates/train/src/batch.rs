@@ -22,7 +22,7 @@ pub struct Batch {
     pub inputs: Vec<u16>,
     pub targets: Vec<Target>,
     pub sequences: Vec<Sequence>,
-    /// The samples behind the sequences; [groups](Batch::push_group) add none.
+    /// The samples of the sequences; [groups](Batch::push_group) add none.
     pub samples: Vec<Encoded>,
 }
 

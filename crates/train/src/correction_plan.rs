@@ -21,7 +21,7 @@ pub struct CorrectionPlan {
     /// Maximum number of proposals of an attempt.
     pub proposals: u64,
     /// Fraction of the budget after which training samples that the model gets wrong become
-    /// corrections, too; 1 for never. They cost nothing, but where several steps are right, the
+    /// corrections too; 1 for never. They cost nothing, but where several steps are right, the
     /// reference's step does not correct another right one.
     pub misses_from: f64,
 }

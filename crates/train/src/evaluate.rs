@@ -131,7 +131,7 @@ pub fn evaluate(
     Ok(results)
 }
 
-/// Whether each sample of the batch is an exact match.
+/// Returns whether each sample of the batch is an exact match.
 pub fn exact<'a>(batch: &'a Batch, scores: &'a Scores) -> impl Iterator<Item = bool> + 'a {
     batch
         .sequences

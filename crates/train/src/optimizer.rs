@@ -39,7 +39,7 @@ pub struct Updater<E: Element> {
 /// A tensor's parts of the flat vectors.
 struct Item<'a> {
     part: Part,
-    /// Whether Muon updates it.
+    /// True if Muon updates it.
     is_muon: bool,
     weights: &'a mut [f32],
     gradient: &'a [f32],

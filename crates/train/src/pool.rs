@@ -19,7 +19,7 @@ pub struct PoolPlan {
     pub context: usize,
     /// Share of corrections.
     pub corrected: f64,
-    /// Whether the samples of a batch have similar lengths; otherwise they have all lengths.
+    /// True if the samples of a batch have similar lengths; otherwise they have all lengths.
     pub sorts: bool,
 }
 

@@ -113,7 +113,7 @@ pub struct Data {
     /// good as the reference's, where the task leaves a choice. Reinforcement learning needs a
     /// policy that explores.
     pub choices: f64,
-    /// Whether training instances are augmented as in the paper (`prime_bench::augmentation`).
+    /// True if training instances are augmented as in the paper (`prime_bench::augmentation`).
     pub augmentation: bool,
     /// Words that become one token each. With `init`, those of its file unless they are listed
     /// here.
@@ -296,7 +296,7 @@ impl Precision {
 }
 
 impl Architecture {
-    /// Whether products of this shape need no padding within a row.
+    /// Returns whether products of this shape need no padding within a row.
     pub fn is_supported(self) -> bool {
         let Self { d_model, heads, ff, .. } = self;
         heads > 0

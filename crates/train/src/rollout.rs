@@ -37,7 +37,7 @@ pub struct Proposed {
 pub struct Played {
     pub proposals: Vec<Proposed>,
     pub merits: Merits,
-    /// Whether the answer is right, by the task's goal test or the reference.
+    /// True if the answer is right, by the task's goal test or the reference.
     pub is_right: bool,
     /// Number of committed steps, including those that were taken back.
     pub committed: u64,
@@ -53,9 +53,9 @@ pub struct Player<'a> {
     pub proposals_max: u64,
     /// Number of uncommitted proposals that ends a trajectory.
     pub rejections_max: u64,
-    /// Whether steps are verified; otherwise every line that can be applied is committed.
+    /// True if steps are verified; otherwise every line that can be applied is committed.
     pub verify: bool,
-    /// Whether proposals are kept, or only the results of the trajectories.
+    /// True if proposals are kept, or only the results of the trajectories.
     pub keep: bool,
 }
 

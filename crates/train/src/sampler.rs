@@ -49,9 +49,9 @@ pub struct Completion {
     pub logprobs: Vec<f32>,
     /// Entropy of the policy before each of them, in nats.
     pub entropies: Vec<f32>,
-    /// Whether the model ended it; otherwise it became too long, or its last query failed.
+    /// True if the model ended it; otherwise it became too long, or its last query failed.
     pub has_ended: bool,
-    /// Whether its last query has no answer.
+    /// True if its last query has no answer.
     pub query_failed: bool,
 }
 

@@ -228,7 +228,7 @@ impl<'a> Run<'a> {
         self.state.cpu_s + cpu_s() - self.opened_s
     }
 
-    /// Whether the pool of samples is used up.
+    /// Returns whether the pool of samples is used up.
     pub(super) fn ends_pool(&self) -> bool {
         self.state.step.is_multiple_of(POOL_STEPS)
     }

@@ -67,12 +67,12 @@ impl States {
 #[derive(Clone, Copy)]
 pub struct Source {
     pub task: &'static dyn AnyTask,
-    /// Whether inputs that the benchmark has may be drawn.
+    /// True if inputs that the benchmark has may be drawn.
     meets_benchmark: bool,
 }
 
 impl Source {
-    /// Whether the recipe allows this instance.
+    /// Returns whether the recipe allows this instance.
     fn allows(&self, problem: &dyn Problem) -> bool {
         self.meets_benchmark || !is_in_benchmark(problem)
     }
@@ -90,7 +90,7 @@ impl Source {
         instance_that(self.task, difficulty, base_seed, rng, fits)
     }
 
-    /// Whether the instance is allowed, and in this part.
+    /// Returns whether the instance is allowed, and in this part.
     pub fn allows_in(&self, held_out: bool, problem: &dyn Problem) -> bool {
         self.allows(problem) && is_held_out(problem) == held_out
     }

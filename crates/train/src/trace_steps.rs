@@ -90,7 +90,7 @@ impl TraceSteps {
         Self { uniform, by_form: by_form.into_values().collect() }
     }
 
-    /// Whether no step of the trace is taught.
+    /// Returns whether no step of the trace is taught.
     pub fn is_empty(&self) -> bool {
         self.by_form.is_empty()
     }

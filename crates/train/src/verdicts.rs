@@ -47,7 +47,8 @@ impl Verdicts {
     }
 }
 
-/// Whether a line can be executed and is definitely wrong. It becomes the machine's candidate.
+/// Returns whether a line can be executed and is definitely wrong. It becomes the machine's
+/// candidate.
 fn is_wrong(machine: &mut dyn Machine, line: &str) -> bool {
     if machine.propose(line).is_err() || machine.violations(Kinds::ALL).is_empty() {
         return false;

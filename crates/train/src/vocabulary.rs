@@ -111,7 +111,7 @@ impl Vocabulary {
     }
 }
 
-/// Whether a proper suffix of `a` is a prefix of `b`.
+/// Returns whether a proper suffix of `a` is a prefix of `b`.
 fn overlaps(a: &str, b: &str) -> bool {
     (1..a.len()).any(|start| b.starts_with(&a[start..]))
 }

@@ -59,7 +59,7 @@ mod tests {
     fn nothing_is_wrong_with_it() {
         let report = prime_task_module::check::<Count>(&json!({"goal": 7}), 100);
         assert!(report.is_right(), "{report:?}");
-        // States 0 to 6 are no ends; 6 and 4 lead to 7.
+        // States 0 to 6 are not ends; 6 and 4 lead to 7.
         assert_eq!((report.states, report.ends, report.dead_ends), (7, 2, 0));
     }
 }

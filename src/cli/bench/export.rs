@@ -42,7 +42,7 @@ pub struct ExportArguments {
     /// instance's reference trace, to measure or train verifiers
     #[arg(long, conflicts_with = "style")]
     labelled_steps: bool,
-    /// With a base seed other than 42: keep instances whose inputs the benchmark has, too. Without
+    /// With a base seed other than 42: keep instances whose inputs the benchmark has too. Without
     /// this they are left out
     #[arg(long)]
     benchmark_inputs: bool,

@@ -48,7 +48,10 @@ fn what_is_left(out: &Path) -> String {
     } else if is_file_name(out) {
         format!("; {} was not written", out.display())
     } else {
-        format!("; {} has the tasks that are complete, and the same command goes on", out.display())
+        format!(
+            "; {} has the tasks that are complete, and the same command continues",
+            out.display()
+        )
     }
 }
 

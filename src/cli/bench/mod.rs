@@ -72,7 +72,7 @@ enum BenchCommand {
     Verifier(verifier::VerifierArguments),
     /// Measure the cost of an agent's turn without a model
     Overhead(overhead::OverheadArguments),
-    /// Show which instances have inputs that training draws, too
+    /// Show which instances have inputs that training also draws
     Overlap(overlap::OverlapArguments),
 }
 

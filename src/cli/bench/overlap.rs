@@ -1,4 +1,4 @@
-//! `bench overlap`: which instances have inputs that training draws, too.
+//! `bench overlap`: which instances have inputs that training draws too.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

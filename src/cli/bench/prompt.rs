@@ -109,7 +109,7 @@ fn text(arguments: &PromptArguments) -> anyhow::Result<String> {
     };
 
     let category = task.spec().category;
-    anyhow::ensure!(style.suits(category), "--style {style}: {} is no sort", arguments.task);
+    anyhow::ensure!(style.suits(category), "--style {style}: {} is not a sort", arguments.task);
     Ok(whole(id.problem().as_ref(), style))
 }
 

@@ -5,7 +5,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "prime-agents",
         &[
-            ("Solve an instance with the shipped model:", "prime-agents run tower-of-hanoi"),
+            ("Solve an instance with a built-in model:", "prime-agents run tower-of-hanoi"),
             (
                 "Start a daemon and submit a run to it:",
                 "prime-agents serve &\nprime-agents runs submit n-queens --wait",
@@ -397,7 +397,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "prime-agents-bench-overlap",
         &[(
-            "Count the training inputs of n-queens that the benchmark has, too:",
+            "Count the training inputs of n-queens that the benchmark has too:",
             "prime-agents bench overlap --task n-queens",
         )],
     ),

@@ -61,7 +61,7 @@ impl ModelFacts {
     /// context that fits.
     ///
     /// # Errors
-    /// When it is no model, or fits with no context.
+    /// When it is not a model, or fits with no context.
     pub fn of(path: &Path) -> Result<Self, EngineError> {
         let mut facts = Self::without_fit(path)?;
         let fit = facts.find_fit(path)?;

@@ -26,12 +26,12 @@ pub struct RenderArguments {
     /// Descriptions of tools: a list (JSON, or a file with it)
     #[arg(long, value_name = "FILE|JSON", value_hint = ValueHint::FilePath)]
     tools: Option<PathBuf>,
-    /// A variable of the template, such as enable_thinking=false; what is no JSON is a text.
-    /// Repeatable
+    /// A variable of the template, such as enable_thinking=false; a value that is not JSON is taken
+    /// as text. Repeatable
     #[arg(long = "variable", value_name = "NAME=VALUE")]
     variables: Vec<String>,
-    /// How much the model is to think: model, off, or a number of tokens; the text shows how that
-    /// is begun or left out
+    /// How much the model is to think: model, off, or a number of tokens; the text shows how
+    /// thinking is begun or left out
     #[arg(long, value_name = "model|off|TOKENS", default_value = "model", value_parser = thinking)]
     thinking: Thinking,
     /// Text of the begin-of-text token, for a template without a model
@@ -114,7 +114,7 @@ pub fn render(arguments: &RenderArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints tokens, and as JSON their text, too. Bytes that are no character are shown as U+FFFD.
+/// Prints tokens, and as JSON their text too. Bytes that are not a character are shown as U+FFFD.
 fn show_tokens(tokens: &[PromptToken], output: Output) -> anyhow::Result<ExitCode> {
     let piece = |token: &PromptToken| String::from_utf8_lossy(&token.piece).into_owned();
     match output {

@@ -29,8 +29,8 @@ const LESSON: &str = "compact";
 /// The options for a file, and for an adapter if it has one.
 ///
 /// # Errors
-/// When a file is no model or no adapter, the template cannot be rendered, or the model does not
-/// fit into memory.
+/// When a file is not a model or not an adapter, the template cannot be rendered, or the model does
+/// not fit into memory.
 pub(super) fn chosen(path: &Path, adapter: Option<&Path>) -> anyhow::Result<Chosen> {
     let path = absolute(path).with_context(|| format!("--model {}", path.display()))?;
     let facts = ModelFacts::of(&path).context("--model")?;

@@ -40,7 +40,7 @@ struct Chosen {
     line: String,
 }
 
-/// An option as `--set` takes it. JSON's texts and lists are TOML's, too.
+/// An option as `--set` takes it. JSON's texts and lists are TOML's too.
 fn set(key: &str, value: impl Into<serde_json::Value>) -> String {
     format!("{key}={}", value.into())
 }

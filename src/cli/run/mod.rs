@@ -125,7 +125,7 @@ fn request(arguments: &RunArguments, tasks: &TaskPrograms) -> anyhow::Result<Run
 fn in_arguments(error: RequestError, arguments: &RunArguments) -> anyhow::Error {
     match error {
         RequestError::Field { reason: Reason::NotLearnt(error), .. } => {
-            anyhow::anyhow!("{error}; to try all the same, add --force")
+            anyhow::anyhow!("{error}; to try anyway, add --force")
         }
         RequestError::Field {
             reason:
@@ -228,7 +228,7 @@ fn own_tasks(settings: &Settings, arguments: &RunArguments) -> anyhow::Result<Ow
     let command = shlex::split(text).filter(|command| !command.is_empty());
     let command = command.with_context(|| {
         format!(
-            "--task-program {text}: is no command; give a program and its arguments, with quotes \
+            "--task-program {text}: is not a command; give a program and its arguments, with quotes \
              that are closed"
         )
     })?;

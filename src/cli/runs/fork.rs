@@ -12,7 +12,7 @@ pub struct ForkArguments {
     /// Id of the run to fork; it stays as it is
     #[arg(value_parser = run_id)]
     id: String,
-    /// Number of the last event that the new run takes over
+    /// Number of the last event that the new run copies
     #[arg(long, value_name = "N")]
     seq: u64,
     /// Seed of all later sampling [default: the run's]

@@ -25,7 +25,7 @@ pub struct ReverifyArguments {
     /// Run ids
     #[arg(value_name = "RUN", value_parser = run_id, required_unless_present = "all")]
     ids: Vec<String>,
-    /// All runs that are over, or those that the filters choose
+    /// All finished runs, or those that the filters select
     #[arg(long, conflicts_with = "ids")]
     all: bool,
     /// The verifier that judges: an implementation or a definition of the configuration

@@ -20,7 +20,7 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 #[derive(Args)]
 pub struct DaemonArguments {
     /// A daemon that carries out the runs, as http://HOST:PORT; repeatable. Its configuration
-    /// holds, with what a request can change. Its key is read from PRIME_API_KEY
+    /// applies, except for what a request can change. Its key is read from PRIME_API_KEY
     #[arg(long = "url", value_name = "URL")]
     urls: Vec<String>,
     /// How long runs wait while no daemon answers, before they count as not measured

@@ -25,7 +25,7 @@ pub struct Narrowing {
     /// This level of the study only; repeatable
     #[arg(long = "difficulty", value_name = "LEVEL", value_parser = difficulty())]
     difficulties: Vec<Difficulty>,
-    /// At most so many instances of each task, level and base seed
+    /// At most this many instances of each task, level and base seed
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u32>::new().range(1..=200))]
     instances: Option<u32>,
 }

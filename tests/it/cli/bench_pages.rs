@@ -93,7 +93,7 @@ fn prompts_come_in_every_style() {
     let refused = |arguments: &[&str], parts: &[&str]| {
         done(&[&["bench", "prompt"], arguments].concat()).refused(parts);
     };
-    refused(&["n-queens", "--style", "sorting"], &["n-queens is no sort"]);
+    refused(&["n-queens", "--style", "sorting"], &["n-queens is not a sort"]);
     refused(&["n-queens", "--without", "colour"], &["colour", "constraints"]);
     refused(&["n-queens", "--style", "baseline", "--without", "format"], &["--without"]);
     refused(

@@ -160,7 +160,7 @@ fn an_interrupted_generation_says_what_it_leaves() {
         notes.contains("interrupted after ") && notes.contains(" of 400 instances; "),
         "{notes}"
     );
-    assert!(notes.contains("the same command goes on"), "{notes}");
+    assert!(notes.contains("the same command continues"), "{notes}");
 
     let export = folder.path().join("dataset");
     let arguments = ["bench", "export", "--format", "jsonl", "--all", "--out", shown(&export)];

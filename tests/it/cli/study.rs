@@ -240,11 +240,11 @@ fn a_plan_estimates_from_a_trial() {
 #[test]
 fn the_documentation_has_every_column() {
     let columns = done(&["study", "schema", "--records"]);
-    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/study.md"))
-        .expect("the page");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/study-records.md");
+    let page = std::fs::read_to_string(page).expect("the page");
     assert!(
         columns.code == 0 && page.contains(&columns.stdout),
-        "update docs/study.md:\n{}",
+        "update docs/study-records.md:\n{}",
         columns.stdout
     );
 }

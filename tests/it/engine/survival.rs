@@ -329,7 +329,7 @@ fn a_worker_dies_with_its_parent() {
     parent.wait().expect("parent waited for");
 
     let started = Instant::now();
-    // A zombie (state Z), which its new parent has not waited for yet, is dead, too.
+    // A zombie (state Z), which its new parent has not waited for yet, is dead too.
     while std::fs::read_to_string(format!("/proc/{pid}/stat"))
         .is_ok_and(|stat| !stat.contains(") Z "))
     {

@@ -54,7 +54,7 @@ fn steps_that_another_program_finds_fault_with_are_not_vouched_for() {
     fork.refused(409, None, &[expected]);
 }
 
-/// A contradiction of a program is one after a restart, too: the run does not wait for another
+/// A contradiction of a program is one after a restart too: the run does not wait for another
 /// answer.
 #[test]
 fn a_program_that_refuses_what_it_lists_ends_a_resumed_run() {

@@ -25,7 +25,7 @@ def applied(path):
     reader = gguf_reader(path)
     field = reader.fields.get("adapter.lora.alpha")
     if field is None:
-        raise InputError(f"{path} is no adapter: it has no adapter.lora.alpha")
+        raise InputError(f"{path} is not an adapter: it has no adapter.lora.alpha")
     alpha = float(field.parts[field.data[0]][0])
     factors = {tensor.name: tensor.data.astype(numpy.float32) for tensor in reader.tensors}
     deltas = {}

@@ -155,7 +155,7 @@ def test_files_that_are_no_adapters_are_refused(base, adapter, tmp_path):
     (tmp_path / "torn.gguf").write_bytes(b"GGUF")
     with pytest.raises(InputError, match="cannot be read as a GGUF file"):
         check.compare(base, adapter, tmp_path / "torn.gguf")
-    with pytest.raises(InputError, match="is no adapter"):
+    with pytest.raises(InputError, match="is not an adapter"):
         check.compare(base, adapter, base.path)
 
 

@@ -1,4 +1,4 @@
-//! Which verifier a card is of: what its verdicts follow from, and not its name.
+//! The verifier that a card describes: everything that determines its verdicts, except its name.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +16,7 @@ use prime_settings::Settings;
 /// Options that are resolved into other parts of the identity.
 const RESOLVED: [&str; 5] = ["engine", "pool", "program", "kinds", "ensemble"];
 
-/// What a verifier's verdicts follow from.
+/// Everything that determines a verifier's verdicts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VerifierIdentity {

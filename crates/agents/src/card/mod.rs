@@ -71,7 +71,7 @@ pub struct StepRates {
     pub false_rejects: Proportion,
     /// Wrong steps that can be carried out and were accepted (V = 0).
     pub false_accepts: Proportion,
-    /// The same for lines that do not parse or cannot be carried out.
+    /// Lines that do not parse or cannot be carried out and were accepted.
     pub false_accepts_garbage: Proportion,
     /// Wrong steps by origin and type of error.
     pub by_error: Vec<ErrorRate>,
@@ -99,7 +99,7 @@ pub struct RunRates {
     pub too_long: u64,
 }
 
-/// What was accepted of wrong steps or traces of one kind.
+/// How many wrong steps or traces of one kind were accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ErrorRate {
     pub origin: Origin,
@@ -158,7 +158,7 @@ pub enum CardError {
     OtherVerifier { path: String, name: String, of: String, configured: String, is: String },
 }
 
-/// The parts that tell cards of other versions from files that are no cards.
+/// The parts that tell cards of other versions from files that are not cards.
 #[derive(Deserialize)]
 struct Head {
     format: u32,
@@ -199,7 +199,7 @@ impl VerifierCard {
     /// Reads a card, and the SHA-256 of its file in hex.
     ///
     /// # Errors
-    /// The file cannot be read, is no card, or is one of another format or version.
+    /// The file cannot be read, is not a card, or is one of another format or version.
     pub fn load(path: &Path) -> Result<(Self, String), CardError> {
         let place = path.display().to_string();
         let unreadable = |error: std::io::Error| CardError::Unreadable {
@@ -241,7 +241,7 @@ impl VerifierCard {
         self.results.iter().find(|row| row.task.is_none() && row.difficulty.is_none())
     }
 
-    /// What results quote of the card, if it is one of this verifier.
+    /// The quotation of the card for results, if the card describes this verifier.
     ///
     /// # Errors
     /// The card cannot be read, or is one of another verifier or version.

@@ -58,7 +58,7 @@ fn excluding_the_reference_action_bars_that_line_alone() {
             assert!(whole.takes(&text) && !less.takes(&text), "{}: {text:?}", spec.slug);
         }
 
-        // Every other action remains, after the excluded line as a derivation, too.
+        // Every other action remains, after the excluded line as a derivation too.
         let mut others: Vec<String> =
             spec.page.actions.iter().map(|action| action.example.to_owned()).collect();
 

@@ -95,7 +95,7 @@ impl LlmExecutor {
         Some(Arc::clone(&form))
     }
 
-    /// Whether a proposal may begin with a free line, and how long it may be.
+    /// Returns whether a proposal may begin with a free line, and how long it may be.
     fn free_line(&self, trajectory: &Trajectory) -> FreeLine {
         let is_allowed = match self.options.derive {
             DeriveName::Always => true,

@@ -20,10 +20,10 @@ pub struct ExecutorOptions {
     /// The name of the system prompt's template.
     pub system: Option<String>,
     pub history: History,
-    /// Whether the task's grammar constrains the completion: at most one free line, then an action.
+    /// True if the task's grammar constrains the completion: at most one free line, then an action.
     /// Otherwise the last line counts, without surrounding whitespace and backquotes.
     pub grammar: bool,
-    /// Whether the grammar leaves out the lines that were rejected at this state.
+    /// True if the grammar leaves out the lines that were rejected at this state.
     pub exclude_rejected: bool,
     /// When a free line may come before the action, under a grammar.
     pub derive: DeriveName,
@@ -47,7 +47,8 @@ pub struct ExecutorOptions {
 }
 
 impl ExecutorOptions {
-    /// The prompt that the shipped model was trained on: one line, with grammar, without history.
+    /// The prompt that the built-in models were trained on: one line, with grammar, without
+    /// history.
     pub fn compact(name: impl Into<String>, max_tokens: u32) -> Self {
         Self {
             name: name.into(),

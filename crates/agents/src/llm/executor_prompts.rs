@@ -1,5 +1,5 @@
-//! What an executor asks its model in a turn. Asks no model: what a recorded turn asked can be read
-//! without one.
+//! The prompts that an executor sends its model in a turn. This module asks no model: what a
+//! recorded turn asked can be read without one.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub struct ExecutorPrompts {
     prompts: Vec<Prompt>,
     system: Option<Prompt>,
     history: History,
-    /// Whether a grammar constrains the completion.
+    /// True if a grammar constrains the completion.
     is_held: bool,
     may_reason: bool,
     shown: Shown,
@@ -69,7 +69,7 @@ impl ExecutorPrompts {
         &self.prompts[trajectory.index as usize % self.prompts.len()]
     }
 
-    /// What is asked for the trajectory's next step.
+    /// The prompts for the trajectory's next step.
     ///
     /// # Errors
     /// A template cannot be rendered.

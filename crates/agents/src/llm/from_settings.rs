@@ -74,16 +74,16 @@ fn checked<T: 'static, A: ?Sized + 'static>(
     Ok(Arc::new(move || share(make().expect("invariant: the first one could be built"))))
 }
 
-/// Whether the answers of an agent's model have the form of a grammar that it asks with, as far as
-/// its pool's configuration says. Those of a server that takes no grammar are free, whatever the
-/// agent's options say.
+/// Returns whether the answers of an agent's model have the form of a grammar that it asks with, as
+/// far as its pool's configuration says. Answers of a server that takes no grammar are free,
+/// whatever the agent's options say.
 fn applies_grammars<A: RoleOptions>(settings: &Settings, agent: &Agent<A>) -> bool {
     let pool = agent.pool().and_then(|pool| settings.pools.get(pool));
     pool.is_none_or(UpstreamPool::applies_grammars)
 }
 
-/// The same for a model that is open: servers that were asked what they are know better than a
-/// configuration that leaves it to them.
+/// Like [`applies_grammars`], for an open model: servers that were asked what they are know better
+/// than a configuration that leaves it to them.
 fn model_applies_grammars<A: RoleOptions>(
     settings: &Settings,
     agent: &Agent<A>,
@@ -155,7 +155,7 @@ pub fn executor(
     )
 }
 
-/// What such an executor asks its model.
+/// The prompts of such an executor.
 ///
 /// # Errors
 /// A template is invalid.

@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn ratings_count_by_their_probability() {
-        // (9 · 0.5 + 6 · 0.25) / 0.75 = 8 of 9; the other token is no rating.
+        // (9 · 0.5 + 6 · 0.25) / 0.75 = 8 of 9; the other token is not a rating.
         let found = rated(&[("9", 0.5), (" 6", 0.25), ("The", 0.25)], 9).unwrap();
         assert!((found - 8.0 / 9.0).abs() < 1e-6, "{found}");
 

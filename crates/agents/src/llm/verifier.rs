@@ -29,7 +29,7 @@ pub enum VerdictFormat {
     /// The paper's report: PASS or FAIL with a reason for each constraint, an overall verdict, and
     /// a score.
     Report {
-        /// Whether a grammar constrains the report.
+        /// True if a grammar constrains the report.
         grammar: bool,
         /// Maximum tokens of a report.
         max_tokens: u32,

@@ -25,7 +25,7 @@ pub(super) struct ProcessFault {
     pub failure: Failure,
     /// A clause whose subject is the program.
     pub reason: String,
-    /// Whether the program has probably exited; then its exit status is added to the reason.
+    /// True if the program has probably exited; then its exit status is added to the reason.
     pub has_exited: bool,
 }
 

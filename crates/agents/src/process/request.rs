@@ -68,7 +68,7 @@ struct Step<'t> {
     refusal: Option<String>,
     /// The state after it; `null` if not applicable.
     after: Option<Value>,
-    /// Whether the trace ends with it.
+    /// True if the trace ends with it.
     ends: bool,
 }
 

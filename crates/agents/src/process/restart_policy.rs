@@ -1,4 +1,5 @@
-//! When a process may be restarted: exponential backoff, and a limit within a sliding window.
+//! Decides when a process may be restarted: exponential backoff, and a limit within a sliding
+//! window.
 
 use std::time::Duration;
 

@@ -36,7 +36,7 @@ impl LineSplitter {
             match byte {
                 b'\n' => self.end_line(),
                 _ if self.line.len() < LINE_BYTES_MAX => self.line.push(*byte),
-                // Read all the same: a full pipe would block the program.
+                // It is read nevertheless: a full pipe would block the program.
                 _ => {}
             }
         }

@@ -36,7 +36,8 @@ pub(super) fn none() -> Variable {
     Variable::from_serialize(Examples { input: String::new(), steps: Vec::new() })
 }
 
-/// Whether the instance is the one on its task's page: its own answer must not be shown to it.
+/// Returns whether the instance is the one on its task's page: its own answer must not be shown to
+/// it.
 pub(super) fn is_own(machine: &dyn Machine) -> bool {
     let problem = machine.problem();
     let example = serde_json::from_str::<serde_json::Value>(problem.spec().page.example.input);

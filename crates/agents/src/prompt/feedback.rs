@@ -29,7 +29,7 @@ pub(super) fn explained(machine: &dyn Machine, line: &str, reason: Option<&str>)
     }
 }
 
-/// Why a line is no action of the task.
+/// Why a line is not an action of the task.
 fn no_action(machine: &dyn Machine, line: &str) -> String {
     let forms = machine.spec().page.actions;
     let word = line.split_whitespace().next().unwrap_or_default();

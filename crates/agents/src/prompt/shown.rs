@@ -17,7 +17,7 @@ pub struct Shown {
 }
 
 impl Default for Shown {
-    /// What every template could show always.
+    /// The defaults, which every template can show.
     fn default() -> Self {
         Self {
             examples: 0,

@@ -31,9 +31,9 @@ pub struct PromptContext<'a> {
     pub history: History,
     /// User-defined: `variables.NAME`.
     pub variables: &'a BTreeMap<String, String>,
-    /// Whether a grammar constrains the answer.
+    /// True if a grammar constrains the answer.
     pub is_held: bool,
-    /// Whether something may come before the action.
+    /// True if something may come before the action.
     pub may_reason: bool,
     /// What is shown, and how.
     pub shown: Shown,
@@ -106,7 +106,7 @@ pub fn names(role: Role) -> Vec<&'static str> {
     COMMON.iter().chain(own).copied().collect()
 }
 
-/// Whether this is a client's problem, which has no page.
+/// Returns whether this is a client's problem, which has no page.
 fn is_client(problem: &dyn Problem) -> bool {
     !problem.has_reference() && !problem.is_asked()
 }

@@ -1,5 +1,6 @@
-//! What a run needs of the node that executes it, as texts that nodes compare and people read.
-//! Their form never changes: runs keep them, and nodes of two versions work side by side.
+//! The needs of a run: what the node that executes it must have, as texts that nodes compare and
+//! people read. Their form never changes: runs keep them, and nodes of two versions work side by
+//! side.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -70,7 +70,7 @@ const CONFIGURATIONS: [&[&str]; 8] = [
         "agents.executor.lines=[\"a\", \"b\"]",
         "agents.verifier.implementation=none",
     ],
-    // An implementation as the locator takes its options from the verifier's section, too.
+    // An implementation as the locator takes its options from the verifier's section too.
     &[
         "agents.executor.implementation=reference",
         "agents.verifier.engine=tiny",

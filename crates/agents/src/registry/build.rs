@@ -115,7 +115,7 @@ impl FactoryBuilder<'_> {
         Ok(Arc::new(AdaptedModel::new(adapters.into(), models)))
     }
 
-    /// Whether the servers of a pool return scores, if that is wanted, and text if not.
+    /// Returns whether the servers of a pool return scores, if that is wanted, and text if not.
     fn check_api(&self, pool: &str, wants_scores: bool) -> Result<(), RegistryError> {
         let api = self.settings.pools.get(pool).map(|pool| pool.api);
         match api.map(Api::scores) {

@@ -15,14 +15,14 @@ pub(super) struct AttemptError {
     pub failure: Failure,
     /// What happened and what to do.
     pub reason: String,
-    /// Whether the pool retries.
+    /// True if the pool retries.
     pub is_retryable: bool,
-    /// Whether the circuit breaker counts it. A server that rejects a request or asks for fewer is
+    /// True if the circuit breaker counts it. A server that rejects a request or asks for fewer is
     /// working.
     pub is_fault: bool,
     /// The server's `Retry-After`.
     pub retry_after: Option<Duration>,
-    /// Tokens that the attempt cost all the same.
+    /// Tokens that the attempt cost nevertheless.
     pub usage: Usage,
     /// A field that the server refuses and that the request can do without.
     pub refused: Option<&'static str>,
@@ -84,15 +84,15 @@ impl AttemptError {
         Self { is_retryable, is_fault, retry_after, ..Self::transient(failure, reason) }
     }
 
-    /// Whether the turn may be tried again. A request that the server rejects as it is would be
-    /// rejected again.
+    /// Returns whether the turn may be tried again. A request that the server rejects as it is
+    /// would be rejected again.
     pub fn is_transient(&self) -> bool {
         self.failure.is_transient() && (self.is_retryable || self.is_fault)
     }
 }
 
-/// Whether a server says that the prompt exceeds the model's context: OpenAI, llama-server, vLLM
-/// and SGLang have no status of its own for this, and name it differently.
+/// Returns whether a server says that the prompt exceeds the model's context: OpenAI, llama-server,
+/// vLLM and SGLang have no status of its own for this, and name it differently.
 fn is_about_context(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
     ["context length", "context size", "context window"].iter().any(|words| message.contains(words))

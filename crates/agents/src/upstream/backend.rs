@@ -23,7 +23,7 @@ pub(super) struct Backend {
     /// A hash of URL and model, for load balancing.
     pub hash: u64,
     key: Option<Key>,
-    /// Whether it was said that another model answers.
+    /// Set once the log has said that another model answers.
     told_of_other_model: AtomicBool,
 }
 

@@ -36,12 +36,12 @@ impl BackendState {
         }
     }
 
-    /// Whether it may get a request, capacity aside.
+    /// Returns whether it may get a request, capacity aside.
     pub fn accepts_requests(&self, now: Instant) -> bool {
         self.is_available(now) && self.paused_until.is_none_or(|until| now >= until)
     }
 
-    /// Whether it is healthy and its breaker lets requests through, `Retry-After` aside.
+    /// Returns whether it is healthy and its breaker lets requests through, `Retry-After` aside.
     pub fn is_available(&self, now: Instant) -> bool {
         self.is_healthy && self.breaker.admission(now) != Admission::Rejected
     }

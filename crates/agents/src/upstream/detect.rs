@@ -1,4 +1,4 @@
-//! What kind of server answers at a URL: told by its list of models, else by a route that only one
+//! Finds what kind of server answers at a URL: by its list of models, else by a route that only one
 //! kind has.
 
 use std::time::Duration;

@@ -46,7 +46,7 @@ pub(super) struct Sent<'a> {
     pub body: &'a Value,
     /// Fields of the configuration.
     pub extra: &'a Map<String, Value>,
-    /// Whether the answer is asked to be an object with an action.
+    /// True if the answer is asked to be an object with an action.
     pub has_schema: bool,
     /// Length of the prompt, in bytes.
     pub prompt_bytes: usize,
@@ -131,7 +131,7 @@ impl HttpClient {
             let reason = format!(
                 "{compressed}: turn compression off in the server, or in the gateway before it"
             );
-            // It would compress the next one too. That is no fault of which a pause cures it.
+            // It would compress the next one too. A pause does not cure that.
             let error = AttemptError::permanent(Failure::Malformed, reason);
             return Err(AttemptError { is_fault: false, ..error });
         }
@@ -328,7 +328,7 @@ fn broken_off(error: &reqwest::Error) -> AttemptError {
     AttemptError::transient(Failure::Unreachable, reason)
 }
 
-/// The error of an answer that is none, and what it cost at least.
+/// The error of an unusable answer, and what it cost at least.
 #[expect(clippy::needless_pass_by_value, reason = "passed to `map_err`")]
 fn malformed(error: ResponseError, backend: &Backend, spent: Usage) -> AttemptError {
     let reason = match &error {

@@ -73,7 +73,7 @@ pub struct OpenAiModel {
     client: Arc<RetryingClient>,
     thread: RuntimeThread,
     applies_grammars: bool,
-    /// Whether the dialect is a fallback, because no server has said what it is.
+    /// True if the dialect is a fallback, because no server has said what it is.
     is_unknown: bool,
 }
 
@@ -143,7 +143,7 @@ impl OpenAiModel {
         Ok(Self { client, thread, applies_grammars, is_unknown: found.is_none() })
     }
 
-    /// Whether no server has said what it is, so that it should be asked again.
+    /// Returns whether no server has said what it is, so that it should be asked again.
     pub fn is_unknown(&self) -> bool {
         self.is_unknown
     }

@@ -10,7 +10,7 @@ use super::pool::Pool;
 pub(super) struct Permit {
     pool: Arc<Pool>,
     index: usize,
-    /// Whether this request is the breaker's trial.
+    /// True if this request is the breaker's trial.
     is_trial: bool,
     has_outcome: bool,
 }

@@ -152,7 +152,7 @@ impl Pool {
         }
     }
 
-    /// Whether a backend other than this one accepts requests.
+    /// Returns whether a backend other than this one accepts requests.
     pub fn has_other(&self, index: usize) -> bool {
         let now = Instant::now();
         self.inner()

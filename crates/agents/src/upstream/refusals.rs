@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::{Map, Value};
 
 /// Fields that a request can do without: a server that refuses one is asked again without it.
-/// What constrains the answer is none of them, or it would be lost in silence.
+/// Fields that constrain the answer are not among them, because their loss would go unnoticed.
 const DISPENSABLE: [&str; 12] = [
     "temperature",
     "top_p",
@@ -43,7 +43,7 @@ const REFUSALS: [&str; 9] = [
 pub(super) struct Refused(Mutex<BTreeSet<&'static str>>);
 
 impl Refused {
-    /// Whether the field has been refused.
+    /// Returns whether the field has been refused.
     pub fn has(&self, name: &str) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
     }

@@ -46,7 +46,7 @@ impl RequestFormat {
         }
     }
 
-    /// Whether a request asks for an object with an action.
+    /// Returns whether a request asks for an object with an action.
     pub fn has_schema(&self, request: &CompletionRequest) -> bool {
         self.api == Api::Chat
             && self.dialect.takes_schemas()

@@ -48,7 +48,7 @@ pub(super) enum ResponseError {
     Values(usize),
 }
 
-/// The JSON of a response body, which is no error.
+/// The JSON of a response body, which is not an error.
 pub(super) fn answer(body: &[u8]) -> Result<Value, ResponseError> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(ResponseError::Empty);

@@ -14,7 +14,7 @@ pub struct UpstreamStatus {
     /// Requests in flight.
     pub in_flight: u32,
     pub concurrent_max: u32,
-    /// Whether it answered the last health probe.
+    /// True if it answered the last health probe.
     pub is_healthy: bool,
     pub breaker: BreakerState,
     /// Requests sent, retries included.

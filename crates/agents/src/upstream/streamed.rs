@@ -42,7 +42,7 @@ impl Streamed {
         Self { is_chat, parts_max, ..Self::default() }
     }
 
-    /// Whether the server has said that this is all.
+    /// Returns whether the server has said that this is all.
     pub fn is_done(&self) -> bool {
         self.is_done
     }
@@ -55,7 +55,7 @@ impl Streamed {
     /// Takes the next bytes of the body.
     ///
     /// # Errors
-    /// They are no events of an answer, or more than there may be.
+    /// They are not events of an answer, or more than there may be.
     pub fn push(&mut self, bytes: &[u8], hearer: Option<&Hearer>) -> Result<(), ResponseError> {
         let mut rest = bytes;
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {

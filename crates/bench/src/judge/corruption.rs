@@ -1,5 +1,5 @@
-//! What a task's constraints are worth: reference traces with one corrupted step, judged with all
-//! kinds of constraints and without those that run the algorithm.
+//! Measures what a task's constraints are worth: reference traces with one corrupted step, judged
+//! with all kinds of constraints and without those that run the algorithm.
 
 use std::sync::Arc;
 
@@ -127,7 +127,7 @@ pub(super) fn first_found(
     (ends && !machine.ended()).then_some(lines.len())
 }
 
-/// Whether the lines lead to the same state, whatever the last line was.
+/// Returns whether the lines lead to the same state, whatever the last line was.
 pub(super) fn leads_to(problem: &dyn Problem, lines: &[String], reference: &dyn Machine) -> bool {
     let mut machine = problem.start();
     if lines.iter().any(|line| machine.replay(line).is_err()) {
@@ -155,7 +155,7 @@ pub(super) struct CorruptedTrace {
     pub corruption: Corruption,
     /// The first line that differs, counted from 0.
     pub at: usize,
-    /// Whether the reference trace ends; otherwise it was cut off.
+    /// True if the reference trace ends; otherwise it was cut off.
     pub ends: bool,
     /// The machine after the reference trace.
     pub machine: Box<dyn Machine>,

@@ -22,8 +22,8 @@ pub struct Detection {
     pub found: u64,
 }
 
-/// What constraints of these kinds find of the wrong steps of a task; `None` if the task is not in
-/// the table, or `kinds` is empty.
+/// How many of the wrong steps of a task constraints of these kinds find; `None` if the task is not
+/// in the table, or `kinds` is empty.
 pub fn detection(task: &str, kinds: Kinds) -> Option<Detection> {
     DetectionTable::current().detection(task, kinds)
 }

@@ -111,7 +111,7 @@ impl Judgement {
         [self.format, self.syntax, self.semantic, self.result][stage as usize]
     }
 
-    /// Whether the answer is right.
+    /// Returns whether the answer is right.
     pub fn correct(&self) -> bool {
         self.result == StageResult::Passed
     }
@@ -290,7 +290,7 @@ fn same_type(a: &Value, b: &Value) -> bool {
     a.is_null() || b.is_null() || std::mem::discriminant(a) == std::mem::discriminant(b)
 }
 
-/// Whether an answer has exactly the reference's fields, each of the same type.
+/// Returns whether an answer has exactly the reference's fields, each of the same type.
 fn has_shape(answer: &Value, reference: &Value) -> bool {
     let (Some(answer), Some(reference)) = (answer.as_object(), reference.as_object()) else {
         return false;
@@ -342,8 +342,8 @@ pub fn answer_of(problem: &dyn Problem, text: &str) -> Option<Value> {
     }
 }
 
-/// Whether the answer is right: [`Stage::Result`] of [`judge_body`] without the other stages.
-/// `accepts` judges an answer, as [`Problem::accepts`] does.
+/// Returns whether the answer is right: [`Stage::Result`] of [`judge_body`] without the other
+/// stages. `accepts` judges an answer, as [`Problem::accepts`] does.
 pub fn is_correct(
     problem: &dyn Problem,
     body: &Body,

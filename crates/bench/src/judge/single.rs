@@ -110,7 +110,7 @@ pub enum Verification {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct StepVerdict {
-    /// Whether the line is an action that can be carried out in the state.
+    /// True if the line is an action that can be carried out in the state.
     pub applicable: bool,
     /// Why it is not.
     pub refusal: Option<RefusalVerdict>,
@@ -121,7 +121,7 @@ pub struct StepVerdict {
     /// The state after the step; `null` where it was refused.
     #[cfg_attr(feature = "schema", schema(value_type = Value))]
     pub state: Option<Value>,
-    /// Whether the trace ends with the step.
+    /// True if the trace ends with the step.
     pub ended: bool,
     /// The answer of a trace that ends with the step.
     #[cfg_attr(feature = "schema", schema(value_type = Value))]

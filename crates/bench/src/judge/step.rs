@@ -1,4 +1,5 @@
-//! Whether a single step is right by the task's algorithm: the reference step, or one equally good.
+//! Decides whether a single step is right by the task's algorithm: the reference step, or one
+//! equally good.
 
 use crate::tasks::{Kinds, Machine};
 
@@ -19,7 +20,7 @@ fn remaining(mut machine: Box<dyn Machine>, most: u64) -> Option<u64> {
     None
 }
 
-/// Whether a choice other than the prescribed one is equally good.
+/// Returns whether a choice other than the prescribed one is equally good.
 fn is_as_good(machine: &dyn Machine, line: &str) -> bool {
     let is_choice =
         machine.choices().is_some_and(|choices| choices.iter().any(|choice| choice == line));
@@ -36,8 +37,8 @@ fn is_as_good(machine: &dyn Machine, line: &str) -> bool {
         && prescribed.checked_sub(1).is_some_and(|most| remaining(after, most).is_some())
 }
 
-/// Whether a step is right: it breaks nothing, or is as good as the prescribed one. `line` is the
-/// machine's candidate, or was refused. The problem must have a reference.
+/// Returns whether a step is right: it breaks nothing, or is as good as the prescribed one. `line`
+/// is the machine's candidate, or was refused. The problem must have a reference.
 pub fn is_right(machine: &dyn Machine, line: &str) -> bool {
     let checked = Kinds::WITHOUT_TRANSITION;
     machine.violations(Kinds::ALL).is_empty()

@@ -35,7 +35,8 @@ struct Line {
     output: Option<String>,
     actions: Option<ActionList>,
     answer: Option<Value>,
-    /// The seed of a generated line, which tells its base seed; other lines may have any `seed`.
+    /// The seed of a generated line, from which its base seed follows; other lines may have any
+    /// `seed`.
     seed: Option<Value>,
 }
 
@@ -95,7 +96,7 @@ fn read_id(text: &str, base_seed: u64) -> Result<InstanceId, String> {
     Ok(InstanceId { task, difficulty, index, base_seed })
 }
 
-/// The text with escapes of lone surrogates, which are no characters, replaced as Unicode says.
+/// The text with escapes of lone surrogates, which are not characters, replaced as Unicode says.
 /// Python writes them where an output was cut within a character.
 fn without_lone_surrogates(text: &str) -> Cow<'_, str> {
     static ESCAPES: LazyLock<Regex> = LazyLock::new(|| {
@@ -110,7 +111,7 @@ fn without_lone_surrogates(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// The id of a line that is no JSON: it was cut off, or has a fault behind its id.
+/// The id of a line that is not JSON: it was cut off, or has a fault after its id.
 fn id_of_broken(text: &str) -> Option<&str> {
     static ID: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r#"^\s*\{\s*"id"\s*:\s*"([^"\\]*)""#)

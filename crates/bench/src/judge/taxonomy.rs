@@ -117,7 +117,7 @@ fn shape(line: &str) -> (String, Vec<&str>) {
     (words, numbers)
 }
 
-/// Whether the numbers of a category's actions are mostly places and not values.
+/// Returns whether the numbers of a category's actions are mostly places and not values.
 fn names_places(category: Category) -> bool {
     category.sorts()
         || matches!(

@@ -18,7 +18,7 @@ pub struct Tagged<'t> {
 }
 
 impl Tagged<'_> {
-    /// Whether the tag may be named rather than used.
+    /// Returns whether the tag may be named rather than used.
     pub fn may_be_mention(&self) -> bool {
         !self.is_opened || (self.is_inline && !self.is_closed)
     }
@@ -31,7 +31,8 @@ struct Tag {
     is_answer: bool,
 }
 
-/// Whether a letter stands shortly before the end of a text, on the same line and behind any tag.
+/// Returns whether a letter stands shortly before the end of a text, on the same line and after any
+/// tag.
 fn follows_words(text: &str) -> bool {
     /// Bytes looked at: a line may be as long as the text, and have as many tags.
     const NEAR: usize = 80;
@@ -104,7 +105,7 @@ pub struct Fenced<'t> {
 }
 
 impl Fenced<'_> {
-    /// Whether it is a program, whose lines are no actions.
+    /// Returns whether it is a program, whose lines are not actions.
     pub fn is_program(&self) -> bool {
         let language = self.language.to_ascii_lowercase();
         matches!(

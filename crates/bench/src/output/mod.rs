@@ -94,7 +94,7 @@ fn actions_in(
 /// What a tagged part has of an answer; absent if it is blank or speaks of something else.
 fn answer_in_part(part: &blocks::Tagged<'_>) -> Found<Value> {
     let inside = trimmed(part.inside);
-    // JSON of another type is no answer, whatever objects it holds.
+    // JSON of another type is not an answer, whatever objects it holds.
     if let Ok(value) = serde_json::from_str::<Value>(inside) {
         return if value.is_object() {
             Found::Read(value)
@@ -167,7 +167,7 @@ fn answer_in(text: &str, tags: &Tags<'_>, blocks: &[Fenced<'_>]) -> Found<Value>
         _ => {}
     }
 
-    // An answer in another form than the one asked for is there all the same.
+    // An answer in another form than the one asked for is present nevertheless.
     let after = tags.end().max(blocks.last().map_or(0, |block| block.end));
     let has_other_form = blocks.iter().any(|block| {
         block.language.eq_ignore_ascii_case("json") && !trimmed(block.content).is_empty()

@@ -18,7 +18,7 @@ pub struct Objects {
     pub is_broken_after: bool,
 }
 
-/// Whether a text begins like an object with a field.
+/// Returns whether a text begins like an object with a field.
 fn begins_like_object(text: &str) -> bool {
     static FIELD: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r#"^\{\s{0,80}["'“”][^"'“”\n]{0,80}["'“”]\s{0,8}:"#)
@@ -48,8 +48,8 @@ fn balanced(text: &str) -> Option<usize> {
     None
 }
 
-/// Whether JSON could not be read because it is nested deeper than serde_json's 128 levels, half of
-/// which may be arrays.
+/// Returns whether JSON could not be read because it is nested deeper than serde_json's 128 levels,
+/// half of which may be arrays.
 fn is_too_deep(error: &serde_json::Error) -> bool {
     error.to_string().starts_with("recursion limit exceeded")
 }
@@ -96,7 +96,7 @@ pub fn objects(text: &str) -> Objects {
                 found.is_broken_after |= found.last.is_none();
             }
         }
-        // What is nested too deep to be read is so at the next braces, too.
+        // What is nested too deep to be read is so at the next braces too.
         if skipped == 1 && error.is_some_and(|error| is_too_deep(&error)) {
             skipped = rest.match_indices('{').nth(SKIPPED_LEVELS).map_or(rest.len(), |(at, _)| at);
         }

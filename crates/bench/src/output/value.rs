@@ -47,8 +47,8 @@ pub fn exact(value: &Value) -> Cow<'_, Value> {
     Cow::Owned(value)
 }
 
-/// Whether two answers are the same. Numbers are compared by value, integers of any size exactly;
-/// the order of fields does not count; a text is no number.
+/// Returns whether two answers are the same. Numbers are compared by value, integers of any size
+/// exactly; the order of fields does not count; a text is not a number.
 pub fn equal(a: &Value, b: &Value) -> bool {
     a == b || exact(a) == exact(b)
 }

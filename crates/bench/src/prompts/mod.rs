@@ -113,12 +113,12 @@ impl Style {
         }
     }
 
-    /// Whether it asks for the whole trace and the answer in one reply.
+    /// Returns whether it asks for the whole trace and the answer in one reply.
     pub fn asks_for_all(self) -> bool {
         self != Self::Turns
     }
 
-    /// Whether the style suits tasks of a category: the sorting template needs an array.
+    /// Returns whether the style suits tasks of a category: the sorting template needs an array.
     pub fn suits(self, category: Category) -> bool {
         self != Self::Sorting || category.sorts()
     }

@@ -17,8 +17,8 @@ pub trait TaskAction: Clone + PartialEq + fmt::Display + fmt::Debug + Send + Syn
     /// The action of a line that matched `FORMS[form]`; `None` if a value is out of range.
     fn read(form: usize, fields: &Fields<'_>) -> Option<Self>;
 
-    /// Whether this is the action `done`, after which a trace has ended unless the task says
-    /// otherwise.
+    /// Returns whether this is the action `done`, after which a trace has ended unless the task
+    /// says otherwise.
     fn is_done(&self) -> bool {
         false
     }

@@ -69,7 +69,7 @@ pub fn wrong_pairs(values: &[i64], or_equal: bool) -> usize {
     pairs
 }
 
-/// Whether two arrays hold the same values, each as often.
+/// Returns whether two arrays hold the same values, each as often.
 pub fn is_permutation(a: &[i64], b: &[i64]) -> bool {
     if a.len() != b.len() {
         return false;
@@ -90,7 +90,7 @@ pub fn is_permutation(a: &[i64], b: &[i64]) -> bool {
     sorted(a) == sorted(b)
 }
 
-/// Whether `after` is `before` with the values at i and j exchanged.
+/// Returns whether `after` is `before` with the values at i and j exchanged.
 pub fn is_exchange(before: &[i64], after: &[i64], i: usize, j: usize) -> bool {
     let (low, high) = (i.min(j), i.max(j));
     if before.len() != after.len() || high >= before.len() {
@@ -104,13 +104,13 @@ pub fn is_exchange(before: &[i64], after: &[i64], i: usize, j: usize) -> bool {
         && (before[low], before[high]) == (after[high], after[low])
 }
 
-/// Whether `a[..end]` is in order and nothing after it is less than any of it.
+/// Returns whether `a[..end]` is in order and nothing after it is less than any of it.
 pub fn is_final_head(a: &[i64], end: usize) -> bool {
     let (head, rest) = a.split_at(end.min(a.len()));
     head.is_sorted() && head.last().is_none_or(|greatest| rest.iter().all(|x| x >= greatest))
 }
 
-/// Whether `a[start..]` is in order and nothing before it is greater than any of it.
+/// Returns whether `a[start..]` is in order and nothing before it is greater than any of it.
 pub fn is_final_tail(a: &[i64], start: usize) -> bool {
     let (rest, tail) = a.split_at(start.min(a.len()));
     tail.is_sorted() && tail.first().is_none_or(|least| rest.iter().all(|x| x <= least))

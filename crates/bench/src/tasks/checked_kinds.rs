@@ -17,7 +17,7 @@ pub const EDITION: u32 = 1;
 pub enum CheckedKinds {
     /// The task's own ([`Spec::sound`]).
     Sound,
-    /// The same for every task.
+    /// The same kinds for every task.
     These(Kinds),
 }
 

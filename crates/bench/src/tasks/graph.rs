@@ -83,7 +83,7 @@ impl Graph {
         found
     }
 
-    /// Whether every vertex is reachable from this one.
+    /// Returns whether every vertex is reachable from this one.
     pub fn reaches_all(&self, from: usize) -> bool {
         self.distances(from).iter().all(Option::is_some)
     }

@@ -68,7 +68,7 @@ impl Grid {
         found[to]
     }
 
-    /// Whether a path of free cells connects two free cells.
+    /// Returns whether a path of free cells connects two free cells.
     pub fn leads(&self, from: usize, to: usize) -> bool {
         let mut reached = vec![false; self.cells()];
         reached[from] = true;

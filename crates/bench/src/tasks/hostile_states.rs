@@ -249,6 +249,6 @@ fn attack(task: &'static dyn AnyTask, seed: u64, cases: u64) -> Result<u64, Stri
 
 fn accepted_states_never_panic(task: &'static dyn AnyTask) {
     let accepted = attack(task, 1, CASES).unwrap_or_else(|case| panic!("{case}"));
-    // Checks that refuse everything would pass, too.
+    // Checks that refuse everything would pass too.
     assert!(accepted * 20 >= CASES, "{accepted} of {CASES} accepted");
 }

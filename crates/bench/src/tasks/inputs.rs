@@ -42,8 +42,8 @@ pub fn digest(problem: &dyn Problem) -> u64 {
     fnv1a(text.bytes())
 }
 
-/// Whether a trainer keeps this input for its held-out set: one in ten, chosen by the input itself,
-/// so that two seeds that draw the same input agree.
+/// Returns whether a trainer keeps this input for its held-out set: one in ten, chosen by the input
+/// itself, so that two seeds that draw the same input agree.
 pub fn is_held_out(problem: &dyn Problem) -> bool {
     digest(problem).is_multiple_of(HELD_OUT_ONE_IN)
 }
@@ -59,8 +59,8 @@ fn of_benchmark(task: &dyn AnyTask) -> BTreeSet<u64> {
     Difficulty::ALL.into_iter().flat_map(level).collect()
 }
 
-/// Whether the benchmark has this input, at any level of its task. A client's own problem is never
-/// in it.
+/// Returns whether the benchmark has this input, at any level of its task. A client's own problem
+/// is never in it.
 pub fn is_in_benchmark(problem: &dyn Problem) -> bool {
     let slug = problem.spec().slug;
     let Some(inputs) = BENCHMARK.get(slug) else { return false };

@@ -203,7 +203,7 @@ impl<'de> Deserializer<'de> for Reader<'_, 'de> {
     }
 }
 
-/// What was expected in place of something that is no object.
+/// What was expected in place of something that is not an object.
 struct ObjectWith(&'static [&'static str]);
 
 impl Expected for ObjectWith {

@@ -150,7 +150,7 @@ pub trait Problem: Send + Sync {
         None
     }
 
-    /// Whether its steps are asked of a program. Its machines know a line only after
+    /// Returns whether its steps are asked of a program. Its machines know a line only after
     /// [`Machine::foresee`], and keep each state of a trace, because replaying one would ask again.
     fn is_asked(&self) -> bool {
         false
@@ -158,12 +158,12 @@ pub trait Problem: Send + Sync {
 
     /// A random state of the reference trace, if the task can jump there.
     fn on_path(&self, draw: PathDraw, rng: &mut TaskRng) -> Option<Box<dyn Machine>>;
-    /// Whether a reference algorithm exists; a client's own problem has none.
+    /// Returns whether a reference algorithm exists; a client's own problem has none.
     fn has_reference(&self) -> bool {
         true
     }
 
-    /// Whether there are checks besides the form of lines.
+    /// Returns whether there are checks besides the form of lines.
     fn has_checks(&self) -> bool {
         true
     }
@@ -195,7 +195,8 @@ pub trait Problem: Send + Sync {
         self.spec().constraints.iter().map(rule).collect()
     }
 
-    /// Whether there are constraints in words, which only a verifier that reads text can judge.
+    /// Returns whether there are constraints in words, which only a verifier that reads text can
+    /// judge.
     fn needs_reader(&self) -> bool {
         false
     }
@@ -203,14 +204,14 @@ pub trait Problem: Send + Sync {
     /// Judges an answer by the task's goal test; `None` if only the reference answer is right.
     fn goal(&self, answer: &Value) -> Option<bool>;
 
-    /// Whether an answer is right. Runs the reference unless the task has a goal test. Must not
-    /// reach a model.
+    /// Returns whether an answer is right. Runs the reference unless the task has a goal test. Must
+    /// not reach a model.
     fn accepts(&self, answer: &Value) -> bool {
         self.goal(answer).unwrap_or_else(|| equal(answer, &self.reference().answer))
     }
 
-    /// Whether the reference comes to an answer; `None` where it has not ended after `steps` steps,
-    /// or the problem has none.
+    /// Returns whether the reference comes to an answer; `None` where it has not ended after
+    /// `steps` steps, or the problem has none.
     fn is_solvable(&self, steps: u64) -> Option<bool> {
         if !self.has_reference() {
             return None;
@@ -290,12 +291,12 @@ pub trait Machine: Send + Sync {
         violations.iter(self.spec()).map(name).collect()
     }
 
-    /// Whether there is a candidate, and the trace ends with it.
+    /// Returns whether there is a candidate, and the trace ends with it.
     fn candidate_ends(&self) -> bool;
 
-    /// Whether what accepts the answer of this state would refuse another one in its place; true
-    /// where there is none yet. Where it would not, no answer is proved by it. The constraints of
-    /// the benchmark's tasks do.
+    /// Returns whether what accepts the answer of this state would refuse another one in its place;
+    /// true where there is none yet. Where it would not, no answer is proved by it. The constraints
+    /// of the benchmark's tasks do.
     fn refuses_other_answers(&self) -> bool {
         true
     }

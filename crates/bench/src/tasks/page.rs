@@ -94,7 +94,7 @@ impl Sizes {
         usize::try_from(value).expect("invariant: sizes that are drawn are not negative")
     }
 
-    /// Whether a value is within the bounds: for parameters that only accept or reject.
+    /// Returns whether a value is within the bounds: for parameters that only accept or reject.
     pub fn accepts(&self, difficulty: Difficulty, value: u64) -> bool {
         let Ok(value) = i64::try_from(value) else { return false };
         match self.0[difficulty.rank()] {

@@ -69,7 +69,7 @@ impl<'de, S: Symbol> Deserialize<'de> for Term<S> {
     }
 }
 
-/// Whether the symbols are exactly one term.
+/// Returns whether the symbols are exactly one term.
 pub fn is_term<S: Symbol>(symbols: &[S]) -> bool {
     // Subterms that are still to come.
     let mut open = 1usize;

@@ -86,7 +86,7 @@ impl Input {
         passes * (self.len() - 1) - passes * passes.saturating_sub(1) / 2
     }
 
-    /// Whether these values are the input in non-decreasing order.
+    /// Returns whether these values are the input in non-decreasing order.
     pub fn is_sorted_as(&self, values: &[i64]) -> bool {
         values.is_sorted() && array::is_permutation(values, &self.a)
     }

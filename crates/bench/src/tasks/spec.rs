@@ -103,7 +103,7 @@ impl Category {
         ][self as usize]
     }
 
-    /// Whether its tasks sort an array.
+    /// Returns whether its tasks sort an array.
     pub fn sorts(self) -> bool {
         matches!(self, Self::ComparisonSorting | Self::NonComparisonSorting | Self::AdvancedSorting)
     }

@@ -42,7 +42,7 @@ impl StateSet {
         Self((0..).zip(&inside).filter(|(_, inside)| **inside).map(|(q, _)| q).collect())
     }
 
-    /// Whether the states are ascending, distinct and below `states`.
+    /// Returns whether the states are ascending, distinct and below `states`.
     pub fn is_ascending_below(&self, states: usize) -> bool {
         self.0.is_sorted_by(|a, b| a < b) && self.0.last().is_none_or(|q| usize::from(*q) < states)
     }

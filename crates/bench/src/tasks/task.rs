@@ -121,8 +121,8 @@ pub trait Task: Send + Sync + 'static {
         found: &mut Violations,
     );
 
-    /// Whether the trace has ended in this state: after the action `done`, unless the task says
-    /// otherwise.
+    /// Returns whether the trace has ended in this state: after the action `done`, unless the task
+    /// says otherwise.
     fn ended(_instance: &Self::Instance, state: &Self::State) -> bool {
         Self::last(state).is_some_and(TaskAction::is_done)
     }
@@ -203,7 +203,7 @@ pub fn reference_end<T: Task>(instance: &T::Instance, max: u64) -> Option<(T::St
     Some((state, steps))
 }
 
-/// Whether the reference trace ends and breaks no constraint: for inputs that users write.
+/// Returns whether the reference trace ends and breaks no constraint: for inputs that users write.
 pub fn reference_is_clean<T: Task>(instance: &T::Instance) -> bool {
     let mut state = T::start(instance);
     for _ in 0..T::steps_max(instance) {

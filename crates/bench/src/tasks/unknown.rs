@@ -77,7 +77,7 @@ fn slugs(tasks: impl Iterator<Item = &'static dyn AnyTask>) -> impl Iterator<Ite
     tasks.map(|task| task.spec().slug)
 }
 
-/// Shortest name that is looked for within words, in characters: `all` is no part of
+/// Shortest name that is looked for within words, in characters: `all` is not part of
 /// `floyd-warshall`, and `kmp` begins a word.
 const WITHIN_WORDS_MIN: usize = 4;
 

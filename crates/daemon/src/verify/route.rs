@@ -35,11 +35,11 @@ enum VerifyBody {
 /// With `batch`, each request has its own result: one that cannot be judged has an error and does
 /// not affect the others. Only a batch with a request that does not follow the schema is refused as
 /// a whole. A request may take 16,777,216 steps of references and lines, and 10 s of a processor;
-/// what is left of a batch then has an error that says so. An instance that a batch names
+/// after that, the rest of a batch gets an error that says so. An instance that a batch names
 /// repeatedly counts once.
 ///
-/// A task of one's own is judged by its program or module, from an `input`; a request waits up to
-/// 30 s for it. No answer to it is judged by itself: the lines that lead to it are.
+/// A task of your own is judged by its program or module, from an `input`; a request waits up to 30
+/// s for it. Its answers are judged only with the lines that lead to them.
 #[utoipa::path(
     post, path = "/v1/verify", tag = "runs", operation_id = "verify",
     request_body(content = VerifyBody, examples(

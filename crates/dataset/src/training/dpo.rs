@@ -56,7 +56,7 @@ pub fn rows(id: &InstanceId, options: &Options) -> Vec<Row> {
     rows
 }
 
-/// The row of a pair from a run's trace. The difficulty of an input that is no instance of the
+/// The row of a pair from a run's trace. The difficulty of an input that is not an instance of the
 /// benchmark is empty.
 pub fn row_of(pair: Pair, source: &str) -> Row {
     let level = pair.difficulty;

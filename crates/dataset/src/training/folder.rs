@@ -65,7 +65,7 @@ fn made<R: Send>(
 struct Table {
     columns: Vec<Column>,
     rows: u64,
-    /// Instances without a row although the benchmark has not their inputs.
+    /// Instances without a row although the benchmark does not have their inputs.
     left_out: u64,
     /// Instances whose inputs the benchmark has.
     of_benchmark: u64,

@@ -24,7 +24,7 @@ use super::table::{Column, Message};
 pub use folder::{Summary, write};
 pub use recorded::{Preference, Recorded, TraceError, read_trace};
 
-/// What to make.
+/// The kind of data to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Sft,
@@ -59,7 +59,7 @@ impl Ask {
         }
     }
 
-    /// The same, or the structured prompt if the style does not suit the task.
+    /// This prompt, or the structured one if the style does not suit the task.
     fn suited(self, problem: &dyn Problem) -> Self {
         match self {
             Self::Whole(style) if !style.suits(problem.spec().category) => {
@@ -87,7 +87,7 @@ pub struct Options {
     pub steps_max: u64,
     /// Longest reference trace that is written as a whole; instances with longer ones are left out.
     pub lines_max: u64,
-    /// Whether instances are kept whose inputs the benchmark has, whatever their seeds.
+    /// True if instances are kept whose inputs the benchmark has, whatever their seeds.
     pub benchmark_inputs: bool,
 }
 

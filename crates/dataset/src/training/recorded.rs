@@ -42,7 +42,7 @@ pub enum Preference {
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     #[error(
-        "line {line} is no event of a trace: {error}: give what `prime-agents runs trace` writes"
+        "line {line} is not an event of a trace: {error}: give what `prime-agents runs trace` writes"
     )]
     Line { line: usize, error: serde_json::Error },
     #[error(
@@ -196,7 +196,7 @@ pub fn read_trace(text: &str, preference: Preference) -> Result<Recorded, TraceE
     let (run, spec) = head.ok_or(TraceError::Headless)?;
     let task = tasks::find(&spec.task).map_err(|_| TraceError::Custom)?;
     let problem = task.read_input(&spec.input).map_err(|error| TraceError::Input(error.detail))?;
-    // `None` for an input that is no instance of the benchmark.
+    // `None` for an input that is not an instance of the benchmark.
     let difficulty = spec.instance.split('/').nth(1).and_then(|level| level.parse().ok());
 
     let mut pairs = Vec::new();

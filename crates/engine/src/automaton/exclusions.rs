@@ -61,12 +61,12 @@ impl Exclusions {
         ExclusionState { state: automaton.start(), place: self.lines.root() }
     }
 
-    /// Whether the text may end here.
+    /// Returns whether the text may end here.
     pub fn is_end(&self, automaton: &Automaton, at: &ExclusionState) -> bool {
         automaton.is_end(&at.state) && !self.lines.is_line(at.place)
     }
 
-    /// Whether every text of the grammar from here on ends with an excluded line.
+    /// Returns whether every text of the grammar from here on ends with an excluded line.
     pub fn is_exhausted(&mut self, automaton: &mut Automaton, at: &ExclusionState) -> bool {
         !self.lines.is_empty() && !self.is_live(&mut automaton.states, at)
     }
@@ -171,8 +171,8 @@ impl Exclusions {
         }
     }
 
-    /// Whether some text ends after this state: a depth-first search, whose result is kept for all
-    /// states that it settles.
+    /// Returns whether some text ends after this state: a depth-first search, whose result is kept
+    /// for all states that it settles.
     fn is_live(&mut self, states: &mut States, from: &ExclusionState) -> bool {
         if let Some((_, is_live)) = self.is_live.get(&from.key()) {
             return *is_live;

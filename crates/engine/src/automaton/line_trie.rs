@@ -8,7 +8,7 @@ const ROOT: u32 = 0;
 #[derive(Debug, Default)]
 struct Node {
     is_line: bool,
-    /// Whether all lines that begin this way are excluded.
+    /// True if all lines that begin this way are excluded.
     is_prefix: bool,
     /// Sorted by byte.
     children: Vec<(u8, u32)>,
@@ -84,7 +84,7 @@ impl LineTrie {
         children.binary_search_by_key(&byte, |(byte, _)| *byte).ok().map(|place| children[place].1)
     }
 
-    /// Whether the current line is one of the lines, or begins with one of the prefixes.
+    /// Returns whether the current line is one of the lines, or begins with one of the prefixes.
     pub(super) fn is_line(&self, place: Place) -> bool {
         place.is_some_and(|node| {
             self.nodes[node as usize].is_line || self.nodes[node as usize].is_prefix

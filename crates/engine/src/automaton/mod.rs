@@ -69,7 +69,7 @@ impl Automaton {
         self.start.clone()
     }
 
-    /// Whether the text may end here.
+    /// Returns whether the text may end here.
     pub fn is_end(&self, state: &State) -> bool {
         self.states.is_end(state.id())
     }

@@ -127,7 +127,7 @@ impl States {
         self.entries[id as usize].handle.clone()
     }
 
-    /// Whether the text may end here.
+    /// Returns whether the text may end here.
     pub(super) fn is_end(&self, id: StateId) -> bool {
         self.entries[id as usize].positions.first() == Some(&END)
     }

@@ -33,7 +33,7 @@ impl TokenMask {
         Self::new(words)
     }
 
-    /// Whether `token` may come next.
+    /// Returns whether `token` may come next.
     pub fn contains(&self, token: u32) -> bool {
         self.words.get(token as usize / 64).is_some_and(|word| word >> (token % 64) & 1 == 1)
     }
@@ -53,7 +53,7 @@ impl TokenMask {
         self.count
     }
 
-    /// Whether no token of the vocabulary fits.
+    /// Returns whether no token of the vocabulary fits.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -51,12 +51,13 @@ impl GpuBackend {
 }
 
 impl Device {
-    /// Whether this is a MIG slice, of which a process can use only one.
+    /// Returns whether this is a MIG slice, of which a process can use only one.
     pub(crate) fn is_slice(&self) -> bool {
         matches!(self, Self::Uuid(uuid) if uuid.starts_with("MIG-"))
     }
 
-    /// Whether llama.cpp finds it by its name; CUDA's GPUs are chosen through the environment.
+    /// Returns whether llama.cpp finds it by its name; CUDA's GPUs are chosen through the
+    /// environment.
     pub(crate) fn is_of_backend(&self) -> bool {
         matches!(self, Self::Backend(..))
     }

@@ -66,7 +66,7 @@ impl Devices {
         &self.0
     }
 
-    /// Whether this is the CPU.
+    /// Returns whether this is the CPU.
     pub fn is_cpu(&self) -> bool {
         self.0 == [Device::Cpu]
     }

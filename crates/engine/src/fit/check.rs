@@ -16,7 +16,7 @@ pub struct Fit {
     pub free: Vec<FreeMemory>,
     /// What `fit` or `gpu_layers` chose, in words; none if all is as specified.
     pub chosen: Option<String>,
-    /// Whether its weights are those of another engine, which counts them.
+    /// True if its weights are those of another engine, which counts them.
     pub shares_weights: bool,
 }
 
@@ -30,8 +30,8 @@ pub fn check_fit(spec: &EngineSpec) -> Result<Fit, EngineError> {
     check_fit_beside(spec, &[])
 }
 
-/// The same for a context beside `others`, which fit: those with the same model share its weights,
-/// and those on the same devices have taken their part of what is free.
+/// Checks a context beside `others`, which fit: those with the same model share its weights, and
+/// those on the same devices have taken their part of the free memory.
 ///
 /// # Errors
 /// As [`check_fit`].
@@ -86,8 +86,8 @@ pub fn check_fit_beside(
     Ok(Fit { estimate, free, chosen, shares_weights })
 }
 
-/// Whether a device that the child of `spec` sees is one of its own: all of CUDA's, and those of
-/// other backends that it names.
+/// Returns whether a device that the child of `spec` sees is one of its own: all of CUDA's, and
+/// those of other backends that it names.
 fn is_wanted(spec: &EngineSpec, device: &DeviceInfo) -> bool {
     let is_named = |wanted: &crate::Device| wanted.to_string() == device.name;
     let of_backends = spec.device.all().iter().all(crate::Device::is_of_backend);

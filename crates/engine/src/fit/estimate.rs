@@ -45,7 +45,7 @@ pub struct MemoryEstimate {
     /// The largest layer with its part of the KV pool: one of several GPUs may get that much more
     /// than its share. 0 for one device.
     largest_layer_bytes: u64,
-    /// Whether layers or experts are kept on the host while others are on GPUs.
+    /// True if layers or experts are kept on the host while others are on GPUs.
     is_parted: bool,
     is_on_cpu: bool,
 }
@@ -54,7 +54,7 @@ pub struct MemoryEstimate {
 struct Placement {
     /// The first layer there.
     first: usize,
-    /// Whether the output layer is there.
+    /// True if the output layer is there.
     has_output: bool,
     /// Layers, from the first one, whose experts are on the host.
     expert_layers: usize,
@@ -296,7 +296,7 @@ pub(super) fn largest_context(spec: &EngineSpec, shape: &ModelShape, free: &[Fre
     if context >= spec.batch_tokens { context } else { 0 }
 }
 
-/// Whether `spec` fits, as far as memory is known.
+/// Returns whether `spec` fits, as far as memory is known.
 pub(super) fn fits(
     spec: &EngineSpec,
     shape: &ModelShape,
@@ -308,8 +308,8 @@ pub(super) fn fits(
     on_host && estimate.shortest(free).is_none()
 }
 
-/// Whether what the turns decode is divided into passes: on a CPU it matters for a shared pool
-/// which tokens are computed together.
+/// Returns whether what the turns decode is divided into passes: on a CPU it matters for a shared
+/// pool which tokens are computed together.
 pub(crate) fn divides_passes(spec: &EngineSpec) -> bool {
     spec.device.is_cpu() && spec.kv == KvPool::Shared
 }

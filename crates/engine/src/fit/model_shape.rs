@@ -17,7 +17,7 @@ pub(crate) struct ModelShape {
     pub(crate) embedding: u64,
     /// The output layer, in bytes; if it is tied to the embedding table, GPUs get a copy.
     pub(crate) output: u64,
-    /// Whether the output layer is tied to the embedding table.
+    /// True if the output layer is tied to the embedding table.
     pub(crate) is_tied: bool,
     /// Keys and values of one token in each layer, in elements.
     pub(crate) kv: Vec<u64>,
@@ -150,7 +150,8 @@ fn layer_of(tensor: &Tensor) -> Option<(usize, &str)> {
     Some((layer.parse().ok()?, name))
 }
 
-/// Whether a tensor has the weights of experts, as the pattern that keeps them on the CPU says.
+/// Returns whether a tensor has the weights of experts, as the pattern that keeps them on the CPU
+/// says.
 fn is_of_experts(tensor: &Tensor) -> bool {
     let name = layer_of(tensor).map_or("", |(_, name)| name);
     ["ffn_up", "ffn_down", "ffn_gate", "ffn_gate_up"].into_iter().any(|part| {
@@ -163,7 +164,7 @@ fn is_of_experts(tensor: &Tensor) -> bool {
 #[derive(Clone, Copy, Default)]
 struct LayerParts {
     is_recurrent: bool,
-    /// Whether it has keys of its own, beside what is recurrent.
+    /// True if it has keys of its own, beside what is recurrent.
     attends: bool,
 }
 

@@ -41,7 +41,7 @@ pub struct Shortage {
     pub reserve_bytes: u64,
     /// The largest `context_tokens` that would fit; 0 if none does.
     pub context_tokens_max: u32,
-    /// Whether the device is the CPU.
+    /// True if the device is the CPU.
     pub on_cpu: bool,
 }
 

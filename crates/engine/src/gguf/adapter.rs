@@ -53,7 +53,7 @@ struct Pair<'t> {
     b: Option<&'t Tensor>,
 }
 
-/// Whether a file with this header says that it is an adapter.
+/// Returns whether a file with this header says that it is an adapter.
 pub(super) fn is_adapter(path: &Path, header: &Header) -> bool {
     let kind = || Values { file: open_regular(path).ok()?, header }.text("general.type").ok()?;
     kind().as_deref() == Some("adapter")
@@ -128,7 +128,7 @@ fn pairs(header: &Header) -> Result<BTreeMap<String, Halves<'_>>, String> {
             found.entry(of.to_owned()).or_default().b = Some(tensor);
         } else if !name.ends_with(NORM) {
             return Err(format!(
-                "tensor {name} is no part of a LoRA adapter, whose tensors end in {A} and {B}; \
+                "tensor {name} is not part of a LoRA adapter, whose tensors end in {A} and {B}; \
                  other kinds of adapters are not supported"
             ));
         }
@@ -156,7 +156,7 @@ impl AdapterFile {
         (ranks().min().unwrap_or(0), ranks().max().unwrap_or(0))
     }
 
-    /// Whether it fits a model.
+    /// Returns whether it fits a model.
     ///
     /// # Errors
     /// The first thing that does not, and what to do.
@@ -221,7 +221,7 @@ struct Values<'h> {
 }
 
 impl Values<'_> {
-    /// What the metadata say; the inner error is a file that is no adapter.
+    /// What the metadata say; the inner error is a file that is not an adapter.
     fn adapter(&mut self) -> Result<Result<AdapterFile, String>, GgufError> {
         let kind = self.text("general.type")?;
         if kind.as_deref() != Some("adapter") {
@@ -353,7 +353,7 @@ mod tests {
             ),
             (&[("q.weight.lora_a", &[64, 4])], Some("tensor q.weight.lora_b is missing")),
             (&[("q.weight.lora_b", &[4, 32])], Some("tensor q.weight.lora_a is missing")),
-            (&[("q.weight", &[64, 32])], Some("tensor q.weight is no part of a LoRA adapter")),
+            (&[("q.weight", &[64, 32])], Some("tensor q.weight is not part of a LoRA adapter")),
             (&[("q_norm.weight", &[64])], Some("it has no tensors")),
             (&[], Some("it has no tensors")),
             (

@@ -61,7 +61,7 @@ fn check_of(kind: u32) -> Option<fn(&[u8]) -> bool> {
     })
 }
 
-/// Whether no value of 16 bits has all bits of this exponent.
+/// Returns whether no value of 16 bits has all bits of this exponent.
 fn has_no_exponent(mut values: impl Iterator<Item = [u8; 2]>, exponent: u16) -> bool {
     values.all(|value| u16::from_le_bytes(value) & exponent != exponent)
 }

@@ -144,7 +144,7 @@ pub fn read_model(path: &Path) -> Result<Header, EngineError> {
 /// a device never ends.
 ///
 /// # Errors
-/// Those of opening it, and if it is no regular file.
+/// Those of opening it, and if it is not a regular file.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     if !path.metadata()?.is_file() {
         return Err(io::Error::other("it is not a regular file"));

@@ -224,8 +224,8 @@ impl<R: Read> Reader<R> {
 
         let row = dimensions[0];
         let tensor = Tensor { name, dimensions, kind, offset, bytes: 0 };
-        // llama.cpp may know types that are newer than our table; the offset is checked all the
-        // same.
+        // llama.cpp may know types that are newer than our table; the offset is checked
+        // nevertheless.
         let Some((block, bytes)) = block_size(kind) else {
             return Ok(Entry { tensor, bytes: None });
         };

@@ -40,7 +40,7 @@ impl<S> Checkpoints<S> {
         Self { all: Vec::new(), bytes: 0, bytes_max, next: 0, clock: 0 }
     }
 
-    /// Whether states are saved at all.
+    /// Returns whether states are saved at all.
     pub(super) fn is_enabled(&self) -> bool {
         self.bytes_max > 0
     }
@@ -69,13 +69,13 @@ impl<S> Checkpoints<S> {
         }
     }
 
-    /// Whether the state after `tokens` is saved; then it counts as used.
+    /// Returns whether the state after `tokens` is saved; then it counts as used.
     pub(super) fn has(&mut self, tokens: &[Token]) -> bool {
         let saved = self.all.iter().find(|saved| *saved.tokens == *tokens).map(|saved| saved.id);
         saved.inspect(|id| self.touch(*id)).is_some()
     }
 
-    /// Whether a state of this size can be saved.
+    /// Returns whether a state of this size can be saved.
     pub(super) fn has_room_for(&self, bytes: u64) -> bool {
         bytes <= self.bytes_max
     }

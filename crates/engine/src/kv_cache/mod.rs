@@ -170,7 +170,7 @@ impl<S> KvCache<S> {
         self.stats
     }
 
-    /// Whether no further turn can get a sequence.
+    /// Returns whether no further turn can get a sequence.
     pub(super) fn is_full(&self) -> bool {
         self.active == self.active_max
     }
@@ -185,12 +185,12 @@ impl<S> KvCache<S> {
         self.find(prompt, is_whole).length
     }
 
-    /// Whether states are saved.
+    /// Returns whether states are saved.
     pub(super) fn saves_states(&self) -> bool {
         self.checkpoints.as_ref().is_some_and(Checkpoints::is_enabled)
     }
 
-    /// Whether a state of `bytes` after these tokens is to be saved.
+    /// Returns whether a state of `bytes` after these tokens is to be saved.
     pub(super) fn wants_state(&mut self, tokens: &[Token], bytes: u64) -> bool {
         self.checkpoints
             .as_mut()
@@ -277,7 +277,7 @@ impl<S> KvCache<S> {
         // room for both.
         let continues = is_cached
             && (!fits || source.is_some_and(|seq| self.is_worth_continuing(seq, found.length)));
-        // The rest of a sequence that is continued is evictable, too.
+        // The rest of a sequence that is continued is evictable too.
         let has_room = if continues { self.fits(whole, |_| false) } else { fits };
 
         if !has_room {
@@ -327,14 +327,15 @@ impl<S> KvCache<S> {
         found.holders.iter().min_by_key(|seq| (self.is_active(*seq), self.tree.length(*seq)))
     }
 
-    /// Whether little is lost when a turn continues a cached sequence after its first `length`
-    /// tokens, instead of copying them. In a split pool a copy is expensive, so there it always is.
+    /// Returns whether little is lost when a turn continues a cached sequence after its first
+    /// `length` tokens, instead of copying them. In a split pool a copy is expensive, so there it
+    /// always is.
     fn is_worth_continuing(&self, seq: SeqId, length: usize) -> bool {
         self.pool == KvPool::Split || self.tree.length(seq) - length <= length / 8
     }
 
-    /// Whether there is room for `wanted` more tokens after evicting all cached sequences except
-    /// those that `is_needed`. The parts of a split pool are as long as a turn can be.
+    /// Returns whether there is room for `wanted` more tokens after evicting all cached sequences
+    /// except those that `is_needed`. The parts of a split pool are as long as a turn can be.
     fn fits(&self, wanted: usize, is_needed: impl Fn(SeqId) -> bool) -> bool {
         // A closure, because it visits every node and only matters in a pool that is short of room.
         let evictable =

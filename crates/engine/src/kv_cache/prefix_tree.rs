@@ -105,7 +105,7 @@ impl PrefixTree {
         self.ends[usize::from(seq.0)].1
     }
 
-    /// Whether all tokens of `seq` are the first ones of `tokens`.
+    /// Returns whether all tokens of `seq` are the first ones of `tokens`.
     pub(super) fn is_prefix(&self, seq: SeqId, tokens: &[Token]) -> bool {
         let (mut id, mut end) = self.ends[usize::from(seq.0)];
         if end > tokens.len() {
@@ -127,7 +127,7 @@ impl PrefixTree {
         self.tokens
     }
 
-    /// Whether another sequence holds all tokens of `seq`.
+    /// Returns whether another sequence holds all tokens of `seq`.
     pub(super) fn is_covered(&self, seq: SeqId) -> bool {
         let (end, length) = self.ends[usize::from(seq.0)];
         length == 0 || self.nodes[end].holders.len() > 1

@@ -88,7 +88,7 @@ impl Sequence {
         self.draft.clear();
         let is_at_choice = end == self.tokens.len() && self.finish.is_none();
         let Some(drafting) = self.drafting.as_mut().filter(|_| is_at_choice) else { return };
-        // The token that is chosen after the draft needs a place, too.
+        // The token that is chosen after the draft needs a place too.
         let most = room.min(self.tokens_max.saturating_sub(end + 1));
         let draft = drafting.draft(&self.tokens, most);
         let length = match &mut self.grammar {

@@ -4,7 +4,7 @@
 // whether a unit has a digit is one look for the two side by side. Each digit that a row lacks is
 // decided on for each of its cells: it stands as itself or, where the column or the box has it, as
 // a sign of its own, `S` for 1 to `Z` for 8 and `[` for 9: small letters could make words of a
-// vocabulary. Two cells are enough to show that a digit is no hidden single; where there is no
+// vocabulary. Two cells are enough to show that a digit is not a hidden single; where there is no
 // second one, `!` stands in its place.
 
 use prime_bench::tasks::Task as _;

@@ -16,7 +16,7 @@ pub struct AStarLesson;
 const CELL: usize = 3;
 /// Digits of g; few states need more.
 const WIDTH: usize = 3;
-/// What stands in a comparison or before a neighbour, and so is no name of an entry.
+/// What stands in a comparison or before a neighbour, and so is not a name of an entry.
 const MARKS: &str = "lg=urd?";
 
 /// The sign of an entry: capitals first. All entries beyond the signs are `~`.

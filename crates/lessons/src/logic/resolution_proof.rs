@@ -144,7 +144,7 @@ impl<'a> Index<'a> {
         })
     }
 
-    /// Whether a clause is taken before another one, in the order of the buckets.
+    /// Returns whether a clause is taken before another one, in the order of the buckets.
     fn is_used(&self, number: usize, given: usize) -> bool {
         let turn = |number: usize| (self.places[number], self.clauses.get(number).len(), number);
         turn(number) < turn(given)
@@ -206,7 +206,7 @@ fn numbered(clause: Option<usize>) -> String {
     clause.map_or_else(|| NO_CLAUSE.to_owned(), |number| format!("{number:03}"))
 }
 
-/// `-07+01`, in any order; `None` if these are no literals of a clause.
+/// `-07+01`, in any order; `None` if these are not literals of a clause.
 fn literals_in(address: &str) -> Option<Literals> {
     let starts: Vec<_> =
         address.match_indices(['+', '-']).map(|(start, _)| start).chain([address.len()]).collect();

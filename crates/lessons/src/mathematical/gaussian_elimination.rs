@@ -225,7 +225,7 @@ fn factor(state: &State, column: usize, row: usize) -> Option<String> {
         spelled(below, width, NUMERATORS)?
     );
 
-    // A denominator of 1 is no part of the action.
+    // A denominator of 1 is not part of the action.
     if below == 1 {
         line.push('.');
     }

@@ -80,7 +80,7 @@ fn initial(user: User) -> char {
     }
 }
 
-/// Whether the command makes or takes the entry that its path ends in.
+/// Returns whether the command makes or takes the entry that its path ends in.
 fn names_an_entry(command: &Command) -> bool {
     matches!(command, Command::Mkdir(_) | Command::Touch(_) | Command::Rm(_) | Command::Rmdir(_))
 }
@@ -272,7 +272,7 @@ fn judging(state: &State, entry: &Entry) -> String {
     }
 }
 
-/// Whether the entry grants a right: [`judging`], the right, and the outcome.
+/// Returns whether the entry grants a right: [`judging`], the right, and the outcome.
 fn judged(state: &State, entry: &Entry, right: u8) -> String {
     judging(state, entry) + &outcome(state, entry, right)
 }

@@ -58,7 +58,7 @@ pub struct Expression {
 }
 
 impl Expression {
-    /// Whether it uses this variable.
+    /// Returns whether it uses this variable.
     pub fn mentions(&self, variable: &str) -> bool {
         self.variables.contains(variable)
     }

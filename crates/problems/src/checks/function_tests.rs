@@ -55,7 +55,7 @@ fn lists_are_split_added_sorted_and_made_distinct_exactly() {
 
     for (source, part) in [
         ("split('a', 1) == []", "it takes a text"),
-        ("sum(['a']) == 0", "a value of the type string is no number"),
+        ("sum(['a']) == 0", "a value of the type string is not a number"),
         ("sum(3) == 0", "it takes a list"),
         ("sum([18446744073709551615u, 1u]) > 0u", "outside of the integers"),
         ("sum([-9223372036854775808, -1]) < 0", "outside of the integers"),

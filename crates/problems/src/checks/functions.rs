@@ -112,7 +112,7 @@ fn sum<'b, 'v>(values: &[CowVal<'_, 'v>]) -> Evaluated<'b, 'v> {
             Some(Number::Double(more)) => double = Some(small(double.unwrap_or(0.0) + more)?),
             None => {
                 let found = value.get_type().name().to_owned();
-                return Err(error("sum", format!("a value of the type {found} is no number")));
+                return Err(error("sum", format!("a value of the type {found} is not a number")));
             }
         }
     }

@@ -1,12 +1,12 @@
-//! Between which integers the value of an expression lies, as far as its text and the problem's
-//! input say: it bounds the length of a `range`.
+//! Finds between which integers the value of an expression lies, as far as its text and the
+//! problem's input say: it bounds the length of a `range`.
 
 use cel::common::ast::{Expr, IdedExpr, LiteralValue, operators};
 use serde_json::Value;
 
 use super::work::Bounds;
 
-/// The integers that a value may be. What is no integer is no bound of a range.
+/// The integers that a value may be. What is not an integer is not a bound of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
     pub least: i128,
@@ -85,7 +85,7 @@ impl<'a> Bounds<'a> {
     }
 }
 
-/// Whether it is a name, or fields or elements of one.
+/// Returns whether it is a name, or fields or elements of one.
 fn is_path(tree: &IdedExpr) -> bool {
     match &tree.expr {
         Expr::Ident(_) => true,

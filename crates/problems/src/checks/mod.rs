@@ -43,7 +43,7 @@ struct Check {
     /// Its index among the problem's constraints.
     constraint: usize,
     kind: Kind,
-    /// Whether it judges a step, so that it says nothing of an answer.
+    /// True if it judges a step, so that it says nothing of an answer.
     of_step: bool,
     expression: Expression,
 }
@@ -177,13 +177,13 @@ impl Checks {
         }
     }
 
-    /// Whether the check at this index among the constraints reads a variable.
+    /// Returns whether the check at this index among the constraints reads a variable.
     pub fn reads(&self, constraint: usize, variable: &str) -> bool {
         let found = self.all.iter().find(|check| check.constraint == constraint);
         found.is_some_and(|check| check.expression.mentions(variable))
     }
 
-    /// Whether the check at this index among the constraints judges steps alone.
+    /// Returns whether the check at this index among the constraints judges steps alone.
     pub fn is_of_step(&self, constraint: usize) -> bool {
         self.all.iter().any(|check| check.constraint == constraint && check.of_step)
     }
@@ -207,7 +207,7 @@ impl Checks {
         self.broken_within(kind, steps, answer, &mut { WORK_MAX })
     }
 
-    /// The same with a limit of its own, from which what was done is taken.
+    /// Like [`Checks::broken`], with a limit from which the work that was done is subtracted.
     pub fn broken_within(
         &self,
         kind: Kind,
@@ -303,7 +303,7 @@ pub fn parts_of(value: &Value) -> u64 {
     Shape::of(value).parts()
 }
 
-/// Whether an expression is true.
+/// Returns whether an expression is true.
 fn evaluate(expression: &Expression, names: &Names<'_>) -> Result<bool, String> {
     // No state that a panic could leave inconsistent is reused.
     let result = catch_unwind(AssertUnwindSafe(|| {

@@ -169,7 +169,8 @@ impl Shape {
         }
     }
 
-    /// Whether it may be a double. A fractional index is an error, which quotes the whole list.
+    /// Returns whether it may be a double. A fractional index is an error, which quotes the whole
+    /// list.
     pub fn is_fraction(&self) -> bool {
         matches!(self, Self::Atom { fraction: true, .. } | Self::Any { .. })
     }

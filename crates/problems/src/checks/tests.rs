@@ -85,7 +85,7 @@ fn expressions_see_the_input_the_state_and_the_answer() {
     }
 }
 
-/// An integer and a double are compared by their values: 2^53 + 1 is no double.
+/// An integer and a double are compared by their values: 2^53 + 1 is not a double.
 #[test]
 fn numbers_of_different_types_are_compared_without_rounding() {
     let input = json!({

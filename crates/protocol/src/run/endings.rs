@@ -80,7 +80,7 @@ impl Run {
         Assurance::of(self.problem.as_ref(), basis, score).is_verified()
     }
 
-    /// Whether the remaining trajectories cannot change the winner.
+    /// Returns whether the remaining trajectories cannot change the winner.
     fn is_decided(&self) -> bool {
         if !self.plan.early_stop {
             return false;
@@ -184,7 +184,7 @@ impl Run {
         }
     }
 
-    /// Whether another round would get stuck where this one did, and need not be held.
+    /// Returns whether another round would get stuck where this one did, and need not be held.
     fn is_stuck(&self) -> bool {
         let voters = self.plan.voters();
         self.plan.adaptive_rounds

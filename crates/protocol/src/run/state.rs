@@ -67,6 +67,7 @@ impl Run {
         }
     }
 
+    /// The run with this state, as [`Run::state`] gave it.
     pub fn from_state(problem: Arc<dyn Problem>, plan: RunPlan, state: RunState) -> Self {
         Self {
             votes: Votes::restore(problem.spec(), state.votes),

@@ -57,7 +57,7 @@ fn keep<T>(entries: &mut Vec<T>, entry: T) {
     entries.push(entry);
 }
 
-/// Whether two records are the same. Most often they are one allocation.
+/// Returns whether two records are the same. Most often they are one allocation.
 fn is_same(one: &Arc<RecordedAgents>, other: &Arc<RecordedAgents>) -> bool {
     Arc::ptr_eq(one, other) || one == other
 }

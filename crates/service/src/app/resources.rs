@@ -100,8 +100,8 @@ pub fn engine_spec(
     })
 }
 
-/// Whether the chat template of each engine that an agent applies one of can be rendered, by the
-/// engine's name. No model is loaded.
+/// Returns whether the chat template of each engine that an agent applies one of can be rendered,
+/// by the engine's name. No model is loaded.
 pub fn check_chat_templates(settings: &Settings) -> Vec<(String, Result<(), AppError>)> {
     let check = |name: &String| {
         let spec = engine_spec(name, &settings.engines[name], None)?;

@@ -38,7 +38,7 @@ fn labels(text: &str) -> (Labels, &str) {
                 (_, '\\') => value.push(match chars.next().expect("an escaped character").1 {
                     'n' => '\n',
                     c @ ('\\' | '"') => c,
-                    c => panic!("\\{c} is no escape, in {text:?}"),
+                    c => panic!("\\{c} is not an escape, in {text:?}"),
                 }),
                 (_, c) => value.push(c),
             }

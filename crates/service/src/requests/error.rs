@@ -97,7 +97,7 @@ pub enum Reason {
     #[error(transparent)]
     Agents(#[from] RegistryError),
     /// The executor does not know the task of a new run, which may `force` a try.
-    #[error("{0}; to try all the same, set `force`")]
+    #[error("{0}; to try anyway, set `force`")]
     NotLearnt(NotLearnt),
     /// The executor chosen for a fork does not know its task.
     #[error(transparent)]

@@ -72,7 +72,7 @@ impl Instance {
         Ok(Self { name, problem: id.problem(), module: None })
     }
 
-    /// Whether it is an input of a task that came with the request.
+    /// Returns whether it is an input of a task that came with the request.
     pub fn is_own_input(&self) -> bool {
         self.name == INPUT && self.problem.has_reference()
     }

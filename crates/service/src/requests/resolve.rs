@@ -179,7 +179,7 @@ fn check_agents(agents: &AgentSet, problem: &dyn Problem) -> Result<(), RequestE
     reads_all(problem, agents)
 }
 
-/// Whether the executor can propose lines of a task that is a program.
+/// Returns whether the executor can propose lines of a task that is a program.
 ///
 /// # Errors
 /// Why it cannot.

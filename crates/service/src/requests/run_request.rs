@@ -40,7 +40,7 @@ pub struct RunRequest {
     pub strategy: Option<StrategyName>,
     /// How its answers are counted.
     pub vote: Option<VoteName>,
-    /// Whether a proposal starts before the verdict on the previous step.
+    /// True if a proposal starts before the verdict on the previous step.
     pub speculate: Option<bool>,
     /// Trajectories per round.
     #[schema(minimum = 1, maximum = 256)]

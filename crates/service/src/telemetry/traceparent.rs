@@ -21,7 +21,7 @@ pub struct TraceParent {
 pub struct NotTraceParent;
 
 impl TraceParent {
-    /// Whether the caller records the trace.
+    /// Returns whether the caller records the trace.
     pub fn is_sampled(&self) -> bool {
         self.flags & 1 == 1
     }
@@ -53,7 +53,7 @@ fn parse(header: &str) -> Option<TraceParent> {
     let parent_id = bytes(parts.next()?)?;
     let [flags] = bytes(parts.next()?)?;
 
-    // Later versions may add parts; this one has none, and 255 is no version.
+    // Later versions may add parts; this one has none, and 255 is not a version.
     let has_more = parts.next().is_some();
     let is_known = version != 0xff && (version != 0 || !has_more);
     (is_known && trace_id != [0; 16] && parent_id != [0; 8]).then_some(TraceParent {

@@ -17,7 +17,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Whether the rewards of a group differ. Samples that are all equally good teach nothing.
+/// Returns whether the rewards of a group differ. Samples that are all equally good teach nothing.
 pub fn is_mixed(rewards: &[f64]) -> bool {
     rewards.iter().any(|reward| (reward - rewards[0]).abs() > 1e-9)
 }

@@ -50,6 +50,7 @@ pub trait Arithmetic {
     /// If a GPU fails.
     fn state(&mut self) -> Result<(Vec<f32>, Moments), TrainError>;
 
-    /// Whether completions of one prompt are learnt from together, so that the prompt is read once.
+    /// Returns whether completions of one prompt are learnt from together, so that the prompt is
+    /// read once.
     fn shares_prompts(&self) -> bool;
 }

@@ -40,7 +40,7 @@ pub fn quality(held: &[Held]) -> (f64, f64) {
     (right, held.iter().map(|held| held.proposals).sum::<f64>() / count)
 }
 
-/// Whether results are better: more right answers, or as many with fewer proposals.
+/// Returns whether results are better: more right answers, or as many with fewer proposals.
 pub fn is_better(held: &[Held], than: &[Held]) -> bool {
     let ((right, proposals), (old_right, old_proposals)) = (quality(held), quality(than));
     right > old_right + 1e-9 || (right > old_right - 1e-9 && proposals < old_proposals)

@@ -74,7 +74,7 @@ pub struct Data {
     pub benchmark_inputs: Vec<String>,
     #[serde(default)]
     pub curriculum: Curriculum,
-    /// Whether training instances are augmented as in the paper (`prime_bench::augmentation`).
+    /// True if training instances are augmented as in the paper (`prime_bench::augmentation`).
     #[serde(default)]
     pub augmentation: bool,
     /// The first of the thousand base seeds of training instances.
@@ -154,7 +154,7 @@ pub struct Rollout {
     /// Share of these trajectories that begin at any state of the reference's trace, not at its
     /// start, so that late states are seen although `proposals_max` is small.
     pub midway: f64,
-    /// Whether the verifier `rules` judges each step, as it does when the model is served (kinds
+    /// True if the verifier `rules` judges each step, as it does when the model is served (kinds
     /// format, invariant and terminal). Without it every line that can be applied is committed.
     pub verify: bool,
 }

@@ -354,7 +354,7 @@ fn where_choices_are_finite_a_model_that_misses_them_is_given_the_list() {
     let forms = grammar(&trajectory);
     for line in ["calc 0 + 0", choices[0].as_str()] {
         trajectory.settle(line, false, &Verdict::default(), Decision::Backtrack, &LIMITS);
-        assert_eq!(grammar(&trajectory), forms, "one miss is no habit, and a choice is none");
+        assert_eq!(grammar(&trajectory), forms, "one miss is not a habit, and a choice is none");
     }
 
     trajectory.settle("calc 0 + 77", false, &Verdict::default(), Decision::Backtrack, &LIMITS);
@@ -395,7 +395,7 @@ fn a_repeated_rejected_line_raises_the_temperature() {
     reject(&mut trajectory, "a", Decision::Backtrack);
     reject(&mut trajectory, "b", Decision::Backtrack);
     reject(&mut trajectory, "c", Decision::Retry);
-    assert!(temperature(&trajectory, 0.0) < 1e-6, "different lines are no repetition");
+    assert!(temperature(&trajectory, 0.0) < 1e-6, "different lines are not a repetition");
 
     reject(&mut trajectory, "a", Decision::Backtrack);
     assert!((temperature(&trajectory, 0.0) - 0.2).abs() < 1e-6);

@@ -100,7 +100,7 @@ fn a_query_without_an_answer_ends_the_proposal_with_the_reason() {
     let reason = proposal.unfinished.expect("a reason");
     assert!(reason.contains("`999`"), "{reason}");
     assert_eq!(model.count(), 2);
-    assert!(trajectory.machine.fork().propose("999?").is_err(), "it is no action");
+    assert!(trajectory.machine.fork().propose("999?").is_err(), "it is not an action");
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn proposals_are_parsed() {
     assert_eq!(
         proposal(full),
         Ok(expected),
-        "an empty line is no action, which the machine finds out"
+        "an empty line is not an action, which the machine finds out"
     );
 }
 

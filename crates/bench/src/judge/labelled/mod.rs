@@ -1,4 +1,4 @@
-//! Labelled material: single steps and whole traces, of which is known which step is wrong, and
+//! Labelled material: single steps and whole traces for which it is known which step is wrong, and
 //! how. Verifiers are measured on it, and it is exported as a data set.
 //!
 //! A step is wrong if [`is_right`] denies it. Errors are either *random* (mutations of right steps,

@@ -20,7 +20,7 @@ pub struct LabelledStep {
     /// Holds the line as its candidate, or has refused it.
     pub machine: Box<dyn Machine>,
     pub line: String,
-    /// Whether the line can be carried out.
+    /// True if the line can be carried out.
     pub applies: bool,
     /// How it is wrong; `None` for a right step.
     pub error: Option<StepError>,

@@ -40,7 +40,7 @@ pub struct LabelledTrace {
 }
 
 impl LabelledTrace {
-    /// Whether it is complete and every line of it is right.
+    /// Returns whether it is complete and every line of it is right.
     pub fn is_right(&self) -> bool {
         self.first_error.is_none() && self.end == TraceEnd::Right
     }
@@ -110,8 +110,8 @@ fn only(difficulty: Difficulty) -> &'static [Difficulty] {
     }
 }
 
-/// Up to `count` reference traces of a level, as many with one corrupted line, and as many
-/// adversarial ones for each set of kinds that these keep.
+/// Up to `count` reference traces of a level, equally many with one corrupted line, and equally
+/// many adversarial ones for each set of kinds that these keep.
 pub fn labelled_traces(
     task: &'static dyn AnyTask,
     difficulty: Difficulty,
@@ -137,7 +137,7 @@ pub fn labelled_traces(
             let found = (0..WALKS).find_map(|_| {
                 let lines = deviating_trace(&judged, kept(), DETOUR_LINES_MAX, &mut rng)?;
                 let trace = LabelledTrace::of(id, Origin::Adversarial, &judged, lines);
-                // A detour that is as good as the algorithm's path is no error.
+                // A detour that is as good as the algorithm's path is not an error.
                 trace.first_error.is_some().then_some(trace)
             });
             all.traces.extend(found);

@@ -44,7 +44,7 @@ impl<'a> Judge<'a> {
         Self { steps_max, steps: 0, may_go_on, instances: HashMap::new(), own: None }
     }
 
-    /// Finds tasks that are not built in here, too.
+    /// Finds tasks that are not built in here too.
     #[must_use]
     pub fn with_own(self, own: &'a OwnTasks<'a>) -> Self {
         Self { own: Some(own), ..self }

@@ -114,7 +114,7 @@ impl Walk<'_> {
         false
     }
 
-    /// Whether the walk reaches an end within `lines_max` lines.
+    /// Returns whether the walk reaches an end within `lines_max` lines.
     fn run(&mut self, schedule: &Schedule, lines_max: usize) -> bool {
         while self.lines.len() < lines_max && !self.machine.ended() {
             let right = self.machine.reference();

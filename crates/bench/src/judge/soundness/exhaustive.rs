@@ -20,7 +20,7 @@ const OPEN_MAX: u64 = 16;
 pub struct Exhaustion {
     /// States that were searched.
     pub states: u64,
-    /// Whether these are all that clean lines reach, and all lines were tried in them.
+    /// True if these are all that clean lines reach, and all lines were tried in them.
     pub is_complete: bool,
     /// Ends of clean traces.
     pub ends: u64,

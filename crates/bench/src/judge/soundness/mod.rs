@@ -1,5 +1,5 @@
-//! Whether a set of constraint kinds is *sound* for a task: whether every complete trace that these
-//! kinds find clean ends in a right answer.
+//! Tests whether a set of constraint kinds is *sound* for a task: whether every complete trace that
+//! these kinds find clean ends in a right answer.
 //!
 //! Two searches look for a trace that refutes it. [`exhaust`] tries all lines in all states of
 //! small inputs, those near the algorithm's path first; [`attack`] leaves the algorithm's path on
@@ -37,13 +37,13 @@ pub struct Fooled {
     pub lines: Vec<String>,
     /// The first line that the algorithm does not prescribe, counted from 0.
     pub at: usize,
-    /// What the trace answers.
+    /// The answer of the trace.
     pub answer: Value,
     /// The reference answer.
     pub right: Value,
 }
 
-/// A problem with the reference answer, which costs a whole trace, at hand.
+/// A problem with its reference answer, which costs a whole trace to compute.
 pub(super) struct Judged {
     pub problem: Arc<dyn Problem>,
     pub right: Value,

@@ -46,7 +46,7 @@ fn the_searches_refute_kinds_that_are_not_sound() {
     }
 }
 
-/// Lines with lists of numbers and with fractions are made, too.
+/// Lines with lists of numbers and with fractions are made too.
 #[test]
 fn the_exhaustive_search_makes_lines_of_every_kind_of_field() {
     let format = Kinds::from_iter([crate::tasks::Kind::Format]);

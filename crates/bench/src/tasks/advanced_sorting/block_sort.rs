@@ -86,13 +86,14 @@ fn merge_number(n: usize, lo: usize, mid: usize, hi: usize) -> Option<u64> {
     exists.then(|| (merges_below(n, width) + lo / (2 * width) + 1) as u64)
 }
 
-/// Whether no place from `k` on takes part in an insertion.
+/// Returns whether no place from `k` on takes part in an insertion.
 fn are_blocks_inserted(n: usize, k: usize) -> bool {
     (k..n).len() <= usize::from(k.is_multiple_of(BLOCK))
 }
 
 impl State {
-    /// Whether the phase before a merge or `done` is complete: the insertions or the last merge.
+    /// Returns whether the phase before a merge or `done` is complete: the insertions or the last
+    /// merge.
     fn is_merged(&self) -> bool {
         match (self.base, self.hi, self.last.0) {
             (Some(base), Some(hi), _) => moves::part(&self.a, base..hi).is_sorted(),
@@ -104,8 +105,8 @@ impl State {
         }
     }
 
-    /// Whether the two blocks lie in the halves being merged and are exactly the elements that must
-    /// change sides.
+    /// Returns whether the two blocks lie in the halves being merged and are exactly the elements
+    /// that must change sides.
     fn is_rotation_due(&self, lo: usize, mid: usize, end: usize) -> bool {
         let (Some(start), Some(middle), Some(hi)) = (self.lo, self.mid, self.hi) else {
             return false;

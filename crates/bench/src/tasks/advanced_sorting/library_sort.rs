@@ -23,7 +23,7 @@ pub struct State {
     shifts: u64,
     comparisons: u64,
     pub last: Last<Action>,
-    /// Whether the values are in order. Only an insertion can change that.
+    /// True if the values are in order. Only an insertion can change that.
     #[serde(skip)]
     ordered: bool,
 }
@@ -122,7 +122,8 @@ impl State {
         Some(Action::Insert(k, cell))
     }
 
-    /// Whether the values are those of `before` in the same order, plus the one just inserted.
+    /// Returns whether the values are those of `before` in the same order, plus the one just
+    /// inserted.
     fn keeps_values(&self, a: &[i64], before: &Self, action: Action) -> bool {
         let mut old = before.values().peekable();
         let mut inserted = match action {
@@ -140,16 +141,16 @@ impl State {
         old.next().is_none() && inserted.is_none()
     }
 
-    /// Whether the cell's element halves those of rank lo..hi-1: as many before it as after it, or
-    /// one more.
+    /// Returns whether the cell's element halves those of rank lo..hi-1: as many before it as after
+    /// it, or one more.
     fn is_halved_by(&self, cell: usize) -> bool {
         let rank = self.rank_of(cell);
         (self.lo..self.hi).contains(&rank)
             && matches!((rank - self.lo).checked_sub(self.hi - 1 - rank), Some(0 | 1))
     }
 
-    /// Whether an insertion may use the cell: the middle of a gap, or a cell in use with no gap
-    /// just before it or none anywhere after it.
+    /// Returns whether an insertion may use the cell: the middle of a gap, or a cell in use with no
+    /// gap just before it or none anywhere after it.
     fn is_middle_of_gap(&self, cell: usize) -> bool {
         let (before, behind) = self.cells.split_at(cell);
         if self.cells[cell].is_some() {
@@ -160,7 +161,7 @@ impl State {
         matches!(right.checked_sub(left), Some(0 | 1))
     }
 
-    /// Whether there was a rebalancing for each power of two up to `count`.
+    /// Returns whether there was a rebalancing for each power of two up to `count`.
     fn is_rebalanced(&self, count: usize) -> bool {
         self.rebalances == count.checked_ilog2().map_or(0, |log| u64::from(log) + 1)
     }

@@ -74,14 +74,14 @@ impl Merge {
     fn take(&mut self, a: &[i64], left: bool, count: usize) -> Result<(), Illegal> {
         let (from, end) = if left { (&mut self.i, self.mid) } else { (&mut self.j, self.hi) };
         if count > end - *from {
-            return Err(Illegal("the run has not so many elements left"));
+            return Err(Illegal("the run does not have that many elements left"));
         }
         self.buf.extend_from_slice(&a[*from..*from + count]);
         *from += count;
         Ok(())
     }
 
-    /// Whether a client's merge lies in an array of `n` cells and merges two of the runs.
+    /// Returns whether a client's merge lies in an array of `n` cells and merges two of the runs.
     pub fn fits(&self, n: usize, runs: usize) -> bool {
         self.at.saturating_add(1) < runs && self.hi <= n && self.has_taken_what_is_missing()
     }
@@ -96,8 +96,8 @@ impl Merge {
         self.i == self.mid || self.j == self.hi
     }
 
-    /// Whether this action may follow: single elements before the seventh win in a row, gallops
-    /// after it.
+    /// Returns whether this action may follow: single elements before the seventh win in a row,
+    /// gallops after it.
     pub fn allows(&self, action: Action) -> bool {
         match action {
             Action::Left | Action::Right => self.lw.max(self.rw) < GALLOP,
@@ -107,8 +107,8 @@ impl Merge {
         }
     }
 
-    /// Whether what the action took from one run belongs before what is left of the other; of equal
-    /// elements those of the left run come first.
+    /// Returns whether what the action took from one run belongs before what is left of the other;
+    /// of equal elements those of the left run come first.
     pub fn is_stable_after(&self, action: Action, a: &[i64]) -> bool {
         let (left, right) = (moves::part(a, self.i..self.mid), moves::part(a, self.j..self.hi));
         let taken = self.buf.last();
@@ -121,8 +121,8 @@ impl Merge {
         }
     }
 
-    /// Whether a gallop took all elements of its run that belong before the next one of the other
-    /// run.
+    /// Returns whether a gallop took all elements of its run that belong before the next one of the
+    /// other run.
     pub fn has_galloped_far_enough(&self, action: Action, a: &[i64]) -> bool {
         let (left, right) = (moves::part(a, self.i..self.mid), moves::part(a, self.j..self.hi));
         let (Some(left), Some(right)) = (left.first(), right.first()) else { return true };

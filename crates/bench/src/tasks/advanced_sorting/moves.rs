@@ -29,14 +29,14 @@ pub fn insert(a: &mut [i64], k: usize, p: usize) -> Result<(), Illegal> {
     Ok(())
 }
 
-/// Whether the cells `from..=k` are in order after an insertion of `a[k]` at place `p`, with equal
-/// values before `p`.
+/// Returns whether the cells `from..=k` are in order after an insertion of `a[k]` at place `p`,
+/// with equal values before `p`.
 pub fn is_stable_insertion(a: &[i64], from: usize, k: usize, p: usize) -> bool {
     let stable = p == k || a.get(p) < a.get(p + 1);
     (from..=k).contains(&p) && k < a.len() && stable && a[from..=k].is_sorted()
 }
 
-/// Whether `after` holds the values of `before`, each as often.
+/// Returns whether `after` holds the values of `before`, each as often.
 ///
 /// Only the places that differ are sorted, so the cost grows with what a step moves. No legal line
 /// of these sorts adds or loses a value, so `before` holds the input's values, and `after` does if

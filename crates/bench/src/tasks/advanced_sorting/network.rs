@@ -36,7 +36,7 @@ pub trait Network: Send + Sync + 'static {
     const CONSTRAINTS: Constraints;
     const FIRST: Stage;
 
-    /// Whether the network of `n` cells has this stage.
+    /// Returns whether the network of `n` cells has this stage.
     fn has(n: usize, stage: Stage) -> bool;
 
     /// The stage after this one of the network.
@@ -45,13 +45,13 @@ pub trait Network: Send + Sync + 'static {
     /// The upper cell of the comparator of this stage whose lower one is `i`, if there is one.
     fn partner(n: usize, stage: Stage, i: usize) -> Option<usize>;
 
-    /// Whether the comparator at cell `i` puts the greater value there.
+    /// Returns whether the comparator at cell `i` puts the greater value there.
     fn is_descending(stage: Stage, i: usize) -> bool;
 
-    /// Whether two cells are as far apart as those of a comparator of the stage.
+    /// Returns whether two cells are as far apart as those of a comparator of the stage.
     fn is_distance(stage: Stage, i: usize, j: usize) -> bool;
 
-    /// Whether the blocks that the stage is about to merge are sorted.
+    /// Returns whether the blocks that the stage is about to merge are sorted.
     fn are_blocks_sorted(a: &[i64], stage: Stage) -> bool;
 
     /// The number of this stage, counted from 1, in the network of `n` cells.
@@ -63,7 +63,7 @@ pub trait Network: Send + Sync + 'static {
     /// Comparators of this stage with a lower cell before the one at cell `i`.
     fn comparator_rank(stage: Stage, i: usize) -> usize;
 
-    /// Whether the values of the comparator at cell `i` are as the stage leaves them.
+    /// Returns whether the values of the comparator at cell `i` are as the stage leaves them.
     fn is_settled(stage: Stage, i: usize, lower: i64, upper: i64) -> bool;
 
     /// Comparators of the network of 2^m cells.
@@ -101,7 +101,7 @@ fn comparator<N: Network>(n: usize, stage: Stage, i: usize) -> Action {
 }
 
 impl State {
-    /// Whether cells i and j hold what the stage leaves there.
+    /// Returns whether cells i and j hold what the stage leaves there.
     fn is_settled<N: Network>(&self, i: usize, j: usize) -> bool {
         let (Some(stage), Some(lower), Some(upper)) = (self.stage, self.a.get(i), self.a.get(j))
         else {
@@ -247,7 +247,7 @@ impl<N: Network> Task for NetworkSort<N> {
             Some(Action::Swap(i, j)) if N::partner(n, stage?, i) == Some(j) => {
                 Some(comparator::<N>(n, stage?, i + 1))
             }
-            // The pair is no comparator of the stage: nothing is prescribed.
+            // The pair is not a comparator of the stage: nothing is prescribed.
             Some(_) => None,
         }
     }

@@ -38,9 +38,9 @@ impl State {
         self.piles.iter().flatten()
     }
 
-    /// Whether piles and output hold the cards that were dealt. Legal lines move cards and never
-    /// change one, so it is enough that none is missing and that the last one moved is where it
-    /// belongs.
+    /// Returns whether piles and output hold the cards that were dealt. Legal lines move cards and
+    /// never change one, so it is enough that none is missing and that the last one moved is where
+    /// it belongs.
     fn holds_what_was_dealt(&self, a: &[i64], before: &Self, action: Action) -> bool {
         let cards: usize = self.piles.iter().map(Vec::len).sum();
         let moved = match action {

@@ -159,7 +159,7 @@ impl State {
     }
 }
 
-/// Whether no node of the tree is less than one of its children.
+/// Returns whether no node of the tree is less than one of its children.
 fn is_heap(a: &[i64], root: usize, order: usize) -> bool {
     let mut trees = vec![(root, order)];
     while let Some((root, order)) = trees.pop() {
@@ -175,7 +175,7 @@ fn is_heap(a: &[i64], root: usize, order: usize) -> bool {
 }
 
 impl State {
-    /// Whether the first trees are heaps, and their roots in order.
+    /// Returns whether the first trees are heaps, and their roots in order.
     fn is_row_of_heaps(&self, trees: usize) -> bool {
         let mut cells = 0;
         let mut least = i64::MIN;
@@ -189,14 +189,15 @@ impl State {
         })
     }
 
-    /// Whether the fix of the last tree was begun and not followed by anything but exchanges.
+    /// Returns whether the fix of the last tree was begun and not followed by anything but
+    /// exchanges.
     fn has_fixed_last_tree(&self) -> bool {
         let fixed = self.fix.is_some_and(|fix| fix + 1 == self.shape.len());
         fixed && matches!(self.last.0, Some(Action::Fix(_) | Action::Swap(..)))
     }
 
-    /// Whether the array grows up to its last cell, shrinks from then on, and every change is
-    /// followed by its fixes.
+    /// Returns whether the array grows up to its last cell, shrinks from then on, and every change
+    /// is followed by its fixes.
     fn is_line_due(&self, action: Action) -> bool {
         let (trees, growing) = (self.shape.len(), self.built.is_empty());
         match (action, self.last.0) {
@@ -215,9 +216,9 @@ impl State {
         }
     }
 
-    /// Whether the node's new element, which came up from `c`, exceeds or equals all that it could
-    /// have been exchanged with: the node's children and, before the fix goes down, the root of the
-    /// tree on the left.
+    /// Returns whether the node's new element, which came up from `c`, exceeds or equals all that
+    /// it could have been exchanged with: the node's children and, before the fix goes down, the
+    /// root of the tree on the left.
     fn has_lifted_greatest(&self, before: &Self, r: usize, c: usize) -> bool {
         let a = &self.a;
         let Some(cells) = before.order.and_then(|order| CELLS.get(usize::try_from(order).ok()?))

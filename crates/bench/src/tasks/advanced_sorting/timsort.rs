@@ -110,7 +110,7 @@ impl State {
             && self.runs.iter().zip(&self.natural).all(|(run, natural)| run >= natural)
     }
 
-    /// Whether no run on the stack is too short for those above it.
+    /// Returns whether no run on the stack is too short for those above it.
     fn is_balanced(&self) -> bool {
         let lengths: Vec<usize> =
             self.stack.iter().rev().take(4).map(|[_, length]| *length).collect();
@@ -119,8 +119,8 @@ impl State {
             && lengths.windows(3).all(|top| top[2] > top[1].saturating_add(top[0]))
     }
 
-    /// Whether the second run from the top is merged with the shorter of its neighbours, the top
-    /// one if they are equal.
+    /// Returns whether the second run from the top is merged with the shorter of its neighbours,
+    /// the top one if they are equal.
     fn is_with_shorter_neighbour(&self, t: usize) -> bool {
         let lengths: Vec<usize> =
             self.stack.iter().rev().take(3).map(|[_, length]| *length).collect();
@@ -134,7 +134,8 @@ impl State {
         }
     }
 
-    /// Whether the run found by the last line ends where the next element does not continue it.
+    /// Returns whether the run found by the last line ends where the next element does not continue
+    /// it.
     fn is_whole_run(&self, end: usize, order: Order) -> bool {
         let run = moves::part(&self.a, self.pos..end);
         // A descending run has been reversed.

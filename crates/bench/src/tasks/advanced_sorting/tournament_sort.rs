@@ -70,8 +70,8 @@ impl State {
         self.tree[self.inner() + i] == expected
     }
 
-    /// Whether the player at this node is the winner of its children: the one of lesser value, or
-    /// the left one if the values are equal.
+    /// Returns whether the player at this node is the winner of its children: the one of lesser
+    /// value, or the left one if the values are equal.
     fn holds_a_winner(&self, a: &[i64], node: usize) -> bool {
         let value = |player: Player| place(player).map(|i| a[i]);
         let (winner, left, right) =
@@ -86,8 +86,8 @@ impl State {
         winner == left && beats(right, true) || winner == right && beats(left, false)
     }
 
-    /// Whether the player at this node, if any, comes from a leaf below it. With nodes counted from
-    /// 1, the ancestors of leaf P + i are P + i without its last binary digits.
+    /// Returns whether the player at this node, if any, comes from a leaf below it. With nodes
+    /// counted from 1, the ancestors of leaf P + i are P + i without its last binary digits.
     fn is_winner_below(&self, node: usize) -> bool {
         let leaves = self.inner() + 1;
         let levels = leaves.ilog2() - (node + 1).ilog2();

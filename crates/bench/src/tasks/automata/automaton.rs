@@ -16,7 +16,7 @@ pub fn draw_accepting(
     (0..states).filter(|_| rng.chance(numerator, denominator)).collect()
 }
 
-/// Whether some states accept and some do not.
+/// Returns whether some states accept and some do not.
 pub fn separates(accept: &[usize], states: usize) -> bool {
     (1..states).contains(&accept.len())
 }

@@ -54,7 +54,7 @@ impl Instance {
         self.rule >> neighbourhood & 1 == 1
     }
 
-    /// Whether equal neighbourhoods have equal new values, as far as the new row is known.
+    /// Returns whether equal neighbourhoods have equal new values, as far as the new row is known.
     fn is_consistent(&self, cells: &[u8], new: impl Iterator<Item = u8>) -> bool {
         let mut seen = [None; 8];
         new.take(cells.len())

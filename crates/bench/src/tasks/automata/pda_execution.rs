@@ -136,8 +136,8 @@ fn drawn(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
     }
 }
 
-/// Whether the move keeps the bottom symbol in place. Epsilon moves may only pop, so every run
-/// ends.
+/// Returns whether the move keeps the bottom symbol in place. Epsilon moves may only pop, so every
+/// run ends.
 fn keeps_bottom(m: &Move) -> bool {
     let Move(_, letter, top, _, push) = m;
     if letter.is_empty() {

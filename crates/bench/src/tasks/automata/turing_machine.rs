@@ -338,7 +338,7 @@ impl Task for TuringMachine {
     }
 }
 
-/// Whether the head, while the machine runs, is at most one blank away from the word.
+/// Returns whether the head, while the machine runs, is at most one blank away from the word.
 fn in_window(state: &State) -> bool {
     let end = i64::try_from(state.tape.len()).unwrap_or(i64::MAX);
     state.q < 0 || (-1..=end).contains(&state.head)

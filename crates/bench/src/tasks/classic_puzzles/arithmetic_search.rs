@@ -95,7 +95,7 @@ pub fn first_calc(values: &[Value], target: Value) -> Option<(usize, Operator, u
     })
 }
 
-/// Whether the values make the target.
+/// Returns whether the values make the target.
 pub fn makes(values: &[Value], target: Value) -> bool {
     // Most sets of seven or more still make the target after a few additions, which is quick to
     // see; the search below is thorough but slow.

@@ -156,7 +156,7 @@ line_actions! {
     pub struct Action { direction: Direction } = "go <N|E|S|W>", "go {direction}"
 }
 
-/// Whether a direction comes right after its opposite.
+/// Returns whether a direction comes right after its opposite.
 fn returns(path: &str) -> bool {
     path.as_bytes()
         .windows(2)
@@ -193,7 +193,7 @@ fn perfect_maze(rows: usize, cols: usize, rng: &mut TaskRng) -> Vec<u8> {
 
         let next = rng.one_of(&unvisited[..count]);
         // The passage belongs to whichever cell comes first in reading order. In a single column
-        // the cell to the south differs by 1, too.
+        // the cell to the south differs by 1 too.
         digits[cell.min(next)] |= if cell.abs_diff(next) == 1 && cols > 1 { EAST } else { SOUTH };
 
         visited[next] = true;

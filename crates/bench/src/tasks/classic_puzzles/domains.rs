@@ -47,24 +47,26 @@ impl Domains {
         self.sets[item.attribute * self.n + item.value] &= !(1 << house);
     }
 
-    /// Whether some domain has more than one house.
+    /// Returns whether some domain has more than one house.
     pub fn are_open(&self) -> bool {
         self.sets.iter().any(|set| set.count_ones() > 1)
     }
 
-    /// Whether every domain has one house.
+    /// Returns whether every domain has one house.
     pub fn are_decided(&self) -> bool {
         self.sets.iter().all(|set| set.is_power_of_two())
     }
 
-    /// Whether no domain is empty, and every house is possible for some value of each attribute.
+    /// Returns whether no domain is empty, and every house is possible for some value of each
+    /// attribute.
     pub fn are_possible(&self) -> bool {
         let street = (1 << self.n) - 1;
         self.sets.iter().all(|set| *set != 0)
             && self.attributes().all(|values| values.iter().fold(0, |all, set| all | set) == street)
     }
 
-    /// Whether a client's domains are those of k attributes with n values, on a street of n houses.
+    /// Returns whether a client's domains are those of k attributes with n values, on a street of n
+    /// houses.
     pub fn fit(&self, n: usize, k: usize) -> bool {
         self.n == n && self.sets.len() == n * k && self.are_on_street()
     }
@@ -73,7 +75,7 @@ impl Domains {
         self.sets.iter().all(|set| *set < 1 << self.n)
     }
 
-    /// Whether every clue has houses in the domains of its items that satisfy it.
+    /// Returns whether every clue has houses in the domains of its items that satisfy it.
     pub fn satisfy(&self, clues: &[Clue]) -> bool {
         clues.iter().all(|clue| match *clue {
             Clue::At(item, house) => self.holds(item, house),
@@ -83,7 +85,7 @@ impl Domains {
         })
     }
 
-    /// Whether every house of the other domains is in these.
+    /// Returns whether every house of the other domains is in these.
     pub fn contain(&self, other: &Self) -> bool {
         self.sets.iter().zip(&other.sets).all(|(set, inner)| inner & !set == 0)
     }

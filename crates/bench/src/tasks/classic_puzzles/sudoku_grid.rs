@@ -77,13 +77,13 @@ impl Candidates {
         self.0[cell].count_ones()
     }
 
-    /// Whether some cell has one candidate.
+    /// Returns whether some cell has one candidate.
     pub fn has_naked_single(&self) -> bool {
         (0..CELLS).any(|cell| self.count(cell) == 1)
     }
 
-    /// Whether a digit is a candidate of this cell, and either its only one or of no other cell of
-    /// one of its units.
+    /// Returns whether a digit is a candidate of this cell, and either its only one or of no other
+    /// cell of one of its units.
     pub fn has_single(&self, cell: usize, digit: u8) -> bool {
         let holds = |place: usize| self.0[place] & bit_of(digit) != 0;
         let alone =
@@ -151,12 +151,12 @@ impl Grid {
         self.0.iter().all(|digit| *digit != 0)
     }
 
-    /// Whether this grid has every digit of the other in its place.
+    /// Returns whether this grid has every digit of the other in its place.
     pub fn keeps(&self, givens: &Self) -> bool {
         self.0.iter().zip(&givens.0).all(|(digit, given)| *given == 0 || digit == given)
     }
 
-    /// Whether no unit has a digit twice.
+    /// Returns whether no unit has a digit twice.
     pub fn is_consistent(&self) -> bool {
         let mut used = [0; 27];
         (0..CELLS).filter(|cell| self.0[*cell] != 0).all(|cell| {
@@ -209,15 +209,15 @@ impl Grid {
         }
     }
 
-    /// Whether singles fill the whole grid.
+    /// Returns whether singles fill the whole grid.
     pub fn is_solved_by_singles(&self) -> bool {
         let mut grid = *self;
         grid.follow_singles(None);
         grid.is_full() && grid.is_consistent()
     }
 
-    /// Whether singles still solve the puzzle, which they solve now, when this given is emptied.
-    /// They do once they restore the cell: more digits never yield fewer singles.
+    /// Returns whether singles still solve the puzzle, which they solve now, when this given is
+    /// emptied. They do once they restore the cell: more digits never yield fewer singles.
     pub fn can_spare(&self, cell: usize) -> bool {
         let mut grid = *self;
         grid.0[cell] = 0;

@@ -37,7 +37,7 @@ impl Instance {
         arithmetic_search::makes(&self.values(), Value::from_integer(TARGET))
     }
 
-    /// Whether the expressions use each number once.
+    /// Returns whether the expressions use each number once.
     fn are_used<'a>(&self, expressions: impl IntoIterator<Item = &'a str>) -> bool {
         let mut used: Vec<i64> = expressions.into_iter().flat_map(expression::numbers).collect();
         let mut numbers = self.numbers.clone();

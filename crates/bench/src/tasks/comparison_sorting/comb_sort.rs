@@ -63,7 +63,7 @@ impl State {
             && self.gaps.windows(2).all(|pair| shrinks(pair[0], pair[1]))
     }
 
-    /// Whether the line opens a pass, or ends the trace, when it may.
+    /// Returns whether the line opens a pass, or ends the trace, when it may.
     fn may_end_pass(&self, action: &Action) -> bool {
         // With gap 1, n passes sort any array.
         let ones = || self.gaps.iter().rev().take_while(|gap| **gap == 1).count();

@@ -50,7 +50,7 @@ impl State {
         (place + taken < self.a.len()).then_some(Action::Put(place + taken))
     }
 
-    /// Whether the cycle has closed, or its element was found to be in its place.
+    /// Returns whether the cycle has closed, or its element was found to be in its place.
     fn cycle_is_over(&self) -> bool {
         match self.last.0 {
             Some(Action::Put(p)) => self.start == Some(p),
@@ -78,8 +78,9 @@ impl State {
         seen.is_some_and(|seen| i == seen + 1)
     }
 
-    /// Whether p is the first cell that the item may end in and that does not hold its value yet.
-    /// The cell of `start` is free until the cycle closes, though it keeps its old value.
+    /// Returns whether p is the first cell that the item may end in and that does not hold its
+    /// value yet. The cell of `start` is free until the cycle closes, though it keeps its old
+    /// value.
     fn is_first_free(&self, p: usize) -> bool {
         let (Some(start), Some(item)) = (self.start, self.item) else { return false };
         let belongs = |place: usize| self.sorted[place] == item;

@@ -25,7 +25,7 @@ pub struct State {
 word_actions!(Action { Cmp(i, j) = "cmp", Swap(i, j) = "swap", Done = "done" });
 pair_lines!();
 
-/// Whether the walk leads from the last line to this one.
+/// Returns whether the walk leads from the last line to this one.
 fn is_walk(last: Option<Action>, action: Action, n: usize) -> bool {
     match (last, action) {
         (None, Action::Cmp(i, _)) => i == 0,

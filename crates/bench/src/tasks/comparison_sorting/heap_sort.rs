@@ -62,7 +62,7 @@ impl State {
         2 * self.node + 1..self.heap.min(2 * self.node + 3)
     }
 
-    /// Whether the sift has compared all children of `node`, and has made no step since.
+    /// Returns whether the sift has compared all children of `node`, and has made no step since.
     fn has_compared_children(&self) -> bool {
         match (self.children().last(), self.last.0) {
             (None, last) => matches!(last, Some(Action::Sift(_) | Action::Swap(..))),
@@ -70,8 +70,8 @@ impl State {
         }
     }
 
-    /// Whether m is the first of the greatest of `node` and its children before c, all of which
-    /// have been compared.
+    /// Returns whether m is the first of the greatest of `node` and its children before c, all of
+    /// which have been compared.
     fn may_compare(&self, c: usize, m: usize) -> bool {
         let left = 2 * self.node + 1;
         if !self.children().contains(&c) {
@@ -88,7 +88,7 @@ impl State {
         }
     }
 
-    /// Whether c is the first of the greatest children of `node`, and greater than it.
+    /// Returns whether c is the first of the greatest children of `node`, and greater than it.
     fn may_swap(&self, node: usize, c: usize) -> bool {
         let is_first_greatest =
             |other: usize| self.a[other] < self.a[c] || (other >= c && self.a[other] == self.a[c]);
@@ -104,7 +104,8 @@ impl State {
             && self.children().all(|child| self.a[child] <= self.a[self.node])
     }
 
-    /// Whether a sift begins where the building has got to, or at the top after an extraction.
+    /// Returns whether a sift begins where the building has got to, or at the top after an
+    /// extraction.
     fn may_sift(&self, root: usize) -> bool {
         match self.last.0 {
             Some(Action::Extract(_)) => root == 0,

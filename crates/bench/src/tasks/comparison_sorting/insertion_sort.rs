@@ -39,8 +39,8 @@ impl State {
         (self.key.is_some() && place < self.a.len() && self.hole? <= place).then_some(place)
     }
 
-    /// Whether the array, with the element in hand put into its hole, is a permutation of the
-    /// input. `false` for a hole without a key or a key without a hole.
+    /// Returns whether the array, with the element in hand put into its hole, is a permutation of
+    /// the input. `false` for a hole without a key or a key without a hole.
     fn is_permutation(&self, input: &[i64]) -> bool {
         match (self.key, self.hole) {
             (None, None) => array::is_permutation(&self.a, input),
@@ -62,8 +62,9 @@ impl State {
         }
     }
 
-    /// Whether the counts fit the positions, while no element is in hand: an insertion has a shift
-    /// for each place that it moves down, and one comparison more unless it reaches the bottom.
+    /// Returns whether the counts fit the positions, while no element is in hand: an insertion has
+    /// a shift for each place that it moves down, and one comparison more unless it reaches the
+    /// bottom.
     fn counts_follow_from_positions(&self) -> bool {
         let mut shifts = 0_u64;
         for (place, position) in (1..).zip(&self.positions) {

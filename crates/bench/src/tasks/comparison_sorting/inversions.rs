@@ -34,12 +34,13 @@ impl InversionChange {
         a.swap(i, j);
     }
 
-    /// Whether `swaps` plus the remaining inversions equal the inversions of the input.
+    /// Returns whether `swaps` plus the remaining inversions equal the inversions of the input.
     pub fn makes_up_for(self, swaps: u64) -> bool {
         self.0 <= 0 && self.0.unsigned_abs() == swaps
     }
 
-    /// Whether `swaps` plus the remaining inversions are at most the inversions of the input.
+    /// Returns whether `swaps` plus the remaining inversions are at most the inversions of the
+    /// input.
     pub fn covers(self, swaps: u64) -> bool {
         self.0 <= 0 && self.0.unsigned_abs() >= swaps
     }

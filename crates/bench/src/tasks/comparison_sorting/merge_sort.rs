@@ -25,7 +25,7 @@ pub struct State {
     merges: Vec<u64>,
     comparisons: u64,
     pub last: Last<Action>,
-    /// Whether `a` is a permutation of the input. Only a write moves values.
+    /// True if `a` is a permutation of the input. Only a write moves values.
     #[serde(skip)]
     is_permutation: bool,
 }
@@ -141,7 +141,8 @@ impl State {
     }
 }
 
-/// Whether repeated halving of the array of n cells leads to this range of two cells or more.
+/// Returns whether repeated halving of the array of n cells leads to this range of two cells or
+/// more.
 fn is_found_by_halving(lo: usize, hi: usize, n: usize) -> bool {
     let (mut start, mut end) = (0, n);
     while end - start >= 2 {
@@ -160,8 +161,8 @@ impl State {
         Some((self.lo?, self.hi?))
     }
 
-    /// Whether the range to split is the whole array, or the next half to sort: the first half, of
-    /// two cells or more, of a range just split, or the right half after the left one.
+    /// Returns whether the range to split is the whole array, or the next half to sort: the first
+    /// half, of two cells or more, of a range just split, or the right half after the left one.
     fn may_split(&self, lo: usize, hi: usize) -> bool {
         match (self.last.0, self.range()) {
             (None, _) => (lo, hi) == (0, self.a.len()),
@@ -179,7 +180,7 @@ impl State {
         }
     }
 
-    /// Whether both halves of a range that is merged have been sorted.
+    /// Returns whether both halves of a range that is merged have been sorted.
     fn may_merge(&self, lo: usize, hi: usize) -> bool {
         match (self.last.0, self.range()) {
             (Some(Action::Split(start, end)), _) => {
@@ -192,7 +193,7 @@ impl State {
         }
     }
 
-    /// Whether i and j are the heads of both halves and have not been compared yet.
+    /// Returns whether i and j are the heads of both halves and have not been compared yet.
     fn may_compare(&self, i: usize, j: usize) -> bool {
         let moved = matches!(self.last.0, Some(Action::Merge(..) | Action::Take(_)));
         moved
@@ -201,8 +202,8 @@ impl State {
                 .is_some_and(|span| (i, j) == (span.i, span.j) && i < span.mid && j < span.hi)
     }
 
-    /// Whether the element at x is a head and, while both halves have one, the lesser of the two in
-    /// a comparison just made.
+    /// Returns whether the element at x is a head and, while both halves have one, the lesser of
+    /// the two in a comparison just made.
     fn may_take(&self, x: usize) -> bool {
         let Some(Span { mid, hi, i, j, .. }) = self.span() else { return false };
         if i < mid && j < hi {

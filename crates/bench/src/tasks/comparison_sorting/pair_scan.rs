@@ -64,8 +64,8 @@ impl Lines {
         self.last.pair().map(|(i, _)| i)
     }
 
-    /// Whether the line, if it is a `cmp`, takes the scan to its next pair. Without a scan no `cmp`
-    /// may follow.
+    /// Returns whether the line, if it is a `cmp`, takes the scan to its next pair. Without a scan
+    /// no `cmp` may follow.
     pub fn follow(self, scan: Option<Scan>) -> bool {
         let PairLine::Cmp(i, _) = self.line else { return true };
 
@@ -78,12 +78,12 @@ impl Lines {
         })
     }
 
-    /// Whether the line before was the last of the scan.
+    /// Returns whether the line before was the last of the scan.
     pub fn complete(self, scan: Scan) -> bool {
         self.seen() == Some(scan.last)
     }
 
-    /// Whether the line, if it is a `swap`, follows the `cmp` of the same pair.
+    /// Returns whether the line, if it is a `swap`, follows the `cmp` of the same pair.
     pub fn swap_what_was_compared(self) -> bool {
         match self.line {
             PairLine::Swap(i, j) => self.last == PairLine::Cmp(i, j),
@@ -91,7 +91,8 @@ impl Lines {
         }
     }
 
-    /// Whether the pair of the line before is in order in `a`, unless this line is a `swap`.
+    /// Returns whether the pair of the line before is in order in `a`, unless this line is a
+    /// `swap`.
     pub fn leave_in_order(self, a: &[i64]) -> bool {
         match (self.line, self.last.pair()) {
             (PairLine::Swap(..), _) | (_, None) => true,

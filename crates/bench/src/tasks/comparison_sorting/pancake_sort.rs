@@ -57,7 +57,7 @@ impl State {
         self.looked_at().is_some_and(|j| j.checked_add(1) == Some(self.size))
     }
 
-    /// Whether m is the first place of the greatest value of `a[..end)`.
+    /// Returns whether m is the first place of the greatest value of `a[..end)`.
     fn chooses_greatest_before(&self, end: usize) -> bool {
         let (Some(passed), Some(rest)) = (self.a.get(..self.m), self.a.get(self.m..end)) else {
             return false;
@@ -77,8 +77,8 @@ impl State {
             }
     }
 
-    /// Whether a flip of k cells brings the greatest of the unsorted cells to the front, or from
-    /// there to their end.
+    /// Returns whether a flip of k cells brings the greatest of the unsorted cells to the front, or
+    /// from there to their end.
     fn may_flip(&self, k: usize) -> bool {
         let to_front = self.m > 0 && k == self.m + 1 && k < self.size;
         let from_front = k == self.size

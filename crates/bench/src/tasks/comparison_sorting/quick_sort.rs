@@ -87,7 +87,7 @@ impl State {
         self.stack.last().map_or(Action::Done, |(lo, hi)| Action::Part(*lo, *hi))
     }
 
-    /// Whether nothing before a pivot is greater and nothing after it is less.
+    /// Returns whether nothing before a pivot is greater and nothing after it is less.
     fn pivots_are_in_place(&self) -> bool {
         // Running minima and maxima: two scans instead of one for each pivot.
         let mut least_after = self.a.clone();
@@ -120,7 +120,8 @@ impl State {
         }
     }
 
-    /// Whether j is the next place of the range to compare, and `end` the range's last place.
+    /// Returns whether j is the next place of the range to compare, and `end` the range's last
+    /// place.
     fn may_compare(&self, j: usize, end: usize) -> bool {
         let next = match self.last.0 {
             Some(Action::Part(lo, _)) => Some(lo),
@@ -129,7 +130,7 @@ impl State {
         Some(end) == self.hi && j < end && Some(j) == next
     }
 
-    /// Whether no element from the small part to place j is less than the pivot.
+    /// Returns whether no element from the small part to place j is less than the pivot.
     fn large_part_is_large(&self, j: usize) -> bool {
         let (Some(i), Some(hi)) = (self.i, self.hi) else { return false };
         let cells = usize::try_from(i + 1).ok().and_then(|start| self.a.get(start..j));

@@ -58,7 +58,7 @@ impl State {
         self.looked_at().is_some_and(|j| j + 1 == self.a.len())
     }
 
-    /// Whether m is the first place of the least value of `a[k..end)`.
+    /// Returns whether m is the first place of the least value of `a[k..end)`.
     fn chooses_least_before(&self, end: usize) -> bool {
         let (Some(passed), Some(rest)) = (self.a.get(self.k..self.m), self.a.get(self.m..end))
         else {
@@ -69,7 +69,7 @@ impl State {
         })
     }
 
-    /// Whether this line may continue the scan or choose a place.
+    /// Returns whether this line may continue the scan or choose a place.
     fn may_scan(&self, action: &Action) -> bool {
         match (self.last.0, *action) {
             (None | Some(Action::Pass), Action::Cmp(j, _)) => Some(j) == self.k.checked_add(1),

@@ -41,7 +41,7 @@ fn greatest_gap_below(n: usize) -> Option<usize> {
     knuth_gaps(n).last()
 }
 
-/// Whether the gaps begun are Knuth's, beginning with the greatest below n.
+/// Returns whether the gaps begun are Knuth's, beginning with the greatest below n.
 fn are_first_gaps(gaps: &[usize], n: usize) -> bool {
     let thirds = gaps.windows(2).all(|pair| pair[1] > 0 && pair[0] == 3 * pair[1] + 1);
     gaps.first().copied() == greatest_gap_below(n) && thirds
@@ -63,7 +63,8 @@ impl State {
 }
 
 impl State {
-    /// Whether the gaps begun are Knuth's, none left out, beginning with the greatest below n.
+    /// Returns whether the gaps begun are Knuth's, none left out, beginning with the greatest below
+    /// n.
     fn gaps_are_knuths(&self) -> bool {
         let Some(&first) = self.gaps.first() else { return true };
         let knuth = std::iter::successors(Some(first), |gap| (gap % 3 == 1).then_some(gap / 3));
@@ -78,7 +79,8 @@ impl State {
         self.a.iter().zip(self.a.iter().skip(gap)).all(|(lower, upper)| lower <= upper)
     }
 
-    /// Whether the line, if it ends the walk of the element taken last, finds it in its place.
+    /// Returns whether the line, if it ends the walk of the element taken last, finds it in its
+    /// place.
     fn may_leave(&self, action: &Action) -> bool {
         match (self.last.0, *action) {
             (_, Action::Cmp(..) | Action::Swap(..))
@@ -90,7 +92,7 @@ impl State {
         }
     }
 
-    /// Whether a line that takes or compares an element names the place that is due.
+    /// Returns whether a line that takes or compares an element names the place that is due.
     fn may_walk(&self, action: &Action) -> bool {
         match (self.last.0, *action) {
             (Some(Action::Gap(h)), Action::Take(k)) => k == h,

@@ -117,7 +117,7 @@ impl State {
         if left { self.left.get(node) } else { self.right.get(node) }
     }
 
-    /// Whether the node before the one to insert has its place.
+    /// Returns whether the node before the one to insert has its place.
     fn may_insert(&self, k: usize) -> bool {
         let newest = match self.last.0 {
             None => None,
@@ -128,8 +128,8 @@ impl State {
         k == self.inserted && newest == k.checked_sub(1)
     }
 
-    /// Whether c is the root after `insert k`, or a child of the node compared before, on the side
-    /// where k belongs.
+    /// Returns whether c is the root after `insert k`, or a child of the node compared before, on
+    /// the side where k belongs.
     fn may_compare(&self, a: &[i64], k: usize, c: usize) -> bool {
         let on_path = match self.last.0 {
             Some(Action::Insert(newest)) => newest == k && c == 0,
@@ -141,14 +141,15 @@ impl State {
         k > 0 && k + 1 == self.inserted && on_path
     }
 
-    /// Whether node k was just compared with c, belongs on this side of it and finds it free.
+    /// Returns whether node k was just compared with c, belongs on this side of it and finds it
+    /// free.
     fn may_attach(&self, a: &[i64], k: usize, c: usize, left: bool) -> bool {
         self.last.0 == Some(Action::Cmp(k, c))
             && self.child(c, left).is_none()
             && (a[k] < a[c]) == left
     }
 
-    /// Whether as many nodes were visited as come before c, by value and then by number.
+    /// Returns whether as many nodes were visited as come before c, by value and then by number.
     fn may_visit(&self, a: &[i64], c: usize) -> bool {
         let after =
             matches!(self.last.0, Some(Action::Left(..) | Action::Right(..) | Action::Visit(_)));

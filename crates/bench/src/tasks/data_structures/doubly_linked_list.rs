@@ -46,7 +46,7 @@ impl Operation {
         }
     }
 
-    /// Whether a link or unlink is at the place that the operation names.
+    /// Returns whether a link or unlink is at the place that the operation names.
     fn names_place(self, action: &Action) -> bool {
         match (*action, self) {
             (Action::Link(_, prev, _), Self::PushFront(_) | Self::MoveFront(_)) => {
@@ -108,7 +108,7 @@ impl From<Written> for State {
 }
 
 impl State {
-    /// Whether a find reaches the node that it visits, or the end, by following the links.
+    /// Returns whether a find reaches the node that it visits, or the end, by following the links.
     fn walks_on(&self, action: &Action) -> bool {
         match *action {
             Action::At(id) | Action::Found(id) => {
@@ -131,8 +131,8 @@ impl State {
         }
     }
 
-    /// Whether a line without an effect is due: `error` for a missing node, `stay` for the head. A
-    /// move may not unlink the head.
+    /// Returns whether a line without an effect is due: `error` for a missing node, `stay` for the
+    /// head. A move may not unlink the head.
     fn has_no_effect(&self, operation: Operation, action: &Action) -> bool {
         let is_head = |id: usize| self.list.head == OptionalIndex::some(id);
         match (*action, operation) {
@@ -163,7 +163,7 @@ line_actions! {
 fn operation(living: &[usize], created: usize, rng: &mut TaskRng) -> Operation {
     let kind = rng.below(100);
     let value = rng.index(31);
-    // `created` is the id that the next node will get: operations on missing nodes occur, too.
+    // `created` is the id that the next node will get: operations on missing nodes occur too.
     let mut id = || {
         if rng.chance(7, 8) && !living.is_empty() {
             rng.one_of(living)

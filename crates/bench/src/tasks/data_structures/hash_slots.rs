@@ -72,7 +72,7 @@ impl Slots {
         self.0.iter().filter(|slot| **slot == Slot::Tombstone).count()
     }
 
-    /// Whether every stored key is found by probing from its home on.
+    /// Returns whether every stored key is found by probing from its home on.
     pub fn is_reachable(&self, home: impl Fn(usize) -> usize) -> bool {
         let slots = self.0.len();
         // Length of the run of non-empty slots just before the current one. Probing wraps around,

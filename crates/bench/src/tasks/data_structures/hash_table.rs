@@ -62,8 +62,8 @@ impl State {
         }
     }
 
-    /// Whether the probes of the operation in progress went as far as this line needs, and no
-    /// further.
+    /// Returns whether the probes of the operation in progress went as far as this line needs, and
+    /// no further.
     fn has_scanned_for(&self, action: &Action, slots: usize) -> bool {
         let latest = self.latest_probe();
         match *action {

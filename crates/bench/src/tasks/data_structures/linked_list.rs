@@ -65,7 +65,7 @@ impl LinkedList {
         Self { nodes: Nodes(Vec::new()), head: OptionalIndex::NONE, tail: OptionalIndex::NONE }
     }
 
-    /// Whether the nodes have ids below a bound.
+    /// Returns whether the nodes have ids below a bound.
     pub fn has_ids_below(&self, end: usize) -> bool {
         self.nodes.0.len() <= end
     }
@@ -106,7 +106,7 @@ impl LinkedList {
         }
     }
 
-    /// Whether a link leads to a node of the list, or nowhere.
+    /// Returns whether a link leads to a node of the list, or nowhere.
     pub fn knows(&self, link: OptionalIndex) -> bool {
         link.get().is_none_or(|id| self.node(id).is_some())
     }
@@ -128,7 +128,7 @@ impl LinkedList {
         self.nodes.0[id] = None;
     }
 
-    /// Whether all next and prev links agree.
+    /// Returns whether all next and prev links agree.
     pub fn is_symmetric(&self) -> bool {
         let nodes = self.nodes.iter().all(|(id, node)| {
             let next = node.next.get().is_none_or(|next| {
@@ -150,7 +150,7 @@ impl LinkedList {
         nodes && head && tail
     }
 
-    /// Whether following next from the head visits every node once and ends at the tail.
+    /// Returns whether following next from the head visits every node once and ends at the tail.
     pub fn is_one_path(&self) -> bool {
         let count = self.count();
         let (mut at, mut end, mut met) = (self.head, OptionalIndex::NONE, 0);

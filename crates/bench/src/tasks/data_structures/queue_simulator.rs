@@ -51,7 +51,7 @@ impl State {
             + self.cells.iter().filter_map(|cell| cell.get()).sum::<usize>() as u128
     }
 
-    /// Whether exactly the `count` cells from the head on hold values.
+    /// Returns whether exactly the `count` cells from the head on hold values.
     fn is_contiguous(&self) -> bool {
         let Ok(count) = usize::try_from(self.count) else { return false };
         let (before, from) = self.cells.split_at(self.head);

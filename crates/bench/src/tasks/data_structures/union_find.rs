@@ -57,8 +57,8 @@ impl State {
         element
     }
 
-    /// Whether an end of a union fits the roots found: the one of smaller rank gets the other as
-    /// parent, at equal rank the first the second, and `same` is for one root found twice.
+    /// Returns whether an end of a union fits the roots found: the one of smaller rank gets the
+    /// other as parent, at equal rank the first the second, and `same` is for one root found twice.
     fn is_joined_by(&self, action: Action) -> bool {
         let [u, v] = *self.found.as_slice() else { return !matches!(action, Action::Link(..)) };
         match action {
@@ -108,8 +108,8 @@ fn tree_sizes(parent: &[usize]) -> Option<Vec<usize>> {
     Some(sizes)
 }
 
-/// Whether the trees are the connected components of the pairs that unions name, found by a search
-/// from each element.
+/// Returns whether the trees are the connected components of the pairs that unions name, found by a
+/// search from each element.
 fn trees_are_components(instance: &Instance, state: &State) -> bool {
     let pairs = instance.operations.iter().filter_map(|operation| match *operation {
         Operation::Union(a, b) => Some([a, b]),

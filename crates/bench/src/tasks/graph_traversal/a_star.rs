@@ -53,7 +53,7 @@ impl State {
         self.cost(cell).map_or(0, |g| g + instance.to_goal(cell))
     }
 
-    /// Whether every free neighbour of the last expanded cell has a g of at most one more.
+    /// Returns whether every free neighbour of the last expanded cell has a g of at most one more.
     fn has_reached_around_last(&self, instance: &Instance) -> bool {
         let Some(&cell) = self.expanded.last() else { return true };
         let mut free = instance.grid.neighbours(cell).filter(|v| instance.grid.is_free(*v));

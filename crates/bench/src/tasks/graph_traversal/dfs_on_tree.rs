@@ -41,7 +41,7 @@ pub struct State {
 
 word_actions!(Action { Discover(v) = "discover", Finish(u) = "finish", Done = "done" });
 
-/// Whether the entries that are not 0 are 1 to `time`, each once.
+/// Returns whether the entries that are not 0 are 1 to `time`, each once.
 fn are_times(state: &State) -> bool {
     let entries = || state.discover.iter().chain(&state.finish).filter(|entry| **entry > 0);
     let count = entries().count();

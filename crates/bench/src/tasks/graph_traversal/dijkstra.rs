@@ -92,9 +92,9 @@ fn is_shortest(instance: &Instance, state: &State, extracted: &[bool]) -> bool {
         && instance.edges.iter().all(bounded)
 }
 
-/// Whether order and predecessors are those that the distances determine, given that weights are
-/// positive: vertices are in order of distance, then number, and each predecessor is the first
-/// vertex of the order that lies before it on a shortest path.
+/// Returns whether order and predecessors are those that the distances determine, given that
+/// weights are positive: vertices are in order of distance, then number, and each predecessor is
+/// the first vertex of the order that lies before it on a shortest path.
 fn follows_distances(instance: &Instance, state: &State) -> bool {
     let rank = |u: &usize| (far(state.dist[*u]), *u);
     let mut first = vec![OptionalIndex::NONE; instance.n];

@@ -68,7 +68,7 @@ fn improvement(dist: &Matrix, k: usize, i: usize, j: usize) -> Option<Action> {
     })
 }
 
-/// Whether no entry is greater than the distance by way of k.
+/// Returns whether no entry is greater than the distance by way of k.
 fn is_closed_by(dist: &Matrix, k: usize) -> bool {
     let not_above = |entry: Option<usize>, sum: usize| entry.is_some_and(|entry| entry <= sum);
     dist.iter().all(|row| {

@@ -69,7 +69,7 @@ impl ClauseCounts {
         }
     }
 
-    /// Whether some clause has only false literals.
+    /// Returns whether some clause has only false literals.
     pub fn has_false(&self) -> bool {
         // Without an early exit, so that the loop vectorises.
         self.0.iter().fold(TRUE, |least, count| least.min(*count)) == 0

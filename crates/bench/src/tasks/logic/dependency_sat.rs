@@ -52,7 +52,7 @@ impl State {
         alternatives[tried..].iter().copied().find(|package| !forbidden.contains(*package))
     }
 
-    /// Whether the next line may be this choice.
+    /// Returns whether the next line may be this choice.
     fn may_choose(&self, instance: &Instance, dependency: usize, package: usize) -> bool {
         let goes_on = match self.last.0 {
             Some(Action::Back(latest, _)) => latest == dependency,
@@ -66,7 +66,7 @@ impl State {
         goes_on && is_unmet && self.first_allowed(instance, dependency) == Some(package)
     }
 
-    /// Whether some dependency that the choices have to meet has no allowed alternative.
+    /// Returns whether some dependency that the choices have to meet has no allowed alternative.
     fn is_dead_end(&self, instance: &Instance) -> bool {
         if let Some(Action::Back(latest, _)) = self.last.0 {
             return self.first_allowed(instance, latest).is_none();
@@ -146,7 +146,7 @@ fn distinct<T: PartialEq>(
     values
 }
 
-/// Whether these are ascending, each once.
+/// Returns whether these are ascending, each once.
 fn ascend<T: PartialOrd>(values: &[T]) -> bool {
     values.is_sorted_by(|a, b| a < b)
 }

@@ -85,7 +85,7 @@ fn each(term: &[Symbol], mut look: impl FnMut(Symbol, u32)) {
     }
 }
 
-/// Whether every index is smaller than the number of binders around it.
+/// Returns whether every index is smaller than the number of binders around it.
 pub fn is_closed(term: &[Symbol]) -> bool {
     let mut closed = true;
     each(term, |symbol, binders| {
@@ -163,7 +163,7 @@ pub fn normal_form(term: &LambdaTerm) -> Option<LambdaTerm> {
     reduced(term, NODES_MAX, CONTRACTIONS_MAX).map(|(term, _)| term)
 }
 
-/// Whether some contraction of `before` gives `after`.
+/// Returns whether some contraction of `before` gives `after`.
 pub fn contracts_to(before: &[Symbol], after: &[Symbol]) -> bool {
     let common = before.iter().zip(after).take_while(|(ours, theirs)| ours == theirs).count();
     // What lies before the redex stays as it is.

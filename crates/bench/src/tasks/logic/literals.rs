@@ -78,7 +78,7 @@ impl Literals {
         self.positive | self.negative
     }
 
-    /// Whether all variables are among the first `count`.
+    /// Returns whether all variables are among the first `count`.
     pub fn are_among(self, count: usize) -> bool {
         // A shift by all 128 bits overflows: every variable is among the first 128.
         self.variables().checked_shr(u32::try_from(count).unwrap_or(u32::MAX)).unwrap_or(0) == 0
@@ -89,7 +89,7 @@ impl Literals {
         bit_of(literal).is_some_and(|bit| signed & bit != 0)
     }
 
-    /// Whether the literal or its negation is in the set.
+    /// Returns whether the literal or its negation is in the set.
     pub fn mentions(self, literal: i64) -> bool {
         bit_of(literal).is_some_and(|bit| self.variables() & bit != 0)
     }
@@ -111,7 +111,7 @@ impl Literals {
         self
     }
 
-    /// Whether the sets share a literal: a clause is true under an assignment.
+    /// Returns whether the sets share a literal: a clause is true under an assignment.
     pub fn meets(self, other: Self) -> bool {
         self.positive & other.positive | self.negative & other.negative != 0
     }
@@ -162,7 +162,7 @@ impl Occurrences {
         bit_of(literal).is_some_and(|bit| signed & bit != 0)
     }
 
-    /// Whether some variable occurs with one sign only.
+    /// Returns whether some variable occurs with one sign only.
     pub fn any_pure(self) -> bool {
         // A variable that occurs with both signs has its bit in both.
         self.positive != self.negative

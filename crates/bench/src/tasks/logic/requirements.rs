@@ -47,7 +47,7 @@ impl Instance {
         })
     }
 
-    /// Whether every dependency of a selected package is met by a selected package.
+    /// Returns whether every dependency of a selected package is met by a selected package.
     pub fn meets_all(&self, selected: Packages) -> bool {
         let is_met = |(package, alternatives): &(usize, Vec<usize>)| {
             !selected.contains(*package)
@@ -67,7 +67,7 @@ impl Instance {
         waiting.without(blocked).lowest()
     }
 
-    /// Whether every package comes after all selected ones that its dependencies name.
+    /// Returns whether every package comes after all selected ones that its dependencies name.
     pub fn comes_after_needs(&self, order: &[usize], selected: Packages) -> bool {
         let mut before = Packages::NONE;
         let mut needs = [Packages::NONE; PACKAGES_MAX];
@@ -82,7 +82,8 @@ impl Instance {
         })
     }
 
-    /// Whether these packages meet all that is asked for, without conflicts and in a right order.
+    /// Returns whether these packages meet all that is asked for, without conflicts and in a right
+    /// order.
     pub fn is_installation(&self, order: &[usize]) -> bool {
         if order.iter().any(|package| *package >= self.packages) {
             return false;

@@ -156,8 +156,8 @@ impl Clauses<'_> {
         }
     }
 
-    /// Whether some clause is a subset of this one. The given clause, which is neither waiting nor
-    /// used, never is: it still has the variable that was resolved away.
+    /// Returns whether some clause is a subset of this one. The given clause, which is neither
+    /// waiting nor used, never is: it still has the variable that was resolved away.
     fn subsume(&self, clause: Literals) -> bool {
         self.input.iter().any(|earlier| earlier.is_subset_of(clause))
             || self.derived.iter().any(|earlier| earlier.clause.is_subset_of(clause))

@@ -125,7 +125,8 @@ impl fmt::Display for Action {
 }
 
 impl SatDpll {
-    /// Whether a rule may be applied, whichever of its clauses or variables it is applied to.
+    /// Returns whether a rule may be applied, whichever of its clauses or variables it is applied
+    /// to.
     fn rule_violations(
         instance: &Instance,
         before: &State,

@@ -173,7 +173,7 @@ pub enum Failure {
 pub struct Substitution(pub BTreeMap<Variable, Type>);
 
 impl Substitution {
-    /// Whether no variable leads back to itself, so that types can be resolved.
+    /// Returns whether no variable leads back to itself, so that types can be resolved.
     pub fn is_acyclic(&self) -> bool {
         let bound = |to: &Type| {
             variables(to).filter(|variable| self.0.contains_key(variable)).collect::<Vec<_>>()

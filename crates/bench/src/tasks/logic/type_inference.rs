@@ -228,8 +228,8 @@ fn inferred(instance: &Instance, state: &State) -> Result<(State, Type), Failure
     Ok((next, found))
 }
 
-/// Whether the reference ends after at least as many steps as an instance must have, with no line
-/// too long.
+/// Returns whether the reference ends after at least as many steps as an instance must have, with
+/// no line too long.
 fn is_presentable(instance: &Instance) -> bool {
     let mut state = TypeInference::start(instance);
     let mut steps = 0;

@@ -13,8 +13,9 @@ pub struct Known<'a> {
     pub fresh: u32,
 }
 
-/// Whether a node has this type, given its children's and the scheme of its variable (for a lam, of
-/// its binder). Where a child's type is too long to be resolved, nothing can be said against it.
+/// Returns whether a node has this type, given its children's and the scheme of its variable (for a
+/// lam, of its binder). Where a child's type is too long to be resolved, nothing can be said
+/// against it.
 pub fn fits(
     kind: Kind,
     scheme: Option<&Scheme>,

@@ -116,7 +116,7 @@ impl State {
             .chain(self.substitution.values())
     }
 
-    /// Whether the state stays small enough when the variable is bound to the term.
+    /// Returns whether the state stays small enough when the variable is bound to the term.
     fn has_room_for(&self, variable: Variable, term: &[Symbol]) -> bool {
         let grown = |ours: &FirstOrder| {
             let places =
@@ -413,8 +413,8 @@ struct Answer {
     mgu: BTreeMap<Variable, FirstOrder>,
 }
 
-/// Whether a substitution is idempotent, over the input's variables, and another one with the
-/// variables renamed one to one.
+/// Returns whether a substitution is idempotent, over the input's variables, and another one with
+/// the variables renamed one to one.
 fn is_renamed(
     instance: &Instance,
     known: &BTreeMap<Variable, FirstOrder>,
@@ -444,7 +444,8 @@ fn is_renamed(
     })
 }
 
-/// Whether the substitution makes both terms equal, or the first equation is what the reason says.
+/// Returns whether the substitution makes both terms equal, or the first equation is what the
+/// reason says.
 fn is_settled(instance: &Instance, state: &State) -> bool {
     if state.reason == Reason::Ok {
         // Symbol by symbol: after wrong lines the unified terms may be too long to build.

@@ -143,15 +143,15 @@ impl<T: Task> Problem for Arc<Instance<T>> {
     }
 }
 
-/// Whether an answer has no field that its page does not list. The contract says which fields an
-/// answer has, and a goal test looks only at those that it needs.
+/// Returns whether an answer has no field that its page does not list. The contract says which
+/// fields an answer has, and a goal test looks only at those that it needs.
 fn has_listed_fields(answer: &Value, listed: &[(&str, &str)]) -> bool {
     let is_listed = |name: &String| listed.iter().any(|(known, _)| known == name);
     listed.is_empty() || answer.as_object().is_none_or(|fields| fields.keys().all(is_listed))
 }
 
-/// Whether each field that is a count in the page's example is one here, too. A goal test that
-/// accepts several answers does not compare counts that depend on how an answer was found.
+/// Returns whether each field that is a count in the page's example is one here too. A goal test
+/// that accepts several answers does not compare counts that depend on how an answer was found.
 fn are_counts(answer: &Value, page: &Page) -> bool {
     let Ok(example) = serde_json::from_str::<Value>(page.example.answer) else { return true };
     page.answer.iter().all(|(field, meaning)| {

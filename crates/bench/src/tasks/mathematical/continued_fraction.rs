@@ -231,7 +231,7 @@ impl Task for ContinuedFraction {
     ) {
         // Why a clean trace answers right: where q is 0, the terms make the input, and positive
         // terms of which the last is not 1 do so in one way. As many convergents on their sides
-        // make the input in one way, too: terms other than these would need a line more.
+        // make the input in one way too: terms other than these would need a line more.
         let convergents = &after.convergents;
         found.require(page::NEIGHBOURS, are_neighbours(convergents));
 

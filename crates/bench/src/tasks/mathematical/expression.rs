@@ -101,7 +101,7 @@ impl Symbol {
         })
     }
 
-    /// Whether the symbol occurs in templates only.
+    /// Returns whether the symbol occurs in templates only.
     pub fn is_reference(self) -> bool {
         matches!(self, Self::Derivative(_) | Self::Given(_))
     }
@@ -164,7 +164,7 @@ pub fn degree(template: &[Symbol]) -> Option<u64> {
     degrees.pop()
 }
 
-/// Whether two terms are the same but for the order of the sides of + and *.
+/// Returns whether two terms are the same but for the order of the sides of + and *.
 pub fn are_rearranged(left: &[Symbol], right: &[Symbol]) -> bool {
     // Subterms that are the same get the same number, smallest first.
     let mut numbers: HashMap<(Symbol, [usize; 2]), usize> = HashMap::new();

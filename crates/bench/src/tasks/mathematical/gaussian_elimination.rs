@@ -119,7 +119,8 @@ fn holds(row: &Rationals, solution: &[OptionalText<Rational>]) -> bool {
     numerator * rhs[0].0.denom() == denominator * rhs[0].0.numer()
 }
 
-/// Whether a row operation makes way for the pivot of its column, or clears an entry below it.
+/// Returns whether a row operation makes way for the pivot of its column, or clears an entry below
+/// it.
 fn uses_pivot(before: &State, action: &Action, after: &State) -> bool {
     let zero = |state: &State, row: usize, column: usize| {
         state.matrix.get(row).is_none_or(|entries| entries[column].0.is_zero())
@@ -321,7 +322,7 @@ impl Task for GaussianElimination {
     }
 }
 
-/// Whether the matrix is not singular: the elimination then finds a pivot in every column.
+/// Returns whether the matrix is not singular: the elimination then finds a pivot in every column.
 fn is_regular(instance: &Instance) -> bool {
     !determinant(&rows_of(instance)).is_zero()
 }

@@ -60,7 +60,7 @@ fn rows_check(instance: &Instance, product: &[i64]) -> bool {
         .all(|(row, a)| row.iter().sum::<i64>() == dot(a.iter().copied(), sums.iter().copied()))
 }
 
-/// Whether the entries are those of the product, row by row.
+/// Returns whether the entries are those of the product, row by row.
 fn is_product(instance: &Instance, product: &[i64]) -> bool {
     let n = instance.a.len();
     let entries = instance.a.iter().flat_map(|row| {

@@ -121,7 +121,8 @@ impl Number {
         if exponent < 0 { Self::exact(1.0).over(result) } else { result }
     }
 
-    /// Whether two values may be the same; a value that overflows or is undefined may be any.
+    /// Returns whether two values may be the same; a value that overflows or is undefined may be
+    /// any.
     fn may_equal(self, other: Self) -> bool {
         let (distance, error) = (self.minus(other).abs(), 4.0 * (self.error + other.error));
         distance <= error || distance.is_nan() || error.is_nan()
@@ -189,7 +190,7 @@ fn binary(symbol: Symbol, u: Dual, v: Dual) -> Dual {
     }
 }
 
-/// Whether `derivative` has the value of the expression's derivative at every point.
+/// Returns whether `derivative` has the value of the expression's derivative at every point.
 pub fn agrees(derivative: &[Symbol], expression: &[Symbol]) -> bool {
     POINTS.iter().all(|(re, im)| {
         let x = Number { re: *re, im: *im, error: 0.0 };

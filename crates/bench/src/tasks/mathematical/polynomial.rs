@@ -18,8 +18,8 @@ impl Polynomial {
         Self(coefficients.iter().copied().collect())
     }
 
-    /// Whether a client's polynomial has at most this many coefficients, none of them too long and
-    /// the first other than 0.
+    /// Returns whether a client's polynomial has at most this many coefficients, none of them too
+    /// long and the first other than 0.
     pub fn is_at_most(&self, coefficients: usize) -> bool {
         self.0.len() <= coefficients
             && self.0.are_short()
@@ -44,12 +44,12 @@ impl Polynomial {
         self.leading().is_some_and(|leading| *leading == Rational::from(1))
     }
 
-    /// Whether no coefficient of `self + factor · other` can become too long for a state.
+    /// Returns whether no coefficient of `self + factor · other` can become too long for a state.
     pub fn has_room_for(&self, factor: &Rational, other: &Self) -> bool {
         self.0.has_room_for(factor, &other.0)
     }
 
-    /// Whether no coefficient of `self / divisor` can become too long for a state.
+    /// Returns whether no coefficient of `self / divisor` can become too long for a state.
     pub fn has_room_over(&self, divisor: &Rational) -> bool {
         self.0.has_room_over(divisor)
     }
@@ -76,7 +76,7 @@ impl Polynomial {
         Self(self.0.over(&divisor.0))
     }
 
-    /// Whether this polynomial, which is monic, divides the other.
+    /// Returns whether this polynomial, which is monic, divides the other.
     ///
     /// Multiplied by its common denominator it is primitive, so that by Gauss's lemma the quotient
     /// has integer coefficients: the first one that is not an integer ends the division, before

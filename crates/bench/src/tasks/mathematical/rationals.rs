@@ -74,8 +74,8 @@ impl FromIterator<i64> for Rationals {
 }
 
 impl Rationals {
-    /// Whether the numbers of a client's list are no longer than lines could make them, and not too
-    /// many of them are long.
+    /// Returns whether the numbers of a client's list are no longer than lines could make them, and
+    /// not too many of them are long.
     pub fn are_short(&self) -> bool {
         let total: u64 =
             self.iter().map(|value| value.0.numer().bits() + value.0.denom().bits()).sum();
@@ -87,12 +87,12 @@ impl Rationals {
         self.iter().map(Rational::bits).max().unwrap_or(0)
     }
 
-    /// Whether no entry of `self + factor · other` can become too long for a state.
+    /// Returns whether no entry of `self + factor · other` can become too long for a state.
     pub fn has_room_for(&self, factor: &Rational, other: &Self) -> bool {
         self.bits() + factor.bits() + other.bits() < BITS_MAX
     }
 
-    /// Whether no entry of `self / divisor` can become too long for a state.
+    /// Returns whether no entry of `self / divisor` can become too long for a state.
     pub fn has_room_over(&self, divisor: &Rational) -> bool {
         self.bits() + divisor.bits() < BITS_MAX
     }

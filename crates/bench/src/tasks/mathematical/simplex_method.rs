@@ -82,8 +82,8 @@ impl State {
             && self.pivots.last().is_none_or(|(column, row)| self.is_unit_column(*column, *row))
     }
 
-    /// Whether a line may follow the last one: a division after its pivot, then subtractions down
-    /// the rows.
+    /// Returns whether a line may follow the last one: a division after its pivot, then
+    /// subtractions down the rows.
     fn continues_with(&self, action: &Action) -> bool {
         match (action, &self.last.0) {
             (Action::Pivot(..), _) => self.is_between_pivots(),

@@ -113,8 +113,8 @@ fn sorted(values: &[usize]) -> Vec<usize> {
     values
 }
 
-/// Whether the insertions so far are those of all cells before cell k of bucket b; without a cell,
-/// those of all cells.
+/// Returns whether the insertions so far are those of all cells before cell k of bucket b; without
+/// a cell, those of all cells.
 fn follows_insertions(before: &State, next: Option<(usize, usize)>) -> bool {
     let rest = |from: usize, to: usize| (from..to).all(|bucket| before.buckets.size(bucket) <= 1);
     let (bucket, first) = match next {
@@ -131,8 +131,8 @@ fn follows_insertions(before: &State, next: Option<(usize, usize)>) -> bool {
     }
 }
 
-/// Whether the insertion in progress, if there is one, has met a value that is not greater, or the
-/// start of its bucket.
+/// Returns whether the insertion in progress, if there is one, has met a value that is not greater,
+/// or the start of its bucket.
 fn is_inserted(before: &State) -> bool {
     let (Some(b), Some(k)) = (before.b, before.k) else { return true };
     let compared = matches!(before.last.0, Some(Action::Cmp(..) | Action::Swap(0, _)));

@@ -148,7 +148,7 @@ impl State {
         right && self.out.iter().zip(taken).all(|(cell, taken)| cell.is_some() == taken)
     }
 
-    /// Whether this many input values are less than v, for each v.
+    /// Returns whether this many input values are less than v, for each v.
     fn counts_are_starts(&self) -> bool {
         let less = std::iter::once(&0).chain(&self.facts.up_to);
         self.count.iter().zip(less).all(|(count, less)| usize::try_from(*count).ok() == Some(*less))
@@ -160,8 +160,8 @@ impl State {
     }
 }
 
-/// Whether each of the three scans continues where the previous line left it, or begins once the
-/// scan before it is complete.
+/// Returns whether each of the three scans continues where the previous line left it, or begins
+/// once the scan before it is complete.
 fn check_scans(
     instance: &Instance,
     last: Option<Action>,

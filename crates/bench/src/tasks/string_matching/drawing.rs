@@ -88,7 +88,7 @@ impl Object {
         (ascending(self.top, self.bottom), ascending(self.left, self.right))
     }
 
-    /// Whether the cell lies on the border of the box.
+    /// Returns whether the cell lies on the border of the box.
     pub fn covers(&self, (row, column): Cell) -> bool {
         let ((top, bottom), (left, right)) = self.ends();
         (top..=bottom).contains(&row)

@@ -30,8 +30,8 @@ impl Instance {
         regex::post_order(&self.regex).unwrap_or_default()
     }
 
-    /// Whether the expression matches the text, by an engine that shares nothing with this task;
-    /// `None` if the expression is too large for it.
+    /// Returns whether the expression matches the text, by an engine that shares nothing with this
+    /// task; `None` if the expression is too large for it.
     fn is_match(&self) -> Option<bool> {
         let regex = single_quantifiers(&self.regex);
         let whole = ::regex::Regex::new(&format!("^(?:{regex})$")).ok()?;

@@ -217,7 +217,7 @@ impl fmt::Display for Action {
     }
 }
 
-/// Whether `part`, in any order, is contained in `whole`.
+/// Returns whether `part`, in any order, is contained in `whole`.
 fn is_sub_multiset(part: &mut [Word], whole: &mut [Word]) -> bool {
     part.sort_unstable();
     whole.sort_unstable();

@@ -42,7 +42,7 @@ fn defect(text: &str, place: usize) -> Option<usize> {
 }
 
 impl Stage {
-    /// Whether this stage adds something to the unit.
+    /// Returns whether this stage adds something to the unit.
     pub fn reaches(&self, unit: usize) -> bool {
         !self.adds.is_empty() && (self.from..=self.to).contains(&unit)
     }

@@ -137,8 +137,8 @@ impl State {
         self.doors[elevator] += 1;
     }
 
-    /// Whether every call up to now is waiting, riding or delivered, exactly once, and no later
-    /// call.
+    /// Returns whether every call up to now is waiting, riding or delivered, exactly once, and no
+    /// later call.
     fn is_conserved(&self, instance: &Instance) -> bool {
         let made = first_after(&instance.calls, self.t);
         let mut found: Vec<bool> = self.delivered.iter().map(|tick| tick.get().is_some()).collect();

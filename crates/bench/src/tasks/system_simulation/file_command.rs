@@ -37,7 +37,7 @@ impl Command {
         }
     }
 
-    /// Whether some tree makes the command fail with this code.
+    /// Returns whether some tree makes the command fail with this code.
     pub fn can_fail_with(&self, code: Code) -> bool {
         match code {
             Code::Exists => matches!(self, Self::Mkdir(_) | Self::Touch(_)),
@@ -47,8 +47,8 @@ impl Command {
         }
     }
 
-    /// Whether the path is well formed: `/` or components between single slashes, the last one a
-    /// name where the command makes or takes an entry.
+    /// Returns whether the path is well formed: `/` or components between single slashes, the last
+    /// one a name where the command makes or takes an entry.
     pub fn is_well_formed(&self) -> bool {
         let Some(path) = self.path() else { return true };
         let named = matches!(self, Self::Mkdir(_) | Self::Touch(_) | Self::Rm(_) | Self::Rmdir(_));

@@ -70,7 +70,7 @@ impl<'de> Deserialize<'de> for Path {
 }
 
 impl Path {
-    /// Whether a client's path is `/`, or names that each follow a slash.
+    /// Returns whether a client's path is `/`, or names that each follow a slash.
     pub fn is_absolute(&self) -> bool {
         self.is_root()
             || self
@@ -198,8 +198,8 @@ impl Default for Tree {
 }
 
 impl Tree {
-    /// Whether a client's entries have absolute paths, in the order in which they are looked up,
-    /// each once.
+    /// Returns whether a client's entries have absolute paths, in the order in which they are
+    /// looked up, each once.
     pub fn is_ordered(&self) -> bool {
         let names =
             |entry: &Entry| entry.path.as_str().split('/').map(str::to_owned).collect::<Vec<_>>();
@@ -276,7 +276,7 @@ impl Tree {
         Ok(at)
     }
 
-    /// Whether `/` exists and every entry's parent is a directory that exists.
+    /// Returns whether `/` exists and every entry's parent is a directory that exists.
     pub fn is_whole(&self) -> bool {
         // By the order of the entries, the parent of one is among the directories above the one
         // before it.

@@ -36,7 +36,7 @@ impl Instance {
         }
     }
 
-    /// Whether the booking has what its request asks for.
+    /// Returns whether the booking has what its request asks for.
     fn suits(&self, (request, room, at): &Booking) -> bool {
         let Request::Book(start, length, people) = self.requests[*request] else { return false };
         let shifts = start..=start + self.max_shift;

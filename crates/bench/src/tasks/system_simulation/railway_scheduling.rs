@@ -62,7 +62,7 @@ pub struct State {
     pub free: Vec<u64>,
     pub occupancy: Vec<Vec<Occupation>>,
     pub last: Last<Action>,
-    /// Whether two occupations of a segment collide: none is ever taken back.
+    /// True if two occupations of a segment collide: none is ever taken back.
     #[serde(skip)]
     pub collided: bool,
     /// The greatest leave of each train.

@@ -76,7 +76,7 @@ pub fn grown(keys: &[i64]) -> [Vec<OptionalIndex>; 2] {
     links
 }
 
-/// Whether the tree of these keys is a path: as high as it has nodes.
+/// Returns whether the tree of these keys is a path: as high as it has nodes.
 pub fn is_path(keys: &[i64]) -> bool {
     let [left, right] = grown(keys);
     BinaryTree { left: &left, right: &right }.height(Some(0)) == keys.len()

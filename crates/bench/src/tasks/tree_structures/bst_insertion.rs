@@ -47,7 +47,7 @@ impl State {
         self.balance.push(balance);
     }
 
-    /// Whether each node above `at` sends the key being inserted to the side where `at` is.
+    /// Returns whether each node above `at` sends the key being inserted to the side where `at` is.
     fn is_on_path(&self, keys: &[i64]) -> bool {
         let (Some(at), Some(k)) = (self.at.get(), self.k.get()) else { return true };
         // `at` and the nodes from which links lead there. As long as lines are right, links lead to

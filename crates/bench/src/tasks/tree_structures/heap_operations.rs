@@ -87,7 +87,7 @@ fn sift(heap: &[usize], i: usize, up: bool) -> Option<Action> {
     target.map(|target| Action::Swap(i, target))
 }
 
-/// Whether no element is greater than a child of it; pairs with `exempt` do not count.
+/// Returns whether no element is greater than a child of it; pairs with `exempt` do not count.
 fn is_heap(heap: &[usize], exempt: Option<usize>) -> bool {
     (1..heap.len()).all(|child| {
         let above = (child - 1) / 2;
@@ -95,8 +95,8 @@ fn is_heap(heap: &[usize], exempt: Option<usize>) -> bool {
     })
 }
 
-/// Whether an exchange of `i` and `j` moves the element that is on its way: up after an insertion,
-/// to the lesser child after an extraction, the left one if they are equal.
+/// Returns whether an exchange of `i` and `j` moves the element that is on its way: up after an
+/// insertion, to the lesser child after an extraction, the left one if they are equal.
 fn is_on_path(ops: &[Operation], state: &State, i: usize, j: usize) -> bool {
     let heap = &state.heap;
     let operation = state.op.checked_sub(1).and_then(|op| ops.get(op));
@@ -111,7 +111,7 @@ fn is_on_path(ops: &[Operation], state: &State, i: usize, j: usize) -> bool {
     state.node == OptionalIndex::some(i) && target == Some(j)
 }
 
-/// Whether heap and extracted together hold what the operations begun have inserted.
+/// Returns whether heap and extracted together hold what the operations begun have inserted.
 fn holds_inserted(state: &State, begun: &[Operation]) -> bool {
     let inserted = begun.iter().filter_map(|operation| match operation {
         Operation::Insert(x) => Some(*x),
@@ -130,7 +130,8 @@ fn holds_inserted(state: &State, begun: &[Operation]) -> bool {
     inserted == held
 }
 
-/// Whether each extraction took the least element there was, by a queue that knows no places.
+/// Returns whether each extraction took the least element there was, by a queue that knows no
+/// places.
 fn takes_least(instance: &Instance, extracted: &[usize]) -> bool {
     let mut queue = BinaryHeap::new();
     let mut taken = extracted.iter().copied();

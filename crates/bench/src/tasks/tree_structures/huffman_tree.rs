@@ -39,7 +39,7 @@ line_actions! {
 }
 
 impl State {
-    /// Whether these are two different living nodes.
+    /// Returns whether these are two different living nodes.
     fn are_alive(&self, x: usize, y: usize) -> bool {
         x != y && [x, y].iter().all(|node| self.alive.binary_search(node).is_ok())
     }
@@ -53,7 +53,7 @@ impl State {
         self.merges.push([x, y]);
     }
 
-    /// Whether no other living node weighs less than one of these two.
+    /// Returns whether no other living node weighs less than one of these two.
     fn are_lightest(&self, x: usize, y: usize) -> bool {
         let heavier = self.weight[x].max(self.weight[y]);
         let mut others = self.alive.iter().filter(|node| ![x, y].contains(node));
@@ -72,9 +72,9 @@ struct Code {
 }
 
 impl Code {
-    /// Whether this is a Huffman code: each merge joins two of the lightest trees, whichever of
-    /// several that weigh the same and in whichever order, and codes, lengths and cost are those of
-    /// the last tree.
+    /// Returns whether this is a Huffman code: each merge joins two of the lightest trees,
+    /// whichever of several that weigh the same and in whichever order, and codes, lengths and cost
+    /// are those of the last tree.
     fn is_right(&self, instance: &Instance) -> bool {
         let n = instance.freq.len();
         if [self.merges.len() + 1, self.codes.len(), self.lengths.len()] != [n; 3] {
@@ -127,7 +127,7 @@ fn is_prefix_free(codes: &[String]) -> bool {
     sorted.windows(2).all(|pair| !pair[1].starts_with(pair[0].as_str()))
 }
 
-/// Whether the sum of 2^-length is 1.
+/// Returns whether the sum of 2^-length is 1.
 fn is_complete(codes: &[String]) -> bool {
     let mut lengths: Vec<_> = codes.iter().map(String::len).collect();
 
@@ -149,8 +149,8 @@ fn is_complete(codes: &[String]) -> bool {
     count == 1
 }
 
-/// Whether a text with these frequencies takes as many digits as the weights of the merged nodes
-/// sum to, as with every code read off the tree, and no prefix code takes fewer.
+/// Returns whether a text with these frequencies takes as many digits as the weights of the merged
+/// nodes sum to, as with every code read off the tree, and no prefix code takes fewer.
 fn has_cost_of_tree(instance: &Instance, state: &State) -> bool {
     let digits = instance
         .freq

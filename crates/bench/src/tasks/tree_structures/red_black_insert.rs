@@ -119,8 +119,8 @@ impl State {
         Ok(())
     }
 
-    /// Whether z has a red parent and stands to it, to the grandparent and to the uncle as this
-    /// case asks.
+    /// Returns whether z has a red parent and stands to it, to the grandparent and to the uncle as
+    /// this case asks.
     fn needs(&self, case: u8) -> bool {
         let Some(Family { p, g, side }) = self.family() else { return false };
         let tree = &self.nodes;

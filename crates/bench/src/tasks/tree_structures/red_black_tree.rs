@@ -33,7 +33,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Whether a client's nodes are a binary tree that hangs on this place, or none.
+    /// Returns whether a client's nodes are a binary tree that hangs on this place, or none.
     pub fn is_whole_below(&self, root: Option<usize>) -> bool {
         let mut met = vec![false; self.nodes.len()];
         let mut stack: Vec<usize> = root.into_iter().collect();

@@ -11,8 +11,8 @@ fn are_disjoint(mut ranges: Vec<(usize, usize)>) -> bool {
 }
 
 impl State {
-    /// Whether each pivot bounds the values on both sides of it. Comparing every cell with the
-    /// pivots next to it is enough.
+    /// Returns whether each pivot bounds the values on both sides of it. Comparing every cell with
+    /// the pivots next to it is enough.
     fn pivots_hold(&self) -> bool {
         let bounded = |values: &[i64], least: i64, greatest: i64| {
             values.iter().all(|x| (least..=greatest).contains(x))
@@ -58,7 +58,7 @@ impl State {
         self.range().get(..self.size.unwrap_or(0)).unwrap_or_default()
     }
 
-    /// Whether the last line completed the range that was taken up, if there was one.
+    /// Returns whether the last line completed the range that was taken up, if there was one.
     fn has_completed_range(&self) -> bool {
         let range = self.range();
         match self.last.0 {
@@ -69,7 +69,7 @@ impl State {
         }
     }
 
-    /// Whether size and depth of the range call for this way of sorting it.
+    /// Returns whether size and depth of the range call for this way of sorting it.
     fn suits(&self, action: Action) -> bool {
         let cells = self.range().len();
         match action {
@@ -79,8 +79,8 @@ impl State {
         }
     }
 
-    /// Whether `m` is the first, the middle or the last place of the range, and in order of (value,
-    /// place) one of these lies on either side of it.
+    /// Returns whether `m` is the first, the middle or the last place of the range, and in order of
+    /// (value, place) one of these lies on either side of it.
     fn is_median(&self, m: usize) -> bool {
         let (Some(lo), Some(hi)) = (self.lo, self.hi) else { return false };
         let places = [lo, lo + (hi - lo) / 2, hi - 1];
@@ -101,7 +101,7 @@ impl State {
         }
     }
 
-    /// Whether cells lo..i-1 are less than the pivot at hi-1 and cells i..j-1 are not.
+    /// Returns whether cells lo..i-1 are less than the pivot at hi-1 and cells i..j-1 are not.
     fn is_partitioned_up_to(&self, j: usize) -> bool {
         let (Some(lo), Some(hi), Some(i)) = (self.lo, self.hi, self.i) else { return false };
         let pivot = self.a[hi - 1];
@@ -112,8 +112,8 @@ impl State {
             && others.iter().all(|x| *x >= pivot)
     }
 
-    /// Whether a sift of this node comes next: nodes fall while the heap is built, and each `pop`
-    /// is followed by the root.
+    /// Returns whether a sift of this node comes next: nodes fall while the heap is built, and each
+    /// `pop` is followed by the root.
     fn is_sift_next(&self, node: usize) -> bool {
         match self.last.0 {
             Some(Action::Heap(lo, hi)) => node + 1 == (hi - lo) / 2,
@@ -125,14 +125,14 @@ impl State {
         }
     }
 
-    /// Whether no node from `first` on has a greater child.
+    /// Returns whether no node from `first` on has a greater child.
     fn is_heap_from(&self, first: usize) -> bool {
         let heap = self.heap();
         (first.saturating_mul(2) + 1..heap.len()).all(|child| heap[(child - 1) / 2] >= heap[child])
     }
 
-    /// Whether the element sifted from `i` to `d` passed only greater ones, each the greater of two
-    /// siblings, the left one of equals.
+    /// Returns whether the element sifted from `i` to `d` passed only greater ones, each the
+    /// greater of two siblings, the left one of equals.
     fn is_sift_path(&self, i: usize, d: usize) -> bool {
         let heap = self.heap();
         if i >= heap.len() || d >= heap.len() {
@@ -159,7 +159,7 @@ impl State {
         true
     }
 
-    /// Whether the cells after the heap are in order and nothing in the heap exceeds them.
+    /// Returns whether the cells after the heap are in order and nothing in the heap exceeds them.
     fn is_heap_tail_final(&self) -> bool {
         let heap = self.heap();
         let tail = &self.range()[heap.len()..];
