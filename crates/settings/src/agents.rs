@@ -140,6 +140,10 @@ pub struct ExecutorAgent {
     /// `explained` (which part of the line is wrong, and what is possible instead) or `none` (the
     /// lines alone).
     pub feedback: FeedbackName,
+    /// Whether `step` lists the task's constraints, which are up to half of its prompt. Without them, a
+    /// model learns from `feedback` what a rejected line violates.
+    #[serde(default = "listed")]
+    pub constraints: bool,
     /// Overrides `run.temperature`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f64", range(min = 0.0, max = 2.0))]
@@ -430,6 +434,10 @@ pub enum DeriveName {
     Never,
     Once,
     Always,
+}
+
+fn listed() -> bool {
+    true
 }
 
 /// A value of `agents.executor.choices`.

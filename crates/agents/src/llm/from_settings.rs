@@ -126,6 +126,7 @@ fn executor_options(
             example_tokens: options.example_tokens,
             view: options.view,
             feedback: options.feedback,
+            constraints: options.constraints,
         },
         max_tokens: options.max_tokens,
         temperature: options.temperature.map(|value| value as f32),

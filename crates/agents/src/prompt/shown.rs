@@ -14,6 +14,8 @@ pub struct Shown {
     pub example_tokens: u32,
     pub view: ViewName,
     pub feedback: FeedbackName,
+    /// Whether the task's constraints are listed.
+    pub constraints: bool,
 }
 
 impl Default for Shown {
@@ -24,6 +26,7 @@ impl Default for Shown {
             example_tokens: 1_024,
             view: ViewName::Json,
             feedback: FeedbackName::Verdict,
+            constraints: true,
         }
     }
 }

@@ -87,9 +87,15 @@ const COMMON: [&str; 12] = [
 /// The variables of a role's templates.
 pub fn names(role: Role) -> Vec<&'static str> {
     let own: &[&str] = match role {
-        Role::Executor => {
-            &["feedback", "is_held", "may_reason", "examples", "input_text", "state_text"]
-        }
+        Role::Executor => &[
+            "feedback",
+            "is_held",
+            "may_reason",
+            "examples",
+            "input_text",
+            "state_text",
+            "lists_constraints",
+        ],
         Role::Verifier => &["action", "after", "ends", "constraints"],
         Role::Coordinator => &[
             "action",
@@ -269,6 +275,7 @@ pub(super) fn value(
         "variables" => Variable::from_serialize(context.variables),
         "is_held" => context.is_held.into(),
         "may_reason" => context.may_reason.into(),
+        "lists_constraints" => context.shown.constraints.into(),
         "action" => context.action.into(),
         "after" => after(context).0.into(),
         "ends" => after(context).1.into(),

@@ -182,6 +182,10 @@ fn a_prompt_shows_examples_a_readable_state_and_what_is_wrong_with_a_line() {
         assert!(plain.contains("of no use here") && plain.contains("\"queens\":[]"), "{plain}");
         assert!(!plain.contains("order: ["), "no example: {plain}");
 
+        let short = prompt(Shown { constraints: false, ..Shown::default() });
+        assert!(!short.contains("CONSTRAINTS") && short.contains("place <r> <c>"), "{short}");
+        assert_eq!(plain.contains("CONSTRAINTS"), template.contains("step"), "{plain}");
+
         let silent = prompt(Shown { feedback: FeedbackName::None, ..Shown::default() });
         assert!(silent.contains("place 9 0") && !silent.contains("of no use"), "{silent}");
     }
