@@ -39,7 +39,7 @@ given = sys.argv[1:]
 with open({log!r}, "a") as log:
     log.write(json.dumps(given) + "\\n")
 value = lambda name: pathlib.Path(given[given.index(name) + 1])
-if "prime_lora" in given and "sft" in given:
+if "prime_lora" in given and ("sft" in given or "grpo" in given):
     if pathlib.Path({stop!r}).exists():
         sys.exit(130)
     out = value("--out")
@@ -47,6 +47,8 @@ if "prime_lora" in given and "sft" in given:
     recipe = {{"rank": int(str(value("--rank"))), "batch": 2, "accumulation": 1}}
     card = {{"role": "executor", "steps": 5, "tokens": 1000, "cpu_seconds": 7, "recipe": recipe}}
     card |= {{"exact": {{"right": 3, "of": 4}}, "exact_of_base": {{"right": 0, "of": 4}}}}
+    if "grpo" in given:
+        card["exact_of_start"] = {{"right": 1, "of": 4}}
     (out / "card.json").write_text(json.dumps(card))
 if "export" in given and "prime_lora" in given:
     value("--out").write_bytes(b"GGUF")
@@ -108,6 +110,23 @@ def test_missing_adapters_are_made_and_finished_ones_are_not(queue):
     row += "| 0 of 4: 0.0 % (0.0–49.0) | 3 of 4: 75.0 % (30.1–95.4) |"
     assert row in page and page.endswith("<!-- end of adapters -->\nEnd.\n")
     assert queue() == []
+
+
+def test_reinforcement_starts_from_a_finished_adapter(queue):
+    plan = queue.folder / "adapters.toml"
+    supervised = plan.read_text()
+    third = '\n[[adapters]]\nname = "three"\ntasks = ["sudoku"]\nstart = "one"\n'
+    plan.write_text(supervised.replace('name = "one"', 'name = "none"') + third)
+    with pytest.raises(SystemExit, match="starts from one, which is not trained yet"):
+        queue("--only", "three")
+
+    plan.write_text(supervised + third)
+    calls = queue()
+    trained = next(call for call in calls if "grpo" in call)
+    assert trained[trained.index("--start") + 1] == str(queue.folder / "one.gguf")
+    assert json.loads((queue.folder / "three.json").read_text())["start"] == "one"
+    # One of the four was right before, as the stand-in's card says.
+    assert "| 1 of 4: 25.0 % (4.6–69.9) | 3 of 4" in (queue.folder / "README.md").read_text()
 
 
 def test_a_changed_recipe_is_trained_again(queue):
