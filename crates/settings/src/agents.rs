@@ -197,10 +197,10 @@ pub struct VerifierAgent {
     /// Who checks steps: the name of an implementation, with the options of this section, or of a
     /// definition. `rules` (the task's constraints of the chosen `kinds`), `llama` (a model in a
     /// local llama.cpp engine), `openai` (a model behind OpenAI-compatible servers), `reward` (a
-    /// reward model behind servers like vLLM), `ensemble` (the median of several), `process` (your own program), `reference` (exact, by the task's
-    /// algorithm; for training and evaluation only), `scripted` (the exact one with seeded errors
-    /// at `false_accepts` and `false_rejects`; for studies) or `none` (accepts everything; no answer
-    /// then counts as verified).
+    /// reward model behind servers like vLLM), `ensemble` (the median of several), `process` (your
+    /// own program), `reference` (exact, by the task's algorithm; for training and evaluation
+    /// only), `scripted` (the exact one with seeded errors at `false_accepts` and `false_rejects`;
+    /// for studies) or `none` (accepts everything; no answer then counts as verified).
     #[schemars(extend("format" = "verifier"))]
     pub implementation: String,
     /// Kinds of constraints: those that `rules` checks, that the program of `process` is declared
@@ -426,6 +426,7 @@ pub enum HistoryName {
 /// A value of `agents.executor.derive`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the option's documentation says it")]
 pub enum DeriveName {
     Never,
     Once,
@@ -435,6 +436,7 @@ pub enum DeriveName {
 /// A value of `agents.executor.choices`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the option's documentation says it")]
 pub enum ChoicesName {
     Never,
     AfterRejections,
@@ -444,6 +446,7 @@ pub enum ChoicesName {
 /// A value of `agents.executor.view`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the option's documentation says it")]
 pub enum ViewName {
     Json,
     Readable,
@@ -452,6 +455,7 @@ pub enum ViewName {
 /// A value of `agents.executor.feedback`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the option's documentation says it")]
 pub enum FeedbackName {
     None,
     Verdict,

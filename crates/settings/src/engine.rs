@@ -139,6 +139,7 @@ pub struct Engine {
 /// How the sequences of an engine share its KV cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the option's documentation says it")]
 pub enum KvCache {
     Auto,
     Shared,
@@ -180,6 +181,7 @@ fn list(paths: &[PathBuf]) -> String {
 pub enum ModelSource {
     /// A model in the executable.
     BuiltIn(&'static BuiltInModel),
+    /// The path of a GGUF file.
     File(PathBuf),
 }
 

@@ -452,6 +452,7 @@ pub struct Telemetry {
 /// A value of `journal.prompts`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the option's documentation says it")]
 pub enum PromptsName {
     None,
     Text,
