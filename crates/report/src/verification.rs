@@ -26,8 +26,8 @@ pub struct Misses {
     pub table: String,
 }
 
-/// What attacks on the task found with `format`, `invariant` and `terminal`: clean traces that leave
-/// the algorithm's path on purpose.
+/// What attacks on the task found with `format`, `invariant` and `terminal`: clean traces that
+/// leave the algorithm's path on purpose.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Attacks {
@@ -91,6 +91,8 @@ pub fn meaning(assurance: Assurance) -> &'static str {
 }
 
 impl Verification {
+    /// What the answer of `task` rests on, with the measured rates of this version for `basis`.
+    /// `steps` is the length of the answer's trajectory.
     pub fn new(verifier: &str, assurance: Assurance, basis: Basis, task: &str, steps: u64) -> Self {
         let table = DetectionTable::current();
         // The form of lines is looked at beside every model; what matters is its opinion.
@@ -146,9 +148,9 @@ impl Verification {
         ))
     }
 
-    /// One line, such as `verified (rules: format, invariant, terminal; 7 steps; 1359 clean
-    /// traces off the algorithm's path ended right)`, or `verified: every transition (…)` where the steps were
-    /// compared with the algorithm's.
+    /// One line, such as `verified (rules: format, invariant, terminal; 7 steps; 1359 clean traces
+    /// off the algorithm's path ended right)`, or `verified: every transition (…)` where the steps
+    /// were compared with the algorithm's.
     pub fn text(&self) -> String {
         let looked_at = looked_at(&self.kinds, &self.methods);
         let (verifier, steps) = (&self.verifier, count(self.steps, "step"));
