@@ -1,5 +1,4 @@
-//! Whether weights, KV pool and computation fit into the free memory, estimated from the file's
-//! header.
+//! Estimates from the file's header if weights, KV pool and computation fit into the free memory.
 //!
 //! llama.cpp aborts, or is killed by the kernel, when memory runs out; this refuses first, with
 //! numbers. Pure: the free memory is an argument. The estimate is an upper bound, so an engine that
