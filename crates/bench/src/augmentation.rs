@@ -68,8 +68,8 @@ impl Strategy {
         !self.fields(task).is_empty()
     }
 
-    /// Another instance; `None` if the strategy does not apply, or the task does not allow what
-    /// came out.
+    /// Another instance; `None` if the strategy does not apply, or the task does not allow the
+    /// result.
     pub fn apply(
         self,
         task: &dyn AnyTask,
