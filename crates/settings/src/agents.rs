@@ -91,8 +91,7 @@ pub struct ExecutorAgent {
     /// Template of the system prompt; empty = none.
     #[schemars(extend("format" = "words"))]
     pub system: String,
-    /// Which committed steps the prompt includes: `none`, `window` (the last `history_steps`) or
-    /// `full`.
+    /// Committed steps in the prompt: `none`, `window` (the last `history_steps`) or `full`.
     pub history: HistoryName,
     /// Number of steps for `history = "window"`.
     #[schemars(range(min = 1, max = 100_000))]
@@ -262,8 +261,7 @@ pub struct VerifierAgent {
     /// Template of the system prompt; empty = none.
     #[schemars(extend("format" = "words"))]
     pub system: String,
-    /// Which committed steps the prompt includes: `none`, `window` (the last `history_steps`) or
-    /// `full`.
+    /// Committed steps in the prompt: `none`, `window` (the last `history_steps`) or `full`.
     pub history: HistoryName,
     /// Number of steps for `history = "window"`.
     #[schemars(range(min = 1, max = 100_000))]
@@ -365,8 +363,7 @@ pub struct CoordinatorAgent {
     /// Template of the system prompt; empty = none.
     #[schemars(extend("format" = "words"))]
     pub system: String,
-    /// Which committed steps the prompt includes: `none`, `window` (the last `history_steps`) or
-    /// `full`.
+    /// Committed steps in the prompt: `none`, `window` (the last `history_steps`) or `full`.
     pub history: HistoryName,
     /// Number of steps for `history = "window"`.
     #[schemars(range(min = 1, max = 100_000))]

@@ -16,8 +16,8 @@ use prime_engine::{
 };
 use prime_models::{BUILT_IN_MODELS, BuiltInModel};
 
-/// How many ancestors of the executable are searched: `target/<triple>/release/` is three levels
-/// below a checkout, `target/<triple>/release/deps/` of tests four.
+/// Number of the executable's ancestors that are searched: `target/<triple>/release/` is three
+/// levels below a checkout, `target/<triple>/release/deps/` of tests four.
 const ANCESTORS_SEARCHED: usize = 5;
 
 /// One entry of `engines`.
