@@ -32,7 +32,7 @@ impl Strategy {
         Self::ConstraintReordering,
     ];
 
-    /// How often the paper applies it, in per mille of the instances.
+    /// The share of instances to which the paper applies it, in per mille.
     pub const fn per_mille(self) -> u64 {
         match self {
             Self::ValueScaling => 300,

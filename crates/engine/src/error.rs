@@ -106,13 +106,13 @@ pub enum EngineError {
     /// A field of the engine's specification is out of range.
     #[error("engine specification: {detail}")]
     BadSpec {
-        /// Which field, and its range.
+        /// The field, and its range.
         detail: String,
     },
     /// A field of the request is out of range.
     #[error("request: {detail}")]
     BadRequest {
-        /// Which field, and its range.
+        /// The field, and its range.
         detail: String,
     },
     /// The prompt leaves no room to generate a token.

@@ -9,7 +9,7 @@ use prime_bench::tasks::{Kind, Kinds};
 use prime_protocol::Assurance;
 use prime_roles::{Basis, CardQuote, Method};
 
-/// How often the verifier's constraints miss a wrong step of this task, as measured on the
+/// The rate at which the verifier's constraints miss a wrong step of this task, as measured on the
 /// benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
@@ -31,7 +31,7 @@ pub struct Misses {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Attacks {
-    /// How often a trace was led off the path.
+    /// Number of traces that were led off the path.
     pub tried: u64,
     /// Clean traces off the path that ended.
     pub ended: u64,
@@ -95,7 +95,7 @@ impl Verification {
     /// `steps` is the length of the answer's trajectory.
     pub fn new(verifier: &str, assurance: Assurance, basis: Basis, task: &str, steps: u64) -> Self {
         let table = DetectionTable::current();
-        // The form of lines is looked at beside every model; what matters is its opinion.
+        // The form of lines is checked with every model; its opinion is what counts.
         let form = Kinds::from_iter([Kind::Format]);
         let measured = Some(basis.evaluated()).filter(|kinds| *kinds != form);
         let misses = measured.and_then(|kinds| table.detection(task, kinds));

@@ -6,7 +6,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How far an answer is.
+/// The progress of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Writing {
     /// The text so far, or the end of a long text. It is as the model wrote it: not safe to print.

@@ -147,7 +147,7 @@ def parse(given):
     one = commands.add_parser("sft", help="supervised training on a data set")
     training_options(one)
     one.add_argument("--role", choices=("executor", "verifier", "coordinator"), default="executor")
-    one.add_argument("--plan", action="store_true", help="print the needs of the training, and train nothing")
+    one.add_argument("--plan", action="store_true", help="print what it needs, and train nothing")
     one.set_defaults(run=sft)
 
     one = commands.add_parser("grpo", help="reinforcement learning of single steps")

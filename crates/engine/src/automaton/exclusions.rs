@@ -42,7 +42,8 @@ impl ExclusionState {
 #[derive(Debug, Default)]
 pub struct Exclusions {
     lines: LineTrie,
-    /// Whether some text ends after a state. The handle keeps the state's number from being reused.
+    /// By state, true if some text ends after it. The handle keeps the state's number from being
+    /// reused.
     is_live: HashMap<(StateId, Place), (State, bool)>,
 }
 

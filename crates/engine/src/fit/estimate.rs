@@ -49,7 +49,7 @@ pub struct MemoryEstimate {
     is_on_cpu: bool,
 }
 
-/// Which layers are on the devices.
+/// The layers that are on the devices.
 struct Placement {
     /// The first layer there.
     first: usize,
@@ -179,7 +179,8 @@ impl MemoryEstimate {
         sum(&[sum(&whole), product([each, devices as u64])])
     }
 
-    /// What the host must have free beside the devices, in bytes, if layers or experts stay there.
+    /// Memory that the host must have free in addition to the devices, in bytes, if layers or
+    /// experts stay there.
     fn on_host(&self) -> Option<u64> {
         let parts = [self.host_bytes, self.compute_bytes, self.checkpoint_bytes];
         self.is_parted.then(|| sum(&parts))
