@@ -4,7 +4,7 @@ if(PROJECT_NAME STREQUAL "llama.cpp")
 endif()
 
 # The sources of a target with these names, without folder and suffix, as absolute paths in `result`. A name that the pinned
-# llama.cpp does not have ends the build: whoever pins another version must see what no longer applies.
+# llama.cpp does not have ends the build: a new version must show which rules no longer apply.
 function(prime_sources result target)
   get_target_property(sources ${target} SOURCES)
   get_target_property(folder ${target} SOURCE_DIR)

@@ -170,7 +170,7 @@ fn module(task: &Value, code: &mut String) -> Result<(), Box<dyn Error>> {
         )?;
     }
 
-    // Without a word about it, the kinds that do not run the algorithm are sound.
+    // If the page does not say, the kinds that do not run the algorithm are sound.
     let sound = match task.get("sound").map(Value::as_str) {
         None => "WITHOUT_TRANSITION",
         Some(Some("every transition")) => "ALL",
@@ -214,7 +214,7 @@ fn module(task: &Value, code: &mut String) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The text as Markdown: outside of backticks, brackets are brackets and no links.
+/// The text as Markdown: outside of backticks, brackets are not links.
 fn markdown(text: &str) -> String {
     let mut out = String::new();
     let mut code = false;

@@ -1,4 +1,4 @@
-//! What a task's constraints miss:
+//! Prints what a task's constraints miss:
 //! `cargo run --release -p prime-bench --example corruption -- [TASK…]` prints the share of
 //! corrupted steps that they detect without running the algorithm; for named tasks also those that
 //! they miss. With `--table` it prints the table of `judge::detection` instead.

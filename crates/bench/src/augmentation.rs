@@ -32,7 +32,7 @@ impl Strategy {
         Self::ConstraintReordering,
     ];
 
-    /// How often the paper applies it, in per mille of the instances.
+    /// The share of instances to which the paper applies it, in per mille.
     pub const fn per_mille(self) -> u64 {
         match self {
             Self::ValueScaling => 300,
@@ -68,8 +68,8 @@ impl Strategy {
         !self.fields(task).is_empty()
     }
 
-    /// Another instance; `None` if the strategy does not apply, or the task does not allow what
-    /// came out.
+    /// Another instance; `None` if the strategy does not apply, or the task does not allow the
+    /// result.
     pub fn apply(
         self,
         task: &dyn AnyTask,

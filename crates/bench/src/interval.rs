@@ -22,9 +22,9 @@ impl Proportion {
         Self::over_inputs(count, of, of)
     }
 
-    /// The proportion of `of` instances that have only `inputs` different inputs, 0 to `of`. An
-    /// instance with the input of another one says nothing new, so the interval is that of the same
-    /// share of `inputs` observations.
+    /// The proportion of `of` instances with only `inputs` different inputs, 0 to `of`. An instance
+    /// with the input of another one says nothing new, so the interval is that of the same share of
+    /// `inputs` observations.
     #[expect(clippy::cast_precision_loss, reason = "counts of instances lie far below 2^53")]
     pub fn over_inputs(count: u64, of: u64, inputs: u64) -> Self {
         if of == 0 || inputs == 0 {

@@ -15,8 +15,8 @@ pub fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) 
             let tail = strsim::damerau_levenshtein(&last(&wanted), &last(&known));
             let limit = |text: &str| (text.chars().count() / 3).clamp(1, 4);
             let near = whole <= limit(&wanted) || tail <= limit(&last(&wanted)).min(2);
-            // The last part decides, the section breaks ties: `run.fanuot` is `run.fanout`,
-            // whatever else is similar.
+            // The last part decides, the section breaks ties: `run.fanuot` is `run.fanout`, even if
+            // other keys are similar.
             near.then_some((tail.min(whole), whole, candidate))
         })
         .min()

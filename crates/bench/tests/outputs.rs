@@ -1,5 +1,5 @@
-//! Outputs as real models write them, with expectations that were written by hand: what the judge
-//! takes out of them, and that a right trace earns the same in every spelling that is accepted.
+//! Outputs as real models write them, with expectations that were written by hand. The judge must
+//! extract these, and judge a right trace alike in every accepted spelling.
 
 use prime_bench::judge::{Body, StageResult, judge_body, read_output};
 use prime_bench::output::Found;
@@ -131,7 +131,7 @@ fn lines_say_one_action_or_none() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What is an action as it stands is left alone, whatever it looks like.
+/// A line that is an action as it stands is left alone, however it looks.
 #[test]
 fn actions_that_look_decorated_are_taken_unchanged() {
     for (slug, line) in [
@@ -172,8 +172,8 @@ fn spelt(action: &str, layers: &[usize]) -> String {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Each line of a right trace is carried out as it is, in any spelling, so that nothing that
-    /// rewards are computed from (steps, refusals, violations) differs.
+    /// Each line of a right trace is carried out as it is, in any spelling, so that the inputs of
+    /// rewards (steps, refusals, violations) do not differ.
     #[test]
     fn every_spelling_of_a_right_trace_is_that_trace(
         layers in prop::collection::vec(prop::collection::vec(0_usize..14, 0..5), 40),
@@ -188,7 +188,8 @@ proptest! {
         for layers in &layers {
             let Some(line) = clean.reference() else { break };
             let spelt = spelt(&line, layers);
-            // A spelling can itself be an action of the task (`- 4`), and is then taken as it stands.
+            // A spelling can itself be an action of the task (`- 4`), and is then taken as it
+            // stands.
             let is_action = |form: String| pattern::parse(forms, form.trim()).is_some();
             let mut inner = (0..layers.len()).map(|count| self::spelt(&line, &layers[..=count]));
             if inner.any(is_action) || (0..12).any(|layer| is_action(self::spelt(&line, &[layer]))) {

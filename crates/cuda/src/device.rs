@@ -182,8 +182,8 @@ impl Device {
     }
 
     /// Calls cuBLAS, which stores matrices by columns: it sees each one transposed, and the
-    /// product's operands in reverse. `m`, `n` and `k` are its names. The callers have checked that
-    /// the operands are as long as these say.
+    /// product's operands in reverse. `m`, `n` and `k` are named as in its documentation. The
+    /// callers have checked that the operands are as long as these say.
     fn multiply(
         &self,
         count: usize,

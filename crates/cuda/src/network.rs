@@ -184,7 +184,8 @@ impl Network {
         Ok(device.stream.memcpy_dtod(&from, &mut weights.embedding.slice_mut(..size))?)
     }
 
-    /// Losses in nats, and hits (whether the target is the only most likely token), at each target.
+    /// Losses in nats and hits at each target. A hit means that the target is the only most likely
+    /// token.
     ///
     /// # Errors
     /// If the GPU fails.

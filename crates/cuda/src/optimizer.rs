@@ -39,7 +39,7 @@ kernels!(squares, adamw, look_ahead, normalize, combine, step_along, approach, n
 pub struct Optimizer {
     rule: Rule,
     kernels: Kernels,
-    /// Those that AdamW updates.
+    /// The tensors that AdamW updates.
     tensors: Vec<Tensor>,
     groups: Vec<Group>,
     pub first: CudaSlice<f32>,

@@ -20,7 +20,7 @@ impl Shape {
     }
 }
 
-/// Where each tensor begins in the flat vector of weights. Matrices are row-major [out, in].
+/// The start of each tensor in the flat vector of weights. Matrices are row-major [out, in].
 #[derive(Debug, Clone)]
 pub struct Starts {
     pub embedding: usize,
@@ -52,5 +52,5 @@ pub struct Input<'a> {
     pub targets: &'a [(usize, u16)],
 }
 
-/// Losses in nats, and whether the target is the only most likely token, at each target.
+/// For each target, the loss in nats, and true if the target is the only most likely token.
 pub type Scores = (Vec<f32>, Vec<bool>);

@@ -18,7 +18,9 @@ use prime_bench::tasks::{AnyTask, InstanceId, Problem};
 /// File formats of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
+    /// One JSON object a line, compressed with Zstandard if the file's name ends in `.zst`.
     JsonLines,
+    /// Parquet, compressed with Zstandard.
     Parquet,
 }
 
@@ -34,24 +36,34 @@ impl Format {
 /// One row. `input` and `answer` are JSON texts, because their shapes differ from task to task.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
+    /// The instance: `<task>/<difficulty>/<index>`.
     pub id: String,
+    /// The slug of the task.
     pub task: &'static str,
+    /// The number of the task in the benchmark.
     pub task_id: i32,
+    /// The category of the task.
     pub category: String,
+    /// The level of the instance.
     pub difficulty: &'static str,
+    /// The index of the instance within its level, from 0.
     pub index: i32,
+    /// The seed that the instance was made from.
     pub seed: i64,
+    /// The prompt.
     pub prompt: String,
+    /// The input, as JSON.
     pub input: String,
+    /// The answer of the reference algorithm, as JSON.
     pub answer: String,
+    /// Steps of the reference algorithm.
     pub steps: i64,
 }
 
 /// Renders the prompt of an instance.
 pub type Prompt<'p> = &'p (dyn Fn(&dyn Problem) -> String + Sync);
 
-/// The row of an instance; `None` if only those are wanted whose inputs the benchmark has not, and it
-/// has this one.
+/// The row of an instance; `None` if only fresh inputs are wanted and the benchmark has this one.
 fn row(id: &InstanceId, prompt: Prompt<'_>, fresh: bool) -> Option<Row> {
     let spec = id.task.spec();
     let problem = id.problem();
@@ -80,10 +92,11 @@ fn row(id: &InstanceId, prompt: Prompt<'_>, fresh: bool) -> Option<Row> {
 /// What an export holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
+    /// Rows in all files together.
     pub rows: u64,
     /// Instances that are left out because the benchmark has their inputs.
     pub of_benchmark: u64,
-    /// Tasks and levels of which nothing is left; they have no file.
+    /// Tasks and levels without a row; they have no file.
     pub exhausted: Vec<String>,
 }
 
@@ -227,7 +240,7 @@ pub(super) fn card(
 }
 
 /// The card's description of its files, which changes with them: `datasets` caches a local folder
-/// by its name and its card, and would otherwise show rows from before, or those of another folder.
+/// by its name and its card, and would otherwise show old rows, or rows of another folder.
 pub(crate) fn description_of<'f>(files: impl IntoIterator<Item = &'f Content>) -> String {
     let mut all = Sha256::new();
     files.into_iter().for_each(|file| all.update(&file.sha256));
@@ -248,7 +261,9 @@ pub(crate) fn size_category(rows: u64) -> &'static str {
 /// How a data set is written.
 #[derive(Clone, Copy)]
 pub struct ExportPlan {
+    /// The file format.
     pub format: Format,
+    /// Threads that make rows; at least 1.
     pub threads: usize,
     /// Leaves out instances whose inputs the benchmark has.
     pub fresh: bool,

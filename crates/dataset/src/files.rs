@@ -38,6 +38,7 @@ enum Encoder {
 /// What a finished file holds, before compression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content {
+    /// Size in bytes.
     pub bytes: u64,
     /// Hexadecimal.
     pub sha256: String,
@@ -93,7 +94,7 @@ fn under_free_name<T>(
 fn unnamed(folder: &Path) -> Option<File> {
     use rustix::fs::{Mode, OFlags, open};
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-    // As every new file: the umask takes away from it.
+    // The mode of every new file, before the umask.
     open(folder, flags, Mode::from_raw_mode(0o666)).ok().map(File::from)
 }
 
@@ -350,7 +351,7 @@ mod tests {
             fs::write(path(name), "mine").expect("written");
         }
 
-        // Two at a time too.
+        // Two writers at a time work too.
         let (mut first, mut second) = (
             Whole::create(&path("a")).expect("created"),
             Whole::create(&path("a")).expect("created"),

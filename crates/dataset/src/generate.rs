@@ -23,16 +23,21 @@ pub const MANIFEST: &str = "manifest.json";
 pub struct Manifest {
     /// The version of the program.
     pub version: String,
+    /// The levels, instances and base seed.
     #[serde(flatten)]
     pub selection: Selection,
+    /// True if the files have the reference traces.
     pub traces: bool,
+    /// Steps between two states of a trace that are written; `None`: no states are written.
     pub states_every: Option<u64>,
+    /// The complete files, by name.
     pub files: BTreeMap<String, FileRecord>,
 }
 
 /// A file of the folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRecord {
+    /// Instances, one a line.
     pub lines: u64,
     /// Sum of the reference steps of its instances.
     pub steps: u64,
@@ -45,14 +50,24 @@ pub struct FileRecord {
 /// Why a folder could not be filled.
 #[derive(Debug, thiserror::Error)]
 pub enum GenerateError {
+    /// The path of a file that could not be read or written, and the system's message.
     #[error("{0}: {1}")]
     File(String, io::Error),
+    /// The path of a file that is not a manifest, and the parser's message.
     #[error("{0}: not a manifest of this program: {1}. Give another folder")]
     Manifest(String, serde_json::Error),
+    /// The folder was filled with other settings.
     #[error(
         "{folder}: holds another selection ({there}), not the one asked for ({asked}). Give another folder"
     )]
-    Differs { folder: String, there: String, asked: String },
+    Differs {
+        /// The folder.
+        folder: String,
+        /// The settings with which it was filled.
+        there: String,
+        /// The settings that were asked for.
+        asked: String,
+    },
 }
 
 impl Manifest {

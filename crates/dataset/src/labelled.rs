@@ -21,14 +21,21 @@ use prime_bench::tasks::{AnyTask, Difficulty};
 pub struct LabelledRow {
     /// The instance: `<task>/<difficulty>/<index>`.
     pub instance: String,
+    /// The slug of the task.
     pub task: &'static str,
+    /// The level of the instance.
     pub difficulty: &'static str,
+    /// The index of the instance within its level, from 0.
     pub index: i32,
+    /// The seed that the instance was made from.
     pub seed: i64,
     /// Steps of the reference trace before the state.
     pub step: i64,
+    /// The input, as JSON.
     pub input: String,
+    /// The state before the step, as JSON.
     pub state: String,
+    /// The proposed line.
     pub line: String,
     /// The state after the step; empty where it cannot be carried out.
     pub after: String,
@@ -130,8 +137,8 @@ fn rows(
 }
 
 /// Writes labelled steps as `data/<task>/<level>` below the folder, then the card. Calls `finished`
-/// after each task and level. The plan's number of threads has no effect: levels are made side by
-/// side.
+/// after each task and level. The plan's number of threads has no effect: levels are made in
+/// parallel.
 ///
 /// # Errors
 /// When a file cannot be written.

@@ -2,6 +2,8 @@
 //! tools. A file appears only when it is complete. `training` has data for supervised fine-tuning,
 //! preference optimisation and reinforcement learning elsewhere.
 
+#![warn(missing_docs)]
+
 pub mod export;
 pub mod files;
 pub mod generate;

@@ -15,13 +15,20 @@ const EXTENSIONS: [&str; 2] = ["parquet", "jsonl"];
 /// Why a folder cannot take a data set.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
+    /// The folder has files.
     #[error(
         "{}: the folder is not empty: name a new one, or replace the data set in it with --force",
         .0.display()
     )]
     NotEmpty(PathBuf),
+    /// Something could not be read or removed.
     #[error("{}: {reason}", path.display())]
-    File { path: PathBuf, reason: io::Error },
+    File {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's message.
+        reason: io::Error,
+    },
 }
 
 /// Makes sure that a folder has no file of a former data set; it need not exist. `replaces` removes

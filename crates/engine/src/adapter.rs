@@ -88,8 +88,8 @@ impl Adapter {
         label
     }
 
-    /// Checks the file against the digest and its model, whose header is `model`, on everything on
-    /// which llama.cpp would abort or be silent.
+    /// Checks the file against the digest and against its model, whose header is `model`. Covers
+    /// every fault at which llama.cpp would abort or stay silent.
     ///
     /// # Errors
     /// [`EngineError::AdapterMissing`], [`EngineError::AdapterChanged`] and

@@ -1,8 +1,8 @@
 //! Divides a batch among turns: generating turns first, then prefill, which must not hold up the
 //! others.
 
-/// How many of its pending tokens (at least 1) each of `turns` may decode: at least 1, for which
-/// the batch must have room.
+/// The number of its pending tokens (at least 1) that each of `turns` may decode: at least 1, for
+/// which the batch must have room.
 ///
 /// A generating turn gets all that its next choice needs. Turns in prefill (`true`) share the rest,
 /// at most `prefill` tokens of it while any turn generates: short prompts whole, long ones in equal

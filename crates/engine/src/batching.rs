@@ -85,7 +85,7 @@ pub(super) struct Batcher<'m> {
     /// Answers that are not sent yet.
     answers: Vec<FromWorker>,
     counts: EngineCounts,
-    /// When counts were last sent, and which.
+    /// The time of the last report of counts, and its counts.
     reported: (Instant, EngineCounts),
 }
 

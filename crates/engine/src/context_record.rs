@@ -149,8 +149,8 @@ impl ContextRecord {
         }
     }
 
-    /// Notes that its worker is gone. Returns whether it is given up: it was new, and workers died
-    /// of it.
+    /// Notes that its worker is gone. Returns whether it is given up, because it was new and
+    /// workers died of it.
     pub(super) fn lost_worker(&mut self, cause: &EngineError) -> bool {
         self.sent = 0;
         self.status.down();

@@ -36,7 +36,7 @@ pub(super) fn serve(
 }
 
 struct Contexts<'m> {
-    /// What the model was to be loaded with.
+    /// The spec as it was requested.
     spec: &'m EngineSpec,
     /// The spec with the engine's choices in place of what it left open.
     fitted: EngineSpec,
@@ -94,7 +94,7 @@ impl<'m> Contexts<'m> {
         }
     }
 
-    /// Makes a context, and says how that went.
+    /// Makes a context, and reports the outcome.
     fn open(&mut self, id: ContextId, spec: &EngineSpec, transport: &mut impl Transport) {
         let frame = match self.batcher(id, spec) {
             Ok((batcher, facts)) => {

@@ -29,7 +29,7 @@ struct Context {
     id: ContextId,
     status: Arc<StatusCell>,
     spec: EngineSpec,
-    /// Whether the model's chat template can be used, once it was asked.
+    /// The result of checking the model's chat template, once it was checked.
     chat: OnceLock<Result<(), EngineError>>,
 }
 
@@ -241,7 +241,7 @@ impl Engine {
         self.generate_followed(request, Following::default()).await
     }
 
-    /// As [`Engine::generate`], with what `following` asks for.
+    /// Like [`Engine::generate`], and also returns what `following` asks for.
     ///
     /// # Errors
     /// As [`Engine::generate`].
@@ -289,7 +289,7 @@ impl Engine {
         // The pump may have ended already.
         let _ = worker.commands.send(Command::Close(*id, Some(told)));
         let is_last = closed.recv().unwrap_or(true);
-        // A statement of its own, so that the lock is not held while joining.
+        // A separate statement, so that the lock is not held while joining.
         let pump = if is_last { locked(&worker.joined).take() } else { None };
         if let Some(pump) = pump {
             // The pump catches panics of replies and has none of its own; the panic hook would have

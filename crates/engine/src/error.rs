@@ -60,7 +60,7 @@ pub enum EngineError {
         /// The file's path.
         path: PathBuf,
     },
-    /// An adapter's file cannot be read, or is no LoRA adapter.
+    /// An adapter's file cannot be read, or is not a LoRA adapter.
     #[error("adapter {} cannot be used: {detail}", path.display())]
     AdapterMissing {
         /// The adapter's path.
@@ -106,13 +106,13 @@ pub enum EngineError {
     /// A field of the engine's specification is out of range.
     #[error("engine specification: {detail}")]
     BadSpec {
-        /// Which field, and its range.
+        /// The field, and its range.
         detail: String,
     },
     /// A field of the request is out of range.
     #[error("request: {detail}")]
     BadRequest {
-        /// Which field, and its range.
+        /// The field, and its range.
         detail: String,
     },
     /// The prompt leaves no room to generate a token.
@@ -192,7 +192,7 @@ pub enum EngineError {
         (`openai`), or build with RUSTFLAGS=-Ctarget-cpu=native on this machine"
     )]
     Processor {
-        /// The extensions that are missing, by commas.
+        /// The missing extensions, separated by commas.
         missing: String,
     },
 }

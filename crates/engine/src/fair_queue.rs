@@ -1,8 +1,8 @@
 //! A round-robin queue over groups: many items in one group delay another group's next item by one
 //! turn, not by all of them.
 //!
-//! Adding, taking and removing an item costs a logarithm of the queue's length, whatever is
-//! removed.
+//! Adding, taking and removing an item takes logarithmic time in the queue's length, whichever item
+//! is removed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;

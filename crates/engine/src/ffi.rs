@@ -177,7 +177,7 @@ unsafe extern "C" fn on_log(
     }
 }
 
-/// Standard error, for what llama.cpp says: it repeats names and metadata of a model's file.
+/// Standard error for llama.cpp's messages, which repeat names and metadata of a model's file.
 #[expect(clippy::disallowed_methods, reason = "through the writer that escapes")]
 fn stderr() -> Printable<std::io::Stderr> {
     Printable::new(std::io::stderr())

@@ -45,7 +45,7 @@ impl Lexicon {
 
         let mut pieces: Vec<Vec<u8>> =
             (0..vocabulary.n_tokens()).map(LlamaToken).map(piece).collect();
-        // The texts of end tokens do not count, here as in the vocabulary.
+        // Texts of end tokens do not count here either.
         ends.iter().for_each(|end| pieces[*end as usize].clear());
 
         let is_bytewise = pieces.iter().all(|piece| piece.len() <= 1);
@@ -223,8 +223,8 @@ impl Grammar {
         Ok(())
     }
 
-    /// How many of `draft`'s first tokens the grammar permits from here on, none of which ends the
-    /// text.
+    /// The number of `draft`'s first tokens that the grammar permits from here on. None of them
+    /// ends the text.
     pub(super) fn permitted_length(&self, draft: &[Token]) -> usize {
         let mut automaton = self.automaton.borrow_mut();
         let mut at = self.at.clone();

@@ -75,17 +75,17 @@ pub(super) struct PendingRequest {
     pub(super) context: ContextId,
     pub(super) request: Request,
     pub(super) reply: Reply,
-    /// What its caller wants to know besides.
+    /// What its caller wants to know besides the answer.
     pub(super) following: Following,
-    /// How often it was sent to a worker.
+    /// Number of times that it was sent to a worker.
     pub(super) attempts: u8,
 }
 
 impl PendingRequest {
-    /// Tells the caller how far its request is.
+    /// Reports the request's progress to its caller.
     pub(super) fn tell(&self, progress: Progress) {
         if let Some(watch) = &self.following.watch {
-            // As with replies: one caller's panic must not cost the others theirs.
+            // As with replies, one caller's panic must not affect the others.
             let _ = catch_unwind(AssertUnwindSafe(|| watch(progress)));
         }
     }

@@ -5,6 +5,8 @@
 //! small tools it can live in a thread. Nothing outside this crate calls llama.cpp, except what
 //! tests compare the engine with.
 
+#![warn(missing_docs)]
+
 mod adapter;
 pub mod automaton;
 mod chat;

@@ -1,4 +1,4 @@
-//! Options that decide how much memory an engine takes, and on which side it is.
+//! Options that determine how much memory an engine takes, on the host and on GPUs.
 
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +56,7 @@ impl KvType {
     }
 }
 
-/// How many of a model's layers.
+/// A number of a model's layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LayerCount {
     /// All of them.

@@ -65,8 +65,8 @@ fn chosen_devices(spec: &EngineSpec, present: &[DeviceInfo]) -> Result<Vec<usize
     select(&spec.device, spec.isolation, present, &HostGpus::read(Path::new("/"), None))
 }
 
-/// `spec` with what it leaves to the engine chosen, so that the model fits, and what that is, in
-/// words.
+/// Chooses what `spec` leaves to the engine, so that the model fits. Returns the complete spec, and
+/// the choices in words.
 ///
 /// # Errors
 /// What is wrong with the file or the devices.
@@ -192,8 +192,8 @@ fn kv_cache_type(kind: KvType) -> KvCacheType {
     }
 }
 
-/// Checks that one more context of `spec` fits into what its devices have free, beside the weights,
-/// which are there.
+/// Checks that one more context of `spec` fits into the free memory of its devices. The weights are
+/// loaded already.
 pub(super) fn check_context(spec: &EngineSpec, header: &gguf::Header) -> Result<(), EngineError> {
     let mut shape = ModelShape::new(header).without_weights();
     shape.add_adapters(&spec.adapters);

@@ -1,5 +1,5 @@
-//! What the processor must have for llama.cpp's code. Without it, a worker would die of an illegal
-//! instruction, which explains nothing.
+//! Checks the processor for the extensions that llama.cpp's code needs. Without them a worker would
+//! die of an illegal instruction, which explains nothing.
 
 /// The extensions of x86-64 that llama.cpp is built for when its build is told nothing. They came
 /// together, with Intel's Haswell (2013) and AMD's Excavator (2015).

@@ -1,14 +1,14 @@
-//! How far a turn is: what its caller is told while it waits.
+//! The progress of a turn, as its caller sees it while it waits.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// Most bytes of a text that is told while it is written: its end, which is what a reader watches.
+/// Most bytes of an unfinished text that are reported: its end, which is what a reader watches.
 #[cfg(any(feature = "llama", test))]
 const TEXT_BYTES_MAX: usize = 4096;
 
-/// How far a turn is.
+/// The progress of a turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// The text so far, or its last 4,096 bytes; invalid UTF-8 is replaced by U+FFFD.
@@ -19,15 +19,15 @@ pub struct Progress {
     pub prompt_computed: u32,
 }
 
-/// Is told how far a turn is, at most five times a second, on the engine's pump thread: it should
-/// only pass the progress on.
+/// Receives the progress of a turn at most five times a second, on the engine's pump thread. It
+/// should only pass the progress on.
 pub type Watch = Arc<dyn Fn(Progress) + Send + Sync>;
 
 /// What a caller wants to know of its request besides the answer.
 #[derive(Clone, Default)]
 pub struct Following {
-    /// Told how far it is: before the worker computes a long prompt, and from 200 ms after it has
-    /// begun.
+    /// Receives its progress: before the worker computes a long prompt, and from 200 ms after the
+    /// request has begun.
     pub watch: Option<Watch>,
     /// True if the answer comes with what was sent to the model.
     pub with_sent: bool,

@@ -29,9 +29,9 @@ impl<'m> Prompts<'m> {
         }
     }
 
-    /// The tokens of a prompt, and what the model begins with. Those of a chat are the template's
-    /// own, begin-of-text token included: none is added, and special tokens that a message names
-    /// stay text.
+    /// The tokens of a prompt, and what the model begins with. In a chat, the template writes all
+    /// special tokens, the begin-of-text token included. None is added, and special tokens that a
+    /// message names stay text.
     pub(super) fn tokens(
         &mut self,
         turn: &Turn<'_>,

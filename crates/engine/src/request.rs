@@ -57,9 +57,9 @@ pub struct Request {
     /// The text before the generated one. Special tokens in it are recognised, and a begin-of-text
     /// token is added if the model asks for one.
     pub prompt: String,
-    /// Whether the model continues the prompt or answers it as a message.
+    /// How the prompt is presented: as a text to continue, or as a message to answer.
     pub format: Format,
-    /// How much the model may think; of a chat only.
+    /// How much the model may think; only in a chat.
     pub thinking: Thinking,
     /// A GBNF grammar with a rule `root` that constrains the generated text. The most recently used
     /// grammars stay compiled, by their text. Never use one that a client sent.
@@ -80,7 +80,7 @@ pub struct Request {
     pub sampling: Sampling,
     /// Most tokens to generate, at least 1; an end-of-text token counts.
     pub max_tokens: u32,
-    /// Whether to return log-probabilities.
+    /// True if log-probabilities are returned.
     pub logprobs: bool,
     /// Never end the text before `max_tokens`: for measurements that need texts of equal length.
     pub ignore_end: bool,
@@ -230,7 +230,7 @@ pub struct Generation {
     pub logprobs: Vec<f32>,
     /// Tokens of the prompt, including a begin-of-text token.
     pub prompt_tokens: u32,
-    /// Those of them that were in the KV cache.
+    /// Tokens of the prompt that were in the KV cache.
     pub cached_tokens: u32,
     /// What the model thought before `text`, without its marks.
     pub thought: String,

@@ -1,7 +1,7 @@
 //! The span `engine_request`: from `submit` to the reply, a child of the span that is current at
 //! `submit`.
 //!
-//! Without a subscriber that enables level debug there is no span, no clock is read, and the worker
+//! Without a subscriber that enables level debug, there is no span, no clock is read and the worker
 //! measures nothing.
 #![allow(clippy::disallowed_methods, reason = "spans record real time")]
 

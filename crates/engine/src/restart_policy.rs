@@ -1,5 +1,5 @@
-//! When a dead worker is replaced: at once, after a short pause, or, while the engine counts as
-//! lost, after a growing one. It never gives up: what killed the workers may go away.
+//! Decides when a dead worker is replaced: at once, after a short pause, or after a growing one
+//! while the engine counts as lost. It never gives up, because the cause of the deaths may go away.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ pub(super) struct RestartPolicy {
     deaths: SlidingWindow,
     /// Deaths since the engine was lost, the one that lost it included; 0 while it is not.
     lost_deaths: u32,
-    /// Since when the current worker takes turns.
+    /// When the current worker began to take turns.
     ready_since: Option<Instant>,
 }
 

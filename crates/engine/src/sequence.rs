@@ -39,7 +39,7 @@ pub(super) struct Sequence {
     computed: usize,
     /// Where decodes pause so that the state can be saved: ascending, beyond what is computed.
     pauses: Vec<usize>,
-    /// Tokens in the current batch, and the row of the first one.
+    /// Number of tokens in the current batch, and the row of the first one.
     batched: usize,
     row: i32,
     /// Finds drafts, where the engine speculates.
@@ -209,7 +209,7 @@ impl Sequence {
         self.forced
     }
 
-    /// Where the turn's time went, if that is measured.
+    /// The durations of the turn's phases, if they are measured.
     pub(super) fn timing(&self) -> Option<Timing> {
         self.timer.as_ref().map(TurnTimer::timing)
     }
@@ -244,7 +244,7 @@ impl Sequence {
         &self.tokens[start..self.computed]
     }
 
-    /// How many of its tokens are computed.
+    /// The number of its tokens that are computed.
     pub(super) fn computed(&self) -> usize {
         self.computed
     }
@@ -362,7 +362,7 @@ impl Sequence {
         Ok(())
     }
 
-    /// Returns whether as much is generated as may be.
+    /// Returns whether the limit of generated tokens is reached.
     fn is_used_up(&self) -> bool {
         self.tokens.len() - self.answer >= self.max_tokens
             && self.thinking.as_ref().is_none_or(|thinking| thinking.budget().is_none())

@@ -26,9 +26,9 @@ pub struct EngineSpec {
     pub isolation: Isolation,
     /// Size of the KV pool for all sequences together, in tokens; at least `batch_tokens`.
     pub context_tokens: u32,
-    /// Whether sequences share the KV pool or each have a part.
+    /// How sequences use the KV pool.
     pub kv: KvPool,
-    /// Whether attention is computed in blocks, without a table of all scores.
+    /// When attention is computed in blocks, without a table of all scores.
     pub flash_attention: FlashAttention,
     /// The type of keys and values in the KV pool; a quantised one needs flash attention.
     pub kv_type: KvType,
@@ -59,7 +59,7 @@ pub struct EngineSpec {
     /// CPU threads of a pass with several tokens, such as a prompt's; 0 means `threads`. They only
     /// change how long it takes.
     pub prompt_threads: u16,
-    /// Whether tokens are drafted and computed ahead.
+    /// How tokens are drafted and computed ahead.
     pub speculation: Speculation,
     /// A worker that has turns and is silent for this long is hung, in milliseconds. Once the
     /// latency of decodes is known, the limit drops to 50 times their 99th percentile, but not
@@ -81,7 +81,7 @@ pub struct EngineSpec {
     pub idle_stop_ms: u64,
     /// The binary that is run as `<worker> engine-worker`; the running binary if absent.
     pub worker: Option<PathBuf>,
-    /// Pass llama.cpp's own log through to the standard error stream.
+    /// True if llama.cpp's own log goes to the standard error stream.
     pub logs: bool,
     /// A fault to inject into the worker. For tests; cannot be set from a configuration file.
     #[doc(hidden)]
@@ -309,8 +309,8 @@ pub enum KvPool {
     Split,
 }
 
-/// Whether tokens are drafted and computed ahead of their choice. It changes no text: a drafted
-/// token counts only where sampling arrives at it.
+/// How tokens are drafted and computed ahead of their choice. It changes no text: a drafted token
+/// counts only where sampling arrives at it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -321,7 +321,7 @@ pub enum Speculation {
     Ngram,
 }
 
-/// Whether attention is computed in blocks, without a table of all scores.
+/// When attention is computed in blocks, without a table of all scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]

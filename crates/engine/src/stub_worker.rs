@@ -1,7 +1,7 @@
 //! A worker without a model that answers every turn at once with the same text.
 //!
-//! The load test uses it to measure what lies between a caller and its model, so it is part of the
-//! product.
+//! The load test uses it to measure the overhead between a caller and its model, so it is part of
+//! the product.
 
 use super::transport::{Received, Transport};
 use super::wire::{Facts, FromWorker, Timing, ToWorker};

@@ -1,5 +1,5 @@
-//! What a model writes before its answer: thinking, which no grammar constrains and whose end is
-//! written for it once its budget is spent.
+//! The thinking that a model writes before its answer. No grammar constrains it, and its end is
+//! written for the model once its budget is spent.
 
 use prime_reasoning::Form;
 
@@ -16,7 +16,7 @@ pub(super) struct ThinkingPhase {
     then: Vec<Token>,
     /// The end and what follows it.
     close: Vec<Token>,
-    /// Tokens that it may still think; `None` as long as the generation may be.
+    /// Tokens that it may still think; with `None`, only the generation's own limit holds.
     left: Option<u32>,
     /// What it has written, special tokens included.
     written: Vec<u8>,
@@ -31,7 +31,7 @@ pub(super) enum Thought {
     Ended,
     /// Its budget is spent: it has to be ended.
     Spent,
-    /// It was none: what was written is the beginning of the answer.
+    /// There is no thinking: the text is the beginning of the answer.
     Absent,
 }
 
@@ -114,7 +114,7 @@ impl ThinkingPhase {
         }
     }
 
-    /// Returns whether the model is thinking, as far as can be said by now.
+    /// Returns whether the model is thinking, as far as is known by now.
     pub(super) fn has_begun(&self) -> bool {
         self.open.is_none()
     }

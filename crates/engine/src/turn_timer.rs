@@ -1,11 +1,11 @@
-//! Measures where a turn's time goes in the worker; only for turns whose caller asked for it.
+//! Measures the phases of a turn in the worker, only for turns whose caller asked for it.
 #![allow(clippy::disallowed_methods, reason = "it measures real time")]
 
 use std::time::{Duration, Instant};
 
 use super::wire::Timing;
 
-/// When one turn arrived, got a sequence, and got its first token.
+/// The times at which a turn arrived, got a sequence, and got its first token.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TurnTimer {
     arrived: Instant,

@@ -61,9 +61,9 @@ pub(super) struct Turn<'a> {
     pub(super) max_tokens: u32,
     pub(super) logprobs: bool,
     pub(super) ignore_end: bool,
-    /// Whether to measure the turn.
+    /// True if the turn is measured.
     pub(super) timed: bool,
-    /// Whether to tell how far it is.
+    /// True if its progress is reported.
     pub(super) watched: bool,
     /// True if its answer comes with what was sent to the model.
     pub(super) with_sent: bool,
@@ -108,20 +108,20 @@ impl<'a> Turn<'a> {
 /// A frame from the worker to the parent.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum FromWorker {
-    /// A context is there and one token was decoded in it.
+    /// A context is ready: one token was decoded in it.
     Ready { context: ContextId, facts: Facts },
     /// A context cannot be made, or, without one, the model cannot be loaded and the worker ends.
     Refused { context: Option<ContextId>, error: EngineError },
     /// A turn is over.
     Done { id: TurnId, result: Result<Generation, EngineError>, timing: Option<Timing> },
-    /// How far a watched turn is; sent at most five times a second, and before its answer.
+    /// The progress of a watched turn; sent at most five times a second, and before its answer.
     Progress { id: TurnId, progress: Progress },
     /// Counts; sent at least every 100 ms while there are turns, and before the answers that it
     /// counts.
     Counts { context: ContextId, counts: EngineCounts },
 }
 
-/// Where a turn's time went, in microseconds.
+/// The durations of a turn's phases, in microseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::struct_field_names, reason = "units stand in names")]
 pub(super) struct Timing {

@@ -268,7 +268,7 @@ pub(super) fn worker_command(worker: Option<&PathBuf>) -> io::Result<Command> {
     // Huge pages for KV pools, where the system grants them on request: about 5 % faster decodes on
     // a CPU.
     command.env("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
-    // CUDA's default order is by speed, and changes with the cards.
+    // CUDA's default order is by speed, so it changes with the cards.
     command.env("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
 
     Ok(command)

@@ -72,13 +72,13 @@ pub(super) struct WorkerSupervisor {
     /// True if the turn that was sent must run alone.
     alone: bool,
     turn_next: u64,
-    /// When the worker became ready, or its last turn ended.
+    /// The time at which the worker became ready, or its last turn ended.
     used: Instant,
     /// True if a worker has been started since the engine was last idle: the next one counts as a
     /// restart.
     has_started: bool,
-    /// Since when the worker owes a sign of life: since its last one, or since it got its first
-    /// turn after that. Cancelling a turn does not change it.
+    /// The time from which the worker owes a sign of life: that of its last one, or of the first
+    /// turn that it got after that. Cancelling a turn does not change it.
     owed_since: Option<Instant>,
     /// Decode latency of the current worker (the 99th percentile), in microseconds; 0 while
     /// unknown.
@@ -293,7 +293,7 @@ impl WorkerSupervisor {
             let retry = self.retries.iter().position(is_sendable);
 
             let alone = retry.is_some_and(|at| self.retries[at].attempts >= ALONE_AFTER_ATTEMPTS);
-            // It waits until the others are over.
+            // It waits until the other turns are over.
             if alone && !self.sent.is_empty() {
                 break;
             }

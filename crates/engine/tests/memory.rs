@@ -1,4 +1,4 @@
-//! The estimate of memory against what llama.cpp allocates.
+//! The estimate of memory agrees with what llama.cpp allocates.
 //!
 //! Tiny models of all architectures always; the pretrained ones of `make test-models` where
 //! `PRIME_TEST_MODELS` names their folder.

@@ -1,5 +1,5 @@
-//! Models whose sequences cannot be rolled back token by token, under traffic as runs make it:
-//! whatever was reused, each answer is that of a fresh context that computes token by token.
+//! Models whose sequences cannot be rolled back token by token, under the traffic of runs. Whatever
+//! was reused, each answer equals that of a fresh context that computes token by token.
 #![cfg(feature = "llama")]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test")]
 #![allow(clippy::disallowed_methods, reason = "waits for answers, in real time")]

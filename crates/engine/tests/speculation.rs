@@ -1,4 +1,4 @@
-//! Drafts from a turn's own text: they change how much is computed at once, and no text.
+//! Drafts from a turn's own text change how much is computed at once, but never the text.
 #![cfg(feature = "llama")]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test")]
 #![allow(clippy::disallowed_methods, reason = "waits for answers, in real time")]

@@ -37,7 +37,9 @@ impl fmt::Debug for ChainHash {
 /// A run's last committed event; `seq` is 0 before the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
+    /// The number of the event; 0 before the first.
     pub seq: u64,
+    /// The hash of the chain up to this event.
     pub hash: ChainHash,
 }
 

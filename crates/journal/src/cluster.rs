@@ -5,6 +5,7 @@ use crate::error::JournalError;
 /// One node, as the store knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeStatus {
+    /// Its number in the store; a node that registers again gets a new one.
     pub id: i64,
     /// For people; names need not differ.
     pub name: String,
@@ -30,6 +31,7 @@ pub struct NodeStatus {
 /// A run that no node can take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockedRun {
+    /// The id of the run.
     pub id: String,
     /// What it needs and no live node has, sorted. If every need is met by some node, but all of
     /// them by none, this lists all needs.
@@ -41,6 +43,7 @@ pub struct BlockedRun {
 pub struct ClusterStatus {
     /// Nodes that are not dead, oldest first.
     pub nodes: Vec<NodeStatus>,
+    /// Runs that are not over.
     pub open_runs: u64,
     /// Open runs that no node holds.
     pub waiting_runs: u64,

@@ -15,11 +15,14 @@ const BODY_BYTES_MAX: usize = 256 << 20;
 /// How a body is stored. The numbers are part of the stores' formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
+    /// As it is.
     Plain,
+    /// Compressed with Zstandard, with a checksum.
     Zstd,
 }
 
 impl Packing {
+    /// The number that stands for it in a store.
     pub fn number(self) -> i16 {
         match self {
             Self::Plain => 0,
@@ -27,6 +30,7 @@ impl Packing {
         }
     }
 
+    /// The packing of a number; `None` for an unknown one.
     pub fn of_number(number: i64) -> Option<Self> {
         match number {
             0 => Some(Self::Plain),
@@ -38,9 +42,11 @@ impl Packing {
 
 /// A body as stored in its columns.
 pub struct Packed<'a> {
+    /// How `body` is stored.
     pub packing: Packing,
     /// Length before compression.
     pub bytes: i64,
+    /// The bytes to store.
     pub body: &'a [u8],
 }
 
@@ -51,6 +57,10 @@ pub struct Packer {
 }
 
 impl Packer {
+    /// A packer with empty buffers.
+    ///
+    /// # Errors
+    /// The compressor cannot be set up.
     pub fn new() -> std::io::Result<Self> {
         let mut compressor = Compressor::new(ZSTD_LEVEL)?;
         // Without a checksum, a flipped bit could decompress to other bytes.

@@ -4,6 +4,7 @@
 //! A test module invokes `conformance::suite!(make)`, where `make()` returns an empty [`Store`].
 //! Tests in other crates need the feature `testing`.
 
+#![expect(missing_docs, reason = "the functions are named after the properties that they test")]
 // This is test code, but other crates compile it as part of the library.
 #![allow(clippy::unwrap_used)]
 

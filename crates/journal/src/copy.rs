@@ -14,10 +14,12 @@ const READ_BYTES: usize = 16 << 20;
 /// Flagged events in a page.
 const FLAGS: u32 = 1_000;
 
+/// What a copy has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Copied {
-    /// Runs that are the same in both stores now, and their events.
+    /// Runs that are the same in both stores now.
     pub runs: u64,
+    /// Events of these runs.
     pub events: u64,
     /// Runs among them that were there before.
     pub known: u64,

@@ -12,25 +12,58 @@ use crate::uploads::Uploads;
 pub enum Write {
     /// A new run, with no events: its chain begins at
     /// [`ChainHash::genesis`](crate::ChainHash::genesis) of its `spec`.
-    Accept { row: RunRow, key: Option<IdempotencyKey> },
+    Accept {
+        /// The run.
+        row: RunRow,
+        /// The key of its request, if it had one.
+        key: Option<IdempotencyKey>,
+    },
     /// Events that follow the head of a run that is not over.
-    Append { id: String, segment: Segment },
+    Append {
+        /// The run.
+        id: String,
+        /// Its next events.
+        segment: Segment,
+    },
     /// The mutable fields of a run's row. A run that is over stays over.
     Update {
+        /// The run.
         id: String,
+        /// Milliseconds since 1970, UTC.
         updated_ms: u64,
+        /// Its new status.
         status: String,
+        /// True if the run has its result.
         is_over: bool,
+        /// How often another process has resumed it.
         resumed: u32,
+        /// Its progress or its result, as JSON.
         summary: String,
     },
     /// Replaces the run's snapshot. Its `seq` is at most the head's.
-    Save { id: String, snapshot: Snapshot },
+    Save {
+        /// The run.
+        id: String,
+        /// Its new snapshot.
+        snapshot: Snapshot,
+    },
     /// Flags events of the run for review. An event that is flagged already stays as it is.
-    Flag { id: String, seqs: Vec<u64> },
+    Flag {
+        /// The run.
+        id: String,
+        /// Numbers of the events.
+        seqs: Vec<u64>,
+    },
     /// Adds a review of a flagged event; the run may be over. A repetition of the newest review
     /// changes nothing.
-    Review { id: String, seq: u64, review: Review },
+    Review {
+        /// The run.
+        id: String,
+        /// The number of the event.
+        seq: u64,
+        /// The review.
+        review: Review,
+    },
 }
 
 impl Write {
@@ -50,8 +83,11 @@ impl Write {
 /// Which runs to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
+    /// Only runs of this owner.
     pub owner: Option<String>,
+    /// Only runs with this status.
     pub status: Option<String>,
+    /// Only runs of this task, by slug.
     pub task: Option<String>,
     /// Only runs that have a flagged event without a review.
     pub needs_review: bool,
@@ -88,6 +124,7 @@ pub struct Retention {
 pub struct Removed {
     /// Runs removed in this round; the events of a long one may follow in later rounds.
     pub runs: u64,
+    /// Events of runs that were removed in this round.
     pub events: u64,
     /// By how much [`Size::bytes`] shrank.
     pub bytes: u64,
@@ -101,7 +138,9 @@ pub struct Removed {
 /// What a journal holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
+    /// Runs, finished ones included.
     pub runs: u64,
+    /// Runs that are not over.
     pub open_runs: u64,
     /// Bytes of its content: pages in use, without free ones.
     pub bytes: u64,
@@ -118,6 +157,7 @@ pub trait Journal: Send + Sync {
     /// [`JournalError`]; then nothing has changed.
     fn commit(&self, writes: &[Write]) -> Result<(), JournalError>;
 
+    /// The row of a run; `None` if there is no such run.
     fn run(&self, id: &str) -> Result<Option<RunRow>, JournalError>;
 
     /// The run for which this owner used the key, with the fingerprint of that request. The run may
@@ -155,6 +195,7 @@ pub trait Journal: Send + Sync {
         limit: u32,
     ) -> Result<Vec<FlaggedEvent>, JournalError>;
 
+    /// The newest snapshot of a run; `None` if it has none.
     fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, JournalError>;
 
     /// The time that the journal knows to have come, in milliseconds since 1970: that of the last
@@ -166,6 +207,7 @@ pub trait Journal: Send + Sync {
     /// 0, for [`Journal::reached_ms`].
     fn collect(&self, retention: &Retention) -> Result<Removed, JournalError>;
 
+    /// The number of runs and the size of the content.
     fn size(&self) -> Result<Size, JournalError>;
 
     /// Tests whether the journal can be written, by writing.

@@ -1,6 +1,8 @@
 //! The durable store of runs. [`Journal`] is its interface: rows of runs, and their events in
 //! segments with a hash chain. It does not interpret events: here, an event is a line of JSON.
 
+#![warn(missing_docs)]
+
 mod chain;
 mod cluster;
 pub mod compression;

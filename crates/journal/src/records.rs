@@ -7,14 +7,17 @@ use crate::chain::{ChainHash, Head};
 /// A run without its events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunRow {
+    /// Its id, unique in the journal.
     pub id: String,
     /// Who submitted it: the name of an API key, or empty without keys.
     pub owner: String,
     /// Milliseconds since 1970, UTC.
     pub created_ms: u64,
+    /// The time of its last change, in milliseconds since 1970, UTC.
     pub updated_ms: u64,
     /// The slug of its task, for listings.
     pub task: String,
+    /// Its status, as the daemon names it.
     pub status: String,
     /// Whether it has its result: then it accepts no more events, and retention may remove it.
     pub is_over: bool,
@@ -60,6 +63,7 @@ impl RunRow {
 /// Rows of runs, in the order requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunRows {
+    /// The rows that can be read.
     pub rows: Vec<RunRow>,
     /// The rows among them that cannot be decoded, which are therefore not in `rows`.
     pub damaged: Vec<DamagedRow>,
@@ -92,8 +96,11 @@ pub struct ReviewCounts {
 pub struct Review {
     /// Milliseconds since 1970, UTC.
     pub at_ms: u64,
+    /// The reviewer's name.
     pub by: String,
+    /// True if the reviewer rejects the event.
     pub is_rejected: bool,
+    /// The reviewer's remark; may be empty.
     pub note: String,
 }
 
@@ -107,6 +114,7 @@ impl Review {
 /// A flagged event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlaggedEvent {
+    /// The number of the event.
     pub seq: u64,
     /// Its reviews, oldest first; the last counts.
     pub reviews: Vec<Review>,
@@ -115,6 +123,7 @@ pub struct FlaggedEvent {
 /// An owner's `Idempotency-Key`, and the request that it came with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey {
+    /// The key, as the client sent it.
     pub key: String,
     /// SHA-256 of the request: the same key with another request is a client error.
     pub fingerprint: [u8; 32],
@@ -125,6 +134,7 @@ pub struct IdempotencyKey {
 pub struct Segment {
     /// Number of its first event; a run's events are numbered from 1 without gaps.
     pub first_seq: u64,
+    /// Number of its events, at least 1.
     pub count: u32,
     /// The events as JSON Lines, each with its newline.
     pub body: Vec<u8>,
@@ -189,6 +199,8 @@ impl Segment {
 /// The state of a run after its events up to `seq`. Only the newest snapshot of a run is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
+    /// The number of the last event that it includes.
     pub seq: u64,
+    /// The state, encoded by the caller.
     pub body: Vec<u8>,
 }

@@ -7,7 +7,9 @@ use crate::error::JournalError;
 /// A version of an owner's task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskVersion {
+    /// The owner: the name of an API key, or empty without keys.
     pub owner: String,
+    /// The name of the task.
     pub name: String,
     /// SHA-256 of the module, 64 hexadecimal digits.
     pub digest: String,
@@ -50,7 +52,9 @@ pub enum Stored {
 pub struct Usage {
     /// Tasks of other names that have a current version.
     pub other_tasks: u64,
+    /// Versions other than the one that is stored.
     pub other_versions: u64,
+    /// Bytes of the modules of these versions.
     pub other_bytes: u64,
 }
 

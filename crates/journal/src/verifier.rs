@@ -8,10 +8,12 @@ use crate::records::Segment;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("run {run:?}, event {seq}: {reason}")]
 pub struct Damage {
+    /// The id of the run.
     pub run: String,
     /// The first event that does not match, or the first of its segment where only the segment's
     /// hash shows it.
     pub seq: u64,
+    /// What does not match.
     pub reason: String,
 }
 

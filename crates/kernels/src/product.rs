@@ -132,8 +132,8 @@ impl<E: Element> Packed<E> {
     }
 }
 
-/// Checks a product's dimensions, and tells whether there is anything to compute. `padded_rows` is
-/// the number of rows that the left operand must have.
+/// Checks a product's dimensions, and returns whether there is anything to compute. `padded_rows`
+/// is the number of rows that the left operand must have.
 ///
 /// # Panics
 /// Like [`Element::multiply`].

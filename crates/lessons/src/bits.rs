@@ -12,8 +12,7 @@ fn digit(number: usize, place: usize) -> char {
     if bit(number, place) { '1' } else { '0' }
 }
 
-/// number + 1 with some bits left as they are: a group for each bit of the result, the carry
-/// second.
+/// number + 1 without changing the kept bits: a group for each bit of the result, the carry second.
 pub fn increment_around(number: usize, count: usize, is_kept: impl Fn(usize) -> bool) -> String {
     let mut carry = true;
     let group = |place: usize| {

@@ -48,7 +48,7 @@ pub fn middle(lo: usize, hi: usize, width: usize) -> String {
 
 /// A binary search for the first of the ascending cells `lo..hi` that is greater than `key`, and
 /// where it ends. Each middle stands with its value, its characters up to the first that differs
-/// from the key's, and `l` or `g`; `=` if none differs.
+/// from the key's, and `l` or `g`; `=` if all are equal.
 pub fn bisection(a: &[i64], lo: usize, hi: usize, key: i64) -> Option<(String, usize)> {
     bisection_for(a, lo, hi, key, |value| value > key)
 }
@@ -71,8 +71,8 @@ fn bisection_for(
     })
 }
 
-/// A search by halves of the cells `lo..hi`, and where it ends. For each middle, `compare` tells
-/// what to write of the cell, and whether the cell is past what is searched for.
+/// A search by halves of the cells `lo..hi`, and where it ends. For each middle, `compare` returns
+/// what to write about the cell, and true if the cell is past the one that is sought.
 pub fn bisected(
     mut lo: usize,
     mut hi: usize,

@@ -116,11 +116,11 @@ struct Report {
     slug: &'static str,
     levels: [Level; 3],
     bytes_max: usize,
-    /// What the lesson permits, and what it needed.
+    /// The number of reads that the lesson permits, and the number that it needed.
     reads_max: usize,
     reads_most: usize,
-    /// What is to be written, keyed by what stands before it: the prompt and, with reads, what was
-    /// written and appended already. The second text is the place where it was first seen.
+    /// The text to be written, keyed by the text before it: the prompt and, with reads, all that
+    /// was written and appended. The second text is the place where it was first seen.
     completions: HashMap<String, (String, String)>,
     faults: Vec<String>,
 }
@@ -332,7 +332,7 @@ impl Report {
     /// Takes wrong lines now and then.
     fn stray(&mut self, mut machine: Box<dyn Machine>, place: &str, rng: &mut TaskRng) {
         let mut lines: Vec<String> = Vec::new();
-        // Whether every wrong line was one that no invariant finds.
+        // True while no invariant has found one of the wrong lines.
         let mut unnoticed = true;
         // Wrong lines from the beginning of a trace, or only far into it.
         let skip = rng.one_of(&[0, 0, 30, 300]);

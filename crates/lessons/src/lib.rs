@@ -39,7 +39,7 @@ pub use reads::{NoSuchAddress, QUERY_END, Segment, query, read, reads_max, segme
 /// least a byte, and two more tokens delimit a context of 1,024.
 const BYTES_MAX: usize = 1_022;
 
-/// How one task is taught.
+/// The lesson of one task.
 trait Lesson: Sync {
     type Task: Task;
 

@@ -92,8 +92,8 @@ pub fn terse_minimum(numbered: impl IntoIterator<Item = (usize, usize)>, width: 
     line
 }
 
-/// Compares natural numbers up to the first difference, without saying the outcome again: `11=25<`
-/// for 12 and 15.
+/// Compares natural numbers up to the first difference, without repeating the outcome: `11=25<` for
+/// 12 and 15.
 pub fn compared(x: usize, y: usize, width: usize) -> String {
     let width = width_of(x.max(y), width);
     pairwise(&format!("{x:0width$}"), &format!("{y:0width$}"))
@@ -148,7 +148,7 @@ pub fn letter(place: usize) -> char {
     ('a'..='z').nth(place).unwrap_or('~')
 }
 
-/// What stands for a digit that carries or borrows: the sign that shares its key on a keyboard.
+/// The sign for a digit that carries or borrows, which shares its key on a keyboard.
 pub fn shifted(digit: char) -> char {
     let place = digit.to_digit(10).and_then(|digit| usize::try_from(digit).ok());
     place.and_then(|place| ")!@#$%^&*(".chars().nth(place)).unwrap_or(digit)
@@ -159,7 +159,7 @@ fn width_of(number: usize, width: usize) -> usize {
     number.to_string().len().max(width)
 }
 
-/// What stands for an order.
+/// The sign of an order.
 pub fn sign<T>(order: Ordering, less: T, equal: T, greater: T) -> T {
     match order {
         Ordering::Less => less,

@@ -1,4 +1,4 @@
-//! Reads: a derivation asks for what a view has no room for, by its address, and the value is
+//! Reads: a derivation asks by address for values that the view has no room for, and they are
 //! appended.
 //!
 //! The model writes a query (`012?`), its runner appends the value (`=+0412 `), and the model
@@ -23,12 +23,12 @@ impl std::fmt::Display for NoSuchAddress {
 
 impl std::error::Error for NoSuchAddress {}
 
-/// Part of a completion.
+/// A part of a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Segment<'c> {
-    /// By the model: up to the end of a query, or of the completion.
+    /// Text of the model, up to the end of a query or of the completion.
     Written(&'c str),
-    /// By the runner of the model: a value.
+    /// A value, appended by the runner of the model.
     Appended(&'c str),
 }
 
@@ -53,7 +53,7 @@ pub fn query(text: &str) -> Option<&str> {
     text.strip_suffix(QUERY_END)?.rsplit([' ', '\n']).next()
 }
 
-/// What is appended to a query for this address.
+/// The value that is appended to a query for this address.
 ///
 /// # Errors
 /// If the state has no such address, or the task's lesson no reads.
@@ -69,7 +69,7 @@ pub fn segments<'c>(slug: &str, completion: &'c str) -> Vec<Segment<'c>> {
     let mut rest = completion;
 
     if reads_max(slug) > 0 {
-        // A value ends with its space, but for one that a completion was cut off in.
+        // A value ends with its space, unless the completion was cut off inside it.
         while let Some(end) = rest.find(QUERY_END) {
             let (written, after) = rest.split_at(end + QUERY_END.len_utf8());
             let (value, after) =

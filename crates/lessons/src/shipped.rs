@@ -5,8 +5,8 @@ use prime_bench::tasks::{self, Difficulty};
 
 use crate::{compact, completion};
 
-/// What the shipped models were trained on: prompts and completions of these lessons must not
-/// change.
+/// Digests of the lessons that the shipped models were trained on. Their prompts and completions
+/// must not change.
 const SHIPPED: &[(&str, u64)] = &[
     ("bubble-sort", 86_278_280_731_138_789),
     ("tower-of-hanoi", 4_557_077_103_975_266_462),

@@ -13,7 +13,7 @@ pub enum Metric {
     Cpu,
     /// Exact: the same load allocates the same on any machine.
     Allocations,
-    /// Exact as well.
+    /// Exact, too.
     Memory,
 }
 
@@ -45,7 +45,8 @@ pub struct Row {
     pub metric: Metric,
     pub baseline: f64,
     pub now: f64,
-    /// Relative to the baseline, signed; infinite if the baseline is 0.
+    /// The change relative to the baseline in per cent, with its sign; infinite if the baseline is
+    /// 0.
     pub change_percent: f64,
     pub change: Change,
 }

@@ -14,7 +14,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Whether a trajectory must wait after `done` steps.
+    /// Returns whether a trajectory must wait after `done` steps.
     pub fn is_shut(&self, done: u64) -> bool {
         self.released.load(Ordering::Acquire) <= done
     }

@@ -29,8 +29,7 @@ pub struct Measurement {
     pub warmup: Duration,
     /// Steps due per second over all trajectories; `None` is a closed loop.
     pub rate: Option<f64>,
-    /// The stages of a step, if they are timed. The last one gets what the others leave of a step's
-    /// latency.
+    /// The stages of a step, if they are timed. The last one gets the rest of a step's latency.
     pub stages: Vec<StageKind>,
 }
 

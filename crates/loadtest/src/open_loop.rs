@@ -17,7 +17,7 @@ use super::trajectory::Trajectory;
 const SLEEP_MAX: Duration = Duration::from_millis(20);
 /// Steps after which a generator without sleep checks whether it should stop.
 const STOP_CHECK_STEPS: u64 = 256;
-/// How much later the kernel may wake a thread to coalesce wake-ups, in nanoseconds; the default is
+/// The delay in nanoseconds by which the kernel may coalesce wake-ups of a thread; the default is
 /// 50,000.
 pub const TIMER_SLACK: NonZeroU64 = NonZeroU64::MIN;
 
@@ -108,7 +108,7 @@ fn generate(
     loop {
         let now = session.now();
         match releases.release(now, session.is(Phase::Measuring)) {
-            // A generator that lags never sleeps; looking only now and then keeps releases fast.
+            // A generator that lags never sleeps; checking rarely keeps releases fast.
             Ok(()) if !releases.step.is_multiple_of(STOP_CHECK_STEPS) => {}
             _ if stop.load(Ordering::Acquire) => return releases.late,
             Ok(()) => {}

@@ -1,4 +1,4 @@
-//! Turns what was recorded into a point of a report.
+//! Turns records into a point of a report.
 
 use hdrhistogram::Histogram;
 
@@ -17,7 +17,7 @@ pub struct Measured {
     pub(crate) usage: ResourceUsage,
     /// Heap growth with all trajectories waiting.
     pub(crate) idle_bytes: Option<i64>,
-    /// Open loop: whether the rate was held, and how late the generator released steps.
+    /// Open loop: the rate that was reached, and the delays of the generator's releases.
     pub(crate) rate: Option<(Rate, Histogram<u64>)>,
     /// Steps that became durable during the measurement, if that is what counts.
     pub(crate) durable: Option<u64>,

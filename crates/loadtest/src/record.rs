@@ -1,5 +1,5 @@
-//! What one thread records of a measurement. Each thread of the load writes its own, so there is no
-//! contention.
+//! The records of one thread in a measurement. Each thread of the load writes its own, so there is
+//! no contention.
 
 use hdrhistogram::Histogram;
 
@@ -23,7 +23,7 @@ pub struct Tokens {
 /// Times are nanoseconds.
 pub struct Record {
     pub latency: Histogram<u64>,
-    /// One per stage. The last one gets what the others leave of a step's latency.
+    /// One per stage. The last one gets the rest of a step's latency.
     pub stages: Vec<Histogram<u64>>,
     /// Turns that failed and were retried.
     pub failures: u64,

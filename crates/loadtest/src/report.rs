@@ -26,7 +26,7 @@ pub struct Report {
     pub remarks: Vec<String>,
 }
 
-/// What the load goes through.
+/// The parts of the system that the load exercises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -74,7 +74,7 @@ pub struct Load {
     pub durable: bool,
 }
 
-/// How long each point is measured, without the warm-up.
+/// The length of a point's measurement, without the warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Length {
@@ -103,9 +103,9 @@ pub struct Point {
     /// Length of the measurement: the requested time, or until the last requested step.
     pub seconds: f64,
     pub steps_per_second: f64,
-    /// Closed loop: from one decision of a trajectory to its next. Open loop: from when the step
-    /// was due to its decision. Mode `http`: from when the run was due to its end as the client
-    /// sees it.
+    /// Closed loop: from one decision of a trajectory to its next. Open loop: from the time when
+    /// the step was due to its decision. Mode `http`: from the time when the run was due to its end
+    /// as the client sees it.
     pub latency: Latency,
     /// Stages of a step, in order.
     pub stages: Vec<Stage>,
@@ -147,7 +147,7 @@ pub struct Stage {
     pub latency: Latency,
 }
 
-/// Whether the system kept up with an open loop.
+/// The rate of an open loop, and how far the system kept up with it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rate {
     /// Steps due per second.

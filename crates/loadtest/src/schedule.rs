@@ -1,4 +1,4 @@
-//! When the steps of an open loop are due, and whether the rate was held.
+//! Computes when the steps of an open loop are due, and decides whether the rate was held.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,11 +10,11 @@ const REACHED_MIN: f64 = 0.99;
 /// share of the steps due per second.
 const WAITING_MAX: f64 = 0.01;
 
-/// When each step is due. Steps go to the trajectories in turn.
+/// The times at which steps are due. Steps go to the trajectories in turn.
 pub struct Schedule {
     rate: f64,
     trajectories: u64,
-    /// When the first step is due, in nanoseconds since the session's epoch.
+    /// The time at which the first step is due, in nanoseconds since the session's epoch.
     start: AtomicU64,
 }
 
@@ -24,12 +24,12 @@ impl Schedule {
         Self { rate, trajectories: trajectories.into(), start: AtomicU64::new(0) }
     }
 
-    /// Sets when the first step is due.
+    /// Sets the time at which the first step is due.
     pub fn begin(&self, start: u64) {
         self.start.store(start, Ordering::Relaxed);
     }
 
-    /// When a step is due, numbered over all trajectories.
+    /// The time at which a step is due, numbered over all trajectories.
     pub(super) fn due_of(&self, step: u64) -> u64 {
         #[expect(
             clippy::cast_possible_truncation,
@@ -40,7 +40,7 @@ impl Schedule {
         self.start.load(Ordering::Relaxed).saturating_add(after)
     }
 
-    /// When a step of a trajectory is due.
+    /// The time at which a step of a trajectory is due.
     pub fn due(&self, trajectory: u32, step: u64) -> u64 {
         self.due_of(step * self.trajectories + u64::from(trajectory))
     }
@@ -67,8 +67,8 @@ impl Schedule {
         steps
     }
 
-    /// Whether the rate was held. `decided` has the steps of each trajectory by `now`, of which
-    /// `measured` were decided during the `seconds` of the measurement.
+    /// Returns whether the rate was held. `decided` has the steps of each trajectory by `now`, of
+    /// which `measured` were decided during the `seconds` of the measurement.
     pub fn rate(
         &self,
         now: u64,
@@ -147,7 +147,7 @@ mod tests {
             // One each is in progress.
             ([50, 49], 99, 2, true),
             ([49, 50], 99, 2, false),
-            // Those of the warm-up were decided late.
+            // Steps of the warm-up were decided late.
             ([51, 50], 97, 0, false),
             ([3, 3], 6, 95, false),
         ] {

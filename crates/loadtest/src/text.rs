@@ -30,7 +30,8 @@ fn table(cells: &Cells) -> String {
     format!("{table}\n")
 }
 
-/// The points, the stages if they were timed, how and where it was measured, and the remarks.
+/// The points, the stages if they were timed, the method and environment of the measurement, and
+/// the remarks.
 pub fn text(report: &Report) -> String {
     let mut text = table(&tables::points(report));
     if let Some(stages) = tables::stages(report) {

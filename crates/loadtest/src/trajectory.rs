@@ -22,7 +22,7 @@ pub struct Trajectory {
     session: Arc<Session>,
     number: u32,
     pub(crate) gate: Gate,
-    /// When its last step was decided, or its run began.
+    /// The time at which its last step was decided, or its run began.
     last: AtomicU64,
     /// Steps decided since the load began.
     decided: AtomicU64,
@@ -117,7 +117,7 @@ impl Trajectory {
         drop(self.ends.send(RunEnd { trajectory: self.number, failure }));
     }
 
-    /// Whether the next step must wait.
+    /// Returns whether the next step must wait.
     pub fn must_wait(&self) -> bool {
         self.gate.is_shut(self.decided()) || self.is_finished()
     }
@@ -138,7 +138,7 @@ impl Trajectory {
         }
     }
 
-    /// Whether all of its steps are measured. It then rests while the others continue.
+    /// Returns whether all of its steps are measured. It then rests while the others continue.
     fn is_finished(&self) -> bool {
         self.session.steps.is_some_and(|steps| self.measured.load(Ordering::Relaxed) >= steps)
     }

@@ -1,5 +1,6 @@
-//! The second half of the models inside the executable of `prime-agents`, as `models/built-in.toml` lists them: the files that
-//! would make the crate `prime-models` larger than the 10 MB that crates.io takes.
+//! The second half of the models inside the executable of `prime-agents`, as `models/built-in.toml`
+//! lists them: the files that would make the crate `prime-models` larger than the 10 MB that
+//! crates.io takes.
 
 #![warn(missing_docs)]
 

@@ -1,5 +1,5 @@
-//! The models inside the executable. `models/built-in.toml` lists them; a new one is an entry there,
-//! a recipe and a GGUF file. Loads nothing.
+//! The models inside the executable. `models/built-in.toml` lists them; a new one is an entry
+//! there, a recipe and a GGUF file. Loads nothing.
 
 #![warn(missing_docs)]
 

@@ -13,7 +13,9 @@ use prime_bench::tasks::Refusal;
 /// What a text stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
+    /// The answer of a trace.
     Answer,
+    /// One step of a trace.
     Step,
 }
 
@@ -39,9 +41,11 @@ impl What {
 pub enum Form {
     /// Any non-empty text.
     Text,
+    /// The whole text matches a pattern.
     Pattern(Pattern),
     /// A pattern with named groups, of a step.
     Groups(Pattern),
+    /// The text is JSON that matches a schema.
     Schema(Schema),
 }
 
@@ -55,15 +59,19 @@ pub struct Reader {
 /// A line that is not an answer, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
+    /// The kind of refusal, which decides the violation.
     pub refusal: Refusal,
+    /// The reason, for people and models.
     pub detail: String,
 }
 
 impl Refused {
+    /// The text does not have the required form.
     pub fn form(detail: impl Into<String>) -> Self {
         Self { refusal: Refusal::Unparsable, detail: detail.into() }
     }
 
+    /// The text has the form, but is not allowed here.
     pub fn illegal(reason: &'static str) -> Self {
         Self { refusal: Refusal::Illegal(reason), detail: reason.to_owned() }
     }
@@ -85,6 +93,10 @@ pub fn depth_of(value: &Value, left: usize) -> usize {
 }
 
 impl Reader {
+    /// A reader of answers or steps of the given form; any non-empty text without one.
+    ///
+    /// # Errors
+    /// The pattern or the schema is not valid.
     pub fn new(what: What, form: Option<&LineForm>) -> Result<Self, Fault> {
         let form = match form {
             None => Form::Text,
@@ -140,7 +152,7 @@ impl Reader {
             return Err(Refused::form(format!("{what}{place}{}: {lossy}", lossy.path)));
         }
 
-        // Before the schema, whose check recurses.
+        // Comes before the schema, whose check recurses.
         if depth_of(&value, JSON_DEPTH_MAX + 1) > JSON_DEPTH_MAX {
             let deep = ("the answer is nested too deep", "the step is nested too deep");
             return Err(self.what.illegal(deep.0, deep.1));

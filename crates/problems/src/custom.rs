@@ -51,8 +51,11 @@ pub static SPEC: Spec = Spec {
 pub struct Textual<'a> {
     /// Its index in a set of violations.
     pub index: usize,
+    /// The constraint's name.
     pub name: &'a str,
+    /// How grave a violation is.
     pub severity: Severity,
+    /// What the constraint requires, in the client's words.
     pub text: &'a str,
 }
 
@@ -124,7 +127,7 @@ fn limit(given: Option<u64>, most: u64) -> Result<(), Fault> {
     }
 }
 
-/// A problem of one line has nothing to say of steps.
+/// Refuses options of steps in a problem of a single line.
 fn steps(definition: &Definition) -> Result<(), ProblemError> {
     let named =
         [("step", definition.step.is_some()), ("max_steps", definition.max_steps.is_some())];
@@ -300,6 +303,7 @@ impl Custom {
         serde_json::to_value(&self.0.definition).expect("invariant: definitions serialise")
     }
 
+    /// The definition that was read.
     pub fn as_definition(&self) -> &Definition {
         &self.0.definition
     }

@@ -16,6 +16,7 @@ pub struct Definition {
     /// The data that the statement speaks of: any JSON.
     #[serde(default)]
     pub input: Value,
+    /// Whether lines are steps before an answer, or only the answer.
     #[serde(default)]
     pub steps: StepMode,
     /// What a step looks like, where lines are steps; any text where it is left out.

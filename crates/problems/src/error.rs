@@ -34,10 +34,12 @@ pub(super) struct Fault {
 }
 
 impl Fault {
+    /// `problem` says what is wrong, `remedy` what to do.
     pub fn new(problem: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { problem: problem.into(), remedy: remedy.into() }
     }
 
+    /// The error at a field, such as `problem.constraints[2].check`.
     pub fn at(self, path: impl Into<String>) -> ProblemError {
         ProblemError::new(path, self.problem, self.remedy)
     }

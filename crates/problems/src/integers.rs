@@ -1,6 +1,7 @@
-//! What JSON text says that would be lost when it is read. JSON allows integers of any length; those
-//! outside −2^63 … 2^64−1 would be read as floats, lose digits, and then equal other integers. It
-//! allows several fields of one name in an object too; only the last one would be read.
+//! Finds parts of JSON text that would be lost when it is read. JSON allows integers of any length;
+//! those outside −2^63 … 2^64−1 would be read as floats, lose digits, and then equal other
+//! integers. It also allows several fields of one name in an object, of which only the last would
+//! be read.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display};
@@ -16,13 +17,14 @@ use super::numbers::EXACT;
 pub struct Lossy {
     /// Where it stands, such as `input.rows[2]`; empty for the whole text.
     pub path: String,
+    /// What reading would change.
     pub lost: Lost,
 }
 
 /// What would be lost.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Lost {
-    /// Digits of this number, of which the beginning is here if it is long.
+    /// The digits of this number, cut if it is long.
     #[error("{}", reason(.0))]
     Digits(String),
     /// The values of all fields of this name but the last one.
@@ -86,8 +88,8 @@ fn is_integral(number: &str) -> bool {
     last.zip(exponent).is_some_and(|(last, exponent)| last.saturating_add(exponent) >= 0)
 }
 
-/// The path and the digits of the first float of a value from 2^53 on. Its digits are lost already: it may stand for several
-/// integers.
+/// The path and the digits of the first float in a value that is 2^53 or more. Its digits are lost
+/// already: it may stand for several integers.
 pub fn large_float(value: &Value) -> Option<(String, String)> {
     fn find<'v>(value: &'v Value, open: &mut Vec<Open<'v>>) -> Option<(String, String)> {
         match value {
@@ -129,7 +131,7 @@ const COMPARED_MAX: usize = 16;
 struct Names<'t>(Vec<Cow<'t, str>>);
 
 impl<'t> Names<'t> {
-    /// Adds a name as it is written. Returns it if it is there already, where they are few.
+    /// Adds a name as it is written. While there are few, returns the name if it is there already.
     fn add(&mut self, written: &'t str) -> Option<String> {
         let name = if written.contains('\\') {
             // In a text that is not JSON, the name stays as it is.
@@ -144,7 +146,7 @@ impl<'t> Names<'t> {
         doubled
     }
 
-    /// A name that is there twice, where they are many.
+    /// A name that occurs twice, if there were too many to compare one by one.
     fn doubled(mut self) -> Option<String> {
         if self.0.len() <= COMPARED_MAX {
             return None;
@@ -181,10 +183,10 @@ fn string_len(text: &str) -> usize {
     end.map_or(text.len(), |end| end + 2)
 }
 
-/// The first part of a JSON text that would be lost: an integer that would lose digits, or the field
-/// of an object that has another one of its name. A number with a fraction or an exponent is a
-/// float, and loses none. Takes time in proportion to the text, but for objects of many fields,
-/// whose names are sorted; of a text that is not JSON, whatever it finds.
+/// The first part of a JSON text that would be lost: an integer that would lose digits, or a field
+/// whose name occurs again in its object. A number with a fraction or an exponent is a float, and
+/// loses none. Takes linear time, except for objects with many fields, whose names are sorted. The
+/// result for a text that is not JSON is unspecified.
 pub fn lossy(json: &str) -> Option<Lossy> {
     first_lost(json, is_kept_integer)
 }
@@ -199,7 +201,7 @@ fn first_lost(json: &str, is_kept: fn(&str) -> bool) -> Option<Lossy> {
     let mut open: Vec<Open<'_>> = Vec::new();
     // The open objects' names, outermost first.
     let mut names: Vec<Names<'_>> = Vec::new();
-    // Whether the next string in an object is a name.
+    // True while the next string in an object is a name.
     let mut is_name = false;
     let mut at = 0;
 
@@ -299,7 +301,7 @@ mod tests {
             r#""99999999999999999999""#,
             r#"{"99999999999999999999": "\\\"99999999999999999999"}"#,
             "",
-            // No JSON: found or not, but without a panic.
+            // Not JSON: any result will do, but no panic.
             "]]},\"",
             "\"\\",
             "\"",

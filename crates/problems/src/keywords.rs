@@ -8,7 +8,7 @@ use serde_json::{Number, Value};
 use super::error::quoted;
 use super::numbers::{equal, is_multiple};
 
-/// What the value of a keyword asks of a value.
+/// What a keyword demands of a value.
 enum Asked {
     Const(Value),
     MultipleOf(Number),
@@ -40,7 +40,7 @@ impl Keyword for Exact {
         match (&self.asked, instance) {
             (Asked::Const(value), _) => equal(value, instance),
             (Asked::MultipleOf(of), Value::Number(number)) => is_multiple(number, of),
-            // It says nothing of other values.
+            // It does not apply to other values.
             (Asked::MultipleOf(_), _) => true,
         }
     }

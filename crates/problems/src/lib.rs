@@ -2,6 +2,8 @@
 //! verifier. They implement the benchmark's machine interface. All client input is bounded before
 //! use: see [`limits`].
 
+#![warn(missing_docs)]
+
 mod answer;
 mod checks;
 mod custom;

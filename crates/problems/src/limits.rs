@@ -55,8 +55,8 @@ pub const PATTERN_BYTES_MAX: usize = 1_000;
 /// this size up to about 10 µs per byte.
 pub const PATTERN_SIZE_MAX: usize = 128 << 10;
 
-/// Bytes of the compiled pattern of a step with named groups: to find what they match takes several
-/// times as long as to see that a text matches.
+/// Bytes of the compiled pattern of a step with named groups: finding what they match takes several
+/// times as long as a plain match.
 pub const GROUPS_SIZE_MAX: usize = 16 << 10;
 
 /// Bytes of the JSON Schema of an answer, as compact JSON.

@@ -43,6 +43,7 @@ pub struct Walk {
 }
 
 impl Walk {
+    /// The state before the first line.
     pub fn start(problem: Custom) -> Self {
         Self::at(problem, State::default())
     }

@@ -12,10 +12,12 @@ pub const EXACT: f64 = 9_007_199_254_740_992.0;
 pub enum Number {
     /// −2^63 to 2^64−1.
     Whole(i128),
+    /// A float, which may be an integer too.
     Double(f64),
 }
 
 impl Number {
+    /// The number that JSON text has.
     pub fn of_json(number: &serde_json::Number) -> Self {
         match (number.as_i64(), number.as_u64()) {
             (Some(whole), _) => Self::Whole(whole.into()),
@@ -113,8 +115,8 @@ impl Decimal {
 }
 
 /// Returns whether a number is a multiple of another one. Integers are exact; a double is the
-/// shortest decimal number that reads as it, so that 0.3 is a multiple of 0.1. Nothing is one of
-/// zero.
+/// shortest decimal number that reads as it, so that 0.3 is a multiple of 0.1. No number is a
+/// multiple of zero.
 pub fn is_multiple(number: &serde_json::Number, of: &serde_json::Number) -> bool {
     let (Some(number), Some(of)) =
         (Decimal::read(&number.to_string()), Decimal::read(&of.to_string()))

@@ -29,13 +29,13 @@ fn compile(pattern: &str, size_max: usize) -> Result<Regex, regex::Error> {
     RegexBuilder::new(pattern)
         .size_limit(size_max)
         .dfa_size_limit(4 * PATTERN_SIZE_MAX)
-        // What a class is written as is a level deeper.
+        // The expansion of a class is one level deeper.
         .nest_limit(NEST_MAX + 1)
         .build()
 }
 
-/// What stands for all of Unicode in the crate `regex` and for ASCII alone in RE2: its places, with
-/// what to write there.
+/// The places of classes that mean all of Unicode in the crate `regex` but only ASCII in RE2, each
+/// with its replacement.
 #[derive(Default)]
 struct Ascii(Vec<(Range<usize>, &'static str)>);
 
@@ -102,7 +102,7 @@ fn in_ascii(pattern: &str) -> Result<String, Fault> {
     let parsed = parsed.map_err(|error| invalid(&quoted(&error)))?;
     let Ok(Ascii(mut found)) = ast::visit(&parsed, Ascii::default());
 
-    // From the back, so that the places before it stay where they are.
+    // Replaced from the end, so that earlier places do not move.
     found.sort_by_key(|(place, _)| place.start);
     let mut written = pattern.to_owned();
     for (place, ascii) in found.into_iter().rev() {
@@ -151,6 +151,7 @@ impl Pattern {
         Self::anywhere(&format!(r"\A(?:{pattern})\z"))
     }
 
+    /// Returns whether the text matches.
     pub fn matches(&self, text: &str) -> bool {
         self.regex.is_match(text)
     }

@@ -1,10 +1,9 @@
-//! Whether the checks that accept an answer would refuse another one in its place. A tautology
-//! refuses none, and so do checks of the steps alone: what they accept is no more right than
-//! anything else, and no proof.
+//! Tests if the checks that accept an answer would refuse another one in its place. A tautology
+//! refuses none, and neither do checks of the steps alone: their acceptance proves nothing.
 //!
 //! The others are made from the answer, the schema and the input, so that they have the right form
 //! and are as close to the answer as wrong answers are. Only a check that is false counts: one that
-//! cannot be evaluated says nothing of answers.
+//! cannot be evaluated says nothing about answers.
 
 use serde_json::{Value, json};
 
@@ -20,8 +19,8 @@ const OTHERS_MAX: usize = 48;
 /// Most parts of a list, an object or the input that others are made from.
 const PARTS_MAX: usize = 4;
 
-/// Returns whether some other answer of the right form is refused in this state. If there is none,
-/// that cannot be tried, and the answer's form leaves no choice.
+/// Returns whether some other answer of the right form is refused in this state. Also true if there
+/// is no other answer to try, because the form leaves no choice.
 pub fn refuses_others(
     (definition, answers, checks): (&Definition, &Reader, &Checks),
     steps: &Steps,
@@ -67,7 +66,7 @@ fn others(definition: &Definition, answer: &Value) -> Vec<Value> {
     all
 }
 
-/// What is one change away.
+/// The values that differ from this one by one change.
 fn changed(answer: &Value) -> Vec<Value> {
     match answer {
         Value::Null => vec![json!(0), json!("a"), json!(false)],

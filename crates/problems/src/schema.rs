@@ -201,7 +201,7 @@ impl Expansion<'_> {
         }
 
         if let Some(target) = referred {
-            // Keywords beside a reference apply as well.
+            // Keywords next to a reference apply as well.
             match written.entry("allOf").or_insert_with(|| Value::Array(Vec::new())) {
                 Value::Array(all) => all.push(target),
                 _ => return Err(Fault::new("`allOf` is not a list", "write a list of schemas")),

@@ -80,7 +80,7 @@ fn checks_see_the_step_the_one_before_and_all_of_them() {
     let names: Vec<_> = told(machine.as_ref()).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["small", "down"]);
 
-    // An answer is not a step: checks of the step say nothing of it.
+    // An answer is not a step: checks of the step say nothing about it.
     machine.propose("answer: 2").expect("an answer");
     assert_eq!(
         told(machine.as_ref()),

@@ -7,6 +7,7 @@ use serde_json::Value;
 /// What a step was read as.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Read {
+    /// The value.
     pub value: Value,
     /// Its parts, as shapes count them.
     pub parts: u64,
@@ -28,7 +29,7 @@ struct Step {
     bytes: usize,
     /// Bytes of the longest line up to this one.
     longest: usize,
-    /// Parts of what the lines up to this one were read as.
+    /// Parts of the values of the lines up to this one.
     parts: u64,
     /// Parts of the largest of these.
     largest: u64,
@@ -50,6 +51,7 @@ impl Steps {
         })));
     }
 
+    /// Number of lines.
     pub fn count(&self) -> u64 {
         self.0.as_ref().map_or(0, |top| top.count)
     }
@@ -64,7 +66,7 @@ impl Steps {
         self.0.as_ref().map_or(0, |top| top.longest)
     }
 
-    /// Parts of what all lines were read as; 0 where they are texts.
+    /// Parts of the values of all lines; 0 where lines are texts.
     pub fn parts(&self) -> u64 {
         self.0.as_ref().map_or(0, |top| top.parts)
     }

@@ -1,6 +1,6 @@
-//! What models were sent and what they answered, as a journal keeps it: of each prompt only what
-//! the prompt before it did not begin with. Prompts begin with what stays the same, so that this is
-//! a fraction of their length.
+//! What models were sent and what they answered, as a journal keeps it: each prompt without the
+//! prefix that it shares with the previous one. Prompts begin with their constant part, so the rest
+//! is a fraction of their length.
 
 use std::collections::BTreeMap;
 
@@ -15,24 +15,26 @@ use prime_runtime::Exchange;
 pub struct SentExchange {
     /// Who asked.
     pub role: Role,
-    /// Bytes at the start of this role's previous prompt in the run with which this one begins,
-    /// too.
+    /// Length in bytes of the prefix that this prompt shares with the role's previous prompt in the
+    /// run.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub shared: usize,
     /// The prompt after them.
     pub prompt: String,
-    /// Whether the prompt is messages as JSON, which a server puts into its template; otherwise it
+    /// True if the prompt is messages as JSON, which a server puts into its template; otherwise it
     /// is what the model read.
     #[serde(default, skip_serializing_if = "is_false")]
     pub messages: bool,
-    /// The same of its tokens, where they are kept.
+    /// Length of the shared prefix in tokens, where they are kept.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub shared_tokens: usize,
+    /// Token ids of the prompt after the shared ones, where they are kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prompt_tokens: Vec<u32>,
     /// What the model wrote; left out where there is no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
+    /// Token ids of the answer, where they are kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answer_tokens: Vec<u32>,
     /// Why there is no answer.
@@ -50,8 +52,8 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// The last prompt of each role, to which the next one is compared: of one writer or reader of a
-/// run's events, in their order.
+/// The last prompt of each role, with which the next one is compared. One writer or reader of a
+/// run's events uses it, in their order.
 #[derive(Debug, Default)]
 pub struct LastPrompts(BTreeMap<Role, (String, Vec<u32>)>);
 
@@ -100,7 +102,7 @@ impl LastPrompts {
     }
 }
 
-/// How many elements two sequences begin with in common.
+/// Length of the common prefix of two sequences.
 fn common<T: PartialEq>(left: &[T], right: &[T]) -> usize {
     left.iter().zip(right).take_while(|(left, right)| left == right).count()
 }

@@ -1,6 +1,8 @@
 //! Results and traces of runs, as data and as text. Pure: it reads recorded events and starts
 //! nothing.
 
+#![warn(missing_docs)]
+
 mod exchanges;
 mod plural;
 mod result;

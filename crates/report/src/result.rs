@@ -45,6 +45,7 @@ pub enum Arm {
 }
 
 impl Arm {
+    /// Its name in results and metrics: `a` or `b`.
     pub fn name(self) -> &'static str {
         ["a", "b"][self as usize]
     }
@@ -56,6 +57,7 @@ impl Arm {
 pub struct RejectedStep {
     /// Committed steps before it.
     pub depth: usize,
+    /// The line, and why it was rejected.
     #[serde(flatten)]
     pub rejection: Rejection,
 }
@@ -63,9 +65,11 @@ pub struct RejectedStep {
 /// What is known of a run before it starts: the problem, the agents and the settings.
 #[derive(Clone, Debug)]
 pub struct RunContext {
+    /// The slug of the task; `problem` for a custom problem.
     pub task: String,
     /// The instance's name, or `input` for a user's own input.
     pub instance: String,
+    /// The agents of the three roles.
     pub agents: Names,
     /// The models that they ask: names of engines and of models on servers.
     pub models: Vec<String>,
@@ -73,11 +77,13 @@ pub struct RunContext {
     pub notes: Vec<String>,
     /// What the verifier looks at in this problem.
     pub basis: Basis,
+    /// Hash of the settings that determine the course of the run: 16 hexadecimal digits.
     pub config_hash: String,
     /// What is quoted of the verifier's card, if it has one.
     pub card: Option<CardQuote>,
     /// How the run searches.
     pub strategy: Strategy,
+    /// The seed of all randomness in the run.
     pub seed: u64,
     /// Its side of a comparison, if it takes part in one.
     pub split: Option<Arm>,
@@ -94,29 +100,25 @@ pub struct RunResult {
     /// The winner of the vote, in the task's form.
     #[cfg_attr(feature = "schema", schema(value_type = Value))]
     pub answer: Option<Value>,
-    /// Whether the answer is promised to be right: constraints of a sound set were evaluated at
-    /// every step of its trajectory, and each was clean.
+    /// True if a sound set of constraints was evaluated at every step of the answer and was clean.
     pub verified: bool,
-    /// What is promised of the answer; left out without one. Of a record from before bases, nobody
-    /// vouches for the steps: it is `unchecked`, or `violated`.
+    /// What is promised of the answer; left out without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assurance: Option<Assurance>,
     /// What that rests on; left out unless the answer is verified or unrefuted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
-    /// Whether the answer is right. Only the benchmark knows; the daemon never does.
+    /// True if the answer is right; only the benchmark knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correct: Option<bool>,
     /// The verifier's implementation.
     pub verifier: String,
-    /// The kinds of constraints that were evaluated, or that a program's owner says it checks. A
-    /// model's opinion is none.
+    /// Kinds of constraints that were evaluated, or that the program's owner says it checks.
     pub checked_kinds: Vec<Kind>,
     /// What ended the run: `agreed`, `rounds_spent`, `exhausted`, `stuck`, `steps_spent`,
     /// `tokens_spent`, `wall_ms_spent`, `cancelled` or `agent_failed`; null while it is open.
     pub outcome: Option<String>,
-    /// Why, if it failed. If a budget or its owner ended it without an answer, and failures of
-    /// agents alone came last, the last of them.
+    /// Why it failed, or the last failure of an agent before a limit or its owner ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// The deepest state at which a trajectory got stuck: steps before it, the state, and the lines
@@ -126,15 +128,19 @@ pub struct RunResult {
     /// The last rejected step of an open run; left out if none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_rejection: Option<RejectedStep>,
-    /// Committed steps of the trajectory that gave the answer; without an answer, of the deepest
-    /// trajectory.
+    /// Committed steps of the trajectory with the answer; without an answer, of the deepest one.
     pub steps: u64,
     /// Proposals of all trajectories.
     pub proposals: u64,
+    /// Proposals whose verdict was Retry.
     pub retries: u64,
+    /// Proposals that were rejected.
     pub backtracks: u64,
+    /// Committed steps that were taken back.
     pub pops: u64,
+    /// Rounds that were held.
     pub rounds: u32,
+    /// Trajectories of all rounds.
     pub trajectories: u32,
     /// The last vote, most votes first.
     pub votes: Vec<Ballot>,
@@ -153,22 +159,22 @@ pub struct RunResult {
     pub mean_reward: Option<f64>,
     /// Milliseconds of run time, over all processes that executed it.
     pub wall_ms: u64,
+    /// The seed of all randomness in the run.
     pub seed: u64,
     /// How it searched: `iterative`, `greedy`, `best_of_n`, `beam` or `ahead`.
     #[serde(default = "iterative")]
     pub strategy: String,
     /// The agents of the roles: implementations or definitions.
     pub agents: Names,
-    /// The models that they ask: names of engines and of models on servers; left out if there are
-    /// none.
+    /// The models that they ask: names of engines and of models on servers; left out if none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<String>,
+    /// Hash of the settings that determine the course of the run: 16 hexadecimal digits.
     pub config_hash: String,
     /// Its side in the comparison of `agents.split`; left out if it takes part in none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<Arm>,
-    /// Steps that need review; left out when there are none. `verified` remains the verifier's
-    /// verdict even if a reviewer rejects a step.
+    /// Steps that need review; left out if there are none. Reviews do not change `verified`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reviews: Option<Reviews>,
     /// Caveats for anyone who compares this result with others.
@@ -241,8 +247,7 @@ impl RunResult {
         }
     }
 
-    /// The same, of a run that is over, if its record is from before bases: it does not say who
-    /// judged the steps, so that nobody vouches for them, whatever it was called then.
+    /// The result of an old record that does not say who judged the steps: nobody vouches for it.
     #[must_use]
     pub fn without_unfounded_promise(mut self) -> Self {
         if self.assurance.is_none() && self.answer.is_some() {
@@ -255,8 +260,7 @@ impl RunResult {
         self
     }
 
-    /// The result of a run that has ended. `deepest` is the number of committed steps of its
-    /// deepest trajectory.
+    /// The result of a run that ended. `deepest` is the length of its deepest trajectory.
     pub fn new(outcome: Outcome, context: &RunContext, wall_ms: u64, deepest: u64) -> Self {
         let assurance = outcome.assurance.filter(|assurance| *assurance >= Assurance::Unrefuted);
         let verifier = &context.agents.verifier;
@@ -308,7 +312,7 @@ impl RunResult {
         }
     }
 
-    /// How many trajectories of the last round ended with which answers.
+    /// The number of trajectories of the last round that ended with each answer.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small count")]
     fn vote_text(&self) -> String {
         let rounds = count(self.rounds.into(), "round");

@@ -33,19 +33,26 @@ pub struct Judge {
 /// A judged step.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct StepLine<'a> {
+    /// The round, from 1.
     pub round: u32,
+    /// The trajectory in its round, from 0.
     pub trajectory: u32,
     /// Committed steps before this one.
     pub depth: usize,
+    /// The action line that was proposed.
     #[serde(borrow)]
     pub action: Cow<'a, str>,
+    /// What the executor wrote before the action line.
     #[serde(borrow, default, skip_serializing_if = "str::is_empty")]
     pub derivation: Cow<'a, str>,
     /// What the model thought before its answer.
     #[serde(borrow, default, skip_serializing_if = "str::is_empty")]
     pub reasoning: Cow<'a, str>,
+    /// True if the task can carry out the action in this state.
     pub applicable: bool,
+    /// The violation score V, 0 or more.
     pub score: Score,
+    /// Names of the violated constraints.
     pub violations: Cow<'a, [Cow<'static, str>]>,
     /// The feedback to the executor.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
@@ -56,17 +63,18 @@ pub struct StepLine<'a> {
     /// The findings of each verifier of an ensemble.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub opinions: Cow<'a, [Opinion]>,
-    /// Whether the verifiers disagree so much that a person should review the step.
+    /// True if the verifiers disagree so much that a person should review the step.
     #[serde(default, skip_serializing_if = "is_false")]
     pub needs_review: bool,
-    /// On what the verdict rests, where that is less than the run's verdicts usually rest on.
+    /// What the verdict rests on, if that is less than what the run's verdicts usually rest on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub basis: Option<Basis>,
+    /// What the coordinator decided.
     pub decision: Decision,
     /// What the locator found in the steps before, if this step refuted them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub located: Option<Cow<'a, Located>>,
-    /// Whether every line that the executor could write was rejected at this state; `action` is
+    /// True if every line that the executor could write was rejected at this state; `action` is
     /// then empty.
     #[serde(default, skip_serializing_if = "is_false")]
     pub exhausted: bool,
@@ -85,6 +93,7 @@ pub struct StepLine<'a> {
     /// The tokens of the completion, and ln p of each.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub tokens: Cow<'a, [u32]>,
+    /// Natural logarithms of the tokens' probabilities, each at most 0.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub logprobs: Cow<'a, [f32]>,
     /// What models were sent for it and what they answered, where the journal keeps that.
@@ -115,80 +124,124 @@ pub enum TraceLine<'a> {
     /// The first turns were submitted. From here on verdicts rest on `basis`, unless a step says
     /// otherwise.
     Started {
+        /// What verdicts rest on.
         basis: Basis,
         /// Left out where nobody recorded the agents.
         #[serde(skip_serializing_if = "Option::is_none")]
         judge: Option<&'a Judge>,
     },
+    /// A step was judged and decided.
     Step(StepLine<'a>),
     /// An attempt at a turn failed; another one follows.
     Mishap {
+        /// The round, from 1.
         round: u32,
+        /// The trajectory in its round, from 0.
         trajectory: u32,
+        /// The role whose turn failed.
         role: Role,
+        /// The kind of failure.
         failure: Failure,
+        /// What happened and what to do.
         reason: &'a str,
         /// Failed attempts at this turn so far.
         mishaps: u32,
+        /// Milliseconds of run time so far.
         elapsed_ms: u64,
     },
+    /// A turn failed for good, and with it its trajectory.
     TurnFailed {
+        /// The round, from 1.
         round: u32,
+        /// The trajectory in its round, from 0.
         trajectory: u32,
+        /// The role whose turn failed.
         role: Role,
+        /// The kind of failure.
         failure: Failure,
+        /// What happened and what to do.
         reason: &'a str,
         /// Tokens that the attempts cost.
         #[serde(skip_serializing_if = "is_none")]
         usage: Usage,
+        /// Milliseconds of run time so far.
         elapsed_ms: u64,
     },
+    /// The run was stopped before its rounds were over.
     Stopped {
+        /// What ended it.
         ending: &'a Ending,
+        /// Milliseconds of run time so far.
         elapsed_ms: u64,
     },
+    /// A trajectory ended.
     TrajectoryEnded {
+        /// The round, from 1.
         round: u32,
+        /// The trajectory in its round, from 0.
         trajectory: u32,
+        /// The name of its [`End`].
         end: &'static str,
+        /// Its answer; left out if it has none.
         #[serde(skip_serializing_if = "Option::is_none")]
         answer: Option<&'a Value>,
+        /// Why it failed; left out unless an agent failed.
         #[serde(skip_serializing_if = "Option::is_none")]
         failure: Option<&'a str>,
+        /// Its reward, in parts.
         reward: Reward,
     },
     /// A step was chosen by vote.
     Chosen {
+        /// The round, from 1.
         round: u32,
+        /// The step, with its votes.
         #[serde(flatten)]
         chosen: &'a Chosen,
     },
+    /// The answers of a round were counted.
     Voted {
+        /// The round, from 1.
         round: u32,
+        /// Votes of the winner.
         votes: u32,
+        /// Share of the winner's votes in the round's trajectories, 0 to 1.
         agreement: f64,
+        /// The answer with most votes; left out without votes.
         #[serde(skip_serializing_if = "Option::is_none")]
         winner: Option<&'a Value>,
     },
+    /// The run ended.
     Finished {
+        /// What ended it, as in [`RunResult::outcome`](super::RunResult::outcome).
         outcome: &'static str,
+        /// True if the answer is promised to be right.
         verified: bool,
+        /// What is promised of the answer; left out without one.
         #[serde(skip_serializing_if = "Option::is_none")]
         assurance: Option<Assurance>,
+        /// The winner of the vote; left out if there is none.
         #[serde(skip_serializing_if = "Option::is_none")]
         answer: Option<&'a Value>,
     },
     /// Another process resumed the run, for the `resumed`th time.
     Resumed {
+        /// How often the run has been resumed, this time included.
         resumed: u32,
+        /// What verdicts rest on from here.
         basis: Basis,
+        /// Who judges from here.
         judge: &'a Judge,
     },
     /// The events before are copied from another run.
     Forked {
+        /// The id of the run that they are copied from.
         run: &'a str,
+        /// The number of its last event that was copied.
         seq: u64,
+        /// What verdicts rest on from here.
         basis: Basis,
+        /// Who judges from here.
         judge: &'a Judge,
     },
 }
@@ -202,6 +255,8 @@ impl TraceLine<'_> {
 }
 
 impl<'a> TraceLine<'a> {
+    /// The line of an event of the runtime. It has no judge and no exchanges: their owner adds
+    /// them.
     pub fn of(event: &'a Event<'a>) -> Self {
         match event {
             Event::Started { basis } => Self::Started { basis: *basis, judge: None },
@@ -298,29 +353,46 @@ impl<'a> TraceLine<'a> {
 #[serde(tag = "event", rename_all = "snake_case")]
 #[expect(clippy::large_enum_variant, reason = "nearly all lines are steps, and none is kept")]
 pub enum RecordedEvent<'a> {
+    /// A step was judged and decided.
     #[serde(borrow)]
     Step(StepLine<'a>),
+    /// A turn failed for good, and with it its trajectory.
     TurnFailed {
+        /// The round, from 1.
         round: u32,
+        /// The trajectory in its round, from 0.
         trajectory: u32,
+        /// What happened and what to do.
         reason: String,
+        /// Tokens that the attempts cost.
         #[serde(default)]
         usage: Usage,
+        /// Milliseconds of run time so far.
         elapsed_ms: u64,
     },
+    /// The run was stopped before its rounds were over.
     Stopped {
+        /// What ended it.
         ending: Ending,
+        /// Milliseconds of run time so far.
         elapsed_ms: u64,
     },
+    /// The first turns were submitted.
     Started {
+        /// What verdicts rest on; `None` in records from before bases.
         basis: Option<Basis>,
     },
+    /// Another process resumed the run.
     Resumed {
+        /// What verdicts rest on from here; `None` in records from before bases.
         basis: Option<Basis>,
     },
+    /// The events before are copied from another run.
     Forked {
+        /// What verdicts rest on from here; `None` in records from before bases.
         basis: Option<Basis>,
     },
+    /// Any other event, which follows from the steps.
     #[serde(other)]
     Other,
 }
@@ -348,10 +420,12 @@ impl StepLine<'_> {
         format!("{}\n{}", self.derivation, self.action).into()
     }
 
+    /// The trajectory that the step belongs to.
     pub fn id(&self) -> TurnId {
         TurnId { round: self.round, trajectory: self.trajectory }
     }
 
+    /// The verdict, with empty usage: the step's own field sums the tokens of its agents.
     pub fn verdict(&self) -> Verdict {
         Verdict {
             score: self.score,

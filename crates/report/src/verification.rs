@@ -9,7 +9,7 @@ use prime_bench::tasks::{Kind, Kinds};
 use prime_protocol::Assurance;
 use prime_roles::{Basis, CardQuote, Method};
 
-/// How often the verifier's constraints miss a wrong step of this task, as measured on the
+/// The rate at which the verifier's constraints miss a wrong step of this task, as measured on the
 /// benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
@@ -26,12 +26,12 @@ pub struct Misses {
     pub table: String,
 }
 
-/// What attacks on the task found with `format`, `invariant` and `terminal`: clean traces that leave
-/// the algorithm's path on purpose.
+/// What attacks on the task found with `format`, `invariant` and `terminal`: clean traces that
+/// leave the algorithm's path on purpose.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Attacks {
-    /// How often a trace was led off the path.
+    /// Number of traces that were led off the path.
     pub tried: u64,
     /// Clean traces off the path that ended.
     pub ended: u64,
@@ -91,9 +91,11 @@ pub fn meaning(assurance: Assurance) -> &'static str {
 }
 
 impl Verification {
+    /// What the answer of `task` rests on, with the measured rates of this version for `basis`.
+    /// `steps` is the length of the answer's trajectory.
     pub fn new(verifier: &str, assurance: Assurance, basis: Basis, task: &str, steps: u64) -> Self {
         let table = DetectionTable::current();
-        // The form of lines is looked at beside every model; what matters is its opinion.
+        // The form of lines is checked with every model; its opinion is what counts.
         let form = Kinds::from_iter([Kind::Format]);
         let measured = Some(basis.evaluated()).filter(|kinds| *kinds != form);
         let misses = measured.and_then(|kinds| table.detection(task, kinds));
@@ -146,9 +148,9 @@ impl Verification {
         ))
     }
 
-    /// One line, such as `verified (rules: format, invariant, terminal; 7 steps; 1359 clean
-    /// traces off the algorithm's path ended right)`, or `verified: every transition (…)` where the steps were
-    /// compared with the algorithm's.
+    /// One line, such as `verified (rules: format, invariant, terminal; 7 steps; 1359 clean traces
+    /// off the algorithm's path ended right)`, or `verified: every transition (…)` where the steps
+    /// were compared with the algorithm's.
     pub fn text(&self) -> String {
         let looked_at = looked_at(&self.kinds, &self.methods);
         let (verifier, steps) = (&self.verifier, count(self.steps, "step"));

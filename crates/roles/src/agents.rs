@@ -23,8 +23,11 @@ pub fn next_agent_set_id() -> AgentSetId {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Names {
+    /// The executor.
     pub executor: String,
+    /// The verifier.
     pub verifier: String,
+    /// The coordinator.
     pub coordinator: String,
     /// The verifier that says where the fault of a refuted trajectory lies, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,9 +42,12 @@ pub trait Agents: Send + Sync {
     /// The name of the role's agent in messages.
     fn name(&self, role: Role) -> &str;
 
+    /// Makes an executor for one ring.
     fn executor(&self) -> Arc<dyn Executor>;
 
+    /// Makes a verifier for one ring.
     fn verifier(&self) -> Arc<dyn Verifier>;
 
+    /// Makes a coordinator for one ring.
     fn coordinator(&self) -> Arc<dyn Coordinator>;
 }

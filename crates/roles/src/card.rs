@@ -17,6 +17,6 @@ pub struct CardQuote {
     pub tasks: u32,
     /// Wrong steps that it accepted.
     pub step_false_accepts: Proportion,
-    /// Traces with a wrong answer of which it accepted every step.
+    /// Traces with a wrong answer in which it accepted every step.
     pub run_false_accepts: Proportion,
 }

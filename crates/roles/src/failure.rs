@@ -34,6 +34,7 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// All kinds, in the order of the enum.
     pub const ALL: [Self; 12] = [
         Self::Timeout,
         Self::Unreachable,
@@ -79,6 +80,7 @@ impl Failure {
 pub struct AgentError {
     /// Role and name, such as "executor `llama`".
     pub agent: String,
+    /// The kind of failure.
     pub failure: Failure,
     /// What happened and what to do.
     pub reason: String,

@@ -2,6 +2,8 @@
 //! agents that fulfil them without a model, and a suite to test any agent with. Agents know tasks
 //! and the protocol; they neither know actors nor hold the state of a run.
 
+#![warn(missing_docs)]
+
 mod adaptive;
 mod agents;
 mod card;
@@ -50,6 +52,8 @@ pub use uniform::UniformExecutor;
 pub struct Sampling {
     /// 0 is greedy.
     pub temperature: f32,
+    /// Nucleus sampling, above 0 to 1: tokens are drawn from the smallest set with this probability
+    /// mass. 1 = all tokens.
     pub top_p: f32,
     /// The turn's seed: the same turn of the same run always has the same one.
     pub seed: u64,
@@ -64,6 +68,7 @@ pub struct Proposal {
     pub derivation: String,
     /// What the model thought before its answer; it is not part of the derivation.
     pub reasoning: String,
+    /// Tokens that the proposal cost.
     pub usage: Usage,
     /// Token ids of the completion in the model's vocabulary, where known.
     pub tokens: Vec<u32>,
@@ -81,6 +86,7 @@ pub struct Proposal {
 /// A coordinator's decision and its cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ruling {
+    /// What happens to the step.
     pub decision: Decision,
     /// Tokens that models spent on it.
     pub usage: Usage,

@@ -1,12 +1,12 @@
-//! What a model writes while an agent waits for it, and what it was sent: a listener is at hand
-//! while the agent's future is polled, and what asks a model takes it along.
+//! What a model writes while an agent waits for it, and what it was sent. A listener is set while
+//! the agent's future is polled; code that asks a model takes it.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How far an answer is.
+/// The progress of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Writing {
     /// The text so far, or the end of a long text. It is as the model wrote it: not safe to print.
@@ -24,9 +24,10 @@ pub struct PromptRead {
     pub tokens: u32,
 }
 
-/// How much of what models are asked and answer is to be kept.
+/// How much of the requests to models and of their answers is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kept {
+    /// Neither texts nor tokens.
     #[default]
     Nothing,
     /// The texts.
@@ -76,7 +77,7 @@ impl<F: Fn(Writing) + Send + Sync> Listen for F {
 /// Shared by all requests to models of one turn.
 pub type Listener = Arc<dyn Listen>;
 
-/// Passes on what is written, and holds back what was sent until it is known whether that counts:
+/// Passes on what is written at once. Holds exchanges back until it is known whether they count,
 /// for a proposal that was begun early.
 pub struct Held {
     listener: Listener,
@@ -84,6 +85,7 @@ pub struct Held {
 }
 
 impl Held {
+    /// A listener that hands on to `listener`.
     pub fn new(listener: Listener) -> Arc<Self> {
         Arc::new(Self { listener, exchanges: Mutex::default() })
     }
@@ -115,13 +117,12 @@ thread_local! {
     static LISTENER: RefCell<Option<Listener>> = const { RefCell::new(None) };
 }
 
-/// The listener to what is written for the turn at hand, if there is one. Agents call it while
-/// their future is polled.
+/// The listener of the current turn, if it has one. Agents call this while their future is polled.
 pub fn listener() -> Option<Listener> {
     LISTENER.with_borrow(Clone::clone)
 }
 
-/// Polls an agent's future with a listener at hand.
+/// Polls an agent's future with this listener set.
 pub fn heard<T>(listener: Option<&Listener>, poll: impl FnOnce() -> T) -> T {
     /// Puts the outer listener back, also when the poll panics.
     struct Restore(Option<Listener>);
@@ -135,7 +136,7 @@ pub fn heard<T>(listener: Option<&Listener>, poll: impl FnOnce() -> T) -> T {
     poll()
 }
 
-/// A future that has a listener at hand whenever it is polled, on whatever thread.
+/// Sets the listener whenever the future is polled, on any thread.
 pub async fn within<F: Future>(listener: Option<Listener>, future: F) -> F::Output {
     let mut future = pin!(future);
     poll_fn(|context| heard(listener.as_ref(), || future.as_mut().poll(context))).await

@@ -24,6 +24,7 @@ pub struct LocatingCoordinator {
 }
 
 impl LocatingCoordinator {
+    /// Wraps `coordinator`. `name` is the locator's name in messages.
     pub fn new(coordinator: Arc<dyn Coordinator>, name: &str, locator: Arc<dyn Verifier>) -> Self {
         Self { coordinator, name: name.to_owned(), locator }
     }

@@ -3,6 +3,7 @@
 use super::{AgentError, AgentReply, Executor, Failure, Proposal, Sampling};
 use prime_protocol::Trajectory;
 
+/// Proposes the line of the task's own algorithm. Fails on a problem that has none.
 pub struct ReferenceExecutor;
 
 impl Executor for ReferenceExecutor {

@@ -4,6 +4,7 @@
 use super::{AgentReply, Executor, Proposal, Sampling};
 use prime_protocol::Trajectory;
 
+/// Proposes given lines in order, and starts over after the last.
 pub struct ReplayExecutor {
     /// The lines; at least one.
     lines: Vec<String>,

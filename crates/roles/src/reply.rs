@@ -13,11 +13,14 @@ use super::AgentError;
 /// `Now` allocates nothing. `Later` is lazy: it does nothing before it is first polled, so a caller
 /// that cannot keep it may drop it and ask again.
 pub enum AgentReply<'a, T> {
+    /// A reply that is already there.
     Now(Ready<Result<T, AgentError>>),
+    /// A reply that the caller must poll for.
     Later(BoxFuture<'a, Result<T, AgentError>>),
 }
 
 impl<T> AgentReply<'_, T> {
+    /// A reply that is already there.
     pub fn now(result: Result<T, AgentError>) -> Self {
         Self::Now(ready(result))
     }

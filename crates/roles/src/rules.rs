@@ -6,11 +6,13 @@ use super::{AgentReply, Basis, Verifier};
 use prime_bench::tasks::{CheckedKinds, Spec};
 use prime_protocol::{Trajectory, Verdict};
 
+/// Evaluates the task's constraints of the chosen kinds. It never fails.
 pub struct RulesVerifier {
     kinds: CheckedKinds,
 }
 
 impl RulesVerifier {
+    /// A verifier that evaluates these kinds; without kinds it accepts every step.
     pub fn new(kinds: impl Into<CheckedKinds>) -> Self {
         Self { kinds: kinds.into() }
     }

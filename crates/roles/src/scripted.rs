@@ -11,6 +11,7 @@ use super::{AgentReply, Executor, Proposal, Sampling};
 use prime_bench::tasks::TaskRng;
 use prime_protocol::Trajectory;
 
+/// The reference algorithm with seeded errors.
 pub struct ScriptedExecutor {
     /// Probability of an error at each proposal, in millionths.
     error_millionths: u64,

@@ -1,5 +1,5 @@
-//! Verifier `scripted`: the exact verifier with errors of given probabilities. It answers what a
-//! verifier must be worth, because its rates of false accepts and false rejects are known.
+//! Verifier `scripted`: the exact verifier with errors of given probabilities. It shows how good a
+//! verifier has to be, because its rates of false accepts and false rejects are known.
 
 use prime_bench::judge::is_right;
 use prime_bench::tasks::{Kind, Kinds, Spec, TaskRng};
@@ -7,11 +7,11 @@ use prime_protocol::{Score, Trajectory, Verdict};
 
 use super::{AgentReply, Basis, Verifier, reference_verifier};
 
-/// Judges as [`ReferenceVerifier`](super::ReferenceVerifier), and then errs.
+/// Judges like [`ReferenceVerifier`](super::ReferenceVerifier), and then errs.
 ///
-/// A line that the task refuses is always rejected: no verdict could commit it. The errors are drawn
-/// from the trajectory's index, its committed lines, its proposals so far and the line, so a turn
-/// that is repeated has the same verdict, and a second look at the same line has another one.
+/// A line that the task refuses is always rejected: no verdict could commit it. The errors are
+/// drawn from the trajectory's index, its committed lines, its proposals so far and the line, so a
+/// turn that is repeated has the same verdict, and a second look at the same line has another one.
 pub struct ScriptedVerifier {
     /// Probability that a wrong step is accepted, in millionths: β of the paper's theorem on the
     /// propagation of verification errors.

@@ -1,6 +1,5 @@
-//! What an agent that waits has met and still tries to overcome, such as a server's answer that it
-//! asks for again. An agent's result comes too late if its run ends first, and this is then the
-//! reason that its owner learns.
+//! What a waiting agent has met and still tries to overcome, such as a server's error that it
+//! retries. If the run ends before the agent's result arrives, its owner learns this as the reason.
 
 use std::cell::Cell;
 
@@ -11,7 +10,7 @@ thread_local! {
     static REPORTED: Cell<Option<AgentError>> = const { Cell::new(None) };
 }
 
-/// Reports what the turn at hand has met. Called by an agent while its future is polled.
+/// Reports what the current turn has met. An agent calls this while its future is polled.
 pub fn report(error: AgentError) {
     REPORTED.set(Some(error));
 }

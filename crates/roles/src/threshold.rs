@@ -3,6 +3,7 @@
 use super::{AgentReply, Coordinator, Ruling};
 use prime_protocol::{Thresholds, Trajectory, Verdict};
 
+/// Compares the score of a step with two thresholds; see [`Thresholds::decide`].
 pub struct ThresholdCoordinator(pub Thresholds);
 
 impl Coordinator for ThresholdCoordinator {

@@ -1,5 +1,5 @@
 //! Executor `uniform`: draws uniformly among the valid choices of the state. It knows nothing, so
-//! what it solves, search solves: it is the baseline beside every result of a model.
+//! whatever it solves, the search alone solves. It is the baseline for the results of models.
 
 use super::{AgentError, AgentReply, Executor, Failure, Proposal, Sampling};
 use prime_bench::tasks::TaskRng;

@@ -25,8 +25,11 @@ pub enum Placement {
 /// What a runtime is made from.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RuntimePlan {
+    /// Number of cells, at least 1.
     pub cells: usize,
+    /// How the actors of a cell share threads.
     pub placement: Placement,
+    /// The restarts that one actor may have.
     pub restart_limit: RestartLimit,
     /// Upper limit on the turns of live runs in a cell; a run that does not fit waits.
     pub in_flight_max: u32,

@@ -40,7 +40,9 @@ struct Cell {
 /// Agents that block their thread: number now, and in total since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hangs {
+    /// Agents that block their thread now.
     pub now: u64,
+    /// Agents that have blocked their thread since the start.
     pub total: u64,
 }
 

@@ -7,6 +7,8 @@
 //! Turns are not shared, and no message goes backwards. `prime-protocol` decides what happens to a
 //! run.
 
+#![warn(missing_docs)]
+
 mod agent;
 mod cell;
 mod cells;

@@ -21,14 +21,19 @@ pub enum Event<'a> {
     },
     /// A proposal was judged, and its fate decided.
     Step {
+        /// The trajectory of the step.
         id: TurnId,
         /// Milliseconds since the start of the run.
         elapsed_ms: u64,
         /// Committed steps below the proposal.
         depth: usize,
+        /// The proposal.
         proposal: &'a Proposal,
+        /// True if the task can carry out the proposed line.
         is_applicable: bool,
+        /// The verdict on it.
         verdict: &'a Verdict,
+        /// What the coordinator decided.
         decision: Decision,
         /// What a locator found in the steps before, if it was asked.
         located: Option<&'a Located>,
@@ -43,20 +48,28 @@ pub enum Event<'a> {
     },
     /// An agent failed at a turn, which is retried.
     Mishap {
+        /// The trajectory of the turn.
         id: TurnId,
+        /// Milliseconds since the start of the run.
         elapsed_ms: u64,
+        /// The role that failed.
         role: Role,
+        /// The failure.
         error: &'a AgentError,
         /// Mishaps of this turn, including this one.
         mishaps: u32,
     },
     /// An agent failed at a turn for good: its trajectory ends.
     TurnFailed {
+        /// The trajectory of the turn.
         id: TurnId,
+        /// Milliseconds since the start of the run.
         elapsed_ms: u64,
+        /// The role that failed.
         role: Role,
         /// The kind of the last failure.
         failure: Failure,
+        /// What happened and what to do.
         reason: &'a str,
         /// What its attempts cost.
         usage: Usage,
@@ -64,24 +77,37 @@ pub enum Event<'a> {
     /// The run was ended from outside: by the clock, by its owner, or because an agent keeps
     /// failing.
     Stopped {
+        /// What ended it.
         ending: &'a Ending,
+        /// Milliseconds since the start of the run.
         elapsed_ms: u64,
     },
+    /// A trajectory ended.
     TrajectoryEnded {
+        /// The trajectory.
         id: TurnId,
+        /// How it ended.
         end: &'a End,
+        /// Its reward, in parts.
         reward: &'a Reward,
     },
     /// A step was taken by vote.
     Chosen {
+        /// The round, from 1.
         round: u32,
+        /// The step, with its votes.
         chosen: &'a Chosen,
     },
+    /// The answers of a round were counted.
     Voted {
+        /// The round, from 1.
         round: u32,
+        /// The answer with most votes; `None` without votes.
         winner: Option<&'a Ballot>,
+        /// Share of the round's trajectories that voted for it, 0 to 1.
         agreement: f64,
     },
+    /// The run ended.
     Finished(&'a Outcome),
 }
 
@@ -91,6 +117,7 @@ pub type Wake = Box<dyn FnOnce() + Send>;
 /// Sees the events of a run. It is called on the cell's thread, so it must return quickly and must
 /// not panic.
 pub trait Observer: Send + Sync {
+    /// Receives an event.
     fn observe(&self, event: &Event<'_>);
 
     /// Receives the run's span before the first event, if a subscriber listens to spans. Its field
@@ -142,6 +169,7 @@ pub struct Watched<W> {
 }
 
 impl<W> Watched<W> {
+    /// Shows events to `watcher`, then to `keeper`.
     pub fn new(watcher: W, keeper: Arc<dyn Observer>) -> Self {
         Self { watcher, keeper }
     }

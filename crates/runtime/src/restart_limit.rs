@@ -8,7 +8,9 @@ use tokio::time::Instant;
 /// Restarts of one agent that are tolerated within a sliding window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RestartLimit {
+    /// Restarts that are allowed within `window`.
     pub restarts_max: u32,
+    /// Length of the sliding window.
     pub window: Duration,
 }
 

@@ -40,6 +40,7 @@ impl RunHandle {
         self.canceller.cancel();
     }
 
+    /// A handle that can only cancel the run.
     pub fn canceller(&self) -> Canceller {
         self.canceller.clone()
     }

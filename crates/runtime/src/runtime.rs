@@ -30,6 +30,7 @@ impl Runtime {
         Self { cells, watchdog }
     }
 
+    /// The plan that the runtime was started with.
     pub fn plan(&self) -> &RuntimePlan {
         self.cells.plan()
     }

@@ -16,10 +16,13 @@ pub type RunId = u64;
 /// How a run's executor samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSampling {
+    /// Sampling temperature, 0 or more; 0 = the most likely token.
     pub temperature: f32,
+    /// Nucleus sampling, above 0 to 1; 1 = all tokens.
     pub top_p: f32,
     /// Seed from which the turns' seeds derive.
     pub seed: u64,
+    /// How the trajectories of a round differ.
     #[serde(default)]
     pub diversity: Diversity,
 }
@@ -77,9 +80,13 @@ impl RunSampling {
 
 /// A run to carry out.
 pub struct Submission {
+    /// The problem to solve.
     pub problem: Arc<dyn Problem>,
+    /// Strategy, limits and budget.
     pub plan: RunPlan,
+    /// How its executor samples.
     pub sampling: RunSampling,
+    /// Receives the run's events.
     pub observer: Arc<dyn Observer>,
     /// State from which the run continues; `None` starts it.
     pub suspended: Option<Box<SuspendedRun>>,

@@ -18,6 +18,7 @@ pub enum Stage {
 }
 
 impl Stage {
+    /// Number of stages.
     pub const COUNT: usize = 7;
     /// In the order of a turn.
     pub const ALL: [Self; Self::COUNT] = [
@@ -38,6 +39,7 @@ impl Stage {
         }
     }
 
+    /// Its name in reports.
     pub fn name(self) -> &'static str {
         [
             "to executor",
@@ -65,6 +67,7 @@ pub struct StageTimes {
 }
 
 impl StageTimes {
+    /// Starts the first stage now.
     pub fn start() -> Self {
         Self { last: Instant::now(), times: [Duration::ZERO; Stage::COUNT] }
     }
@@ -76,6 +79,7 @@ impl StageTimes {
         self.last = now;
     }
 
+    /// The duration of a stage; zero if it has not ended.
     pub fn of(&self, stage: Stage) -> Duration {
         self.times[stage.index()]
     }

@@ -7,15 +7,15 @@ use prime_bench::tasks;
 /// The adapters that an agent's options name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AgentAdapters<'a> {
-    /// That of all other tasks; empty = none.
+    /// The adapter of all other tasks; empty = none.
     pub own: &'a str,
-    /// How strongly each is applied.
+    /// How strongly each is applied; 1 = as it was trained.
     pub scale: f64,
     /// By task or category; empty = none.
     pub by_task: &'a BTreeMap<String, String>,
 }
 
-/// Returns whether an entry, a slug or a category, is of the task.
+/// Returns whether an entry, a slug or a category, names the task.
 pub(super) fn includes(entry: &str, task: &str) -> bool {
     entry == task || tasks::find(task).is_ok_and(|task| entry == task.spec().category.name())
 }
@@ -29,7 +29,7 @@ impl<'a> AgentAdapters<'a> {
         (!adapter.is_empty()).then_some(adapter)
     }
 
-    /// All of them, and `None` if some task has none.
+    /// All adapters, and `None` if some task has no adapter.
     pub fn all(&self) -> BTreeSet<Option<&'a str>> {
         let named = self.by_task.values().map(String::as_str);
         let all = named.chain([self.own]);
@@ -43,7 +43,7 @@ impl<'a> AgentAdapters<'a> {
     }
 }
 
-/// Without adapters.
+/// The default scale: adapters apply as they were trained.
 pub(super) const fn full() -> f64 {
     1.0
 }

@@ -91,8 +91,7 @@ pub struct ExecutorAgent {
     /// Template of the system prompt; empty = none.
     #[schemars(extend("format" = "words"))]
     pub system: String,
-    /// Which committed steps the prompt includes: `none`, `window` (the last `history_steps`) or
-    /// `full`.
+    /// Committed steps in the prompt: `none`, `window` (the last `history_steps`) or `full`.
     pub history: HistoryName,
     /// Number of steps for `history = "window"`.
     #[schemars(range(min = 1, max = 100_000))]
@@ -201,10 +200,10 @@ pub struct VerifierAgent {
     /// Who checks steps: the name of an implementation, with the options of this section, or of a
     /// definition. `rules` (the task's constraints of the chosen `kinds`), `llama` (a model in a
     /// local llama.cpp engine), `openai` (a model behind OpenAI-compatible servers), `reward` (a
-    /// reward model behind servers like vLLM), `ensemble` (the median of several), `process` (your own program), `reference` (exact, by the task's
-    /// algorithm; for training and evaluation only), `scripted` (the exact one with seeded errors
-    /// at `false_accepts` and `false_rejects`; for studies) or `none` (accepts everything; no answer
-    /// then counts as verified).
+    /// reward model behind servers like vLLM), `ensemble` (the median of several), `process` (your
+    /// own program), `reference` (exact, by the task's algorithm; for training and evaluation
+    /// only), `scripted` (the exact one with seeded errors at `false_accepts` and `false_rejects`;
+    /// for studies) or `none` (accepts everything; no answer then counts as verified).
     #[schemars(extend("format" = "verifier"))]
     pub implementation: String,
     /// Kinds of constraints: those that `rules` checks, that the program of `process` is declared
@@ -266,8 +265,7 @@ pub struct VerifierAgent {
     /// Template of the system prompt; empty = none.
     #[schemars(extend("format" = "words"))]
     pub system: String,
-    /// Which committed steps the prompt includes: `none`, `window` (the last `history_steps`) or
-    /// `full`.
+    /// Committed steps in the prompt: `none`, `window` (the last `history_steps`) or `full`.
     pub history: HistoryName,
     /// Number of steps for `history = "window"`.
     #[schemars(range(min = 1, max = 100_000))]
@@ -369,8 +367,7 @@ pub struct CoordinatorAgent {
     /// Template of the system prompt; empty = none.
     #[schemars(extend("format" = "words"))]
     pub system: String,
-    /// Which committed steps the prompt includes: `none`, `window` (the last `history_steps`) or
-    /// `full`.
+    /// Committed steps in the prompt: `none`, `window` (the last `history_steps`) or `full`.
     pub history: HistoryName,
     /// Number of steps for `history = "window"`.
     #[schemars(range(min = 1, max = 100_000))]
@@ -430,6 +427,7 @@ pub enum HistoryName {
 /// A value of `agents.executor.derive`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the option's documentation says it")]
 pub enum DeriveName {
     Never,
     Once,
@@ -443,6 +441,7 @@ fn listed() -> bool {
 /// A value of `agents.executor.choices`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the option's documentation says it")]
 pub enum ChoicesName {
     Never,
     AfterRejections,
@@ -452,6 +451,7 @@ pub enum ChoicesName {
 /// A value of `agents.executor.view`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the option's documentation says it")]
 pub enum ViewName {
     Json,
     Readable,
@@ -460,6 +460,7 @@ pub enum ViewName {
 /// A value of `agents.executor.feedback`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the option's documentation says it")]
 pub enum FeedbackName {
     None,
     Verdict,

@@ -42,7 +42,7 @@ pub struct ApiKey {
     pub journal_bytes_max: Option<u64>,
 }
 
-/// Whether a text is a valid name: 1 to 64 lower-case letters, digits, `-` and `_`.
+/// Returns whether a text is a valid name: 1 to 64 lower-case letters, digits, `-` and `_`.
 pub fn is_name(text: &str) -> bool {
     let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
     (1..=NAME_BYTES_MAX).contains(&text.len()) && text.bytes().all(allowed)
@@ -53,6 +53,7 @@ pub fn is_name(text: &str) -> bool {
 #[serde(try_from = "String", into = "String")]
 pub struct KeyHash(pub [u8; 32]);
 
+/// A text is not a hash of 64 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a SHA-256: use 64 hexadecimal digits")]
 pub struct KeyHashError;

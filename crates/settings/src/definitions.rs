@@ -75,7 +75,9 @@ pub struct Defined<A> {
 /// The text of a prompt template.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Template {
+    /// The template, in MiniJinja's language.
     pub text: String,
+    /// `built in`, or the file.
     #[serde(skip)]
     pub origin: String,
 }
@@ -83,8 +85,11 @@ pub struct Template {
 /// All role definitions and templates, by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Definitions {
+    /// Executors by name.
     pub executors: BTreeMap<String, Defined<ExecutorAgent>>,
+    /// Verifiers by name.
     pub verifiers: BTreeMap<String, Defined<VerifierAgent>>,
+    /// Coordinators by name.
     pub coordinators: BTreeMap<String, Defined<CoordinatorAgent>>,
     /// Templates by `role/file`, such as `executor/step.j2`.
     pub templates: BTreeMap<String, Template>,

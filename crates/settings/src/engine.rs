@@ -16,8 +16,8 @@ use prime_engine::{
 };
 use prime_models::{BUILT_IN_MODELS, BuiltInModel};
 
-/// How many ancestors of the executable are searched: `target/<triple>/release/` is three levels
-/// below a checkout, `target/<triple>/release/deps/` of tests four.
+/// Number of the executable's ancestors that are searched: `target/<triple>/release/` is three
+/// levels below a checkout, `target/<triple>/release/deps/` of tests four.
 const ANCESTORS_SEARCHED: usize = 5;
 
 /// One entry of `engines`.
@@ -139,6 +139,7 @@ pub struct Engine {
 /// How the sequences of an engine share its KV cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the option's documentation says it")]
 pub enum KvCache {
     Auto,
     Shared,
@@ -180,6 +181,7 @@ fn list(paths: &[PathBuf]) -> String {
 pub enum ModelSource {
     /// A model in the executable.
     BuiltIn(&'static BuiltInModel),
+    /// The path of a GGUF file.
     File(PathBuf),
 }
 

@@ -46,6 +46,7 @@ impl From<&str> for EngineNames {
 }
 
 impl EngineNames {
+    /// All names in order; empty if no engine is named.
     pub fn all(&self) -> &[String] {
         &self.0
     }

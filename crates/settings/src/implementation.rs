@@ -30,8 +30,11 @@ impl Backing {
 /// What is known of an implementation: a value of `agents.<role>.implementation`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImplementationInfo {
+    /// The value of `implementation` that selects it.
     pub name: &'static str,
+    /// Where its answers come from.
     pub backing: Backing,
+    /// What it does, in a phrase; help texts and lists show it.
     pub about: &'static str,
     /// The options of its role's section that it uses; a definition may have no others.
     pub options: &'static [&'static str],
@@ -42,12 +45,15 @@ pub trait Implementation: Copy + Eq + std::fmt::Debug + 'static {
     /// All of the role, in the order of the documentation.
     const ALL: &'static [Self];
 
+    /// Its row in the table of the role.
     fn info(self) -> &'static ImplementationInfo;
 
+    /// The value of `implementation` that selects it.
     fn name(self) -> &'static str {
         self.info().name
     }
 
+    /// Where its answers come from.
     fn backing(self) -> Backing {
         self.info().backing
     }

@@ -1,4 +1,4 @@
-//! How many of a model's layers: a name, or a number.
+//! Options that count a model's layers: a number, or a word such as `all`.
 
 use std::borrow::Cow;
 

@@ -8,6 +8,8 @@
 //! This module opens no model, socket or device and does not read the environment itself: whether a
 //! value is *usable* is up to the part that uses it.
 
+#![warn(missing_docs)]
+
 mod adapters;
 mod agents;
 mod api_key;

@@ -248,7 +248,8 @@ impl Settings {
                 return Err(conflict(&["engines", name, "batch_tokens"], message));
             }
 
-            // Otherwise `prime-sort` would be a missing file, which only the engine's start reports.
+            // Otherwise `prime-sort` would be a missing file, which only the engine's start
+            // reports.
             if let Some(named) = engine.misspelt_model() {
                 let origin = origin_of(origins, &["engines", name, "model"]);
                 let known = BUILT_IN_MODELS.iter().map(|model| model.name.to_owned());

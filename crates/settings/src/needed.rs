@@ -53,7 +53,8 @@ impl Settings {
         all
     }
 
-    /// Those of [`Settings::engines_needed`] whose model's chat template some agent applies.
+    /// The engines among [`Settings::engines_needed`] whose model's chat template some agent
+    /// applies.
     #[must_use]
     pub fn chat_engines(&self) -> BTreeSet<String> {
         fn add<A: RoleOptions>(engines: &mut BTreeSet<String>, agent: &Agent<A>) {

@@ -9,7 +9,7 @@ use prime_bench::spelling::nearest;
 
 impl Settings {
     /// # Errors
-    /// The first thing that the agent or one of its members names and that is not there.
+    /// Names the first missing thing to which the agent or one of its members refers.
     pub(super) fn check_members<A: RoleOptions>(
         &self,
         agent: &Agent<A>,

@@ -22,7 +22,9 @@ use prime_protocol::Role;
 
 /// The options of a role's agents: its section, or a definition.
 pub trait RoleOptions: Clone + Serialize {
+    /// The implementations of the role.
     type Implementation: Implementation;
+    /// The role of these agents.
     const ROLE: Role;
 
     /// What it is for.
@@ -30,7 +32,9 @@ pub trait RoleOptions: Clone + Serialize {
     /// The value of the key `implementation`: an implementation's name or, in a role's section, a
     /// definition's.
     fn implementation_name(&self) -> &str;
+    /// Sets the key `implementation`.
     fn set_implementation(&mut self, name: &str);
+    /// Names of engines, in the order in which they are asked; empty if no engine is named.
     fn engine_names(&self) -> &[String];
     /// The adapters of the engines' or servers' model.
     fn adapters(&self) -> AgentAdapters<'_>;
@@ -38,7 +42,9 @@ pub trait RoleOptions: Clone + Serialize {
     fn narrow_adapters(&mut self, task: &str);
     /// Returns whether an engine applies the chat template of its model's file.
     fn has_chat_template(&self) -> bool;
+    /// The name of a pool; empty = none.
     fn pool_name(&self) -> &str;
+    /// The options of the program that `process` runs.
     fn program_options(&self) -> &Program;
     /// Names of the agents of the same role that an agent with members is composed of.
     fn member_names(&self) -> Vec<&str>;
@@ -48,6 +54,7 @@ pub trait RoleOptions: Clone + Serialize {
     fn system_name(&self) -> &str;
     /// The role's section.
     fn section(settings: &Settings) -> &Self;
+    /// The definitions of the role, by name.
     fn defined(definitions: &Definitions) -> &BTreeMap<String, Defined<Self>>;
 }
 
@@ -138,7 +145,9 @@ role_options! {
 /// An agent that was found by its name: what implements it, and with which options.
 #[derive(Clone, Debug)]
 pub struct Agent<A: RoleOptions> {
+    /// The implementation that does the work.
     pub implementation: A::Implementation,
+    /// Its options: those of the definition, or of the role's section.
     pub options: A,
 }
 
@@ -200,9 +209,11 @@ impl<A: RoleOptions> Agent<A> {
 /// An agent in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ListedAgent {
+    /// The name by which requests and the configuration choose it.
     pub name: String,
     /// Equal to the name unless it is a definition.
     pub implementation: String,
+    /// What it is for; shown in lists.
     pub description: String,
     /// `implementation`, `built in` or the definition's file.
     pub origin: String,
@@ -297,8 +308,8 @@ impl Settings {
         Some(Agent { implementation, options })
     }
 
-    /// The file of the configured verifier's card, if it has one. That of the section is not one of
-    /// a definition's.
+    /// The file of the configured verifier's card, if it has one. The card of the section does not
+    /// apply to a definition.
     #[must_use]
     pub fn verifier_card(&self) -> Option<&str> {
         let section = &self.agents.verifier;

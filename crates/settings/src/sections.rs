@@ -24,7 +24,7 @@ use super::upstreams::UpstreamPool;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Which implementation plays each role, and its options.
+    /// The implementation of each role, and its options.
     pub agents: Agents,
     /// The local models by name (lower-case letters, digits, `-` and `_`), each one llama.cpp
     /// context. Options that an engine omits default to the shipped `engines.tiny`, except `model`.
@@ -452,6 +452,7 @@ pub struct Telemetry {
 /// A value of `journal.prompts`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the option's documentation says it")]
 pub enum PromptsName {
     None,
     Text,

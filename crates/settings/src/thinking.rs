@@ -17,7 +17,7 @@ pub enum Thinking {
     AsModel,
     /// Not at all, as far as the model can be told.
     Off,
-    /// At most this many tokens, at least 1, beside those of the answer.
+    /// At most this many tokens, at least 1, in addition to those of the answer.
     AtMost(u32),
 }
 

@@ -106,7 +106,7 @@ fn one() -> f64 {
     1.0
 }
 
-/// Which endpoint of a server to use.
+/// The endpoint of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Api {

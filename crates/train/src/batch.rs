@@ -87,7 +87,7 @@ impl Batch {
         let mut values = appended.iter().peekable();
 
         for (index, token) in answers.enumerate() {
-            // Values that end before this token are done with.
+            // Skips values that end before this token.
             while values.next_if(|value| value.end <= index).is_some() {}
             if values.peek().is_none_or(|value| index < value.start) {
                 self.targets.push(Target { row: first + index, token });

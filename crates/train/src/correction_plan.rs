@@ -1,4 +1,4 @@
-//! How a recipe asks for corrections.
+//! The options of a recipe for corrections.
 
 use serde::{Deserialize, Serialize};
 

@@ -168,7 +168,7 @@ impl<'a> Decoder<'a> {
         for (((index, request), prompt), row) in
             batch.into_iter().zip(prompts).zip(logits.chunks_exact(self.model.vocabulary))
         {
-            // What was the prompt's own cache becomes the prefix of its completions.
+            // The prompt's own cache becomes the prefix of its completions.
             let prefix = Arc::new(prompt.own);
             for (place, mut stream) in request.streams.into_iter().enumerate() {
                 let completion = &mut done[index][place];
@@ -278,7 +278,7 @@ fn write_token(
 ) -> Vec<u16> {
     let mut unread = vec![draw(row, sampling, stream, completion)];
 
-    // A completion that has ended asks for nothing.
+    // A completion that has ended looks nothing up.
     if let Some(values) = values.filter(|_| !completion.has_ended) {
         match values.answer(&completion.tokens) {
             Answer::NotAsked => {}

@@ -30,7 +30,7 @@ const NORMAL: i32 = 1;
 const CONTROL: i32 = 3;
 const USER_DEFINED: i32 = 4;
 
-/// A tensor of the file, and where it lies in the flat vector of weights.
+/// A tensor of the file, and its place in the flat vector of weights.
 pub struct Place {
     pub name: String,
     /// Rows and columns; a norm gain has one row.
@@ -87,7 +87,7 @@ pub fn encode<'a>(
         out.extend(value);
     }
 
-    // Where each tensor lies, with offsets that count from the first tensor's data.
+    // The place of each tensor, with offsets that count from the first tensor's data.
     let mut offset = 0;
     for tensor in &tensors {
         let precision = element(tensor, precision);

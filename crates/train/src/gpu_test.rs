@@ -71,7 +71,7 @@ fn losses_and_gradients_are_those_of_f32_to_rounding() {
         gpu.set_weights(&flat).expect("weights");
 
         // Samples within one tile of attention and across several. The second batch is smaller:
-        // what the buffers still hold of the first must not matter.
+        // leftovers of the first in the buffers must not matter.
         let batches = [
             batch(&[(70, 20), (5, 1), (20, 40), (0, 3), (31, 33), (90, 30)]),
             batch(&[(3, 4), (0, 0)]),
@@ -238,8 +238,8 @@ fn reinforcement_learning_computes_what_it_does_on_the_processor() {
         assert!((own_norm / norm - 1.0).abs() < 0.02, "{own_norm}, not {norm}");
         assert_alike(&layout, &own_moments, &moments);
 
-        // Adam's first step is a rate in the direction of the gradient's sign; which sign a
-        // gradient near zero has is rounding.
+        // Adam's first step is a rate in the direction of the gradient's sign; the sign of a
+        // gradient near zero depends on rounding.
         let agree =
             weights.iter().zip(&own_weights).filter(|(a, b)| (*a - *b).abs() < 1e-4).count();
         assert!(agree as f64 > 0.95 * layout.len as f64, "{agree} of {} weights agree", layout.len);

@@ -1,4 +1,4 @@
-//! Where each weight lies in the flat parameter vector of checkpoints and exports. Matrices are
+//! The place of each weight in the flat parameter vector of checkpoints and exports. Matrices are
 //! row-major [out, in], as in a GGUF file.
 
 use std::ops::Range;

@@ -133,7 +133,7 @@ pub enum TrainError {
     },
 }
 
-// Not a `#[from]`, which would also make it the source: its text would be said twice.
+// Not a `#[from]`, which would also make it the source: its text would appear twice.
 impl From<prime_bench::tasks::UnknownTask> for TrainError {
     fn from(error: prime_bench::tasks::UnknownTask) -> Self {
         Self::UnknownTask(error)

@@ -27,16 +27,16 @@ struct Arguments {
 enum TrainCommand {
     /// Supervised training of an executor or a verifier on reference traces; exports a GGUF file.
     Sft(SftArguments),
-    /// What a supervised training will cost: tokens, hours and the length of the samples, from a
-    /// trial of some steps.
+    /// Estimate the cost of a supervised training from a trial of some steps: tokens, hours and the
+    /// length of the samples.
     Plan(PlanArguments),
     /// Reinforcement learning of an executor from its own attempts; exports the best policy as a
     /// GGUF file.
     Rl(RlArguments),
     /// Write a model that was trained here with matrices of another element type.
     Convert(ConvertArguments),
-    /// Write the average of two models that were trained here: what one knew, and most of what the
-    /// other learnt from it.
+    /// Write the average of two models that were trained here: it keeps what one knew and most of
+    /// what the other learnt from it.
     Average(AverageArguments),
 }
 
@@ -102,10 +102,10 @@ struct AverageArguments {
     /// A GGUF file that this trainer exported, such as the start of a training.
     #[arg(long, value_name = "FILE")]
     from: PathBuf,
-    /// A file of the same sizes and words, such as what that training came to.
+    /// A file of the same sizes and words, such as the result of that training.
     #[arg(long, value_name = "FILE")]
     towards: PathBuf,
-    /// What the second file counts, from 0 to 1.
+    /// Weight of the second file, from 0 to 1.
     #[arg(long, value_name = "S", value_parser = share)]
     share: f64,
     /// `f32`, `f16`, or `q8_0` (8 bits and a scale for each 32 weights).

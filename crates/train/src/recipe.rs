@@ -95,8 +95,9 @@ pub struct Data {
     pub tasks: Vec<String>,
     /// Relative frequencies of tasks; 1 for those that are left out.
     pub shares: BTreeMap<String, f64>,
-    /// Tasks of which inputs that the benchmark has may be drawn. Of the others none is, whatever
-    /// its seed; a task of which too few are left, as tower-of-hanoi, must be here.
+    /// Tasks for which inputs of the benchmark may be drawn. For other tasks none is drawn,
+    /// whatever its seed. A task with too few other inputs, such as tower-of-hanoi, must be listed
+    /// here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub benchmark_inputs: Vec<String>,
     /// Relative frequencies of easy, medium and hard instances.
@@ -121,7 +122,7 @@ pub struct Data {
 }
 
 impl Data {
-    /// How often a task is drawn, relative to the others.
+    /// The frequency of a task relative to the others.
     pub fn share(&self, task: &str) -> f64 {
         self.shares.get(task).copied().unwrap_or(1.0)
     }
@@ -171,9 +172,9 @@ pub struct BatchPlan {
     /// The number of the CUDA device that computes losses and gradients, in bf16 products whatever
     /// `compute` says; if absent, the processor does.
     pub gpu: Option<usize>,
-    /// Number of threads that draw samples ahead, beside those of a step; 0 draws them between
-    /// steps. Samples drawn ahead use the weights of the tasks and the corrections of some steps
-    /// ago, so a resumed run continues with other samples than an uninterrupted one.
+    /// Number of threads that draw samples ahead, in addition to those of a step; 0 draws them
+    /// between steps. Samples drawn ahead use the weights of the tasks and the corrections of some
+    /// steps ago, so a resumed run continues with other samples than an uninterrupted one.
     pub drawers: usize,
 }
 

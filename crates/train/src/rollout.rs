@@ -55,7 +55,7 @@ pub struct Player<'a> {
     pub rejections_max: u64,
     /// True if steps are verified; otherwise every line that can be applied is committed.
     pub verify: bool,
-    /// True if proposals are kept, or only the results of the trajectories.
+    /// True if proposals are kept; otherwise only the results of the trajectories are.
     pub keep: bool,
 }
 
@@ -130,7 +130,7 @@ impl Player<'_> {
             .iter()
             .map(|attempt| self.vocabulary.encode(&compact(attempt.trajectory.machine.as_ref())))
             .collect();
-        // Each proposal has a stream of its own, however much of it the last one has used.
+        // Each proposal has its own stream, however much of its stream the last one has used.
 
         let streams: Vec<ChaCha8Rng> = attempts
             .iter_mut()

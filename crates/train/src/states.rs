@@ -63,7 +63,7 @@ impl States {
     }
 }
 
-/// A task that instances are drawn of.
+/// A task whose instances are drawn.
 #[derive(Clone, Copy)]
 pub struct Source {
     pub task: &'static dyn AnyTask,
@@ -132,14 +132,14 @@ impl Source {
             return problem;
         }
 
-        // What was made from an instance that may be trained on need not be one itself.
+        // An instance derived from a training instance may be a held-out one.
         let other = augmented(self.task, Arc::clone(&problem), rng);
         if self.allows_in(false, other.as_ref()) { other } else { problem }
     }
 }
 
-/// Finds the tasks, and makes sure that there are enough inputs that the benchmark has not, at each
-/// of these levels and base seeds, of all tasks but those in `benchmark_inputs`.
+/// Finds the tasks, and makes sure that each of them, except those in `benchmark_inputs`, has
+/// enough inputs outside the benchmark at each of these levels and base seeds.
 ///
 /// # Errors
 /// If there is no task with a name, or the benchmark has nearly all inputs of one.

@@ -323,7 +323,7 @@ fn corrected(corrections: &str) -> (Checkpoint, Checkpoint, String) {
     (state(&whole), state(&parts), records)
 }
 
-/// Whether there are corrections of the two tasks; their prompts begin with the task's name.
+/// For each of the two tasks, true if it has corrections; their prompts begin with the task's name.
 fn has_corrections(state: &Checkpoint) -> [bool; 2] {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     ["bst-inorder ", "introsort "].map(|name| {

@@ -117,7 +117,7 @@ fn verb(action: &str) -> &str {
 
 /// The form of a completion: its derivation with numbers and names, which are runs of letters and
 /// digits, replaced by `0` and repetitions dropped, then the action with each digit replaced by
-/// `0`. Words, which have at least two letters, all of them small, stay. Some steps are few in a
+/// `0`. Words stay: they have at least two letters, all in lower case. Some steps are few in a
 /// trace however long it is, and have forms of their own: the first action after one of another
 /// verb (`before`), which begins a phase; actions with a number after a long carry or before one;
 /// and those with numbers that have more digits than most.

@@ -16,7 +16,7 @@ use prime_bench::tasks::{Machine, PathDraw, TaskRng};
 /// Number of samples drawn from one trace before the next is walked.
 const SAMPLES_PER_TRACE: u32 = 12;
 
-/// Number of steps drawn of a task to find one whose lesson is not too long.
+/// Number of steps of a task that are drawn to find one whose lesson is not too long.
 const TRIES: u32 = 200;
 
 /// Draws steps from the reference traces of some tasks.

@@ -1,5 +1,5 @@
-//! Training samples for a token verifier: is a line the right next step? Knows states, prompts and
-//! the exact rule, but no models.
+//! Training samples for a token verifier: each asks if a line is the right next step. Knows states,
+//! prompts and the exact rule, but no models.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore;

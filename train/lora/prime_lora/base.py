@@ -22,7 +22,7 @@ def gguf_reader(path):
 
 @dataclasses.dataclass(frozen=True)
 class Base:
-    """Where a base model is, and how it is called in cards."""
+    """The location of a base model, and its name in cards."""
 
     path: pathlib.Path
 
@@ -35,7 +35,7 @@ class Base:
                     raise InputError(
                         f"{path} is not a GGUF file: give one, or a Hugging Face folder"
                     )
-            # transformers reads what is left of a torn file, or fails somewhere in it.
+            # transformers reads the rest of a torn file, or fails somewhere in it.
             gguf_reader(path)
         elif not (path / "config.json").is_file():
             raise InputError(f"{path} is neither a GGUF file nor a folder with a config.json")
@@ -47,7 +47,7 @@ class Base:
 
     @property
     def source(self):
-        """How transformers is told where the model is."""
+        """The arguments that tell transformers where the model is."""
         if self.is_gguf:
             return {"pretrained_model_name_or_path": self.path.parent, "gguf_file": self.path.name}
         return {"pretrained_model_name_or_path": self.path}

@@ -20,8 +20,8 @@ WEIGHTS_MAX = 5e-3
 
 
 def applied(path):
-    """What the file adds to each matrix of the base, by the matrix's name, as llama.cpp computes
-    it: `alpha / rank` times the product of the factors."""
+    """The change that the file makes to each matrix of the base, by the matrix's name. llama.cpp
+    computes it as `alpha / rank` times the product of the factors."""
     reader = gguf_reader(path)
     field = reader.fields.get("adapter.lora.alpha")
     if field is None:

@@ -147,7 +147,7 @@ def parse(given):
     one = commands.add_parser("sft", help="supervised training on a data set")
     training_options(one)
     one.add_argument("--role", choices=("executor", "verifier", "coordinator"), default="executor")
-    one.add_argument("--plan", action="store_true", help="say what it needs, and train nothing")
+    one.add_argument("--plan", action="store_true", help="print what it needs, and train nothing")
     one.set_defaults(run=sft)
 
     one = commands.add_parser("grpo", help="reinforcement learning of single steps")
@@ -178,7 +178,7 @@ def parse(given):
 
 
 def quieten():
-    """No progress bars and no remarks of libraries among the lines for people and programs."""
+    """Keeps progress bars and remarks of libraries out of the output."""
     # Before the first import of tqdm: GGUF files are converted under a bar of its own.
     os.environ.setdefault("TQDM_DISABLE", "1")
     import transformers

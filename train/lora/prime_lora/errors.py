@@ -1,4 +1,4 @@
-"""Faults of input: a sentence that says what is wrong, where, and what to do."""
+"""Faults of input, each with a sentence that says what is wrong, where, and what to do."""
 
 
 class InputError(Exception):

@@ -1,4 +1,4 @@
-"""What a training needs, said before anything is loaded: memory and hours."""
+"""Estimates the needs of a training before anything is loaded: memory and hours."""
 
 import time
 
@@ -6,7 +6,7 @@ import torch
 
 from .errors import InputError
 
-# Bytes of a weight as it is held: f32, bf16, or four bits with their scales.
+# Bytes of a weight in memory: f32, bf16, or four bits with their scales.
 WEIGHT_BYTES = {"cpu": 4.0, "cuda": 2.0, "qlora": 0.6}
 # An adapter's weight with its gradient and AdamW's two averages, in f32.
 TRAINED_BYTES = 16
@@ -56,7 +56,7 @@ def products_per_second(device):
             product = left @ left
             if device != "cpu":
                 torch.cuda.synchronize()
-            # The first product also loads what it needs.
+            # The first product also loads libraries.
             start, done = (time.perf_counter(), 0) if start is None else (start, done + 1)
         del product
         return done * size**3 / (time.perf_counter() - start)
@@ -78,7 +78,7 @@ def free_bytes(device):
 
 
 def check(needed, hours, device, forced, free=None):
-    """A line that says what is needed. Refuses what does not fit.
+    """A line with the needs of a training. Refuses one that does not fit.
 
     # Raises
     `InputError` when the device has not the memory, unless `forced`.

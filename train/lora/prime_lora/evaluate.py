@@ -35,7 +35,7 @@ class Share:
 
 @torch.no_grad()
 def exact(model, samples, pad, batch=16):
-    """Which samples are answered exactly.
+    """Finds the samples that are answered exactly.
 
     Greedy decoding writes the right answer if and only if the likeliest token after each of its
     beginnings is the next one of it, so one pass over prompt and answer decides.

@@ -1,4 +1,4 @@
-"""Turns a GGUF adapter back into a folder of PEFT, so that training can start from it."""
+"""Turns a GGUF adapter back into a PEFT folder, so that training can start from it."""
 
 import pathlib
 import re

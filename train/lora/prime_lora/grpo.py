@@ -13,7 +13,7 @@ from trl import GRPOConfig, GRPOTrainer
 from . import evaluate, gguf_adapter, rows, training
 from .errors import InputError
 
-# What a completion earns that proposes the reference's step, beside what its violations cost.
+# Reward of a completion that proposes the reference's step, in addition to the environment's.
 RIGHT = 1.0
 
 

@@ -1,4 +1,4 @@
-"""What a training does: its settings, and the presets of them."""
+"""The settings of a training, and their presets."""
 
 import dataclasses
 import hashlib
@@ -78,7 +78,7 @@ PRESETS = {
 
 @dataclasses.dataclass(frozen=True)
 class Reinforcement:
-    """What GRPO adds to a recipe. The values are the paper's."""
+    """The settings that GRPO adds to a recipe. The values are the paper's."""
 
     # Completions of a prompt that are compared with one another, from 2.
     group: int = 8

@@ -81,7 +81,7 @@ def instance_of(path):
 
 
 class Walk:
-    """A trajectory as its trace tells it: the states of its stack, and what was said in each."""
+    """A trajectory from its trace: the states of its stack, and the lines proposed in each."""
 
     def __init__(self, env):
         self.stack, self.lines = [env], []
@@ -103,7 +103,7 @@ class Walk:
 
 
 def decisions(path, thresholds):
-    """The decisions on steps with violations, with what the coordinator was shown."""
+    """The decisions on steps with violations, with the coordinator's view of each."""
     from .tasks import Instance, StepEnv
     from .tasks import task as page
 

@@ -9,7 +9,7 @@ import pyarrow.parquet
 
 from .errors import InputError
 
-# As in the Rust trainer: one input in ten is never trained on, whatever seed draws it.
+# As in the Rust trainer, one input in ten is never trained on, for any seed.
 HELD_OUT_ONE_IN = 10
 FNV_OFFSET, FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
 NAMES = ("task", "difficulty", "index", "base_seed")
@@ -24,7 +24,7 @@ def fnv1a(data):
 
 
 def is_held_out_input(task, given):
-    """Whether an input (a dict in the order of its keys) is held out."""
+    """Returns whether an input (a dict in the order of its keys) is held out."""
     text = json.dumps(given, separators=(",", ":"), ensure_ascii=False)
     return fnv1a(f"{task} {text}".encode()) % HELD_OUT_ONE_IN == 0
 
@@ -86,7 +86,7 @@ class Sample:
         return len(self.prompt) + len(self.completion)
 
     def columns(self):
-        """What trainers read: the loss is on the answer only."""
+        """A sample as trainers read it: the loss is on the answer only."""
         return {
             "input_ids": [*self.prompt, *self.completion],
             "labels": [-100] * len(self.prompt) + list(self.completion),
@@ -111,7 +111,7 @@ def sample(tokenizer, row):
     asked, answer = rendered(tokenizer, row["prompt"], row["completion"])
     prompt = tokenizer(asked, add_special_tokens=False)["input_ids"]
     completion = tokenizer(answer, add_special_tokens=False)["input_ids"]
-    # What the template writes after the end of the answer is never asked for.
+    # The template's text after the end of the answer is never asked for.
     if tokenizer.eos_token_id in completion:
         completion = completion[: completion.index(tokenizer.eos_token_id) + 1]
     else:

@@ -13,7 +13,7 @@ from trl import SFTConfig, SFTTrainer
 from . import estimate, evaluate, roles, rows, shared_prefix, training
 from .errors import InputError
 
-# How the rows of a role are made of a folder.
+# The functions that make a role's rows from a folder.
 ROLES = {
     "executor": lambda folder: rows.chats(rows.read(folder), folder),
     "verifier": roles.verifier_rows,
@@ -46,7 +46,7 @@ def read(folders, tokenizer, recipe, is_held_out, role="executor"):
 
 
 def plan(base, data, recipe, device, qlora, forced):
-    """What the training will need, as a line; refuses what does not fit."""
+    """The needs of the training, as a line; refuses one that does not fit."""
     parameters, config = base.parameters(), base.config()
     kind = "qlora" if qlora else device
     longest = max(map(len, data.train))
@@ -96,7 +96,7 @@ def train(base, data, recipe, folder, device, *, qlora=False, save_steps=50, rep
 
 
 def card(model, data, tokenizer, seconds, state):
-    """What a training came to: the figures of a card."""
+    """The results of a training: the figures of a card."""
     start = time.process_time()
     pad = tokenizer.pad_token_id
     with torch.autocast(next(model.parameters()).device.type, dtype=torch.bfloat16):

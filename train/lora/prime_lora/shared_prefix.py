@@ -1,4 +1,4 @@
-"""Batches in which what all prompts begin with is computed once.
+"""Batches in which the common prefix of all prompts is computed once.
 
 Chats begin with the same system message, which is half of a short sample. A batch is one row: the
 common prefix, then each sample's own tokens, which see the prefix and themselves, at the positions

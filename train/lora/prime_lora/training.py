@@ -1,4 +1,4 @@
-"""What supervised training and GRPO share: checkpoints, signals, processor seconds."""
+"""The common part of supervised training and GRPO: checkpoints, signals, processor seconds."""
 
 import json
 import os
@@ -107,7 +107,7 @@ def settings(folder, recipe, device, save_steps, logging_steps=10):
 
 
 def run(trainer, folder, resumed, progress):
-    """Trains to the end, or to a signal. Whether it reached the end."""
+    """Trains to the end, or to a signal. Returns whether it reached the end."""
     trainer.remove_callback(transformers.PrinterCallback)
     before = {kind: signal.signal(kind, progress.stop) for kind in (signal.SIGINT, signal.SIGTERM)}
     try:

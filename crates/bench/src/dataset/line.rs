@@ -1,5 +1,5 @@
 //! The lines of a generated benchmark, written as a stream: a trace of a million actions is never
-//! held.
+//! held in memory.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! Which instances a file holds.
+//! The selection of instances for a file.
 
 use crate::tasks::{AnyTask, Difficulty, InstanceId};
 

@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ActionList {
     text: String,
-    /// Where each line ends in `text`.
+    /// The end of each line in `text`.
     ends: Vec<usize>,
 }
 
@@ -46,7 +46,7 @@ impl<'l> FromIterator<&'l str> for ActionList {
     }
 }
 
-/// Deserialises one line straight into the list, without a string of its own.
+/// Deserialises one line straight into the list, without a separate string.
 struct Line<'l>(&'l mut ActionList);
 
 impl<'de> serde::de::DeserializeSeed<'de> for Line<'_> {

@@ -1,4 +1,4 @@
-//! Measures what a task's constraints are worth: reference traces with one corrupted step, judged
+//! Measures how much a task's constraints detect: reference traces with one corrupted step, judged
 //! with all kinds of constraints and without those that run the algorithm.
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::tasks::{AnyTask, Difficulty, Kinds, Machine, Problem, TaskRng};
 /// Longer traces are cut off here.
 pub(super) const LINES_MAX: usize = 4_000;
 
-/// How a trace was corrupted.
+/// The kind of corruption of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Corruption {
@@ -75,7 +75,7 @@ pub struct Missed {
     pub reference: Option<String>,
 }
 
-/// How many corruptions of a task were detected.
+/// The corruptions of a task, and the number that was detected.
 #[derive(Clone, Debug, Serialize)]
 pub struct CorruptionRow {
     pub task: &'static str,
@@ -86,7 +86,7 @@ pub struct CorruptionRow {
     /// Detected, at any line, by format, invariant and terminal constraints.
     pub found_by_invariants: u64,
     /// Traces whose right lines break one of these constraints: a fault of the task, which would
-    /// hide what they miss.
+    /// hide missed errors.
     pub false_alarms: u64,
     /// Not detected by these kinds, and without effect: all lines apply, and the trace leads to the
     /// reference's state.
@@ -273,7 +273,7 @@ mod tests {
         assert!(row.corrupted > 0);
         assert_eq!(row.false_alarms, 0, "right lines break a constraint");
         assert_eq!(row.found_at_step, row.corrupted);
-        // The least that a page promises.
+        // The lowest rate that a page promises.
         assert!(row.detection_rate() >= 0.6, "{row:?}");
     }
 

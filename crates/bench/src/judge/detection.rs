@@ -1,5 +1,5 @@
-//! What a verdict is worth: for each task and each set of constraint kinds, how many of the tried
-//! wrong steps the constraints found. The figures are read from a file that `bench corrupt --table`
+//! The worth of a verdict: for each task and each set of constraint kinds, the share of tried wrong
+//! steps that the constraints found. The figures are read from a file that `bench corrupt --table`
 //! writes; nothing is measured here.
 
 mod measure;
@@ -15,15 +15,15 @@ use crate::tasks::Kinds;
 /// The confidence of [`Detection::miss_rate_bound`].
 const CONFIDENCE: f64 = 0.95;
 
-/// How many wrong steps were tried, and how many of them were found.
+/// The number of wrong steps that were tried, and of those that were found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Detection {
     pub tried: u64,
     pub found: u64,
 }
 
-/// How many of the wrong steps of a task constraints of these kinds find; `None` if the task is not
-/// in the table, or `kinds` is empty.
+/// The wrong steps of a task that constraints of these kinds find; `None` if the task is not in the
+/// table, or `kinds` is empty.
 pub fn detection(task: &str, kinds: Kinds) -> Option<Detection> {
     DetectionTable::current().detection(task, kinds)
 }
@@ -63,7 +63,7 @@ impl Detection {
     pub fn miss_rate_bound(self) -> f64 {
         /// Halvings: the result is exact to 2^-40.
         const HALVINGS: u32 = 40;
-        // Then no rate below 1 is ruled out; the same holds if nothing was tried.
+        // No rate below 1 is ruled out then. The same holds if nothing was tried.
         if self.found == 0 {
             return 1.0;
         }

@@ -50,7 +50,7 @@ impl StageResult {
     }
 }
 
-/// Where a trace first goes wrong.
+/// The first error of a trace.
 #[derive(Clone, Debug, Serialize)]
 pub struct FirstError {
     /// Lines before it.
@@ -61,13 +61,13 @@ pub struct FirstError {
     pub error: ErrorType,
     /// The wrong line; `null` where one is missing.
     pub line: Option<String>,
-    /// What the algorithm prescribes there, if anything.
+    /// The line that the algorithm prescribes there, if any.
     pub expected: Option<String>,
     /// Constraints that the line breaks.
     pub violations: Vec<&'static str>,
 }
 
-/// How often a constraint was broken.
+/// The number of times that a constraint was broken.
 #[derive(Clone, Debug, Serialize)]
 pub struct Broken {
     pub constraint: &'static str,
@@ -92,9 +92,9 @@ pub struct Judgement {
     pub efficiency: Option<f64>,
     pub first_error: Option<FirstError>,
     pub violations: Vec<Broken>,
-    /// For sorts: whether the answer is a permutation of the input.
+    /// For sorts: true if the answer is a permutation of the input.
     pub faithful: Option<bool>,
-    /// Why nothing could be taken out of what was submitted, so that it counts as wrong.
+    /// Why the submission could not be read, so that it counts as wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unreadable: Option<String>,
     #[serde(skip)]
@@ -177,7 +177,7 @@ pub(super) fn error_at(
     let spec = machine.spec();
     let expected = machine.reference();
 
-    // Whether the trace ends with the right line shows only in the state after it.
+    // Only the state after the right line shows if the trace ends with it.
     let mut ahead = machine.fork();
     ahead.follow_reference();
     let expected_ends = expected.is_some() && ahead.ended();
@@ -228,7 +228,7 @@ fn walk(problem: &dyn Problem, lines: &ActionList, kinds: Kinds) -> Walk {
     let mut first_error = None;
     let mut right_states = 0;
 
-    // No valid trace is longer; what a client sends beyond that is not worth the work.
+    // No valid trace is longer; lines beyond that are not worth the work.
     let limit = usize::try_from(problem.steps_max()).unwrap_or(usize::MAX);
     let judged = lines.len().min(limit);
 
@@ -323,15 +323,14 @@ fn answer_of_trace(problem: &dyn Problem, lines: &ActionList) -> Option<Value> {
 
     let mut machine = problem.start();
     for line in lines.iter() {
-        // What is refused leaves the state as it is.
+        // A refused line leaves the state as it is.
         drop(machine.propose(line));
         machine.commit();
     }
     machine.answer()
 }
 
-/// The answer that a text gives, or the one to which its trace leads; whether it is right is not
-/// looked at.
+/// The answer that a text gives, or the one to which its trace leads, right or wrong.
 pub fn answer_of(problem: &dyn Problem, text: &str) -> Option<Value> {
     let body = Body::Text(text.to_owned());
     let taken = taken(&body, problem.spec());
@@ -358,8 +357,8 @@ pub fn is_correct(
     answer.is_some_and(|answer| accepts(&answer))
 }
 
-/// Judges what was submitted for a problem, which need not be one of the benchmark's. Reports name
-/// it by `id` and count it under `difficulty`.
+/// Judges a submission for a problem, which need not be one of the benchmark's. Reports name it by
+/// `id` and count it under `difficulty`.
 pub fn judge_body(
     problem: &dyn Problem,
     id: String,
@@ -378,8 +377,8 @@ pub fn judge_body(
         }
     };
 
-    // The last state of a complete trace holds its answer. It stands in for one that is absent, not
-    // for one that cannot be read.
+    // The last state of a complete trace holds its answer. It replaces an absent answer, but not
+    // one that cannot be read.
     let of_trace = || walk.as_ref().filter(|walk| walk.ended).and_then(|walk| walk.answer.clone());
     let (format, answer) = match answer {
         Found::Read(answer) => (true, Some(answer)),

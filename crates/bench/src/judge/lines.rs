@@ -75,7 +75,7 @@ impl<R: BufRead> Lines<R> {
             let text = if too_long {
                 Err(format!("longer than {} MiB", self.longest >> 20))
             } else {
-                // What is not a character in an output makes it worse, not unjudged.
+                // An output with invalid characters is judged all the same.
                 Ok(String::from_utf8(bytes)
                     .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
             };

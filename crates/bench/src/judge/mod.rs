@@ -1,6 +1,6 @@
 //! Judges submitted outputs in the paper's four stages: format parsing, syntax validation, semantic
-//! verification of the steps, comparison of the result. Says where a trace first goes wrong, and
-//! how.
+//! verification of the steps, comparison of the result. Names the place and the kind of a trace's
+//! first error.
 
 mod actions;
 pub mod check;

@@ -31,7 +31,7 @@ pub const REFERENCE_STEPS_MAX: u64 = 1 << 21;
 /// Default kinds: those that do not give away the algorithm's next step.
 pub const KINDS: [Kind; 3] = [Kind::Format, Kind::Invariant, Kind::Terminal];
 
-/// What to judge: `action`, in a state of an instance, or an `answer` to the instance.
+/// The subject to judge: `action`, in a state of an instance, or an `answer` to the instance.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -164,7 +164,7 @@ pub struct AnswerVerdict {
     pub judged_by: AnswerTest,
 }
 
-/// How an answer was judged.
+/// The way in which an answer was judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]

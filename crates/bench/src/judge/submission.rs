@@ -1,4 +1,4 @@
-//! One line of a file of submissions: the instance and what was submitted for it.
+//! One line of a file of submissions: the instance and its submission.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -153,7 +153,7 @@ fn read_broken(text: &str, base_seed: u64) -> Result<Submission, String> {
 /// right.
 pub fn read_submission(text: &str, base_seed: u64) -> Result<Submission, String> {
     let text = text.trim_start_matches('\u{feff}');
-    // Only a line that fails is looked at again, slower.
+    // Only a line that fails is parsed again, more slowly.
     let line: Result<Line, _> = serde_json::from_str(text);
     let line = line.or_else(|_| serde_json::from_str(&without_lone_surrogates(text)));
     let Ok(line) = line else { return read_broken(text, base_seed) };

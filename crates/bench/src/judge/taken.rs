@@ -1,4 +1,4 @@
-//! Takes what is judged out of what was submitted.
+//! Extracts the parts that are judged from a submission.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ pub fn read_output(text: &str, spec: &Spec) -> Output {
     read(text, |line| is_action(spec, line))
 }
 
-/// What was submitted, in the form in which it is judged.
+/// A submission in the form in which it is judged.
 #[derive(Default)]
 pub(super) struct Taken<'b> {
     pub actions: Option<Cow<'b, ActionList>>,
@@ -47,7 +47,7 @@ pub(super) fn taken<'b>(body: &'b Body, spec: &Spec) -> Taken<'b> {
             let output = read_output(text, spec);
             let actions = match output.actions {
                 Found::Absent => None,
-                // Its lines are judged, to say where and how it is wrong.
+                // Its lines are judged, to name the place and the kind of the error.
                 Found::Unreadable(block) => Some(lines(&block, |line| is_action(spec, line)).0),
                 Found::Read(list) => Some(list),
             };

@@ -198,7 +198,7 @@ pub struct Row {
     pub first_error_deviation: Option<f64>,
     /// For sorts: share of answers that hold the values of the input.
     pub faithfulness: Option<f64>,
-    /// How often each constraint was broken.
+    /// The number of times that each constraint was broken.
     pub violations: BTreeMap<&'static str, u64>,
     pub critical: u64,
     pub major: u64,

@@ -1,5 +1,5 @@
-//! The paper's error taxonomy (appendix, "Error Taxonomy"): how the first wrong step of a trace is
-//! wrong.
+//! The paper's error taxonomy (appendix, "Error Taxonomy"): the type of the first wrong step of a
+//! trace.
 //!
 //! The paper names nine types and gives each half a sentence. The rules here decide in order, from
 //! the wrong line, the right one and their neighbours; the documentation of the benchmark carries
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::tasks::{Category, Refusal};
 
-/// How a step is wrong.
+/// The type of a wrong step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ErrorType {
@@ -46,7 +46,7 @@ impl ErrorType {
         Self::Format,
     ];
 
-    /// What the type means, in a few words.
+    /// The meaning of the type, in a few words.
     pub fn meaning(self) -> &'static str {
         [
             "a value was not carried from one step to the next",
@@ -76,7 +76,7 @@ impl ErrorType {
     }
 }
 
-/// What is known about the first wrong step.
+/// The facts about the first wrong step.
 #[derive(Debug)]
 pub struct Circumstances<'a> {
     pub category: Category,

@@ -1,4 +1,4 @@
-//! Where a text marks its parts: tags, and fenced blocks.
+//! The marks of a text's parts: tags, and fenced blocks.
 
 use std::sync::LazyLock;
 
@@ -67,7 +67,7 @@ impl<'t> Tags<'t> {
         Self { text, tags: tags.collect() }
     }
 
-    /// Where the last tag ends.
+    /// The end of the last tag.
     pub fn end(&self) -> usize {
         self.tags.last().map_or(0, |tag| tag.end)
     }
@@ -100,7 +100,7 @@ impl<'t> Tags<'t> {
 pub struct Fenced<'t> {
     pub language: &'t str,
     pub content: &'t str,
-    /// Where it ends in the text.
+    /// Its end in the text.
     pub end: usize,
 }
 

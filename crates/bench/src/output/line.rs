@@ -1,5 +1,5 @@
-//! One normal form of an action line: what models put around it is taken off, but only where the
-//! line is not an action as it stands, and only if an action is left.
+//! One normal form of an action line: the decoration that models put around it is removed, but only
+//! where the line is not an action as it stands, and only if an action is left.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -14,7 +14,7 @@ const FORMS_MAX: usize = 48;
 /// Bytes of the longest line whose decoration is looked for: terms have up to 20,000 symbols.
 const DECORATED_MAX: usize = 1 << 16;
 
-/// What surrounds a whole line, in pairs.
+/// Marks that surround a whole line, in pairs.
 const AROUND: [(&str, &str); 22] = [
     ("***", "***"),
     ("**", "**"),
@@ -40,10 +40,10 @@ const AROUND: [(&str, &str); 22] = [
     ("<code>", "</code>"),
 ];
 
-/// What ends a sentence or an entry of a list.
+/// Characters that end a sentence or an entry of a list.
 const AFTER: [char; 5] = ['.', '。', ';', ',', '；'];
 
-/// What may stand before a line: bullets, arrows, numbers, and labels in several languages.
+/// Marks that may stand before a line: bullets, arrows, numbers, and labels in several languages.
 static BEFORE: LazyLock<Regex> = LazyLock::new(|| {
     let labels = "next action|next step|next move|final action|action|step|move|line|output|\
                   aktion|schritt|zug|étape|etape|action suivante|coup|paso|acción|accion|\
@@ -100,8 +100,8 @@ fn with_single_blanks(line: &str) -> Option<String> {
     (joined != line).then_some(joined)
 }
 
-/// The action that a model's line says, and whether it says one. A line that is an action as it
-/// stands is taken unchanged, whatever it looks like; one that says none is only trimmed.
+/// The action in a model's line, and true if it has one. A line that is an action as it stands is
+/// taken unchanged, however it looks; a line without an action is only trimmed.
 pub fn action_line(line: &str, is_action: impl Fn(&str) -> bool) -> (Cow<'_, str>, bool) {
     let line = trimmed(line);
     // All forms are parts of the line, so their places tell them apart.

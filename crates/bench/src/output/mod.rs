@@ -1,4 +1,4 @@
-//! What a model's output says: its trace and its answer.
+//! Reads the trace and the answer from a model's output.
 //!
 //! Prompts ask for `<actions>` with one action per line and `<answer>` with a JSON object. Without
 //! these tags, the last fenced block of JSON or the last JSON object is the answer, and the last
@@ -24,14 +24,14 @@ use line::{action_line, trimmed};
 use objects::{object, objects};
 pub use prime_reasoning::without_reasoning;
 
-/// What was found of a part of an output. Absent and unreadable are different findings: only an
-/// absent answer may be taken from elsewhere.
+/// The result of looking for a part of an output. Absent and unreadable are different findings:
+/// only an absent answer may be taken from elsewhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Found<T> {
-    /// Nothing stands for it.
+    /// It is missing.
     #[default]
     Absent,
-    /// This stands for it, and cannot be read.
+    /// It is there, with this text, and cannot be read.
     Unreadable(String),
     Read(T),
 }
@@ -45,7 +45,7 @@ pub struct Output {
     pub answer: Found<Value>,
 }
 
-/// The lines of a block that are not blank, and whether one of them is an action.
+/// The lines of a block that are not blank, and true if one of them is an action.
 pub fn lines(block: &str, is_action: impl Fn(&str) -> bool) -> (ActionList, bool) {
     let (mut list, mut has_action) = (ActionList::default(), false);
     for line in block.split(['\n', '\r']).filter(|line| !trimmed(line).is_empty()) {
@@ -91,7 +91,7 @@ fn actions_in(
     }
 }
 
-/// What a tagged part has of an answer; absent if it is blank or speaks of something else.
+/// The answer in a tagged part; absent if the part is blank or about something else.
 fn answer_in_part(part: &blocks::Tagged<'_>) -> Found<Value> {
     let inside = trimmed(part.inside);
     // JSON of another type is not an answer, whatever objects it holds.
@@ -118,7 +118,7 @@ fn answer_in_part(part: &blocks::Tagged<'_>) -> Found<Value> {
 }
 
 /// The last answer between tags. Prose there does not take back an earlier answer, but a complete
-/// part that is meant to be an object and is none does.
+/// part that looks like an object and is not one does.
 fn tagged_answer(tags: &Tags<'_>) -> Found<Value> {
     let mut unread = Found::Absent;
     for part in tags.parts(true).iter().rev() {
@@ -139,7 +139,7 @@ fn tagged_answer(tags: &Tags<'_>) -> Found<Value> {
     unread
 }
 
-/// Enough of a text to recognise it by.
+/// The beginning of a text, long enough to recognise it.
 fn beginning(text: &str) -> String {
     const LENGTH: usize = 200;
     text.chars().take(LENGTH).collect()

@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use super::line::trimmed;
 
-/// What stands for an answer in a text.
+/// Candidates for an answer in a text.
 #[derive(Default)]
 pub struct Objects {
     /// The last object that has fields.
     pub last: Option<Value>,
-    /// There is an object without fields.
+    /// True if there is an object without fields.
     pub has_empty: bool,
-    /// After that, something begins like an object with fields and is none.
+    /// True if, after that, something begins like an object with fields but is not one.
     pub is_broken_after: bool,
 }
 
@@ -27,7 +27,7 @@ fn begins_like_object(text: &str) -> bool {
     FIELD.is_match(text)
 }
 
-/// Where the object that a text begins with ends by its braces; `None` if it is cut off.
+/// The end, by its braces, of the object that a text begins with; `None` if it is cut off.
 fn balanced(text: &str) -> Option<usize> {
     let (mut depth, mut in_text, mut is_escaped) = (0_usize, false, false);
     for (at, byte) in text.bytes().enumerate() {
@@ -88,7 +88,7 @@ pub fn objects(text: &str) -> Objects {
 
         let mut skipped = 1;
         if tries < TRIES && begins_like_object(rest) {
-            // What lies within an object that cannot be read is not its value either.
+            // A value inside an object that cannot be read is not an answer either.
             if let Some(end) = balanced(rest) {
                 (found.is_broken_after, skipped) = (true, end);
             } else {
@@ -96,7 +96,7 @@ pub fn objects(text: &str) -> Objects {
                 found.is_broken_after |= found.last.is_none();
             }
         }
-        // What is nested too deep to be read is so at the next braces too.
+        // Text that is nested too deep to be read is still too deep at the next braces.
         if skipped == 1 && error.is_some_and(|error| is_too_deep(&error)) {
             skipped = rest.match_indices('{').nth(SKIPPED_LEVELS).map_or(rest.len(), |(at, _)| at);
         }

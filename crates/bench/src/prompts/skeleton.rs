@@ -37,7 +37,7 @@ pub struct Skeleton {
     rest: String,
 }
 
-/// What decides a skeleton: the task, by the address of its specification, and the style.
+/// The key of a skeleton: the task, by the address of its specification, and the style.
 type Key = (usize, &'static str, Components);
 
 static KNOWN: LazyLock<RwLock<HashMap<Key, Arc<Skeleton>>>> = LazyLock::new(RwLock::default);

@@ -1,4 +1,4 @@
-//! Which kinds of constraints a verifier is to look at.
+//! The kinds of constraints that a verifier checks.
 
 use std::fmt;
 

@@ -15,7 +15,8 @@ macro_rules! contract {
 
         /// Checks a task against the whole contract, for tests: its constraints, the instances of
         /// base seed 42 with their references, grammar and snapshots, wrong lines and inputs, its
-        /// page. What a task's own constraints let through, [`crate::judge::soundness`] looks for.
+        /// page. [`crate::judge::soundness`] looks for errors that a task's own constraints let
+        /// through.
         ///
         /// # Panics
         /// With the first rule that the task breaks, and where.

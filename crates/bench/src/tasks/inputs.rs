@@ -1,5 +1,5 @@
-//! The identity of instances by content. Different seeds may draw the same input, so what must not
-//! meet the benchmark is told from it by its input, never by its seed.
+//! The identity of instances by content. Different seeds may draw the same input, so training data
+//! is kept apart from the benchmark by inputs, never by seeds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{LazyLock, OnceLock};
@@ -9,7 +9,7 @@ use crate::fnv1a;
 
 /// Instances of a base seed that [`ensure_fresh`] looks at.
 const PROBED: u32 = 200;
-/// How many of them must have inputs that the benchmark has not.
+/// The number of them that must have inputs outside the benchmark.
 const FRESH_MIN: u32 = 20;
 
 /// The share of inputs that a trainer holds out.
@@ -31,7 +31,7 @@ pub struct TooFewFresh {
     pub task: &'static str,
     pub difficulty: Difficulty,
     pub base_seed: u64,
-    /// Instances with inputs that the benchmark has not.
+    /// Instances with inputs outside the benchmark.
     pub fresh: u32,
 }
 
@@ -69,7 +69,7 @@ pub fn is_in_benchmark(problem: &dyn Problem) -> bool {
     inputs.get_or_init(task).contains(&digest(problem))
 }
 
-/// Makes sure that instances can be drawn whose inputs the benchmark has not: at least 20 of the
+/// Makes sure that instances with inputs outside the benchmark can be drawn: at least 20 of the
 /// first 200 of the base seed.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Reads a value of JSON into a type, and says which field of it does not fit.
+//! Reads a value of JSON into a type, and names the field that does not fit.
 //!
 //! All tasks' instances and states are read by this one deserialiser, in one layer, and its parts
 //! are never inlined into what serde generates for each of their types: a layer around

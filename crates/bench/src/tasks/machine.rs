@@ -117,8 +117,8 @@ pub trait AnyTask: Send + Sync {
     /// Names the field that is missing, of the wrong type, unknown or out of range.
     fn read_input(&self, input: &Value) -> Result<Arc<dyn Problem>, BadInput>;
 
-    /// How many instances there are, where they are given and not drawn: they have no levels, and
-    /// the same ones stand under every base seed.
+    /// The number of instances, if they are given instead of drawn. Given instances have no levels,
+    /// and are the same under every base seed.
     fn given(&self) -> Option<u32> {
         None
     }
@@ -269,7 +269,7 @@ pub trait Machine: Send + Sync {
         None
     }
 
-    /// As [`Machine::foresee`], but blocks the thread, for replays outside of a runtime.
+    /// Like [`Machine::foresee`], but blocks the thread, for replays outside of a runtime.
     ///
     /// # Errors
     /// There is no answer, and why.
@@ -294,9 +294,9 @@ pub trait Machine: Send + Sync {
     /// Returns whether there is a candidate, and the trace ends with it.
     fn candidate_ends(&self) -> bool;
 
-    /// Returns whether what accepts the answer of this state would refuse another one in its place;
-    /// true where there is none yet. Where it would not, no answer is proved by it. The constraints
-    /// of the benchmark's tasks do.
+    /// Returns whether the checks that accept the answer of this state would refuse another one in
+    /// its place; true if there is no answer yet. Checks that would not refuse another answer prove
+    /// nothing. The constraints of the benchmark's tasks refuse others.
     fn refuses_other_answers(&self) -> bool {
         true
     }

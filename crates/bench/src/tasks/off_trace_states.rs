@@ -1,5 +1,5 @@
-//! Random walks off the reference trace: what a machine guarantees in every state that legal lines
-//! can reach.
+//! Random walks off the reference trace: the guarantees of a machine in every state that legal
+//! lines can reach.
 
 use super::suite::suite;
 use super::*;

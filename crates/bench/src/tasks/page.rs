@@ -9,15 +9,15 @@ use super::spec::Difficulty;
 /// The texts of a task's page, from the `tasks.toml` of its category.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Page {
-    /// How an input is drawn, and what is rejected.
+    /// The distribution of inputs, and the rule of rejection.
     pub generate: &'static str,
     /// What is asked, without the algorithm.
     pub problem: &'static str,
     pub algorithm: &'static str,
-    /// What one step of the trace is.
+    /// The meaning of one step of the trace.
     pub step: &'static str,
-    /// What was decided where the paper is silent or wrong; may be empty. For readers of the page:
-    /// no prompt shows it.
+    /// Decisions where the paper is silent or wrong; may be empty. For readers of the page: no
+    /// prompt shows it.
     pub note: &'static str,
     pub actions: &'static [ActionPage],
     /// Field and meaning.

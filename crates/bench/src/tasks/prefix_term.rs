@@ -84,7 +84,7 @@ pub fn is_term<S: Symbol>(symbols: &[S]) -> bool {
     open == 0
 }
 
-/// Where the subterm that begins at `start` ends.
+/// The end of the subterm that begins at `start`.
 pub fn end_of<S: Symbol>(term: &[S], start: usize) -> usize {
     let mut open = 1;
     let mut at = start;
@@ -141,7 +141,7 @@ pub fn write_bracketed<S: Symbol>(
 ) -> fmt::Result {
     use fmt::Write as _;
 
-    // Symbols with unwritten arguments, and how many.
+    // Symbols with unwritten arguments, and the number of these.
     let mut open: Vec<(&S, usize)> = Vec::new();
     for symbol in term {
         before(symbol, f)?;

@@ -1,5 +1,4 @@
-//! Random steps of reference traces: where supervised data and measurements of single steps come
-//! from.
+//! Random steps of reference traces, for supervised data and measurements of single steps.
 
 use std::sync::Arc;
 

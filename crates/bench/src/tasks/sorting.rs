@@ -1,5 +1,5 @@
-//! What the sorts of one array of integers share: their input, how it is drawn, and the frame of
-//! their tasks.
+//! The common part of the sorts of one array of integers: their input, its distribution, and the
+//! frame of their tasks.
 
 use serde::{Deserialize, Serialize};
 

@@ -128,14 +128,14 @@ impl FromStr for Category {
     }
 }
 
-/// What a constraint examines; verifiers choose the kinds that they check.
+/// The subject of a constraint; verifiers choose the kinds that they check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// The line parses and can be applied.
     Format,
-    /// A property that every valid state of the algorithm keeps, or what makes a move legal. Of
+    /// A property that every valid state of the algorithm keeps, or a condition of a legal move. Of
     /// several legal moves it does not say which is next.
     Invariant,
     /// The step is the one that the algorithm prescribes. Checking it means running the algorithm.
@@ -218,7 +218,7 @@ impl FromIterator<Kind> for Kinds {
     }
 }
 
-/// How bad a violation is; its weight is the paper's severity table.
+/// The gravity of a violation; its weight is in the paper's severity table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]

@@ -10,12 +10,13 @@ use super::rng::TaskRng;
 use super::spec::{Difficulty, Spec};
 use super::violations::Violations;
 
-/// Which states of a reference trace are equally likely.
+/// The states of a reference trace that are equally likely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathDraw {
     /// All.
     Uniform,
-    /// Those before, or after, each kind of action together, however rare it is in the trace.
+    /// For each kind of action, the states before or after it together, however rare the kind is in
+    /// the trace.
     ByAction,
 }
 

@@ -1,4 +1,4 @@
-//! Names that no task has, and what their authors may have meant.
+//! Names that no task has, with suggestions.
 
 use std::cmp::Reverse;
 
@@ -22,7 +22,8 @@ impl UnknownTask {
         Self { name: name.chars().take(NAME_MAX).collect() }
     }
 
-    /// What may have been meant. `list` says what lists all tasks, or those of a category.
+    /// The tasks that may have been meant. `list` gives the command that lists all tasks, or those
+    /// of a category.
     pub fn message(&self, list: impl Fn(Option<Category>) -> String) -> String {
         format!("unknown task {:?}: {}", self.name, suggestion(&self.name, list))
     }
@@ -94,7 +95,7 @@ fn containing(name: &str) -> Vec<&'static str> {
     found
 }
 
-/// How many words of a slug a name has, each part of the name counted once.
+/// The number of words of a slug that a name has, each part of the name counted once.
 fn shared_words(slug: &str, name: &str) -> usize {
     let mut words: Vec<_> = slug.split('-').filter(|word| word.len() > 2).collect();
     // The longest first, so that a shorter word does not use up a part of it.

@@ -30,8 +30,8 @@ fn with_line(completion: &str, line: &str) -> String {
         .map_or_else(|| line.to_owned(), |(derivation, _)| format!("{derivation}\n{line}"))
 }
 
-/// The rows of an instance, one for each single step: the reference's completion against the same
-/// with a wrong line.
+/// The rows of an instance, one for each single step: the reference's completion, preferred to the
+/// same one with a wrong line.
 pub fn rows(id: &InstanceId, options: &Options) -> Vec<Row> {
     let problem = id.problem();
     let mut rng = TaskRng::new(id.seed());

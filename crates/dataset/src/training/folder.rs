@@ -19,7 +19,9 @@ use crate::table::write_parquet;
 /// What a folder holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
+    /// Parquet files, one for each task with rows.
     pub files: u64,
+    /// Rows in all files together.
     pub rows: u64,
     /// Instances without a row, because their traces are too long or their steps are not taught.
     pub left_out: u64,
@@ -29,7 +31,8 @@ pub struct Summary {
     pub exhausted: Vec<&'static str>,
 }
 
-/// Makes something of each instance, on several threads. Returns it in the order of the instances.
+/// Makes a value for each instance, on several threads, and returns the values in the order of the
+/// instances.
 fn made<R: Send>(
     ids: &[InstanceId],
     threads: usize,

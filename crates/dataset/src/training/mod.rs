@@ -27,12 +27,16 @@ pub use recorded::{Preference, Recorded, TraceError, read_trace};
 /// The kind of data to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// Supervised fine-tuning: prompts with completions.
     Sft,
+    /// Preference optimisation: prompts, each with a completion to prefer and one to reject.
     Dpo,
+    /// Reinforcement learning: prompts with the columns that reward functions need.
     Grpo,
 }
 
 impl Kind {
+    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sft => "sft",
@@ -52,6 +56,7 @@ pub enum Ask {
 }
 
 impl Ask {
+    /// Its name in the column `style` and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Step => "compact",
@@ -80,6 +85,7 @@ impl Ask {
 /// How rows are made.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// The kind of data.
     pub kind: Kind,
     /// Styles; at least one. Each instance gets one of them, drawn by its seed.
     pub asks: Vec<Ask>,

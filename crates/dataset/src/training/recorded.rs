@@ -10,16 +10,23 @@ use serde_json::Value;
 
 /// The pairs of a run.
 pub struct Recorded {
+    /// The id of the run.
     pub run: String,
+    /// Its pairs, in the order of its states.
     pub pairs: Vec<Pair>,
 }
 
 /// Two lines of a run, one of which its verifier preferred.
 pub struct Pair {
+    /// The slug of the task.
     pub task: &'static str,
+    /// The level; `None` where the run had an input of its own.
     pub difficulty: Option<Difficulty>,
+    /// The prompt, in the one-line form of small models.
     pub prompt: String,
+    /// The completion with the preferred line.
     pub chosen: String,
+    /// The completion with the other line.
     pub rejected: String,
     /// V of the rejected line, in tenths.
     pub tenths: u32,
@@ -35,26 +42,41 @@ pub enum Preference {
     /// RLAIF (eq. 12 of the paper): its score is higher by at least `margin`. The score is −V, the
     /// mean of the line's verdicts, plus `consistency` times the line's share of the proposals in
     /// its state. It distinguishes faults, and needs no clean line.
-    Score { margin: f64, consistency: f64 },
+    Score {
+        /// Least difference of the two scores, above 0.
+        margin: f64,
+        /// Weight of the line's share, 0 or more.
+        consistency: f64,
+    },
 }
 
 /// Why a trace gives no pairs.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
+    /// A line is not an event.
     #[error(
         "line {line} is not an event of a trace: {error}: give what `prime-agents runs trace` writes"
     )]
-    Line { line: usize, error: serde_json::Error },
+    Line {
+        /// The number of the line, from 1.
+        line: usize,
+        /// The parser's message.
+        error: serde_json::Error,
+    },
+    /// The trace does not begin with the event `accepted`.
     #[error(
         "there is no event `accepted`: give a whole trace, as `prime-agents runs trace` writes it"
     )]
     Headless,
+    /// The run's problem is a client's own.
     #[error(
         "its run is of a problem of a client's own, which has no one-line prompt: leave it out"
     )]
     Custom,
+    /// The steps of the trace have no states.
     #[error("its steps have no states: write it again without --no-states")]
     Stateless,
+    /// The input cannot be read by this version; says why.
     #[error("{0}: it was written by another version")]
     Input(String),
 }

@@ -42,7 +42,8 @@ impl ExclusionState {
 #[derive(Debug, Default)]
 pub struct Exclusions {
     lines: LineTrie,
-    /// Whether some text ends after a state. The handle keeps the state's number from being reused.
+    /// By state, true if some text ends after it. The handle keeps the state's number from being
+    /// reused.
     is_live: HashMap<(StateId, Place), (State, bool)>,
 }
 
@@ -114,8 +115,8 @@ impl Exclusions {
             barred.extend_from_slice(vocabulary.ends());
         }
 
-        // Only a token along the trie, or with a newline, can lead to nothing but excluded lines. In
-        // a short mask it is cheaper to check every token.
+        // Only a token along the trie, or with a newline, can lead to nothing but excluded lines.
+        // In a short mask it is cheaper to check every token.
         if let Some(few) = mask.few() {
             let letters = few.iter().filter(|token| !vocabulary.piece(**token).is_empty());
             barred.extend(letters.filter(|token| self.is_dead_end(automaton, at, **token)));

@@ -10,7 +10,7 @@ enum Known {
     Nothing,
     /// It is on the current path.
     UnderWay,
-    /// Whether it can be empty.
+    /// It was walked; true if it can be empty.
     Done(bool),
 }
 
@@ -30,8 +30,9 @@ impl Visit {
 
 /// A left-recursive rule, if there is one.
 ///
-/// Whether a rule can be empty matters only where it is entered without a byte, so one depth-first
-/// search answers both. It keeps its own stack, because chains of rules may be long.
+/// It matters whether a rule can be empty only where it is entered without a byte, so one
+/// depth-first search answers both questions. It keeps its own stack, because chains of rules may
+/// be long.
 pub(super) fn left_recursive(network: &Network) -> Option<usize> {
     let mut known = vec![Known::Nothing; network.rules()];
     for rule in 0..network.rules() {

@@ -48,7 +48,7 @@ impl TokenMask {
         ids(&self.words)
     }
 
-    /// How many tokens may come next.
+    /// The number of tokens that may come next.
     pub fn len(&self) -> usize {
         self.count
     }

@@ -76,7 +76,7 @@ impl Vocabulary {
                 .zip(piece)
                 .take_while(|(node, byte)| nodes[**node].byte == **byte)
                 .count();
-            // What is below the shared part has all its descendants now.
+            // Nodes below the shared part have all their descendants now.
             for node in path.drain(shared..) {
                 nodes[node].end = small(nodes.len());
             }

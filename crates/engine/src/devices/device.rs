@@ -26,7 +26,7 @@ pub enum Device {
     Backend(GpuBackend, u32),
 }
 
-/// A backend of llama.cpp beside CUDA, in programs that are built with it.
+/// A backend of llama.cpp other than CUDA, in programs that are built with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GpuBackend {
     /// Apple's Metal: `MTL0`.

@@ -20,14 +20,19 @@ pub struct Devices(Vec<Device>);
 /// The devices cannot serve one engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DevicesError {
+    /// The list is empty.
     #[error("an engine needs a device: name one, or a list of 1 to {DEVICES_MAX} GPUs")]
     None,
+    /// The list is too long; has its length.
     #[error("an engine has at most {DEVICES_MAX} devices, not {0}: name fewer")]
     TooMany(usize),
+    /// The CPU is listed beside GPUs.
     #[error("`cpu` cannot share a model with GPUs: name the GPUs alone, or `cpu` alone")]
     Mixed,
+    /// A device is listed twice.
     #[error("device {0} is named twice: name each GPU once")]
     Twice(Device),
+    /// A slice is listed beside other devices.
     #[error("{0} is a MIG slice, of which a process can use only one: name it alone")]
     Slice(Device),
 }

@@ -95,7 +95,7 @@ pub(crate) fn ask_child<T: DeserializeOwned>(command: Command) -> Result<T, Engi
     ask_child_with(command, Vec::new())
 }
 
-/// As [`ask_child`], of a child that reads `input` from its standard input.
+/// Like [`ask_child`], for a child that reads `input` from its standard input.
 ///
 /// # Errors
 /// As [`ask_child`].
@@ -116,8 +116,7 @@ pub(crate) fn ask_child_with<T: DeserializeOwned>(
     }
 
     let bytes = read_all(&mut child);
-    // A child that sent its answer is done, and one that did not must end: whatever became of the
-    // reading, it is waited for.
+    // A child that sent its answer is done, and one that did not must end. Both must be waited for.
     let _ = child.kill();
     let status = child.wait().map_err(|error| failed(&error))?;
 

@@ -80,7 +80,7 @@ pub fn check_fit_beside(
     let chosen = fitted::chosen(spec, &fitted, &shape);
     let mut estimate = estimate::check(&fitted, &shape, &free, host)?;
     if shares_weights {
-        // The worker, too, is that of the other engine.
+        // The worker is the other engine's, too.
         estimate.reserve_bytes = 0;
     }
     Ok(Fit { estimate, free, chosen, shares_weights })

@@ -1,5 +1,4 @@
-//! Whether weights, KV pool and computation fit into the free memory, estimated from the file's
-//! header.
+//! Estimates from the file's header if weights, KV pool and computation fit into the free memory.
 //!
 //! llama.cpp aborts, or is killed by the kernel, when memory runs out; this refuses first, with
 //! numbers. Pure: the free memory is an argument. The estimate is an upper bound, so an engine that
@@ -50,7 +49,7 @@ pub struct MemoryEstimate {
     is_on_cpu: bool,
 }
 
-/// Which layers are on the devices.
+/// The layers that are on the devices.
 struct Placement {
     /// The first layer there.
     first: usize,
@@ -180,7 +179,8 @@ impl MemoryEstimate {
         sum(&[sum(&whole), product([each, devices as u64])])
     }
 
-    /// What the host must have free beside the devices, in bytes, if layers or experts stay there.
+    /// Memory that the host must have free in addition to the devices, in bytes, if layers or
+    /// experts stay there.
     fn on_host(&self) -> Option<u64> {
         let parts = [self.host_bytes, self.compute_bytes, self.checkpoint_bytes];
         self.is_parted.then(|| sum(&parts))

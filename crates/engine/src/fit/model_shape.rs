@@ -164,7 +164,7 @@ fn is_of_experts(tensor: &Tensor) -> bool {
 #[derive(Clone, Copy, Default)]
 struct LayerParts {
     is_recurrent: bool,
-    /// True if it has keys of its own, beside what is recurrent.
+    /// True if it has keys of its own, in addition to recurrent parts.
     attends: bool,
 }
 

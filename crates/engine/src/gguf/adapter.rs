@@ -1,4 +1,4 @@
-//! What a GGUF file of a LoRA adapter says, and whether it fits a model.
+//! Reads the GGUF file of a LoRA adapter, and checks that it fits a model.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,7 +10,7 @@ use super::reader::Reader;
 use super::{EngineError, GgufError, Header, Tensor, open_regular, read};
 
 const TOKENS: &str = "adapter.alora.invocation_tokens";
-/// Ours: the template of the prompts that it was trained on.
+/// This program's key: the template of the prompts that it was trained on.
 const PROMPT: &str = "prime_agents.prompt";
 /// ggml's type of a list in metadata, and of an unsigned number of 32 bits.
 const ARRAY: u32 = 9;
@@ -32,7 +32,8 @@ pub struct AdapterFile {
     pub name: Option<String>,
     /// The model that it was trained on, if the file states one.
     pub base: Option<String>,
-    /// The template of the prompts that it was trained on, if the file states one, such as `compact`.
+    /// The template of the prompts that it was trained on, if the file states one, such as
+    /// `compact`.
     pub prompt: Option<String>,
     /// The scale's numerator: the product is multiplied by it and divided by the rank. 0 leaves it
     /// as it is.
@@ -178,8 +179,8 @@ impl AdapterFile {
                      trained on"
                 ));
             };
-            // As llama.cpp compares them, and what it would abort on in a decode: the ranks, and
-            // the number of experts.
+            // Compared as llama.cpp does. Ranks and the number of experts, too: with wrong ones it
+            // would abort in a decode.
             let (rows, columns, ranks) = if name.ends_with(EMBEDDING) {
                 (length(b, 1), length(a, 1), (length(a, 0), length(b, 0)))
             } else {

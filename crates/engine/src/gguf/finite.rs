@@ -1,5 +1,5 @@
-//! Whether the values of tensors are finite: llama.cpp does not ask, and every logit after them is
-//! NaN.
+//! Checks that the values of tensors are finite. llama.cpp does not, and one value that is not
+//! makes every logit NaN.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom};
@@ -42,8 +42,8 @@ pub(super) fn first_not_finite<'t>(
     Ok(None)
 }
 
-/// What says whether all values of a chunk are finite. A value is not where all bits of its
-/// exponent are set.
+/// The function that checks that all values of a chunk are finite. A value is not finite if all
+/// bits of its exponent are set.
 fn check_of(kind: u32) -> Option<fn(&[u8]) -> bool> {
     Some(match kind {
         F32 => |chunk| {
@@ -76,7 +76,7 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&[0xff; 4]).unwrap();
         file.write_all(data).unwrap();
-        // Bytes of nobody follow.
+        // Bytes that belong to no tensor follow.
         file.write_all(&[0xff; 4]).unwrap();
         let tensor = Tensor { kind, offset: 4, bytes: data.len() as u64, ..Tensor::default() };
         first_not_finite(&mut file, &[tensor]).unwrap().is_some()

@@ -128,7 +128,7 @@ pub fn read(path: &Path) -> Result<Header, EngineError> {
     }
 }
 
-/// As [`read`], of a file that is to be loaded as a model.
+/// Like [`read`], for a file that is to be loaded as a model.
 ///
 /// # Errors
 /// As [`read`], and [`EngineError::ModelIsAdapter`].

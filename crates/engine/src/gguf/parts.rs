@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use super::{EngineError, Header, read_file};
 
-/// How many files there are.
+/// Key of the number of files.
 pub(super) const COUNT_KEY: &str = "split.count";
-/// Which of them a file is, from 0.
+/// Key of the number of this file, from 0.
 const NUMBER_KEY: &str = "split.no";
-/// How many tensors there are in all files together.
+/// Key of the number of tensors in all files together.
 const TENSORS_KEY: &str = "split.tensors.count";
 
 /// Most files of a model: the numbers in names have five digits.
@@ -22,7 +22,7 @@ pub fn part_paths(path: &Path) -> Vec<PathBuf> {
     parts.unwrap_or_else(|| vec![path.to_owned()])
 }
 
-/// What the name of a part says: what is before the number, the number from 1, and the count.
+/// The parts of a file name: the text before the number, the number from 1, and the count.
 fn named(path: &Path) -> Option<(String, u64, u64)> {
     let name = path.file_name()?.to_str()?.strip_suffix(".gguf")?;
     let (rest, count) = name.rsplit_once("-of-")?;

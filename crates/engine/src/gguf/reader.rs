@@ -30,8 +30,7 @@ fn damaged<T>(detail: impl Into<String>) -> Result<T, GgufError> {
     Err(GgufError::Damaged(detail.into()))
 }
 
-/// A tensor whose offset counts from the start of the data, and whose size is not known if its type
-/// is not.
+/// A tensor whose offset counts from the start of the data. Its size is unknown if its type is.
 struct Entry {
     tensor: Tensor,
     bytes: Option<u64>,

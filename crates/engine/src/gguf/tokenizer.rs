@@ -32,7 +32,7 @@ pub struct ChatTokenizer {
 pub fn read_chat_tokenizer(path: &Path) -> Result<ChatTokenizer, EngineError> {
     let header = read(path)?;
     let path = header.first_part(path);
-    // The header was read a moment ago: what is wrong now is the file's.
+    // The header was read a moment ago, so any fault now is in the file.
     let damaged = |detail: String| EngineError::ModelTruncated { path: path.to_owned(), detail };
     let file = File::open(path).map_err(|error| EngineError::ModelMissing {
         path: path.to_owned(),

@@ -9,7 +9,7 @@ use super::Token;
 /// Most states that are kept, however small they are: each lookup compares with all of them.
 const STATES_MAX: usize = 1024;
 
-/// A saved state. Never used again for another one.
+/// The number of a saved state. It is never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CheckpointId(u64);
 

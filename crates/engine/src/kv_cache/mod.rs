@@ -73,7 +73,7 @@ pub(super) struct CacheStats {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Empty,
-    /// Holds what a turn left. `last_used` is in tokens computed by the context.
+    /// Holds the tokens that a turn left. `last_used` is in tokens computed by the context.
     Cached {
         last_used: u64,
     },
@@ -89,7 +89,7 @@ const COPY_TOKENS_MIN: usize = 24;
 /// Fewest tokens beyond a saved state that are worth another one.
 const SAVED_TOKENS_MIN: usize = 16;
 
-/// `S` is a saved state.
+/// The bookkeeping of a context's KV pool; `S` is a saved state.
 #[derive(Debug)]
 pub(super) struct KvCache<S> {
     pool: KvPool,
@@ -391,7 +391,7 @@ impl<S> KvCache<S> {
         }
     }
 
-    /// Evicts, before a decode of `ahead` tokens, the sequences that will have been unused for too
+    /// Before a decode of `ahead` tokens, evicts the sequences that will have been unused for too
     /// long after it.
     ///
     /// In a shared pool every token attends over all cells up to the last one in use, including

@@ -29,7 +29,7 @@ impl Holders {
         self.0[usize::from(seq.0 / 64)] &= !(1 << (seq.0 % 64));
     }
 
-    /// Those that satisfy a condition.
+    /// The members that satisfy a condition.
     pub(super) fn filtered(mut self, is_kept: impl Fn(SeqId) -> bool) -> Self {
         self.iter().filter(|seq| !is_kept(*seq)).for_each(|seq| self.remove(seq));
         self
@@ -423,7 +423,7 @@ mod tests {
                     );
                 }
             }
-            // No node is left behind.
+            // No node is left.
             (0..SEQUENCES).map(SeqId).for_each(|seq| tree.truncate(seq, 0));
             assert_eq!((tree.tokens(), tree.nodes[ROOT].children.len()), (0, 0), "seed {seed}");
             assert_eq!(tree.vacant.len() + 1, tree.nodes.len(), "seed {seed}");

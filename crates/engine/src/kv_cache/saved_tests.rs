@@ -107,7 +107,7 @@ fn a_turn_starts_from_the_last_saved_state_before_its_divergence() {
         running.save(&head[..30]);
         running.compute(slot.seq, &prompt(7)[30..]);
 
-        // The state after 30 tokens is saved, that after the common 40 is not.
+        // The state after 30 tokens is saved; the state after the common 40 is not.
         let second = running.allocate(&prompt(8), 5).expect("a sequence");
         assert_eq!((second.cached, second.branch), (30, None), "{pool:?}: too close to save");
         running.release(second.seq, true);

@@ -1,5 +1,5 @@
-//! Drafts of what a turn writes next: what followed the last tokens when they stood in its own text
-//! before.
+//! Drafts what a turn writes next: the tokens that followed the last ones where they occurred
+//! before in its own text.
 //!
 //! A draft is decoded together with the token that is due, and each of its tokens counts only if
 //! sampling arrives at the same one. So it changes how much a pass computes, and never the text.
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use super::super::kv_cache::Token;
 use super::Sequence;
 
-/// Tokens that must have stood together before: the longer run is the better sign.
+/// Lengths of the runs of tokens that must have occurred before; a longer run is a better sign.
 const LONG: usize = 3;
 const SHORT: usize = 2;
 
@@ -17,20 +17,20 @@ const SHORT: usize = 2;
 const LENGTH_FIRST: usize = 4;
 const LENGTH_MAX: usize = 12;
 
-/// Drafts of which nothing was right, after which a draft needs a long run.
+/// Number of useless drafts after which a draft needs a long run.
 const MISSES_MAX: u32 = 2;
 
 /// Finds drafts in the text of one turn.
 #[derive(Debug)]
 pub(super) struct Drafting {
-    /// What follows each run of tokens, where it stood last: a place in the text.
+    /// For each run of tokens, the place in the text after its last occurrence.
     long: HashMap<[Token; LONG], usize>,
     short: HashMap<[Token; SHORT], usize>,
-    /// Tokens whose runs are in there.
+    /// Number of tokens whose runs are recorded.
     known: usize,
     /// Most tokens of the next draft.
     length: usize,
-    /// Drafts in a row of which nothing was right.
+    /// Useless drafts in a row.
     misses: u32,
 }
 
@@ -42,8 +42,8 @@ impl Default for Drafting {
 }
 
 impl Drafting {
-    /// A draft of at most `most` tokens that follows the text, which only grows between calls; empty
-    /// where its last tokens are new.
+    /// A draft of at most `most` tokens that follows the text, which only grows between calls;
+    /// empty where its last tokens are new.
     pub(super) fn draft<'t>(&mut self, text: &'t [Token], most: usize) -> &'t [Token] {
         // The run at the end of the text is looked up, and has no next token yet.
         for end in self.known..text.len() {

@@ -1,4 +1,4 @@
-//! What a turn that is over returns.
+//! The result of a finished turn.
 
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;

@@ -1,4 +1,4 @@
-//! How far a watched turn is, for its caller.
+//! The progress of a watched turn, for its caller.
 
 use std::time::{Duration, Instant};
 
@@ -8,17 +8,17 @@ use super::super::{Progress, progress};
 use super::Sequence;
 use super::outcome::written;
 
-/// Pause between two reports of how far a turn is.
+/// Pause between two reports of progress.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(200);
 
-/// Tokens of a prompt that are still to be computed from which on a turn tells so before it begins:
-/// on a CPU they take seconds.
+/// A turn with at least this many prompt tokens to compute reports before it begins: on a CPU they
+/// take seconds.
 const LONG_PROMPT_TOKENS: usize = 64;
 
 /// What the caller of a watched turn was told last.
 #[derive(Default)]
 pub(super) struct Told {
-    /// When, or when the turn was first looked at.
+    /// The time of the last report, or of the first look at the turn.
     at: Option<Instant>,
     tokens: usize,
     computed: usize,
@@ -29,8 +29,8 @@ impl Sequence {
         self.told.is_some()
     }
 
-    /// How far the turn is, if it is watched, that is new, and a pause has passed; a turn with a
-    /// long prompt before it tells so at once.
+    /// The progress of the turn, if it is watched, has advanced, and the pause has passed. A turn
+    /// with a long prompt reports at once.
     pub(crate) fn news(&mut self, now: Instant, model: &LlamaModel) -> Option<Progress> {
         let told = self.told.as_mut()?;
         let is_new = (told.tokens, told.computed) != (self.tokens.len(), self.computed);

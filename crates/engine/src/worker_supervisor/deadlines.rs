@@ -1,4 +1,4 @@
-//! What the pump waits for, and for how long.
+//! Decides what the pump waits for, and for how long.
 
 use std::time::{Duration, Instant};
 
@@ -38,8 +38,8 @@ impl WorkerSupervisor {
         }
     }
 
-    /// When the worker must have made the contexts that it makes now, and the limit for one. It is
-    /// silent meanwhile.
+    /// The time by which the worker must have made its current contexts, and the limit for one. It
+    /// is silent meanwhile.
     fn opening_deadline(&self) -> Option<(Instant, u64)> {
         let opening = self.contexts.values().filter_map(|context| match context.state {
             ContextState::Opening { until } => Some((until, context.spec.start_timeout_ms)),
@@ -48,7 +48,7 @@ impl WorkerSupervisor {
         opening.max_by_key(|(until, _)| *until)
     }
 
-    /// When a worker without turns ends, if it does.
+    /// The time at which a worker without turns ends, if it does.
     fn idle_deadline(&self) -> Option<Instant> {
         let has_turns = !(self.sent.is_empty() && self.retries.is_empty()) || self.has_waiting();
         let stops = matches!(self.phase, Phase::Ready)

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::{ContextId, EngineError, Phase, Restart, WorkerHandle, WorkerSupervisor};
 
-/// How often a turn is sent to a worker before it fails.
+/// Most times that a turn is sent to a worker before it fails.
 const ATTEMPTS_MAX: u8 = 4;
 
 impl WorkerSupervisor {

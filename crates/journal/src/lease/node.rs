@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::messages::{Answer, Epoch, NodeId, Request};
 
+/// The durations of a node's leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// How long a node lives without a heartbeat.
@@ -59,6 +60,7 @@ enum Round {
 }
 
 impl<R: Clone + Ord> Node<R> {
+    /// A node that is not registered yet. `capacity` is the most runs that it takes by itself.
     pub fn new(timing: Timing, capacity: usize) -> Self {
         Self {
             timing,
@@ -75,6 +77,7 @@ impl<R: Clone + Ord> Node<R> {
         }
     }
 
+    /// Its id in the store; `None` until it is registered, and after it was declared dead.
     pub fn id(&self) -> Option<NodeId> {
         self.id
     }
@@ -84,10 +87,12 @@ impl<R: Clone + Ord> Node<R> {
         self.held.get(run).copied()
     }
 
+    /// The runs that it holds, each with its epoch.
     pub fn held(&self) -> impl Iterator<Item = (&R, Epoch)> {
         self.held.iter().map(|(run, epoch)| (run, *epoch))
     }
 
+    /// Returns whether it takes no more runs.
     pub fn is_draining(&self) -> bool {
         self.is_draining
     }
@@ -311,6 +316,7 @@ impl<R: Clone + Ord> Node<R> {
         self.held.insert(run, epoch);
     }
 
+    /// Returns whether it is giving this run back.
     pub fn is_releasing(&self, run: &R) -> bool {
         self.releasing.contains_key(run)
     }

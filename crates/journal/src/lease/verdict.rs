@@ -6,6 +6,7 @@ use super::messages::{Epoch, NodeId};
 /// One run in a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim<R> {
+    /// The run.
     pub run: R,
     /// `None` for a run that the commit accepts.
     pub epoch: Option<Epoch>,
@@ -16,18 +17,27 @@ pub struct Claim<R> {
 /// A run as found in the store after the refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
+    /// The epoch of its last holder.
     pub epoch: Epoch,
+    /// The node that holds it, if any does.
     pub holder: Option<NodeId>,
+    /// The number of its last committed event.
     pub last_seq: u64,
 }
 
+/// What happened to a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict<R> {
     /// An earlier attempt of this commit was applied.
     Committed,
     /// Nothing was applied, nor ever will be: these runs belong to others, or were never the
     /// node's. The rest may be committed under the next number.
-    Refused { lost: Vec<R>, exists: Vec<R> },
+    Refused {
+        /// Runs whose lease the node has lost.
+        lost: Vec<R>,
+        /// Runs that the commit accepts although the store has them already.
+        exists: Vec<R>,
+    },
     /// The store has forgotten the node.
     Forgotten,
     /// The store lost events that it had confirmed, for example because it was restored from a

@@ -55,6 +55,7 @@ use schema::Found;
 use usage::Measured;
 use writer::Writer;
 
+/// Options of a journal in an SQLite file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SqliteOptions {
     /// Largest size of the file in bytes, without its log of some tens of MiB; 0 = unlimited. At
@@ -62,6 +63,7 @@ pub struct SqliteOptions {
     pub bytes_max: u64,
 }
 
+/// A journal in an SQLite file, which one process uses at a time.
 pub struct SqliteJournal {
     // Dropped in this order: the last connection to close checkpoints the log, for which it must be
     // able to write.

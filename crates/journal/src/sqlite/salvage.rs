@@ -36,10 +36,13 @@ pub struct SqliteFile {
 /// A run that has lost events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CutRun {
+    /// The id of the run.
     pub id: String,
-    /// Its last event before the damage, and the last one that was committed, as far as known.
+    /// Its last event before the damage.
     pub kept: u64,
+    /// The last event that was committed, as far as known.
     pub committed: u64,
+    /// What is damaged.
     pub reason: String,
 }
 
@@ -48,17 +51,20 @@ pub struct CutRun {
 pub struct Checked {
     /// What SQLite's check says of pages and rows, at most a hundred findings.
     pub pages: Vec<String>,
-    /// Runs whose rows can be read, and their events up to the damage.
+    /// Runs whose rows can be read.
     pub runs: u64,
+    /// Events of these runs up to the damage.
     pub events: u64,
     /// Rows of runs that cannot be read.
     pub lost: Vec<DamagedRow>,
+    /// Runs that have lost events.
     pub cut: Vec<CutRun>,
     /// Runs whose snapshot, reviews or idempotency key cannot be read.
     pub bare: Vec<DamagedRow>,
 }
 
 impl Checked {
+    /// Returns whether nothing is damaged.
     pub fn is_whole(&self) -> bool {
         self.pages.is_empty() && self.lost.is_empty() && self.cut.is_empty() && self.bare.is_empty()
     }

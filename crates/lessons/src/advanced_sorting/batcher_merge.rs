@@ -52,7 +52,7 @@ impl Lesson for BatcherMergeLesson {
     }
 }
 
-/// i + 1 with the bit k left as it is.
+/// i + 1, computed without changing bit k.
 fn next_around(i: usize, k: usize) -> usize {
     let next = (i | k) + 1;
     (next & !k) | (i & k)

@@ -33,7 +33,7 @@ impl Lesson for BlockSortLesson {
             Some(Action::Insert(k, _)) => {
                 format!("insert {k:03} {} of {n:03} base {base}", in_blocks(k))
             }
-            // Which of the two it was makes no difference.
+            // Both actions are treated alike.
             Some(Action::Merge(..) | Action::Rotate(..)) => {
                 format!("merge {lo} {mid} {hi} base {base} of {n:03}")
             }

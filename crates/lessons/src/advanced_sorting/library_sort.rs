@@ -1,7 +1,7 @@
 //! Library Sort: halves the ranks that are left and reads the cell of the middle one; then halves
 //! the gap.
-// After an insertion: whether all are inserted, and the bits of their number up to the second that
-// is set, if there is one: a power of two has none.
+// After an insertion the line says if all elements are inserted, and gives the bits of their number
+// up to the second that is set. A power of two has no second one.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::advanced_sorting::library_sort::{Action, LibrarySort, State};
@@ -31,7 +31,7 @@ impl Lesson for LibrarySortLesson {
         match state.last.0 {
             None => format!("start {} {search}", elements()),
             Some(Action::Insert(..)) => format!("insert {} {search}", elements()),
-            // Which of the two it was makes no difference.
+            // Both actions are treated alike.
             Some(Action::Rebalance | Action::Cmp(..)) => search,
             Some(Action::Done) => "done".to_owned(),
         }
@@ -73,7 +73,7 @@ impl Lesson for LibrarySortLesson {
 fn up_to_second_one(count: usize) -> String {
     let mut ones = 0;
     let bits = (0..COUNT_BITS).map(|place| count >> place & 1).take_while(|bit| {
-        // The second set bit is still taken, hence the count of those before this bit.
+        // The second set bit is included, so only the set bits before this one count.
         let is_before = ones < 2;
         ones += bit;
         is_before

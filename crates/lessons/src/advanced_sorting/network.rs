@@ -1,5 +1,5 @@
-//! What a model is shown of a sorting network: the stage, the last comparator, and its lower cell
-//! in binary beside the numbers of the stage.
+//! The view of a sorting network: the stage, the last comparator, and its lower cell in binary next
+//! to the numbers of the stage.
 
 use prime_bench::tasks::advanced_sorting::network::{Action, State};
 

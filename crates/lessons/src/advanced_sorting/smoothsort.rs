@@ -91,7 +91,7 @@ impl Lesson for SmoothsortLesson {
             }
         }
 
-        // Unless it does, the greater child is compared with the node.
+        // Otherwise the greater child is compared with the node.
         if let (Some((left, right)), false) =
             (children, action == Action::Swap(node, root.unwrap_or(node)))
         {

@@ -1,8 +1,8 @@
 //! Timsort: runs are read ten cells at a time, insertions and gallops search by halves, merges
 //! compare two values.
 // All values are written above the least of the benchmark, a letter for the hundreds and two
-// digits, so that they compare alike whatever the sign, and by one pair of characters at a time.
-// The cells of a run are read with the last digits of their places as keys.
+// digits, so that values of either sign compare in the same way, by one pair of characters at a
+// time. The cells of a run are read with the last digits of their places as keys.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::advanced_sorting::merge::Merge;
@@ -18,7 +18,7 @@ pub struct TimsortLesson;
 
 const WIDTH: usize = 3;
 
-/// Cells of one read, of those that a run is found in: their places differ in the last digit alone.
+/// Cells of one read while a run is searched: their places differ in the last digit only.
 const TEN: usize = 10;
 
 impl Lesson for TimsortLesson {
@@ -169,7 +169,7 @@ fn letter(order: Order) -> char {
     if order == Order::Ascending { 'a' } else { 'd' }
 }
 
-/// How a value compares with the one before, as lettered: by the letters alone where they differ;
+/// The relation of a value to the one before, as lettered: by the letters alone where they differ;
 /// otherwise after `h` by the tens or, where those are equal too, after `t` by the units.
 fn relation(value: i64, before: i64) -> String {
     let (value, before) = (lettered(value), lettered(before));

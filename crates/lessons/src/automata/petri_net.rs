@@ -46,7 +46,7 @@ impl Lesson for PetriNetLesson {
             }
             line.push(' ');
         }
-        // Where there is a reference step, a transition is enabled, so this is not reached.
+        // A state with a reference step has an enabled transition, so this is not reached.
         None
     }
 }

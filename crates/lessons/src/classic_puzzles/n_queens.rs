@@ -54,7 +54,7 @@ impl Lesson for NQueensLesson {
     }
 }
 
-/// What each queen attacks in this row: both diagonals and her column.
+/// The squares that each queen attacks in this row: on both diagonals and in her column.
 fn attacked(instance: &Instance, state: &State) -> String {
     let row = state.queens.len();
     let on_board = |column: Option<usize>| column.filter(|c| *c < instance.n).map_or('.', letter);

@@ -1,11 +1,11 @@
 //! Sudoku: the candidates of one empty cell after the other up to a naked single; without one, two
 //! cells of each digit that a unit lacks up to a hidden single.
-// Rows are A to I, columns a to i, boxes J to R. A cell stands with its column and box, so that
-// whether a unit has a digit is one look for the two side by side. Each digit that a row lacks is
-// decided on for each of its cells: it stands as itself or, where the column or the box has it, as
-// a sign of its own, `S` for 1 to `Z` for 8 and `[` for 9: small letters could make words of a
-// vocabulary. Two cells are enough to show that a digit is not a hidden single; where there is no
-// second one, `!` stands in its place.
+// Rows are A to I, columns a to i, boxes J to R. A cell is written with its column and box, so that
+// one look for the pair shows if a unit has a digit. Each digit that a row lacks is decided on for
+// each of its cells: it stands as itself or, where the column or the box has it, as a sign of its
+// own, `S` for 1 to `Z` for 8 and `[` for 9: small letters could make words of a vocabulary. Two
+// cells are enough to show that a digit is not a hidden single; where there is no second one, `!`
+// stands in its place.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::classic_puzzles::sudoku::{Instance, State, Sudoku};
@@ -40,7 +40,7 @@ fn candidates(grid: &Grid, cell: usize) -> Vec<u8> {
         .collect()
 }
 
-/// What names a cell within its unit: its column in a row, its row in a column, both in a box.
+/// The name of a cell within its unit: its column in a row, its row in a column, both in a box.
 fn in_unit(unit: usize, cell: usize) -> String {
     let (row, column) = (key(cell / SIDE), key(SIDE + cell % SIDE));
     match unit / SIDE {

@@ -1,5 +1,5 @@
-//! 24-Game: each calculation of the last three values in turn, and whether the two that it leaves
-//! make the target.
+//! 24-Game: tries each calculation of the last three values, and checks if the two values that it
+//! leaves make the target.
 // With more values the choice is learnt by heart: its search is too long to write down.
 
 use prime_bench::tasks::Task as _;

@@ -45,7 +45,8 @@ impl Lesson for MergeSortLesson {
 
         Some(match last {
             Action::Split(lo, hi) => {
-                // Whether the left half, and then the right one, is a single cell.
+                // Compares the bounds of the left half, and then of the right one, to find a half
+                // of a single cell.
                 let mid = usize::midpoint(lo, hi);
                 let left = counter(lo + 1, mid, 3);
                 if lo + 1 < mid { left } else { format!("{left} {}", counter(mid + 1, hi, 3)) }

@@ -103,7 +103,7 @@ fn held(slot: Slot) -> String {
 
 /// The home of a key: for each of its digits ten times the rest before, plus the multiplier times
 /// the digit, in the end plus the offset; the rest is taken modulo the slots by trying to subtract
-/// multiples of them. What is below 0 counts as not subtracted.
+/// multiples of them. A result below 0 means that the multiple is not subtracted.
 fn reduction(instance: &Instance, key: usize) -> String {
     let slots = instance.slots;
     let multiples: Vec<_> = MULTIPLES

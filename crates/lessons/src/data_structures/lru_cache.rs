@@ -1,5 +1,5 @@
-//! LRU Cache: looks the key up, then whether the cache is full. Keys are letters: one byte is found
-//! by itself, two are not.
+//! LRU Cache: looks the key up, then checks if the cache is full. Keys are letters: a model finds a
+//! single byte, but not two.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::data_structures::lru_cache::{
@@ -47,7 +47,7 @@ impl Lesson for LruCacheLesson {
     }
 }
 
-/// A letter, as far as there are letters.
+/// The letter of a key, if there are enough letters.
 fn name(key: usize) -> String {
     let letter = (b'a'..=b'z').chain(b'A'..=b'Z').nth(key);
     letter.map_or_else(|| format!("#{key}"), |letter| char::from(letter).to_string())

@@ -1,4 +1,4 @@
-//! Stack Simulator: whether depth and capacity are equal, or what is on top.
+//! Stack Simulator: nothing to derive; the view shows depth and capacity, or the top.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::data_structures::stack_simulator::{

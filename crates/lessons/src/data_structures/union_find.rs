@@ -1,4 +1,4 @@
-//! Union-Find: the end of the chain of parents; whether two roots are one, and which rank is less.
+//! Union-Find: finds the end of the chain of parents; compares two roots and their ranks.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::data_structures::union_find::{Instance, State, UnionFind};

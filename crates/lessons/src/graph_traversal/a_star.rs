@@ -1,5 +1,5 @@
-//! A*: whether the expanded cell is the goal, its neighbours in turn, or the least of the open
-//! cells.
+//! A*: checks the expanded cell for the goal, takes its neighbours in turn, or finds the least open
+//! cell.
 // The queue is shown with the key that it is ordered by, f and h, of one width. Each entry has a
 // sign, and the cell of one is read.
 
@@ -16,7 +16,7 @@ pub struct AStarLesson;
 const CELL: usize = 3;
 /// Digits of g; few states need more.
 const WIDTH: usize = 3;
-/// What stands in a comparison or before a neighbour, and so is not a name of an entry.
+/// Characters with a meaning in comparisons or before neighbours, which cannot name entries.
 const MARKS: &str = "lg=urd?";
 
 /// The sign of an entry: capitals first. All entries beyond the signs are `~`.
@@ -58,7 +58,7 @@ fn neighbours(instance: &Instance, cell: usize) -> Vec<(char, usize)> {
     beside.into_iter().map(|other| (side(other), other)).collect()
 }
 
-/// What is known of a neighbour: its g, `-` if it has none, `#` if it is a wall.
+/// The known distance of a neighbour: its g, `-` if it has none, `#` if it is a wall.
 fn known(instance: &Instance, state: &State, cell: usize) -> String {
     match usize::try_from(state.g[cell]) {
         Ok(g) => format!("{g:0WIDTH$}"),

@@ -1,5 +1,5 @@
-//! Dijkstra: the distance by way of the extracted vertex beside the known one, or the least of
-//! those in the queue.
+//! Dijkstra: compares the distance through the extracted vertex with the known one, or finds the
+//! least in the queue.
 // In the queue a vertex is two letters, a small one for the tens: `gE014` is vertex 64 at distance
 // 14.
 

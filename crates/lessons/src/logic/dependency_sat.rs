@@ -1,5 +1,5 @@
-//! Dependency SAT: each alternative of the first unmet dependency, with whether it is forbidden;
-//! then what each package waits for.
+//! Dependency SAT: marks each alternative of the first unmet dependency as allowed or forbidden;
+//! then lists what each package waits for.
 // A dependency of a selected package stands with `+` if a selected package meets it, else with `-`;
 // the alternatives of the first unmet one are read, lettered, each with the selected packages that
 // conflict with it. After a choice was taken back, the alternatives up to it are named first: `.`
@@ -36,7 +36,7 @@ fn alternatives(instance: &Instance, state: &State, packages: &[usize]) -> Strin
     packages.iter().enumerate().map(alternative).collect::<Vec<_>>().join(",")
 }
 
-/// The dependencies of the selected packages, each with whether it is met.
+/// The dependencies of the selected packages, each marked as met or unmet.
 fn dependencies<'a>(instance: &'a Instance, state: &State) -> Vec<(usize, &'a [usize], bool)> {
     let selected = state.selected(instance);
     let of_selected =

@@ -52,7 +52,7 @@ fn shown(
     mut leaf: impl FnMut(&Leaf) -> String,
 ) -> String {
     let mut line = String::new();
-    // What is open: a binder, or an application with the parts that it still misses.
+    // Open parts: a binder, or an application with the number of its missing parts.
     let mut open: Vec<Option<usize>> = Vec::new();
 
     for symbol in term {
@@ -96,7 +96,7 @@ fn shown(
     line
 }
 
-/// How many applications and binders are around a place.
+/// The numbers of applications and of binders around a place.
 fn around(term: &[Symbol], place: usize) -> (usize, usize) {
     let open = (0..place).filter(|start| end_of(term, *start) > place);
     open.fold((0, 0), |(applications, binders), start| match term[start] {
@@ -145,7 +145,7 @@ impl Lesson for LambdaReductionLesson {
     }
 }
 
-/// Where the subterm that begins at a place ends.
+/// The end of the subterm that begins at a place.
 fn end_of(term: &[Symbol], start: usize) -> usize {
     let mut missing = 1;
     let mut place = start;

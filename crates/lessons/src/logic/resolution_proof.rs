@@ -22,7 +22,7 @@ const TWICE: char = '.';
 const CLASH: char = '#';
 /// Stands for the next clause at the end of a list.
 const NO_CLAUSE: &str = ".";
-/// Says that a clause exists; after a literal: the clause of this literal alone.
+/// Marks a clause that exists; after a literal, the clause of this literal alone.
 const CLAUSE: &str = "!";
 
 impl Lesson for ResolutionProofLesson {
@@ -75,7 +75,7 @@ impl Lesson for ResolutionProofLesson {
     /// `s2`: the first waiting clause with two literals. `n012`: the one after clause 12 in its
     /// bucket. `012`: the literals of clause 12, each with the first used clause of the opposite
     /// literal. `007+03x012`: the used clause after clause 7 in the list of -3, while clause 12 is
-    /// given. `-01+03`: whether this is a clause.
+    /// given. `-01+03`: asks if this is a clause.
     fn read(instance: &Instance, state: &State, address: &str) -> Option<String> {
         let index = Index::of(instance, state);
         let number =
@@ -108,7 +108,7 @@ impl Lesson for ResolutionProofLesson {
     }
 }
 
-/// The clauses by what they contain and by how far the strategy has come.
+/// The clauses, indexed by their literals and by the progress of the strategy.
 struct Index<'a> {
     clauses: Clauses<'a>,
     /// For each clause its place in the order in which they have been taken; the number of those
@@ -256,7 +256,7 @@ fn scan(index: &Index<'_>, given: usize, after: Option<usize>, line: &mut String
             *line += &head(at, used);
         }
 
-        // Only the lists that stood at this clause move on.
+        // Only the lists that stood at this clause advance.
         lists = std::mem::take(&mut lists)
             .into_iter()
             .filter_map(|(literal, next)| {
@@ -317,8 +317,8 @@ fn resolved(
     Some(literals)
 }
 
-/// Looks up the clauses that could be subsets of the resolvent, and orders its literals if there
-/// are none. Returns whether there are none. Whether there are none.
+/// Looks up the clauses that could be subsets of the resolvent. If there are none, orders its
+/// literals and returns true.
 fn is_new(index: &Index<'_>, mut literals: Vec<i64>, line: &mut String) -> bool {
     // Literals that are clauses were found before, so subsets begin with two.
     for size in 2..=literals.len() {

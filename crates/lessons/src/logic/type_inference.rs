@@ -1,4 +1,5 @@
-//! Type Inference: what is new for the node, and what each pair of types that must be equal binds.
+//! Type Inference: writes what is new for the node, and the bindings of each pair of types that
+//! must be equal.
 // `>` opens two arrows, `=` stands for equal types.
 
 use prime_bench::tasks::Task as _;
@@ -227,7 +228,7 @@ fn unified(
     true
 }
 
-/// Where the left side of an arrow ends.
+/// The end of an arrow's left side.
 fn end_of(symbols: &[Symbol]) -> usize {
     let mut missing = 1;
 

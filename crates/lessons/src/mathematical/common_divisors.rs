@@ -52,8 +52,8 @@ struct Subtraction {
 }
 
 impl Subtraction {
-    /// The next subtraction, chosen by the leading digits so that the result stays above zero. What
-    /// is left of a quotient is for the next ones. `None` if there are no more names.
+    /// The next subtraction, chosen by the leading digits so that the result stays above zero. The
+    /// next subtractions take the rest of a quotient. `None` if there are no more names.
     fn of(pair: [u64; 2], index: usize) -> Option<Self> {
         let (greater, less) = (pair[0].max(pair[1]), pair[0].min(pair[1]));
         let apart = count(greater) - count(less);
@@ -263,8 +263,8 @@ pub fn multiplied(
     Some((line, Reduced { quotients: sums, width }))
 }
 
-/// The digits from the highest place on, each after its letter, as they are copied into the
-/// action; `.` for zeros in front.
+/// The digits from the highest place down, each after its letter, as they are copied into the
+/// action; `.` for leading zeros.
 pub fn spelled(number: u64, width: usize, letters: &str) -> Option<String> {
     let digit = |place: usize| {
         let digit =

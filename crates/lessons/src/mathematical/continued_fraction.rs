@@ -17,8 +17,8 @@ use crate::numbers::shifted;
 
 pub struct ContinuedFractionLesson;
 
-/// Leading digits that tell the term: terms have one digit, so that a remainder other than 0 is at
-/// least a tenth of the divisor.
+/// Number of leading digits that determine the term: terms have one digit, so that a remainder
+/// other than 0 is at least a tenth of the divisor.
 const LEADING: usize = 5;
 
 /// Most subtractions that are written: terms of the benchmark have one digit.
@@ -77,7 +77,7 @@ impl Lesson for ContinuedFractionLesson {
 
     fn view(_: &Instance, state: &State) -> String {
         let [p, q] = leading(state);
-        // Nothing is left to divide by: the expansion is complete.
+        // The divisor is zero: the expansion is complete.
         if q.bytes().all(|digit| digit == b'0') {
             return "-".to_owned();
         }
@@ -130,7 +130,7 @@ impl Lesson for ContinuedFractionLesson {
     const UNTAUGHT: [u32; 3] = [0, 0, 1];
 }
 
-/// What is left, and its digits, lowest first. Below zero it wraps around.
+/// The difference, and its digits, lowest first. Below zero it wraps around.
 fn subtracted(from: u64, subtrahend: u64) -> Option<(u64, String)> {
     let wrap = 10u64.pow(u32::try_from(LEADING).ok()?);
     let rest = (from + wrap).checked_sub(subtrahend)? % wrap;

@@ -26,8 +26,8 @@ pub struct GaussianEliminationLesson;
 /// end: the benchmark has no longer numbers.
 const NUMERATORS: &str = "ABCDEFGH";
 const DENOMINATORS: &str = "IJKLMNOP";
-/// The primes that remainders are taken by. Where one divides what has to be divided by, the next
-/// one is tried; rows begin with different ones, so that all are learnt.
+/// The primes that remainders are taken by. If one divides the divisor, the next one is tried. Rows
+/// begin with different primes, so that all are learnt.
 const PRIMES: [i64; 3] = [19, 23, 29];
 
 fn column_name(column: usize) -> String {
@@ -98,7 +98,7 @@ impl Lesson for GaussianEliminationLesson {
     }
 }
 
-/// What stands at an address, as the head of this file tells.
+/// The value at an address; the head of this file describes addresses.
 fn value(state: &State, address: &str) -> Option<String> {
     let n = state.matrix.len();
     let row = |text: &str| (0..n).find(|row| row.to_string() == text);
@@ -232,7 +232,7 @@ fn factor(state: &State, column: usize, row: usize) -> Option<String> {
     Some(line)
 }
 
-/// The prime divides what has to be divided by.
+/// The prime divides the divisor.
 struct DoesNotServe;
 
 /// The remainder of an entry or, in the last column, a right side: that of the numerator, then with
@@ -295,7 +295,7 @@ fn unknown_by(prime: i64, state: &State, i: usize, line: &mut String) -> Option<
 
     for j in i + 1..n {
         let (value, one) = parts(state.solution[j].0.as_ref()?)?;
-        // Only integers of one digit are told by their remainders.
+        // A remainder determines integers of one digit only.
         if one != 1 || value.abs() > 9 {
             return None;
         }

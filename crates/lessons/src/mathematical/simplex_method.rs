@@ -79,7 +79,7 @@ impl Lesson for SimplexMethodLesson {
         }
 
         line.push(' ');
-        // None of them is left: the next pivot follows.
+        // No row is left: the next pivot follows.
         let Action::Pivot(column, _) = action else { return None };
 
         for (name, sign) in &signs(state)[..=column] {

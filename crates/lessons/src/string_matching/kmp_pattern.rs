@@ -1,4 +1,4 @@
-//! KMP Pattern: whether the two letters compared next are equal.
+//! KMP Pattern: nothing to derive; the view shows the two letters that are compared next.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::string_matching::kmp_pattern::{Instance, KmpPattern, Phase, State};

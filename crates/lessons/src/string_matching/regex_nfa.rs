@@ -35,7 +35,7 @@ fn names(states: &[u16]) -> String {
     states.iter().map(|q| name(*q)).collect::<Vec<_>>().concat()
 }
 
-/// What is left to build, if anything is.
+/// The part that is left to build, if there is one.
 fn to_build(instance: &Instance, state: &State) -> Option<Node> {
     let nodes = if state.pos < 0 { instance.nodes() } else { Vec::new() };
     nodes_left(&nodes, state).filter(|_| state.pos < 0)?.first().copied()
@@ -52,8 +52,8 @@ fn verb(node: Node) -> String {
     }
 }
 
-/// Where the next closure begins: the start, or the targets of the active states' edges with the
-/// next letter. `None` at the end of the text.
+/// The states where the next closure begins: the start, or the targets of the active states' edges
+/// with the next letter. `None` at the end of the text.
 fn seeds(instance: &Instance, state: &State) -> Option<Vec<u16>> {
     let Some(read) = state.letters_read() else { return Some(vec![state.automaton().0]) };
     let letter = *instance.text.as_bytes().get(read)?;

@@ -52,7 +52,8 @@ impl Lesson for TranslationChainLesson {
         let (at, count) = (state.out.len(), read.len());
         let from = order.source(at, count);
 
-        // What is not less than the count goes round; a borrow at the end says that it is less.
+        // A place that is not less than the count wraps around; a borrow at the end shows that it
+        // is less.
         let reckoned = match order {
             Order::Keep => String::new(),
             Order::Reverse => difference(count - 1, at, WIDTH) + " ",

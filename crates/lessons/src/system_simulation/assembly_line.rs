@@ -1,5 +1,5 @@
-//! Assembly Line: whether the stage reaches the unit, then the types after adding, spreading and
-//! repairing.
+//! Assembly Line: checks whether the stage reaches the unit, then writes the types after adding,
+//! spreading and repairing.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::system_simulation::assembly_line::{AssemblyLine, Instance, State, Types};

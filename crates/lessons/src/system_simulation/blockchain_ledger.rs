@@ -1,4 +1,5 @@
-//! Blockchain Ledger: whether the block is full, nonce and funds, then the hash column by column.
+//! Blockchain Ledger: checks whether the block is full, then nonce and funds, then computes the
+//! hash column by column.
 // 1000003 is 10^6 + 3, so that a number with h in front of its last six digits is reduced by taking
 // three times h from these. Digits have letters, so that none is found by counting: those of the
 // run `a` to `f`, the lowest first, those of the addend `p` to `r`, those of 31 times the run plus

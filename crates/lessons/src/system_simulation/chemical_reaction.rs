@@ -29,7 +29,7 @@ const SUM: usize = 5;
 
 const DRAW: usize = 3;
 
-/// What stands for a digit that carries 2: no capital of the benchmark's reactions.
+/// Signs for digits that carry 2: capitals that are not reactions of the benchmark.
 const CARRYING_TWO: &str = "QRSTUVWXYZ";
 
 fn key(reaction: usize) -> String {
@@ -41,7 +41,7 @@ fn low_first(number: i64, width: usize) -> String {
     format!("{number:0width$}").chars().rev().collect()
 }
 
-/// The counts of a reaction's species, and whether it takes two molecules of its one species.
+/// The counts of a reaction's species, and true if it takes two molecules of its one species.
 fn reactants(reaction: &Reaction, counts: &[i64]) -> (Vec<i64>, bool) {
     let twice = matches!(*reaction.reactants, [(_, 2)]);
     (reaction.reactants.iter().map(|(species, _)| counts[*species]).collect(), twice)
@@ -76,7 +76,7 @@ impl Lesson for ChemicalReactionLesson {
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         ChemicalReaction::reference(instance, state)?;
-        // What the first propensity is added to.
+        // The first propensity is added to zero.
         let mut line = "0".repeat(SUM);
         let mut total = 0;
         let mut sums = Vec::new();

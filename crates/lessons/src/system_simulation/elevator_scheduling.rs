@@ -2,7 +2,7 @@
 //! elevator is wanted, before the new calls and with them.
 // Elevators have capitals, calls small letters. A shaft is shown as its lit floors, from the lowest
 // up, with the cabin in its place: `A up 02 05[08.]13`; `o` stands for the dot if the cabin's own
-// floor is lit. `o[.]o` says whether any is below, here, above.
+// floor is lit. `o[.]o` shows if there are any below, here and above.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::system_simulation::elevator_scheduling::{
@@ -140,7 +140,7 @@ impl Lesson for ElevatorSchedulingLesson {
     }
 }
 
-/// Whether there are goals below a floor, at it, and above it.
+/// Flags for goals below a floor, at it, and above it.
 struct Wanted {
     below: bool,
     here: bool,
@@ -161,7 +161,7 @@ impl Wanted {
     }
 }
 
-/// The least distance so far, to what it is, and in which direction that lies.
+/// The least distance so far, its goal, and the direction of that goal.
 #[derive(Default)]
 struct Nearest(Option<(usize, usize, char)>);
 
@@ -199,7 +199,7 @@ impl Nearest {
     }
 }
 
-/// How a floor lies to another one.
+/// The position of a floor relative to another one.
 fn sign(floor: usize, other: usize) -> char {
     numbers::sign(floor.cmp(&other), '<', '=', '>')
 }
@@ -228,7 +228,7 @@ fn course(instance: &Instance, state: &State) -> String {
         }
     }
 
-    // Whether any of the others has goals; if none has, ticks may be skipped.
+    // If no other elevator has goals, ticks may be skipped.
     line.push('|');
     for (elevator, busy) in busy.iter().enumerate().take(from) {
         line += &met(elevator, if *busy { '*' } else { ':' });

@@ -23,11 +23,11 @@ struct Stop<'a> {
     entry: Option<&'a Entry>,
 }
 
-/// What a command's path leads to.
+/// The directories and the target of a command's path.
 struct Way<'a> {
-    /// What has to be a directory that may be entered.
+    /// The stops that must be directories which may be entered.
     entered: Vec<Stop<'a>>,
-    /// What the path ends in, for commands that need more of it than to be entered.
+    /// The end of the path, for commands that need more than to enter it.
     target: Option<(Path, Stop<'a>)>,
 }
 
@@ -115,7 +115,7 @@ fn shown(entry: Option<&Entry>) -> String {
     )
 }
 
-/// What follows a stop that is entered.
+/// The character after a stop that is entered.
 fn separator(place: usize, entered: usize) -> char {
     if place + 1 == entered { '.' } else { '/' }
 }
@@ -138,7 +138,7 @@ impl Lesson for FileSystemLesson {
         line += &format!(" {} T:{}", target.name, shown(target.entry));
 
         match command {
-            // What a directory holds is its list: whether it has a first entry.
+            // A directory is empty if its list has no first entry.
             Command::Rmdir(_) => {
                 let listed = if state.tree.holds_entries(&path) { '+' } else { '-' };
                 let beside: Vec<_> = beside(&path, &state.cwd).iter().map(Pair::shown).collect();

@@ -1,6 +1,6 @@
-//! Meeting Scheduler: room by room, whether it is large enough, how many slots in a row are free at
-//! each of its slots until there are enough, and what is the best of the rooms so far: none is
-//! large enough, none is free, or a start and a room.
+//! Meeting Scheduler: takes room by room. It checks if the room is large enough, counts the free
+//! slots in a row at each of its slots until there are enough, and names the best offer so far:
+//! none is large enough, none is free, or a start and a room.
 // A room is a capital, a slot of the day a letter. A slot is written with its room, since those of
 // all rooms look alike: `Bg.` is free, `Bg#` taken; `-` and `=` stand for the same in the last slot
 // that the meeting may take.
@@ -20,7 +20,7 @@ fn name(room: usize) -> String {
     "+".repeat(room / 26) + &letter.to_string()
 }
 
-/// What a booking asks for, and how many digits capacities have.
+/// The demand of a booking, and the number of digits of capacities.
 struct Asked {
     start: usize,
     length: usize,
@@ -40,7 +40,7 @@ impl Asked {
         format!("{number:0width$}", width = self.width)
     }
 
-    /// A slot of a room and whether it is taken.
+    /// A slot of a room, marked as free or taken.
     fn slot(&self, room: usize, taken: u32, slot: usize) -> String {
         let mark = match (taken >> slot & 1 == 1, slot + 1 == self.end) {
             (false, false) => '.',
@@ -52,7 +52,7 @@ impl Asked {
     }
 }
 
-/// What the rooms so far have to offer.
+/// The best offer of the rooms so far.
 #[derive(Clone, Copy)]
 enum Best {
     TooSmall,

@@ -1,4 +1,5 @@
-//! Packet Routing: whether the packet is there, has hops left, and has a route.
+//! Packet Routing: nothing to derive; the view shows if the packet has arrived, has hops left, and
+//! has a route.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::system_simulation::packet_routing::{Instance, PacketRouting, State};

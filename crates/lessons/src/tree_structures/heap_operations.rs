@@ -14,7 +14,7 @@ pub struct HeapOperationsLesson;
 /// Width of elements.
 const WIDTH: usize = 3;
 
-/// What the node is compared with.
+/// The nodes that the node is compared with.
 enum Relatives {
     Parent(usize),
     Children(Vec<usize>),

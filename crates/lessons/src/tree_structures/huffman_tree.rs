@@ -35,7 +35,7 @@ fn name(node: usize) -> String {
     }
 }
 
-/// Which child each node is from a symbol up to the root.
+/// The side of each node, from a symbol up to the root.
 fn bits(instance: &Instance, state: &State, symbol: usize) -> Vec<char> {
     let mut node = symbol;
     let mut bits = Vec::new();

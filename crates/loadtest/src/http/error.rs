@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What ends the test. Temporary refusals do not.
+/// The errors that end the test. Temporary refusals do not.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HttpLoadError {
     #[error("--url {url}: give http://HOST:PORT, as printed by the daemon at start")]

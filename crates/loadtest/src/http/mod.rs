@@ -1,5 +1,5 @@
-//! The load on a running daemon: runs over HTTP, timed from when each is due to its end as the
-//! client sees it.
+//! The load on a running daemon: runs over HTTP, timed from the moment when each is due to its end
+//! as the client sees it.
 
 mod client;
 mod error;
@@ -71,11 +71,11 @@ struct Shared {
     from: Instant,
     /// Steps wanted per client, if the load is limited by steps.
     steps: Option<u64>,
-    /// When the last run is due; set during the load if steps are counted.
+    /// The time at which the last run is due; set during the load if steps are counted.
     end: Mutex<Option<Instant>>,
     /// Number of the next run of an open loop.
     ticket: AtomicU64,
-    /// When the daemon last accepted a run.
+    /// The time at which the daemon last accepted a run.
     accepted: Mutex<Instant>,
     tally: Mutex<Tally>,
 }
@@ -86,7 +86,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    /// When a run of the open loop is due.
+    /// The time at which a run of the open loop is due.
     fn due_at(&self, rate: f64, ticket: u64) -> Instant {
         self.start + Duration::from_secs_f64((ticket as f64 / rate).min(2.0 * SECONDS_MAX))
     }
@@ -165,8 +165,8 @@ impl Shared {
         Ok(true)
     }
 
-    /// Performs one run, from when it is due to its end. Returns its record and the steps that
-    /// count, or `None` if it was never accepted.
+    /// Performs one run, from the moment when it is due to its end. Returns its record and the
+    /// steps that count, or `None` if it was never accepted.
     async fn run(&self, due: Instant) -> Result<Option<(RunRecord, u64)>, HttpLoadError> {
         let (id, sent, accepted) = loop {
             let sent = Instant::now();
@@ -224,7 +224,7 @@ impl Shared {
         Ok(())
     }
 
-    /// What the open loop required, once all clients have ended.
+    /// The demand of the open loop, once all clients have ended.
     fn due(&self) -> Option<Due> {
         let rate = self.rate?;
         let until = lock(&self.end).unwrap_or_else(Instant::now);

@@ -17,7 +17,7 @@ const REACHED_MIN: f64 = 0.98;
 /// Timestamps of a run.
 pub struct RunTimes {
     pub due: Instant,
-    /// When the accepted request was sent.
+    /// The time at which the accepted request was sent.
     pub sent: Instant,
     pub accepted: Instant,
     pub ended: Instant,

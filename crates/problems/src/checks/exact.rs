@@ -74,6 +74,7 @@ fn no_overload(operator: &str, one: &dyn Val, other: &dyn Val) -> ExecutionError
     ExecutionError::no_such_overload(operator, types.to_vec())
 }
 
+/// The number that a value is, if it is one.
 pub fn number(value: &dyn Val) -> Option<Number> {
     if let Some(whole) = value.downcast_ref::<CelInt>() {
         return Some(Number::Whole((*whole.inner()).into()));

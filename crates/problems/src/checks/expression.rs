@@ -51,6 +51,7 @@ const MISTAKES_MAX: u32 = 4;
 /// A validated expression.
 #[derive(Debug)]
 pub struct Expression {
+    /// The syntax tree, with internal names of functions.
     pub tree: IdedExpr,
     /// The patterns of its `matches`.
     pub patterns: Arc<[Pattern]>,
@@ -63,6 +64,10 @@ impl Expression {
         self.variables.contains(variable)
     }
 
+    /// Parses and validates an expression.
+    ///
+    /// # Errors
+    /// It is empty, too long, too deep, not CEL, or uses something that problems do not have.
     pub fn parse(source: &str) -> Result<Self, Fault> {
         Fault::unless_short("the expression", source.len(), EXPRESSION_BYTES_MAX)?;
         if source.trim().is_empty() {
@@ -231,7 +236,7 @@ impl Walk {
             ));
         }
 
-        // Those of macros as well, which are written out by now.
+        // Operators of macros are replaced too: macros are expanded by now.
         if let (None, Some(exact)) = (&call.target, exact::replacement(name)) {
             exact.clone_into(&mut call.func_name);
         }

@@ -40,6 +40,7 @@ pub fn internal(name: &str, arguments: usize) -> Option<&'static str> {
     found.map(|(.., internal, _)| *internal)
 }
 
+/// Returns whether this is the internal name of a function, which no source can contain.
 pub fn is_internal(name: &str) -> bool {
     ALL.iter().any(|(.., internal, _)| *internal == name)
 }
@@ -93,7 +94,7 @@ fn split<'b, 'v>(values: &[CowVal<'_, 'v>]) -> Evaluated<'b, 'v> {
     }))
 }
 
-/// The sum of numbers; of none, 0. Integers are added exactly, in any order.
+/// The sum of numbers; 0 for an empty list. Integers are added exactly, in any order.
 fn sum<'b, 'v>(values: &[CowVal<'_, 'v>]) -> Evaluated<'b, 'v> {
     let numbers = elements("sum", values)?;
     let only_unsigned = !numbers.is_empty()
@@ -131,12 +132,12 @@ fn sum<'b, 'v>(values: &[CowVal<'_, 'v>]) -> Evaluated<'b, 'v> {
     Ok(CowVal::owned(CelDouble::from(small(small(whole as f64)? + double)?)))
 }
 
-/// The list in ascending order: of numbers by their values, of texts by their code points.
+/// The list in ascending order: numbers by value, texts by code points.
 fn sort<'b, 'v>(values: &[CowVal<'_, 'v>]) -> Evaluated<'b, 'v> {
     let items = elements("sort", values)?;
     let mut sorted: Vec<&dyn Val> = items.iter().map(AsRef::as_ref).collect();
 
-    // Compared with the first before sorting, so that no order is made up for what has none.
+    // Each is compared with the first before sorting, so that values without an order are refused.
     if let Some(first) = sorted.first() {
         for value in &sorted {
             order("sort", *first, *value)?;
@@ -146,7 +147,7 @@ fn sort<'b, 'v>(values: &[CowVal<'_, 'v>]) -> Evaluated<'b, 'v> {
     Ok(list(sorted.into_iter().map(Val::clone_as_boxed).collect()))
 }
 
-/// Writes what a value is equal by: equal values, and no others, are written alike.
+/// Writes a key of a value: two values have the same key exactly if they are equal.
 fn write_identity(value: &dyn Val, text: &mut String) -> Result<(), ExecutionError> {
     // Infallible: strings grow.
     let mut put = |arguments: std::fmt::Arguments<'_>| text.write_fmt(arguments).unwrap_or(());
@@ -187,7 +188,7 @@ fn write_identity(value: &dyn Val, text: &mut String) -> Result<(), ExecutionErr
     Ok(())
 }
 
-/// The list without what equals an earlier element. NaN equals nothing.
+/// The list without elements that equal an earlier one. NaN equals nothing.
 fn distinct<'b, 'v>(values: &[CowVal<'_, 'v>]) -> Evaluated<'b, 'v> {
     let mut seen = HashSet::new();
     let mut kept: Vec<Box<dyn Val + 'v>> = Vec::new();

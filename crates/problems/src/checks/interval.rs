@@ -1,15 +1,18 @@
-//! Finds between which integers the value of an expression lies, as far as its text and the
-//! problem's input say: it bounds the length of a `range`.
+//! Finds bounds on the integer value of an expression, from its text and the problem's input. They
+//! bound the length of a `range`.
 
 use cel::common::ast::{Expr, IdedExpr, LiteralValue, operators};
 use serde_json::Value;
 
 use super::work::Bounds;
 
-/// The integers that a value may be. What is not an integer is not a bound of a range.
+/// The range of integers that a value may have. A value that is not an integer cannot bound a
+/// range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
+    /// Lower bound, inclusive.
     pub least: i128,
+    /// Upper bound, inclusive.
     pub most: i128,
 }
 
@@ -38,7 +41,7 @@ impl Interval {
         Self { least, most }.within()
     }
 
-    /// What lies outside of the integers is an error of the evaluation, and no value.
+    /// A result beyond the integers is an error of the evaluation, not a value.
     fn within(self) -> Self {
         Self {
             least: self.least.clamp(Self::ANY.least, Self::ANY.most),

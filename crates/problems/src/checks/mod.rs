@@ -43,7 +43,7 @@ struct Check {
     /// Its index among the problem's constraints.
     constraint: usize,
     kind: Kind,
-    /// True if it judges a step, so that it says nothing of an answer.
+    /// True if it judges a step, so that it says nothing about an answer.
     of_step: bool,
     expression: Expression,
 }
@@ -101,8 +101,8 @@ fn state_shape(steps: u64, step_bytes: u64, steps_parts: u64, answer: &Shape) ->
 }
 
 impl Checks {
-    /// Parses expressions, given with the indices of their constraints. `has_values`: whether
-    /// steps are read as values, and not as their lines.
+    /// Parses expressions, given with the indices of their constraints. `has_values` is true if
+    /// steps are read as values instead of as their lines.
     ///
     /// # Errors
     /// Names the first invalid expression, or the most expensive one if their total cost is too
@@ -194,7 +194,7 @@ impl Checks {
     }
 
     /// The constraints whose checks look at what was written. One that reads the input alone is a
-    /// condition on the problem, and says nothing of an answer.
+    /// condition on the problem, and says nothing about an answer.
     pub fn that_read_work(&self) -> impl Iterator<Item = usize> {
         let work = ["answer", "state", "step", "previous", "steps"];
         let reads = move |check: &&Check| work.iter().any(|name| check.expression.mentions(name));
@@ -252,7 +252,7 @@ impl Checks {
         let mentions = |name: &str| {
             self.all.iter().any(|check| check.kind == kind && check.expression.mentions(name))
         };
-        // Made only if a check of this kind looks at it: a trace may have ten thousand steps.
+        // Built only if a check of this kind reads `state`: a trace may have ten thousand steps.
         let lines = if mentions("state") { steps.lines() } else { Vec::new() };
         let names = Names {
             input: self.input.as_ref(),

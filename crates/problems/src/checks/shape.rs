@@ -35,12 +35,15 @@ const FIELDS_MAX: usize = 64;
 const SHAPES_MAX: usize = 200;
 
 impl Shape {
+    /// A short value without a fraction.
     pub const SMALL: Self = Self::Atom { parts: 1, fraction: false };
 
+    /// A text of at most this many bytes.
     pub fn text(bytes: u64) -> Self {
         Self::Atom { parts: 1 + bytes / BYTES_A_PART, fraction: false }
     }
 
+    /// A list of at most `len` elements of this shape.
     pub fn list(len: u64, item: Self, parts: u64) -> Self {
         Self::List { len, item: Arc::new(item), parts }
     }
@@ -77,6 +80,7 @@ impl Shape {
         }
     }
 
+    /// The shape of a value.
     pub fn of(value: &Value) -> Self {
         let shape = Self::exactly(value);
         if shape.count() > SHAPES_MAX { Self::Any { parts: shape.parts() } } else { shape }
@@ -116,6 +120,7 @@ impl Shape {
         }
     }
 
+    /// Upper bound on the work of copying, comparing or formatting the value.
     pub fn parts(&self) -> u64 {
         match self {
             Self::Atom { parts, .. }

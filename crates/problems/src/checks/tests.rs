@@ -113,7 +113,7 @@ fn numbers_of_different_types_are_compared_without_rounding() {
         ("input.target <= D || D >= input.target", false),
         ("uint(input.target) == D || D == uint(input.target)", false),
         ("uint(input.target) > D && uint(input.target) - 1u == D", true),
-        // A conversion rounds, as CEL says, and what it gives is the double.
+        // A conversion rounds, as CEL specifies, and its result is the double.
         ("input.target == double(input.target)", false),
         ("input.target - 1 == double(input.target)", true),
         ("D in input.l", false),
@@ -138,7 +138,7 @@ fn numbers_of_different_types_are_compared_without_rounding() {
         ("input.min == -9223372036854775808.0 && input.min >= -9223372036854775808.0", true),
         ("input.half < 1 && input.half > 0u && 0.5 == input.half && 1 > input.half", true),
         ("input.zero == 0 && 0u == -input.zero", true),
-        // NaN equals nothing, and is in no list, itself neither.
+        // NaN equals nothing, not even itself, and is in no list.
         ("0.0 / input.zero == 0.0 / input.zero || 0.0 / input.zero in [0.0 / input.zero]", false),
         ("0.0 / input.zero != 0.0 / input.zero && [0.0 / input.zero] != [0.0 / input.zero]", true),
         ("1.0 / input.zero > input.max && -1.0 / input.zero < input.min", true),

@@ -17,11 +17,17 @@ use crate::pattern::Pattern;
 /// The shapes of an expression's variables.
 #[derive(Clone, Copy)]
 pub struct Scene<'a> {
+    /// The problem's input.
     pub input: &'a Shape,
+    /// What an expression sees as `state`: the steps and the answer so far.
     pub state: &'a Shape,
+    /// The answer.
     pub answer: &'a Shape,
+    /// The step that is judged.
     pub step: &'a Shape,
+    /// The step before it.
     pub previous: &'a Shape,
+    /// All steps so far.
     pub steps: &'a Shape,
     /// The input itself, whose numbers bound ranges.
     pub given: &'a Value,
@@ -274,14 +280,14 @@ impl<'a> Bounds<'a> {
         self.patterns.get(usize::try_from(*number.inner()).ok()?)
     }
 
-    /// A macro's loop: its accumulator is a truth value, a count, or the list that `map` and
-    /// `filter` append to.
+    /// A macro's loop: its accumulator is a boolean, a count, or the list that `map` and `filter`
+    /// append to.
     fn comprehension(&mut self, comprehension: &'a ComprehensionExpr) -> Cost {
         let range = self.of(&comprehension.iter_range);
         let init = self.of(&comprehension.accu_init);
         let scopes = self.bound.len();
 
-        // Enough for a truth value or a count; a list gets its shape below.
+        // Enough for a boolean or a count; a list gets its shape below.
         self.bound.push((&comprehension.accu_var, Shape::SMALL));
         self.bound.push((&comprehension.iter_var, range.shape.element()));
 
@@ -312,12 +318,12 @@ impl<'a> Bounds<'a> {
     }
 }
 
-/// Comparisons of an element while a list of this length is sorted, at most.
+/// Most comparisons of one element while a list of this length is sorted.
 fn log2(len: u64) -> u64 {
     u64::from(u64::BITS - len.leading_zeros())
 }
 
-/// The text that a literal is.
+/// The text of a literal.
 fn text_of(tree: &IdedExpr) -> Option<&str> {
     let Expr::Literal(LiteralValue::String(text)) = &tree.expr else { return None };
     Some(text.inner())

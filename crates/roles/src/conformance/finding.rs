@@ -35,9 +35,11 @@ pub enum Rule {
 /// A violated rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
+    /// The rule that the agent broke.
     pub rule: Rule,
     /// The turn: task, state and line.
     pub turn: String,
+    /// What it did.
     pub detail: String,
 }
 
@@ -52,12 +54,14 @@ impl fmt::Display for Finding {
 pub(super) struct Findings(Vec<Finding>);
 
 impl Findings {
+    /// Adds a finding, unless there are already enough of its rule.
     pub fn note(&mut self, rule: Rule, turn: &str, detail: impl Into<String>) {
         if self.0.iter().filter(|finding| finding.rule == rule).count() < PER_RULE_MAX {
             self.0.push(Finding { rule, turn: turn.to_owned(), detail: detail.into() });
         }
     }
 
+    /// Adds the findings of another list, within the same limit.
     pub fn add(&mut self, other: Self) {
         other
             .0

@@ -203,7 +203,7 @@ async fn a_timeout_stops_the_suite() {
 #[derive(Default)]
 struct Marked {
     busy: AtomicBool,
-    /// Whether a second turn fails or waits forever.
+    /// True if a second turn waits forever; otherwise it fails.
     waits: bool,
 }
 

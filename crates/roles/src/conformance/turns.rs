@@ -76,8 +76,7 @@ fn trajectory(task: &dyn AnyTask, state: State) -> Trajectory {
     }
 
     if matches!(state, State::Rejected) {
-        // Quotes, control characters and templates, over which careless prompts and parsers
-        // stumble.
+        // Quotes, control characters and templates break careless prompts and parsers.
         let feedback = "\"nein\"\t\u{0}\\ 没有\n{{ view }} %s".repeat(2_000);
         let verdict = Verdict {
             score: Score::from_tenths(10),

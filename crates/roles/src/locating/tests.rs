@@ -30,8 +30,8 @@ fn end_alone() -> Kinds {
     Kinds::from_iter([Kind::Format, Kind::Terminal])
 }
 
-/// Rules on all kinds, at ten prompt tokens and one of completion a step, that keep the depth of
-/// each step that they judged.
+/// Judges by rules of all kinds, at a cost of ten prompt tokens and one completion token a step.
+/// Keeps the depth of each step that it judged.
 struct Strict {
     rules: RulesVerifier,
     judged: Mutex<Vec<usize>>,

@@ -25,7 +25,7 @@ pub const NORM_EPSILON: f32 = 1e-5;
 /// whole blocks from a sample's first row on.
 const SLACK: usize = prime_kernels::BLOCK;
 
-/// Cross entropy in nats, and whether the most likely token is the right one, at each target.
+/// For each target, the cross entropy in nats, and true if the most likely token is the right one.
 #[derive(Default)]
 pub struct Scores {
     pub losses: Vec<f32>,

@@ -66,7 +66,7 @@ pub(crate) fn learnt<E: Element>(
     batches.iter().map(of).collect()
 }
 
-/// The second batch is shorter: what the buffers still hold of the first must not matter.
+/// The second batch is shorter: leftovers of the first in the buffers must not matter.
 fn two_batches() -> [Batch; 2] {
     [batch(&[(70, 20), (5, 1), (20, 40), (0, 3), (31, 33)]), batch(&[(3, 4), (0, 0)])]
 }

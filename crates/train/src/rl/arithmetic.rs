@@ -1,4 +1,4 @@
-//! What an update computes, wherever it runs.
+//! The computations of an update, on a processor or a GPU.
 
 use crate::TrainError;
 use crate::batch::Batch;

@@ -219,7 +219,8 @@ mod tests {
 
     const SHIPPED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/prime-tiny.gguf");
 
-    /// How often engine and decoder drew a completion, and the probability that each reports.
+    /// The number of times that engine and decoder drew a completion, and the probability that each
+    /// reports.
     #[derive(Default)]
     struct Seen {
         counts: [f64; 2],

@@ -49,8 +49,8 @@ pub struct Collected {
     pub rewarded: u64,
     /// Number of tokens drawn, including those of states that were only visited.
     pub tokens: u64,
-    /// Number of trajectories played from a start, of those that reached a verified answer, and of
-    /// the right ones among these.
+    /// Numbers of trajectories: played from a start, with a verified answer, and with a right
+    /// answer among these.
     pub played: u64,
     pub solved: u64,
     pub right: u64,

@@ -100,7 +100,7 @@ impl Practice {
             source.task.generate(level, source.task.spec().seed(base_seed, level, index))
         };
 
-        // `sources` has found that enough of them are allowed.
+        // `sources` has found that enough instances are allowed.
         (0..)
             .map(problem)
             .filter(|problem| source.allows_in(true, problem.as_ref()))

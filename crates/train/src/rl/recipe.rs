@@ -68,8 +68,8 @@ pub enum Budget {
 pub struct Data {
     /// Slugs of the tasks.
     pub tasks: Vec<String>,
-    /// Tasks, rehearsed ones too, of which inputs that the benchmark has may be drawn. Of the
-    /// others none is, whatever its seed.
+    /// Tasks, rehearsed ones included, for which inputs of the benchmark may be drawn. For other
+    /// tasks none is drawn, whatever its seed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub benchmark_inputs: Vec<String>,
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! Recipes: defaults, those that are shipped, and those that are refused.
+//! Recipes: their defaults, the shipped ones, and refused ones.
 
 use prime_bench::tasks::Difficulty;
 

@@ -39,7 +39,7 @@ pub struct Record {
     /// Mean cross-entropy of the rehearsed tokens, in nats. Absent where nothing is rehearsed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rehearsal: Option<f64>,
-    /// Number of tokens drawn, and of those learnt from.
+    /// Number of tokens drawn, and number of tokens learnt from.
     pub drawn: u64,
     pub learnt: u64,
     /// Held-out results, if there was an evaluation.

@@ -1,6 +1,6 @@
-//! Supervised steps of other tasks, learnt beside the samples of each optimizer step (PPO-ptx of
-//! Ouyang et al. 2022, section 3.5), so that the policy does not forget these tasks while it
-//! practises others.
+//! Supervised steps of other tasks, learnt together with the samples of each optimizer step
+//! (PPO-ptx of Ouyang et al. 2022, section 3.5), so that the policy does not forget these tasks
+//! while it practises others.
 
 use prime_bench::tasks;
 use rand_chacha::ChaCha8Rng;
@@ -26,7 +26,8 @@ pub struct RehearsalPlan {
     /// Minimum number of tokens of an optimizer step; the last sample exceeds it.
     #[serde(default = "tokens")]
     pub tokens: usize,
-    /// γ: weight of the mean cross-entropy of their tokens beside the objective of the rollouts.
+    /// γ: weight of the mean cross-entropy of their tokens relative to the objective of the
+    /// rollouts.
     #[serde(default = "coefficient")]
     pub coefficient: f64,
 }

@@ -1,4 +1,4 @@
-//! The loop as a whole, and what its algorithms have in common.
+//! The loop as a whole, and the common properties of its algorithms.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -191,7 +191,8 @@ fn both_arithmetics_agree_on_terms_gradients_reference_and_features() {
     });
     assert!((*norm / *other_norm - 1.0).abs() < 0.05, "{norm} and {other_norm}");
 
-    // Adam's first step is the sign of the gradient: where both have a clear one, it is the same.
+    // Adam's first step is the sign of the gradient. It is the same where both gradients are
+    // clearly not zero.
     let same = flat
         .iter()
         .zip(other_flat.iter())
@@ -297,7 +298,7 @@ fn a_run_whose_rollouts_the_engine_draws_learns_from_them() {
     assert_eq!(records[0].held_out[0].right, 2, "easy boards are solved: {records:?}");
     let record = &records[1];
     assert!(record.mixed > 0.0 && record.learnt > 0, "{record:?}");
-    // The policy that is updated is the one that drew, up to how it was rounded.
+    // The updated policy is the one that drew, except for rounding.
     assert!(record.clipped < 0.05 && record.kl.abs() < 0.05, "{record:?}");
 }
 

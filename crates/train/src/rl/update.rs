@@ -82,7 +82,7 @@ impl Learner<'_> {
         let context = self.recipe.model.context;
         let plan = self.recipe.update;
 
-        // With 0, each completion is a bundle of its own.
+        // With 0, each completion is a separate bundle.
         let shared = if self.policy.shares_prompts() { plan.pass_tokens } else { 0 };
         let mut bundles = bundles(&lessons, shared);
 

@@ -11,7 +11,7 @@ pub const TRACES: u64 = 1_200;
 struct Judged {
     /// The kinds that find something.
     by: Kinds,
-    /// Without an effect, and found by nothing but `transition`: no error.
+    /// True if the step has no effect and only `transition` finds it: then it is not an error.
     is_harmless: bool,
 }
 
@@ -27,7 +27,7 @@ impl Watched {
         // A kind that has found something need not look again.
         let open: Kinds = Kind::ALL.into_iter().filter(|kind| !self.by.contains(*kind)).collect();
 
-        // What is left to find is a line that does not apply.
+        // Only a line that does not apply is left to find.
         let is_judged = open != Kinds::from_iter([Kind::Format]);
 
         let applied =
@@ -60,7 +60,7 @@ fn as_recorded(trace: &CorruptedTrace) -> Judged {
     let is_applied = trace.corrupted.iter().all(|line| watched.apply(line));
 
     if is_applied && trace.ends && !watched.machine.ended() {
-        // Without an end there is no answer to verify.
+        // A trace that does not end has no answer to verify.
         watched.by = Kinds::ALL;
     }
 
@@ -69,7 +69,7 @@ fn as_recorded(trace: &CorruptedTrace) -> Judged {
     Judged { by: watched.by, is_harmless }
 }
 
-/// The wrong step, and then what the algorithm does in the state that it leads to. `None` where the
+/// The wrong step, and then the algorithm's steps from the state that it leads to. `None` where the
 /// algorithm does not reach an end from there, or the reference trace is too long to be followed to
 /// its end.
 fn continued(trace: &CorruptedTrace) -> Option<Judged> {

@@ -1,4 +1,4 @@
-//! The table as a file: a header with how it was measured, and a row for each task.
+//! The table as a file: a header that describes the measurement, and a row for each task.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ pub(super) static TEXT: &str = include_str!("detection.json");
 static CURRENT: LazyLock<DetectionTable> =
     LazyLock::new(|| DetectionTable::read(TEXT).expect("invariant: a test reads the file"));
 
-/// Wrong steps of a task, and how many of them each set of kinds found.
+/// Wrong steps of a task, and the number that each set of kinds found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DetectionRow {

@@ -1,5 +1,5 @@
-//! Labelled material: single steps and whole traces for which it is known which step is wrong, and
-//! how. Verifiers are measured on it, and it is exported as a data set.
+//! Labelled material: single steps and whole traces whose wrong step, and its kind, are known.
+//! Verifiers are measured on it, and it is exported as a data set.
 //!
 //! A step is wrong if [`is_right`] denies it. Errors are either *random* (mutations of right steps,
 //! one corrupted line of a trace) or *adversarial*: lines that break no constraint of some kinds,
@@ -20,7 +20,7 @@ use crate::tasks::{AnyTask, Difficulty, INDEX_LIMIT, InstanceId, Kind, Kinds, Ma
 pub use steps::{LabelledStep, labelled_steps};
 pub use traces::{LabelledTrace, LabelledTraces, TRACE_LINES_MAX, TraceEnd, labelled_traces};
 
-/// Where a step or a trace comes from.
+/// The origin of a step or a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
@@ -41,11 +41,11 @@ impl Origin {
 }
 
 /// The kinds of constraints that an adversarial error keeps: those that do not run the algorithm,
-/// then the form of lines alone, which nearly every task has wrong lines for.
+/// then the form of lines alone, under which nearly every task has wrong lines.
 const KEPT: [fn() -> Kinds; 2] =
     [|| Kinds::WITHOUT_TRANSITION, || Kinds::from_iter([Kind::Format])];
 
-/// How a step is wrong.
+/// The kind of a wrong step, and the constraints that it breaks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StepError {
     pub error: ErrorType,
@@ -53,7 +53,8 @@ pub struct StepError {
     pub violations: Vec<&'static str>,
 }
 
-/// How the proposed line is wrong; `None` if it is right. `refusal` is what the machine said to it.
+/// The error of the proposed line; `None` if it is right. `refusal` is the machine's reaction to
+/// it.
 fn step_error(
     machine: &dyn Machine,
     line: &str,

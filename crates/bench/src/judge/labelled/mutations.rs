@@ -1,4 +1,4 @@
-//! How a right step becomes a wrong one.
+//! Changes that make a right step a wrong one.
 
 use crate::tasks::{Machine, TaskRng};
 
@@ -140,7 +140,7 @@ impl Mutation {
     }
 }
 
-/// Lines that cannot be taken for the right one.
+/// Lines that cannot be mistaken for the right one.
 pub(super) fn garbage(right: &str, rng: &mut TaskRng) -> Vec<String> {
     let mut lines = vec![
         "no action".to_owned(),

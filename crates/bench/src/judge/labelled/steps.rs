@@ -22,7 +22,7 @@ pub struct LabelledStep {
     pub line: String,
     /// True if the line can be carried out.
     pub applies: bool,
-    /// How it is wrong; `None` for a right step.
+    /// Its error; `None` for a right step.
     pub error: Option<StepError>,
 }
 

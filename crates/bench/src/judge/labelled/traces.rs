@@ -14,7 +14,7 @@ const DETOUR_LINES_MAX: usize = 2 * TRACE_LINES_MAX;
 /// Walks on an instance before it counts as having no adversarial trace.
 const WALKS: usize = 8;
 
-/// How a trace ends.
+/// The end of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceEnd {
     /// In a right answer.
@@ -33,8 +33,8 @@ pub struct LabelledTrace {
     pub origin: Origin,
     pub problem: Arc<dyn Problem>,
     pub lines: Vec<String>,
-    /// The place of the first wrong line, counted from 0, and how it is wrong; `None` if every line
-    /// is right.
+    /// The place of the first wrong line, counted from 0, and its error; `None` if every line is
+    /// right.
     pub first_error: Option<(usize, StepError)>,
     pub end: TraceEnd,
 }
@@ -51,7 +51,7 @@ impl LabelledTrace {
         let mut first_error = None;
         let mut end = TraceEnd::Open;
 
-        // A run has no more steps than that.
+        // No run has more steps.
         let most = usize::try_from(judged.problem.steps_max()).unwrap_or(usize::MAX);
         for line in lines.into_iter().take(most) {
             let step = kept.len();
@@ -146,7 +146,7 @@ pub fn labelled_traces(
 
     for trace in corrupted_traces(task, only(difficulty), count.into(), base_seed) {
         let CorruptedTrace { difficulty, index, problem, lines, corrupted, ends, .. } = trace;
-        // The instances are those above, so that what is too long is counted there.
+        // The instances are those above, where long ones are counted.
         if !ends || lines.len() > TRACE_LINES_MAX {
             continue;
         }

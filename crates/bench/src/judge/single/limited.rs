@@ -15,7 +15,8 @@ const ASK_EVERY: u64 = 256;
 /// some of them again.
 const INSTANCES_MAX: usize = 64;
 
-/// The instances of tasks that are not built in, by name and input; `None` if there is no such task.
+/// The instances of tasks that are not built in, by name and input; `None` if there is no such
+/// task.
 pub type OwnTasks<'a> =
     dyn Fn(&str, Option<&Value>) -> Option<Result<Arc<dyn Problem>, VerifyError>> + 'a;
 
@@ -50,12 +51,12 @@ impl<'a> Judge<'a> {
         Self { own: Some(own), ..self }
     }
 
-    /// Where tasks that are not built in are found.
+    /// The source of tasks that are not built in.
     pub(super) fn own(&self) -> Option<&'a OwnTasks<'a>> {
         self.own
     }
 
-    /// Waits for what the program of a task says of a line.
+    /// Waits for the answer of a task's program about a line.
     pub(super) fn foresee(&self, machine: &mut dyn Machine, line: &str) -> Result<(), VerifyError> {
         // A program may take seconds for each line.
         self.ask()?;
@@ -100,7 +101,7 @@ impl<'a> Judge<'a> {
             return Ok(known.clone());
         }
         let made = Instance { problem: make()?, reference: None };
-        // Which of them are in use is not recorded, so all are dropped.
+        // Their use is not recorded, so all are dropped.
         if self.instances.len() >= INSTANCES_MAX {
             self.instances.clear();
         }

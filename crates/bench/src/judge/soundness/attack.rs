@@ -1,5 +1,5 @@
-//! An adversarial search: traces that leave the algorithm's path where the constraints let them, and
-//! then follow the algorithm to an end.
+//! An adversarial search: traces that leave the algorithm's path where the constraints permit it,
+//! and then follow the algorithm to an end.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ const TRIES_OFF_PATH: usize = 160;
 /// Walks on one instance.
 const WALKS: u64 = 24;
 
-/// How much is searched.
+/// The extent of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Attack {
     /// The kinds of constraints that judge the traces.
@@ -31,7 +31,7 @@ pub struct Attack {
     pub seed: u64,
 }
 
-/// What an attack on a task found.
+/// The findings of an attack on a task.
 #[derive(Clone, Debug, Serialize)]
 pub struct AttackRow {
     pub task: &'static str,
@@ -59,7 +59,7 @@ impl AttackRow {
     }
 }
 
-/// When a walk deviates.
+/// The steps at which a walk deviates.
 struct Schedule {
     /// The step of the first deviation.
     first: usize,
@@ -135,7 +135,7 @@ impl Walk<'_> {
     }
 }
 
-/// Starts a walk, and draws when it deviates.
+/// Starts a walk, and draws the steps at which it deviates.
 fn start<'a>(
     judged: &Judged,
     kinds: Kinds,
@@ -167,8 +167,8 @@ pub fn deviating_trace(
     (has_ended && walk.deviated_at.is_some()).then_some(walk.lines)
 }
 
-/// A line other than the algorithm's that these kinds find clean, and that `is_wanted` of the
-/// machine with this line as its candidate; `None` if some tries find none.
+/// A line other than the algorithm's that these kinds find clean, and that `is_wanted` accepts,
+/// given the machine with this line as its candidate; `None` if some tries find none.
 pub fn clean_deviation(
     machine: &dyn Machine,
     kinds: Kinds,

@@ -1,5 +1,5 @@
-//! Bounded model checking: all lines in all states that clean lines reach, those first to which few
-//! deviations from the algorithm lead.
+//! Bounded model checking: all lines in all states that clean lines reach. States with few
+//! deviations from the algorithm come first.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
@@ -15,7 +15,7 @@ use crate::tasks::{Kinds, Machine, Problem};
 /// States that may wait for their turn, for each that is searched.
 const OPEN_MAX: u64 = 16;
 
-/// What an exhaustive search found.
+/// The findings of an exhaustive search.
 #[derive(Clone, Debug, Serialize)]
 pub struct Exhaustion {
     /// States that were searched.

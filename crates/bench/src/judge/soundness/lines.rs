@@ -10,10 +10,10 @@ use crate::tasks::{Machine, TaskRng};
 const NEAR: usize = 16;
 /// Words of the state that are taken into account.
 const WORDS_MAX: usize = 400;
-/// Numbers that are tried whatever the state holds lie below this.
+/// Numbers below this are tried in every state.
 const SMALL: u64 = 4;
 
-/// Where candidates come from: the lines around a state, and the words in them and in the state.
+/// The source of candidates: the lines around a state, and the words in them and in the state.
 #[derive(Default)]
 pub struct Source {
     recent: VecDeque<String>,
@@ -55,7 +55,7 @@ impl Source {
         self.recent.push_back(line.to_owned());
     }
 
-    /// Looks around a state: what the algorithm would do in it, and what it holds.
+    /// Reads the algorithm's next lines from a state, and the words in it.
     pub fn look(&mut self, machine: &dyn Machine) {
         self.ahead.clear();
         let mut scout = machine.fork();
@@ -175,7 +175,7 @@ impl Source {
             Ok(number) if rng.chance(1, 3) => {
                 number.saturating_add(rng.one_of(&[1, -1])).to_string()
             }
-            // What is missing here may be made up for by a later line.
+            // A later line may make up for a missing number.
             Ok(number) if rng.chance(1, 6) => {
                 let by = self.number(rng);
                 rng.one_of(&[number.saturating_add(by), number.saturating_sub(by)]).to_string()

@@ -1,4 +1,4 @@
-//! Tests whether a set of constraint kinds is *sound* for a task: whether every complete trace that
+//! Tests if a set of constraint kinds is *sound* for a task, that is, if every complete trace that
 //! these kinds find clean ends in a right answer.
 //!
 //! Two searches look for a trace that refutes it. [`exhaust`] tries all lines in all states of

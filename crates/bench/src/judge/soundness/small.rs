@@ -77,7 +77,7 @@ pub fn small_inputs(task: &'static dyn AnyTask, seed: u64) -> Vec<Arc<dyn Proble
             continue;
         }
         let Ok(problem) = task.read_input(&input) else { continue };
-        // What a page excludes by `generate` alone can be an input without a solution.
+        // An input that only `generate` excludes may have no solution.
         if problem.reference().answer != Value::Null {
             kept.push((input, problem));
         }

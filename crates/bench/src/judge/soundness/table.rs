@@ -1,5 +1,5 @@
-//! What attacks on each task found, as a file that `bench corrupt --adversarial --table` writes:
-//! results quote it, and nothing is searched for them.
+//! The findings of attacks on each task, from a file that `bench corrupt --adversarial --table`
+//! writes. Results quote it without a search.
 
 use std::sync::LazyLock;
 
@@ -22,7 +22,7 @@ const TEXT: &str = include_str!("soundness.json");
 static CURRENT: LazyLock<SoundnessTable> =
     LazyLock::new(|| serde_json::from_str(TEXT).expect("invariant: a test reads the file"));
 
-/// What attacks on a task found with `format`, `invariant` and `terminal`.
+/// The findings of attacks on a task with `format`, `invariant` and `terminal`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SoundnessRow {

@@ -26,8 +26,8 @@ fn the_sound_kinds_let_no_wrong_answer_pass(task: &'static dyn AnyTask) {
     }
 }
 
-/// The searches find what is there to be found: with the form of lines alone, nearly every task can
-/// be led to a wrong answer.
+/// The searches find known errors: with the form of lines alone, nearly every task can be led to a
+/// wrong answer.
 #[test]
 fn the_searches_refute_kinds_that_are_not_sound() {
     let format = Kinds::from_iter([crate::tasks::Kind::Format]);

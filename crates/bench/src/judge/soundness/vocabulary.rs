@@ -17,7 +17,7 @@ const VALUES_MAX: usize = 400;
 const LIST_MAX: usize = 6;
 const SMALL_SET: usize = 4;
 
-/// What lines are made of.
+/// The parts that lines are made of.
 struct Vocabulary {
     numbers: Vec<i64>,
     words: Vec<String>,
@@ -199,8 +199,8 @@ impl Vocabulary {
     }
 }
 
-/// The lines to try in every state of a problem, and whether these are all over the vocabulary of
-/// its input and its trace.
+/// The lines to try in every state of a problem, and true if these are all lines over the
+/// vocabulary of its input and its trace.
 pub(super) fn lines(problem: &dyn Problem) -> (Vec<String>, bool) {
     let mut trace = Vec::new();
     let mut machine = problem.start();

@@ -132,7 +132,7 @@ impl State {
         };
 
         for value in self.values() {
-            // Which of several equal values is the new one does not matter.
+            // Any of several equal values may be the new one.
             if old.next_if_eq(&value).is_none() && inserted.take() != Some(&value) {
                 return false;
             }

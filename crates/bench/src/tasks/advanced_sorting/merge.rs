@@ -107,8 +107,8 @@ impl Merge {
         }
     }
 
-    /// Returns whether what the action took from one run belongs before what is left of the other;
-    /// of equal elements those of the left run come first.
+    /// Returns whether the elements that the action took from one run belong before the rest of the
+    /// other. Among equal elements, those of the left run come first.
     pub fn is_stable_after(&self, action: Action, a: &[i64]) -> bool {
         let (left, right) = (moves::part(a, self.i..self.mid), moves::part(a, self.j..self.hi));
         let taken = self.buf.last();

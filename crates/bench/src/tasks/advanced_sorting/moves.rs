@@ -2,8 +2,8 @@
 
 use crate::tasks::task::Illegal;
 
-/// Where an insertion sort puts `a[k]`: the first place in `from..k` whose value is greater, or
-/// `k`.
+/// The place where an insertion sort puts `a[k]`: the first place in `from..k` whose value is
+/// greater, or `k`.
 pub fn insertion_place(a: &[i64], from: usize, k: usize) -> usize {
     first(a, from, k, |value| value > a[k])
 }

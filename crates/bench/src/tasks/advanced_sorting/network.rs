@@ -29,7 +29,7 @@ pub struct Constraints {
     pub sorted: usize,
 }
 
-/// What differs between networks.
+/// The parts in which networks differ.
 pub trait Network: Send + Sync + 'static {
     const PAGE: Spec;
     const N: Sizes;

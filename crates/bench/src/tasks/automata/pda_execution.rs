@@ -245,7 +245,7 @@ impl Task for PdaExecution {
             return Err(Illegal("the stack is empty"));
         }
 
-        // Whether a letter is read depends on the state alone, not on what the line says.
+        // The state alone decides if a letter is read, not the line.
         if instance.epsilon(state).is_some() {
             state.epsilon_moves += 1;
         } else if state.pos < instance.word.len() {

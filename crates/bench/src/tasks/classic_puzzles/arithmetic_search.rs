@@ -1,4 +1,4 @@
-//! Whether + - * / on exact rationals can reach a target from some numbers, each used once.
+//! Decides if + - * / on exact rationals can reach a target from some numbers, each used once.
 //!
 //! All values that the smaller subsets can take are listed, and a larger set is cut in two in every
 //! way. That decides in microseconds what a search over all orders of calculation decides in
@@ -43,8 +43,8 @@ impl Operator {
     }
 }
 
-/// The operations on two places i < j in the page's order: operator, and whether the operands are
-/// swapped.
+/// The operations on two places i < j in the page's order: the operator, and true if the operands
+/// are swapped.
 pub const CALCS: [(Operator, bool); 6] = [
     (Operator::Plus, false),
     (Operator::Minus, false),

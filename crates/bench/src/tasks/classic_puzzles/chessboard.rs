@@ -1,5 +1,5 @@
-//! Queens on a chessboard, given by the column of each row's queen: what N-Queens and its variant
-//! share.
+//! Queens on a chessboard, given by the column of each row's queen: the common part of N-Queens and
+//! its variant.
 
 /// Returns whether a queen at this row and column would be attacked by one of these.
 pub fn attacks(queens: &[usize], row: usize, column: usize) -> bool {

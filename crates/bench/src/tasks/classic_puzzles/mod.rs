@@ -31,5 +31,5 @@ pub static TASKS: &[&dyn AnyTask] = &[
     &Erased::<task_24_game::Game24>::new(),
 ];
 
-/// Further forms of these tasks, beside the benchmark's 86.
+/// Further forms of these tasks, in addition to the benchmark's 86.
 pub static VARIANTS: &[&dyn AnyTask] = &[&Erased::<last_queen::LastQueen>::new()];

@@ -133,8 +133,7 @@ impl Task for NQueens {
             after.queens.len() <= instance.n && after.queens.iter().all(|c| *c < instance.n),
         );
 
-        // Applying an action ignores its row, so a line that names another row says what does not
-        // happen.
+        // Applying an action ignores its row, so a line that names another row is wrong.
         let row = match *action {
             Action::Place(row, _) => row == before.queens.len(),
             Action::Back(row) => row == after.queens.len(),

@@ -1,6 +1,6 @@
 //! Sudoku: fill the grid with naked singles and, where there is none, hidden singles.
 //!
-//! A step is one cell filled. Any order is right for an answer: what counts is the full grid.
+//! A step is one cell filled. An answer may fill cells in any order: only the full grid counts.
 
 use super::sudoku_grid::{CELLS, Grid, SIDE};
 use crate::tasks::pages::sudoku as page;

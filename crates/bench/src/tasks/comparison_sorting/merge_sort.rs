@@ -41,7 +41,7 @@ word_actions!(Action {
 
 const NO_RANGE: Illegal = Illegal("no range has been split or merged");
 
-/// The range that is split or merged, and how far the merge has come.
+/// The range that is split or merged, and the progress of the merge.
 #[derive(Clone, Copy)]
 struct Span {
     lo: usize,

@@ -1,7 +1,7 @@
 //! Scans over pairs of cells: invariants of the sorts that compare pairs in a fixed order and swap
 //! those out of order. Nothing here says which line comes next.
 
-/// What a line does to a pair of places.
+/// The effect of a line on a pair of places.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum PairLine {
     Cmp(usize, usize),

@@ -195,7 +195,7 @@ impl Task for ShellSort {
             return None;
         }
 
-        // Whether the element taken last may be at j now.
+        // True if the element taken last may be at j now.
         let on_its_way = |j: usize| state.k.is_some_and(|k| j <= k && (k - j).is_multiple_of(gap));
 
         match last {

@@ -189,7 +189,7 @@ impl Task for DoublyLinkedList {
             let count = page::size::OPERATIONS.draw(difficulty, rng);
             let (mut living, mut created) = (Vec::new(), 0);
             let mut operations = Vec::with_capacity(count);
-            // Whether each of the kinds that must occur does.
+            // Flags for the kinds that must occur.
             let mut occurs = [false; 5];
 
             for _ in 0..count {

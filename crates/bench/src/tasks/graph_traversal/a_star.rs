@@ -88,7 +88,7 @@ fn expansion(instance: &Instance, state: &State) -> Option<Action> {
     state.open.iter().copied().min_by_key(rank).map(Action::Expand)
 }
 
-/// How often a cell is in a list of cells.
+/// The number of times that a cell is in a list of cells.
 fn occurrences(cells: usize, list: &[usize]) -> Vec<usize> {
     let mut occurrences = vec![0; cells];
     list.iter().for_each(|cell| occurrences[*cell] += 1);

@@ -363,10 +363,10 @@ impl Task for DependencySat {
         found.require(page::ASCENDING_CHOICES, ascends);
 
         // The alternatives of a choice's dependency before it have been refuted together with the
-        // choices before it: `first-allowed` skips only what is in conflict, and what a back line
-        // takes away is refuted too, because of a dead end or of all alternatives of the next
-        // choice. So `fail`, without a choice left, refutes everything. An installation is checked
-        // as it is: conflicts, dependencies and order.
+        // choices before it: `first-allowed` skips only what is in conflict, and the choice that a
+        // back line takes away is refuted too, because of a dead end or of all alternatives of the
+        // next choice. So `fail`, without a choice left, refutes everything. An installation is
+        // checked as it is: conflicts, dependencies and order.
         if let Action::Choose(dependency, package) = *action {
             found.require(page::FIRST_ALLOWED, before.may_choose(instance, dependency, package));
         }

@@ -1,4 +1,4 @@
-//! Random clauses of three literals: what the generators of clause sets share.
+//! Random clauses of three literals: the common part of the generators of clause sets.
 
 use super::literals::Literals;
 use crate::tasks::TaskRng;

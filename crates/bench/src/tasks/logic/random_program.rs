@@ -11,7 +11,7 @@ enum Goal {
     Arrow(Box<Goal>, Box<Goal>),
 }
 
-/// What a variable may be used as.
+/// The possible uses of a variable.
 #[derive(Clone)]
 enum Bound {
     As(Goal),

@@ -80,16 +80,16 @@ impl<'de> Deserialize<'de> for Action {
 /// The progress of the strategy.
 #[derive(Clone, Default)]
 struct Progress {
-    /// Whether a clause has been taken from waiting, by number.
+    /// By number, true if a clause has been taken from waiting.
     taken: Vec<bool>,
     /// The used clauses, ascending.
     used: Vec<usize>,
     /// The clauses that have been taken, in order.
     order: Vec<usize>,
-    /// The given clause, and how many of the used ones it has met.
+    /// The given clause, and the number of used ones that it has met.
     given: Option<(usize, usize)>,
-    /// After the last action: how many clauses had been taken, and the given and the used clause
-    /// that met last.
+    /// After the last action: the number of clauses that had been taken, and the given and the used
+    /// clause that met last.
     reached: (usize, Option<(usize, usize)>),
     /// The next resolvent; `None` when nothing is left to resolve, or the empty clause is there.
     next: Option<Action>,
@@ -371,7 +371,7 @@ impl Task for ResolutionProof {
         if known {
             let key = |number: usize| (clauses.get(number).len(), number);
             let used_first = action.used < action.given || key(action.used) < key(action.given);
-            // Whether the clause that is given now was there when the previous one was taken from
+            // True if the clause that is given now existed when the previous one was taken from
             // waiting.
             let waited = |previous: &usize| {
                 *previous < clauses.len()
@@ -466,7 +466,7 @@ impl Task for ResolutionProof {
             }
 
             let resolvent = first.zip(second).and_then(|(first, second)| first.resolvent(second));
-            // What comes later has been read: whether it needs this clause is known.
+            // Later entries have been read, so it is known if one of them needs this clause.
             if !needed[place] || resolvent != Some(entry.clause) {
                 return Some(false);
             }

@@ -157,7 +157,7 @@ impl SatDpll {
         }
     }
 
-    /// What the order of consecutive lines of one rule implies.
+    /// The consequences of the order of consecutive lines of one rule.
     fn order_violations(
         instance: &Instance,
         before: &State,
@@ -375,10 +375,10 @@ impl Task for SatDpll {
         after: &State,
         found: &mut Violations,
     ) {
-        // `sat` comes with a model. For `unsat`: with a prefix of the open decisions the clauses have
-        // a model only if they have one that agrees with the whole trail up to the next open
-        // decision. Units and pure literals keep that, and so does a flip, which needs a conflict. At
-        // the last conflict no decision is open, so there is no model at all.
+        // `sat` comes with a model. For `unsat`: with a prefix of the open decisions the clauses
+        // have a model only if they have one that agrees with the whole trail up to the next open
+        // decision. Units and pure literals keep that, and so does a flip, which needs a conflict.
+        // At the last conflict no decision is open, so there is no model at all.
         let assigns_anew = match *action {
             Action::Unit(literal, _) | Action::Pure(literal) | Action::Decide(literal) => {
                 !before.assigned.mentions(literal)

@@ -65,8 +65,8 @@ impl Scheme {
     }
 }
 
-/// What the first `done` nodes have entered: schemes by binder, the number of type variables made,
-/// and the number of types that wait for their parents. `None` if the program has fewer nodes, or
+/// The entries of the first `done` nodes: schemes by binder, the number of type variables made, and
+/// the number of types that wait for their parents. `None` if the program has fewer nodes, or
 /// `lets` are not theirs.
 pub fn entered(
     program: &Program,

@@ -54,8 +54,8 @@ impl prefix_term::Symbol for Symbol {
 
     /// `l -> r`, right-associative, with parentheses around a left side that is an arrow.
     fn write(term: &[Self], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Arrows that are being written: whether the left side is still under way, and whether a
-        // bracket is open.
+        // Arrows that are being written: true for a left side that is still being written, and true
+        // for an open bracket.
         let mut open: Vec<(bool, bool)> = Vec::new();
         for symbol in term {
             match symbol {
@@ -163,7 +163,7 @@ pub fn variables(symbols: &[Symbol]) -> impl Iterator<Item = Variable> {
 pub enum Failure {
     Mismatch,
     Occurs,
-    /// A type is longer than [`TYPE_MAX`]: no finding about the program.
+    /// A type is longer than [`TYPE_MAX`]: this says nothing about the program.
     TooLong,
 }
 
@@ -179,7 +179,7 @@ impl Substitution {
             variables(to).filter(|variable| self.0.contains_key(variable)).collect::<Vec<_>>()
         };
 
-        // The variables that each bound one waits for, and how often it does.
+        // The number of variables that each bound one waits for.
         let mut waiting: BTreeMap<Variable, usize> = BTreeMap::new();
         let mut waits_for: BTreeMap<Variable, Vec<Variable>> = BTreeMap::new();
 

@@ -1,5 +1,5 @@
-//! Programs of type inference: their nodes in post-order, with what the algorithm does on the way
-//! to each.
+//! Programs of type inference: their nodes in post-order, with the algorithm's work on the way to
+//! each.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ const NODES_MAX: usize = 500;
 /// A binder by its number, in the order of the text.
 pub type Binder = usize;
 
-/// What a node is; its arguments come before it in post-order.
+/// The kind of a node; its arguments come before it in post-order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Variable(Binder),
@@ -53,7 +53,7 @@ impl Kind {
     }
 }
 
-/// What the algorithm does between the node before and this one.
+/// The work of the algorithm between the node before and this one.
 #[derive(Clone, Debug)]
 pub enum Due {
     /// A lam is entered: its binder gets a fresh variable.

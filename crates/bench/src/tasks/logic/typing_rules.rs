@@ -5,7 +5,7 @@ use super::scheme::{Scheme, number};
 use super::simple_type::{Substitution, Symbol, Type, Variable, arrow, base, renamed};
 use super::type_program::Kind;
 
-/// What is known when a node is finished.
+/// The facts that are known when a node is finished.
 #[derive(Clone, Copy)]
 pub struct Known<'a> {
     pub substitution: &'a Substitution,

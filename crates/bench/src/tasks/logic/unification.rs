@@ -346,9 +346,9 @@ impl Task for Unification {
             after.substitution.iter().all(|(variable, term)| !occurs(*variable, term)),
         );
 
-        // A clean trace carries out Martelli's and Montanari's rules, each of which keeps the set of
-        // unifiers: what it binds is a most general unifier, and its clash or occurs the one that
-        // the first equations lead to. Only the names of variables depend on the order.
+        // A clean trace carries out Martelli's and Montanari's rules, each of which keeps the set
+        // of unifiers: what it binds is a most general unifier, and its clash or occurs the one
+        // that the first equations lead to. Only the names of variables depend on the order.
         if let Some((left, right)) = before.equations.first() {
             if let Action::Bind(variable, term) = action {
                 let is_variable = |side: &FirstOrder| **side == [Symbol::Variable(*variable)];

@@ -1,5 +1,5 @@
-//! Whether a derivative agrees numerically with that of an expression: both are evaluated at fixed
-//! complex points (where ln has no gaps), with a bound on the rounding errors of each value.
+//! Decides if a derivative agrees numerically with that of an expression. Both are evaluated at
+//! fixed complex points (where ln has no gaps), with a bound on the rounding errors of each value.
 
 use super::expression::Symbol;
 
@@ -64,7 +64,7 @@ impl Number {
             (self.im * other.re - self.re * other.im) / norm,
         );
 
-        // A square that overflows or vanishes makes a quotient of which nothing is known.
+        // If the square overflows or vanishes, nothing is known about the quotient.
         let room = if norm.is_normal() { (abs - other.error).max(0.0) } else { 0.0 };
         Self::rounded(re, im, (self.error + re.hypot(im) * other.error) / room)
     }

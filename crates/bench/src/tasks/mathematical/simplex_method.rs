@@ -293,7 +293,7 @@ impl Task for SimplexMethod {
         //
         // `whole-pivots`, `pivot-entry`, `cleared` and `feasible` let only whole pivots of the
         // simplex method pass, by whatever rule they are chosen, and `optimal` ends them at an
-        // optimum: this is what the goal test asks for.
+        // optimum, as the goal test demands.
         let m = instance.b.len();
         let between = after.is_between_pivots();
 

@@ -362,8 +362,8 @@ impl Task for SymbolicDiff {
         after: &State,
         found: &mut Violations,
     ) {
-        // `references` holds for every legal line. By `rule` every derivative is the algorithm's but
-        // for the order of the sides of sums and products, which simplification treats alike.
+        // `references` holds for every legal line. By `rule` every derivative is the algorithm's
+        // but for the order of the sides of sums and products, which simplification treats alike.
         // `numeric` could not do that: an expression may have no value where it is evaluated.
         let given = &instance.expression;
         let is_leaf = given.nodes[before.done].children.is_empty();

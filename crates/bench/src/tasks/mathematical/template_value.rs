@@ -1,5 +1,5 @@
-//! The values of templates of derivatives: what their references stand for is put in, and every
-//! node that is built is simplified.
+//! The values of templates of derivatives: references are replaced by their values, and every node
+//! that is built is simplified.
 
 use num_bigint::BigInt;
 
@@ -31,8 +31,8 @@ struct Value {
     large: Vec<BigInt>,
 }
 
-/// The value of a template, where `inserted` gives what a reference stands for: every node is
-/// simplified once, when its arguments are complete; what is inserted is not simplified again.
+/// The value of a template, where `inserted` gives the value of a reference. Every node is
+/// simplified once, when its arguments are complete; inserted values are not simplified again.
 pub fn evaluate<'a>(
     template: &[Symbol],
     inserted: impl Fn(Symbol) -> &'a [Symbol],

@@ -35,8 +35,8 @@ pub struct State {
     faults: Faults,
 }
 
-/// How far a state is from satisfying the constraints, updated with each action: a full check costs
-/// n steps.
+/// The distance of a state from satisfying the constraints, updated with each action: a full check
+/// costs n steps.
 #[derive(Clone, Copy, Default)]
 struct Faults {
     /// A `put` did not take the next value. Without that, `multiset` holds by construction.
@@ -91,7 +91,7 @@ impl State {
         bucket.map_or(Action::Gather, |bucket| Action::Take(bucket, 1))
     }
 
-    /// What follows an insertion.
+    /// The action after an insertion.
     fn next_take(&self, bucket: usize, k: usize) -> Action {
         if k + 1 < self.buckets.size(bucket) {
             Action::Take(bucket, k + 1)

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[derive(Clone)]
 pub struct Buckets {
     items: Vec<u32>,
-    /// Where each bucket ends among the items.
+    /// The end of each bucket among the items.
     ends: Vec<u32>,
 }
 

@@ -40,7 +40,7 @@ pub struct State {
     faults: Faults,
 }
 
-/// What the constraints compare with; it follows from the input.
+/// Facts that the constraints compare with; they follow from the input.
 #[derive(Default)]
 struct Facts {
     sorted: Vec<usize>,
@@ -50,8 +50,8 @@ struct Facts {
     by_value: Vec<usize>,
 }
 
-/// How far a state is from satisfying the constraints, updated with each action: a full check costs
-/// n steps.
+/// The distance of a state from satisfying the constraints, updated with each action: a full check
+/// costs n steps.
 #[derive(Clone, Copy, Default)]
 struct Faults {
     /// An element was placed again or on top of another. Without that, `placed` holds by

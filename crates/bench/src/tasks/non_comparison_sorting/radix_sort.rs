@@ -33,10 +33,10 @@ pub struct State {
     faults: Faults,
 }
 
-/// Which constraints a state breaks, updated with each action: a full check costs n steps.
+/// The constraints that a state breaks, updated with each action: a full check costs n steps.
 #[derive(Clone, Default)]
 struct Faults {
-    /// Which input places are in the buckets.
+    /// By input place, true if it is in the buckets.
     in_buckets: Vec<bool>,
     /// A place is in the buckets twice.
     twice: bool,

@@ -109,8 +109,8 @@ pub fn regex(forms: &[&str]) -> String {
     format!("(?:{})", forms.iter().map(|form| form_regex(form)).collect::<Vec<_>>().join("|"))
 }
 
-/// How long numbers and lists may be in a grammar. Without bounds a model whose digits run on fills
-/// its answer with them.
+/// The greatest lengths of numbers and lists in a grammar. Without bounds a model whose digits run
+/// on fills its answer with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Bounds {
     /// Most digits of a number, at least 1.
@@ -127,7 +127,7 @@ const DIGITS_MAX: usize = 256;
 
 impl Bounds {
     /// The bounds for a step from a state, of the texts of the instance and of the state. A step
-    /// sums or multiplies two numbers that are there at most, which doubles their digits; one digit
+    /// sums or multiplies at most two numbers of the texts, which doubles their digits; one digit
     /// more covers a carry. A list names each number once, and one more. Both are rounded, so that
     /// few grammars serve many states.
     pub fn of<'t>(texts: impl IntoIterator<Item = &'t [u8]>) -> Self {
@@ -149,7 +149,7 @@ pub fn gbnf(forms: &[&str]) -> String {
     gbnf_within(forms, None)
 }
 
-/// As [`gbnf`], with bounds for numbers and lists.
+/// Like [`gbnf`], with bounds for numbers and lists.
 pub fn gbnf_within(forms: &[&str], bounds: Option<Bounds>) -> String {
     let mut out = String::from("action ::= ");
     for (index, form) in forms.iter().enumerate() {
@@ -223,7 +223,7 @@ mod tests {
              big ::= \"0\" | [1-9] [0-9]{0,7}\n"
         );
 
-        // What is too long to be counted has no bound.
+        // Numbers and lists that are too long to count have no bound.
         let (long, many) = ("9".repeat(200), "1 ".repeat(100));
         let bounds = Bounds::of([long.as_bytes(), many.as_bytes()]);
         let grammar = gbnf_within(&["take <nats>", "sum <big>"], Some(bounds));

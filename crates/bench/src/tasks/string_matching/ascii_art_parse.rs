@@ -19,7 +19,7 @@ const COLUMNS_MAX: usize = 200;
 /// The most steps that a user's drawing may need: each of them compares cells with all objects
 /// found so far.
 const STEPS_MAX: u64 = 10_000;
-/// How many more objects a submitted state may hold than a trace can have.
+/// The number of objects by which a submitted state may exceed a trace.
 const OBJECTS_SPARE: usize = 1_000;
 /// Places tried for an object before the instance is drawn again.
 const FAILURES_MAX: usize = 1000;
@@ -70,8 +70,7 @@ impl Instance {
         }
     }
 
-    /// Where the edge from `from` ends: a rectangle's at the next corner, a line's at its last
-    /// cell.
+    /// The end of the edge from `from`: the next corner of a rectangle, or the last cell of a line.
     fn trace(&self, kind: Kind, direction: Direction, from: Cell) -> Option<Cell> {
         let stroke = if direction.is_horizontal() { b'-' } else { b'|' };
         let mut cell = from;
@@ -85,7 +84,7 @@ impl Instance {
         }
     }
 
-    /// Where the next edge of an object ends. The last edge of a rectangle leads back to its start,
+    /// The end of the next edge of an object. The last edge of a rectangle leads back to its start,
     /// or to nothing after a wrong line.
     fn edge_end(&self, open: &Open) -> Option<Cell> {
         let direction = open.due()?;

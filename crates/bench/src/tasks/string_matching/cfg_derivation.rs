@@ -27,7 +27,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// How many letters stand before the first nonterminal.
+    /// The number of letters before the first nonterminal.
     fn letters_before(&self, form: &str) -> usize {
         form.find(|symbol| self.nonterminals.contains(symbol)).unwrap_or(form.len())
     }
@@ -97,7 +97,7 @@ fn draw_word(
 ) -> Option<(String, usize)> {
     let mut word = String::new();
     let mut deepest = 0;
-    // What is still to be expanded, the leftmost symbol last.
+    // The symbols that are still to be expanded, the leftmost one last.
     let mut rest = vec![('S', 1)];
     while let Some((symbol, depth)) = rest.pop() {
         let own: Vec<&Production> =

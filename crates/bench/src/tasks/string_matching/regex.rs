@@ -7,7 +7,7 @@ use crate::tasks::TaskRng;
 /// The letters of expressions and texts.
 pub const ALPHABET: &[u8] = b"abcd";
 
-/// How often an operand may occur.
+/// The number of times that an operand may occur.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantifier {
     Star,
@@ -166,7 +166,7 @@ impl Tree {
         }
     }
 
-    /// How tightly the node binds: 0 alternation, 1 concatenation, 2 all others.
+    /// The precedence of the node: 0 alternation, 1 concatenation, 2 all others.
     fn rank(&self) -> u8 {
         match self {
             Self::Alternation(..) => 0,

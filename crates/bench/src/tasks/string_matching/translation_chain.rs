@@ -57,7 +57,7 @@ impl From<Word> for String {
     }
 }
 
-/// Where each place of the output takes its word from.
+/// The source of the word at each place of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Order {

@@ -129,7 +129,7 @@ impl Serialize for Defects {
     }
 }
 
-/// The last types of a unit, and whether it was scrapped.
+/// The last types of a unit, and true if it was scrapped.
 #[derive(Clone, Copy)]
 pub struct Finish(Types, bool);
 
@@ -166,7 +166,7 @@ pub struct State {
     pub last: Last<Action>,
 }
 
-/// The unit's types after a stage, and whether it is scrapped there.
+/// The unit's types after a stage, and true if it is scrapped there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Action {
     types: Types,
@@ -191,7 +191,7 @@ impl fmt::Display for Action {
     }
 }
 
-/// The defects of the current unit after rules (1) and (2), and whether (1) fires.
+/// The defects of the current unit after rules (1) and (2), and true if (1) fires.
 fn brought(stage: &Stage, state: &State) -> (Defects, bool) {
     let mut defects = state.defects;
     let added = defect(&stage.adds, 0)
@@ -326,7 +326,7 @@ impl Task for AssemblyLine {
             return Err(Illegal("the unit has no type that this stage scraps"));
         }
 
-        // What the line no longer names is repaired.
+        // Types that the line no longer names are repaired.
         for (defect, origin) in defects.0.iter_mut().enumerate() {
             *origin = origin.filter(|_| types.contains(defect));
         }

@@ -83,7 +83,7 @@ pub struct State {
 impl Instance {
     /// The next transaction of the open block; `None` when the block is complete.
     pub fn open(&self, state: &State) -> Option<&Transaction> {
-        // Where the open block ends: all before it are sealed.
+        // The end of the open block: all before it are sealed.
         let end = (state.hashes.len() + 1) * self.block_size;
         self.transactions.get(state.done).filter(|_| state.done < end)
     }
@@ -302,8 +302,9 @@ impl Task for BlockchainLedger {
             found.require(page::COSTS, funds);
         }
 
-        // `nonce-match` and `costs` leave one verdict in each state, and this one its number; when a
-        // block is complete is a matter of `format`. So a clean trace that ends is the algorithm's.
+        // `nonce-match` and `costs` leave one verdict in each state, and this one its number; when
+        // a block is complete is a matter of `format`. So a clean trace that ends is the
+        // algorithm's.
         let hash = match *action {
             Action::Accept(run) => instance
                 .transactions

@@ -24,7 +24,7 @@ pub struct Instance {
     pub draws: Vec<i64>,
 }
 
-/// One side of a reaction: species, ascending, and how often each.
+/// One side of a reaction: species, ascending, each with its count.
 pub type Side = Vec<(usize, i64)>;
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -53,7 +53,7 @@ impl Reaction {
 }
 
 impl Reaction {
-    /// How many different sets of molecules can react.
+    /// The number of different sets of molecules that can react.
     fn encounters(&self, counts: &[i64]) -> i64 {
         match *self.reactants {
             [(species, 2)] => counts[species] * (counts[species] - 1) / 2,
@@ -253,8 +253,8 @@ impl Task for ChemicalReaction {
     ) {
         let Action::Fire(fires) = *action;
 
-        // `draw` leaves one reaction in each state, and nothing else is to be decided: a clean trace
-        // that ends is the algorithm's.
+        // `draw` leaves one reaction in each state, and nothing else is to be decided: a clean
+        // trace that ends is the algorithm's.
         if let (Some(u), true) = (instance.draws.get(before.t), fires < instance.reactions.len()) {
             let length = |reaction: &Reaction| reaction.rate * reaction.encounters(&before.counts);
             let start: i64 = instance.reactions[..fires].iter().map(length).sum();
@@ -265,7 +265,7 @@ impl Task for ChemicalReaction {
 
         found.require(page::MASS, instance.mass(&after.counts) == instance.mass(&instance.counts));
         found.require(page::NON_NEGATIVE, after.counts.iter().all(|count| *count >= 0));
-        // What the reactions fired so far must have left of the initial counts.
+        // The counts that the reactions fired so far must have left.
         let mut counts = instance.counts.clone();
         for (reaction, fired) in instance.reactions.iter().zip(&after.fired) {
             reaction

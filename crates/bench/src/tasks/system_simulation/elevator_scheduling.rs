@@ -94,8 +94,8 @@ impl State {
         if turn.rested[turn.elevator] { Direction::None } else { self.directions[turn.elevator] }
     }
 
-    /// Where the elevator has to go at its turn: the floors of its waiting calls, and the
-    /// destinations of its passengers.
+    /// The goals of the elevator at its turn: the floors of its waiting calls, and the destinations
+    /// of its passengers.
     pub fn goals_at<'a>(
         &'a self,
         turn: &'a Turn,
@@ -260,7 +260,7 @@ impl Task for ElevatorScheduling {
             return Err(Illegal("the building ends here"));
         }
 
-        // What happened before this turn becomes part of the state.
+        // Events before this turn become part of the state.
         state.t = turn.tick;
         turn.assigned.iter().for_each(|(call, elevator)| state.waiting[*elevator].push(*call));
         for (direction, _) in

@@ -1,4 +1,4 @@
-//! Calls of elevators, and whose turn it is: elevators act in order, tick by tick, if they have
+//! Calls of elevators, and the order of turns: elevators act in order, tick by tick, if they have
 //! calls.
 
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ pub fn nearest(floors: &[usize], floor: usize) -> usize {
     nearest.expect("invariant: there is an elevator")
 }
 
-/// The next turn of an elevator that acts, and what happens up to it: nothing moves meanwhile.
+/// The next turn of an elevator that acts, and the events up to it: nothing moves meanwhile.
 pub struct Turn {
     pub elevator: usize,
     pub tick: usize,

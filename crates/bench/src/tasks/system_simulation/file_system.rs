@@ -31,13 +31,13 @@ line_actions! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Action {
         Success = "ok", "ok";
-        /// What a read gives.
+        /// The result of a read.
         Content(content: usize) = "ok <nat>", "ok {content}";
         Failure(code: Code) = "err <noent|notdir|isdir|exists|perm|notempty|busy>", "err {code}";
     }
 }
 
-/// What a command does when it succeeds.
+/// The effect of a command that succeeds.
 enum Effect {
     Become(User),
     Go(Path),
@@ -59,8 +59,8 @@ pub fn split(path: &str) -> (&str, &str) {
 }
 
 impl State {
-    /// The outcome of a command. What is only forbidden (missing rights, removing a directory that
-    /// is in use) counts as a failure if `checked`.
+    /// The outcome of a command. A command that is only forbidden (missing rights, removing a
+    /// directory that is in use) counts as a failure if `checked`.
     fn outcome(&self, command: &Command, checked: bool) -> Result<Effect, Code> {
         // Without a user, rights are not looked at.
         let user = Some(self.user).filter(|_| checked);
@@ -260,8 +260,8 @@ impl Task for FileSystem {
             found.require(page::ROOT_RIGHTS, *code != Code::Perm || before.user != User::Root);
         }
 
-        // A command has one result in each state: what forbids it is `permitted` and `cause` to
-        // tell, what it does follows from the state. So a clean trace that ends is the algorithm's.
+        // A command has one result in each state: `permitted` and `cause` decide what forbids it,
+        // and its effect follows from the state. So a clean trace that ends is the algorithm's.
         if let Some(command) = instance.commands.get(before.done) {
             let outcome = before.outcome(command, true);
             match (action, &outcome) {

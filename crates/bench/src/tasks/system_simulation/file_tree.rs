@@ -10,7 +10,7 @@ use crate::tasks::action_macros::words;
 use crate::tasks::pattern::Fields;
 
 words!(
-    /// Who gives commands and owns entries.
+    /// The users who give commands and own entries.
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum User {
@@ -258,7 +258,7 @@ impl Tree {
         Ok(entry)
     }
 
-    /// Where a written path leads.
+    /// The target of a written path.
     pub fn walk(&self, from: &Path, written: &str, user: Option<User>) -> Result<Path, Code> {
         let mut at = if written.starts_with('/') { Path::root() } else { from.clone() };
         for component in written.split('/').filter(|component| !component.is_empty()) {

@@ -28,7 +28,7 @@ as_text!(Request);
 type Booking = (usize, usize, usize);
 
 impl Instance {
-    /// How many slots a booking takes.
+    /// The number of slots that a booking takes.
     pub fn length(&self, booking: &Booking) -> usize {
         match self.requests[booking.0] {
             Request::Book(_, length, _) => length,

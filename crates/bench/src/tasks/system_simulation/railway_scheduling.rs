@@ -68,7 +68,8 @@ pub struct State {
     /// The greatest leave of each train.
     #[serde(skip)]
     pub left: Vec<Option<u64>>,
-    /// When the train in `last` was ready to enter, by its departure and its earlier occupations.
+    /// The time at which the train in `last` was ready to enter, by its departure and its earlier
+    /// occupations.
     #[serde(skip)]
     pub served_ready: u64,
 }

@@ -1,4 +1,4 @@
-//! Binary trees as two lists of links, left and right: what the search trees share.
+//! Binary trees as two lists of links, left and right: the common part of the search trees.
 
 use crate::tasks::optional_index::OptionalIndex;
 use crate::tasks::pattern::NUMBER_LIMIT;

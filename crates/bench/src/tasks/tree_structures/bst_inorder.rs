@@ -22,7 +22,7 @@ pub struct Instance {
     spans: OnceLock<Vec<Span>>,
 }
 
-/// Where a node and its left subtree, which ends before it, stand in symmetric order.
+/// The places of a node and its left subtree, which ends before it, in symmetric order.
 #[derive(Clone, Copy)]
 struct Span {
     left_from: usize,

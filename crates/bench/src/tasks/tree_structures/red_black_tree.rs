@@ -1,6 +1,6 @@
 //! A red-black tree whose nodes are named by their keys. Lines only hang new leaves into it, rotate
-//! and recolour, so that it is a binary tree whatever they are; the order of keys and the colours
-//! may be wrong.
+//! and recolour, so that it is always a binary tree; the order of keys and the colours may be
+//! wrong.
 
 use std::collections::BTreeMap;
 
@@ -168,7 +168,7 @@ impl Serialize for Tree {
     }
 }
 
-/// Reads the nodes; which one is the root stands in another field of the state.
+/// Reads the nodes; another field of the state names the root.
 impl<'de> Deserialize<'de> for Tree {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         type Entry = (usize, String, Option<usize>, Option<usize>);

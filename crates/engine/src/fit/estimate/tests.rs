@@ -1,4 +1,4 @@
-//! The estimate against sums by hand.
+//! The estimate agrees with sums by hand.
 
 use super::*;
 use crate::{Device, Devices, KvType, LayerCount};

@@ -1,4 +1,4 @@
-//! What holds after every line of Introsort.
+//! Invariants after every line of Introsort.
 
 use super::{Action, LEAF, State};
 use crate::tasks::advanced_sorting::moves;
