@@ -139,8 +139,8 @@ pub struct ExecutorAgent {
     /// `explained` (which part of the line is wrong, and what is possible instead) or `none` (the
     /// lines alone).
     pub feedback: FeedbackName,
-    /// Whether `step` lists the task's constraints, which are up to half of its prompt. Without them, a
-    /// model learns from `feedback` what a rejected line violates.
+    /// Whether `step` lists the task's constraints, which are up to half of its prompt. Without
+    /// them, a model learns from `feedback` what a rejected line violates.
     #[serde(default = "listed")]
     pub constraints: bool,
     /// Overrides `run.temperature`.
