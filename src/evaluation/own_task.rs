@@ -133,7 +133,7 @@ impl GivenTask {
                     continue;
                 }
             };
-            match program.open(&input) {
+            match program.open("", &input) {
                 Ok(problem) => problems.push(problem),
                 Err(OpenError::Refused { reason, .. }) => {
                     wrong.push(format!("line {number}: the program refuses the input: {reason}"));

@@ -209,7 +209,8 @@ pub async fn fork(
         None
     } else {
         let (app, parent) = (state.runs.app(), state.runs.store().spec(&id).await?);
-        Some(in_background(move || spec_with_agents(&app, parent, &chosen)).await??)
+        let tasks = app.tasks().asked_by(&owner_of(&request));
+        Some(in_background(move || spec_with_agents(&app, &tasks, parent, &chosen)).await??)
     };
 
     let record = state.runs.fork(&id, seq, seed, spec, &owner_of(&request)).await?;

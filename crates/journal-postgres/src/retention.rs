@@ -154,10 +154,8 @@ impl Round<'_> {
         if self.usage.is_none() {
             let sql = "SELECT r.owner, r.is_over, sum(h.bytes + h.snapshot_bytes)::bigint FROM run r JOIN head h ON h.run = r.no
                 GROUP BY r.owner, r.is_over";
-            let modules = "SELECT coalesce(sum(octet_length(body)), 0)::bigint FROM module";
-            let modules = self.query(modules, &[]).await?;
-            // Modules are no runs, but hold room that runs cannot have.
-            let mut all: i64 = modules.first().map_or(0, |row| row.get(0));
+            // Modules have limits of their own: runs make no room for them.
+            let mut all: i64 = 0;
             let mut finished = HashMap::new();
             for row in self.query(sql, &[]).await? {
                 let bytes: i64 = row.get(2);

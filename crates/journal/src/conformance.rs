@@ -44,8 +44,8 @@ pub use reviews::{
 };
 
 pub use uploads::{
-    modules_that_open_runs_name_are_kept, uploads_are_copied, uploads_are_versioned_by_digest,
-    uploads_of_an_owner_are_limited,
+    modules_cost_no_runs, modules_that_open_runs_name_are_kept, uploads_are_copied,
+    uploads_are_versioned_by_digest, uploads_of_an_owner_are_limited,
 };
 
 /// Declares a test for each property.
@@ -66,7 +66,7 @@ macro_rules! conformance_suite {
             an_owner_is_cleaned_up_alone, the_largest_owner_makes_room, lists_do_not_go_on_after_a_foreign_run,
             copies_are_whole, an_interrupted_copy_is_completed, a_copy_changes_no_other_run,
             uploads_are_versioned_by_digest, uploads_of_an_owner_are_limited,
-            modules_that_open_runs_name_are_kept, uploads_are_copied,
+            modules_cost_no_runs, modules_that_open_runs_name_are_kept, uploads_are_copied,
         }
     };
     ($make:path: $($property:ident),* $(,)?) => {

@@ -95,6 +95,20 @@ impl RunStore {
         serde_json::from_str(&row.spec).map_err(|error| RunError::Unreadable(error.to_string()))
     }
 
+    /// A run's spec, and the tasks with which its steps can be computed on behalf of its owner.
+    ///
+    /// # Errors
+    /// When the run does not exist, or this version cannot read it.
+    pub(super) async fn spec_and_tasks(
+        &self,
+        id: &str,
+    ) -> Result<(RunSpec, TaskPrograms), RunError> {
+        let row = self.row(id).await?;
+        let spec = serde_json::from_str(&row.spec)
+            .map_err(|error| RunError::Unreadable(error.to_string()))?;
+        Ok((spec, self.tasks.asked_by(&row.owner)))
+    }
+
     /// Segments of a run's events after `seq`, about `bytes` of them.
     pub(super) async fn segments(
         &self,
