@@ -149,6 +149,10 @@ pub async fn serve(
         tracing::info!(runs = resumed, "resuming open runs");
     }
 
+    let starting = Arc::clone(&runs);
+    // Apart, so that a slow journal does not delay the start.
+    actix::spawn(async move { drop(reload::hidden_tasks(&starting).await) });
+
     actix::spawn(Arc::clone(&runs).run_retention());
     let reloading = Arc::clone(&runs);
     actix::spawn(async move {

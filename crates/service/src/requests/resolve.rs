@@ -161,8 +161,13 @@ pub fn never_verified(problem: &dyn Problem) -> Option<&'static str> {
 ///
 /// # Errors
 /// The agent that cannot.
-fn check_agents(agents: &AgentSet, problem: &dyn Problem) -> Result<(), RequestError> {
+pub fn check_agents(agents: &AgentSet, problem: &dyn Problem) -> Result<(), RequestError> {
     let executor = || agents.names().executor.clone();
+    if agents.judge().needs_algorithm() && !problem.has_reference() {
+        let reason = Reason::JudgesByAlgorithm { verifier: agents.names().verifier.clone() };
+        let field = if problem.is_asked() { "task" } else { "problem" };
+        return Err(RequestError::field(field, reason));
+    }
     if problem.is_asked() {
         return can_propose(agents, problem).map_err(|why| {
             let task = problem.spec().slug;
