@@ -67,6 +67,13 @@ const SYSTEM: &str = "[[system]]\nname = \"uniform\"\n";
 const JUGS: &str = "{\"A\": 3, \"B\": 5, \"goal\": 4}\n\n{\"A\": 2, \"B\": 7, \"goal\": 5}\n\
                     {\"A\": 1, \"B\": 2, \"goal\": 1}\n";
 
+/// `bench solve` on the task jugs, with these settings.
+pub(super) fn jugs(sets: &[&str]) -> Done {
+    let mut measured = Measured::new("jugs", &example("jugs.py"), JUGS);
+    measured.sets.extend(sets.iter().map(|set| (*set).to_owned()));
+    measured.prime(&["bench", "solve", "--task", "jugs"])
+}
+
 #[test]
 fn a_study_asks_tasks_of_ones_own_beside_those_of_the_benchmark() {
     let measured = Measured::new("jugs", &example("jugs.py"), JUGS);
