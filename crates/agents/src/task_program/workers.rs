@@ -144,8 +144,8 @@ mod tests {
             let started = started.clone();
             let (end, is_to_end) = std::sync::mpsc::channel::<()>();
             let (job, answered) = Job::new(move || {
-                drop(started.send(()));
-                drop(is_to_end.recv());
+                let _ = started.send(());
+                let _ = is_to_end.recv();
                 Ok(Vec::new())
             });
             held.push((end, answered));
