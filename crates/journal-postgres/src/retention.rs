@@ -10,6 +10,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::error_code::Failure;
+use super::search;
 use super::text::encode;
 use prime_journal::{Removed, Retention};
 
@@ -219,6 +220,7 @@ impl Round<'_> {
             self.execute("DELETE FROM idempotency_key WHERE run = $1", &[&ended.run]).await?;
         }
 
+        self.execute(search::FORGET, &[&ended.run]).await?;
         self.execute("DELETE FROM snapshot WHERE run = $1", &[&ended.run]).await?;
         self.execute("DELETE FROM head WHERE run = $1", &[&ended.run]).await?;
         self.execute("DELETE FROM run WHERE no = $1", &[&ended.run]).await?;

@@ -14,6 +14,7 @@ mod owners;
 mod reading;
 mod removal;
 mod reviews;
+mod search;
 mod uploads;
 
 use crate::journal::Write;
@@ -43,6 +44,10 @@ pub use reviews::{
     runs_to_review_are_listed,
 };
 
+pub use search::{
+    found_runs_are_ordered_and_paged, runs_are_found_by_what_is_noted,
+    runs_are_noted_once_and_go_with_their_entry, terms_are_texts_and_no_patterns,
+};
 pub use uploads::{
     modules_cost_no_runs, modules_that_open_runs_name_are_kept, uploads_are_copied,
     uploads_are_versioned_by_digest, uploads_of_an_owner_are_limited,
@@ -67,6 +72,8 @@ macro_rules! conformance_suite {
             copies_are_whole, an_interrupted_copy_is_completed, a_copy_changes_no_other_run,
             uploads_are_versioned_by_digest, uploads_of_an_owner_are_limited,
             modules_cost_no_runs, modules_that_open_runs_name_are_kept, uploads_are_copied,
+            runs_are_found_by_what_is_noted, terms_are_texts_and_no_patterns, found_runs_are_ordered_and_paged,
+            runs_are_noted_once_and_go_with_their_entry,
         }
     };
     ($make:path: $($property:ident),* $(,)?) => {

@@ -14,7 +14,7 @@ use super::queries::bytes;
 use super::unremovable::{Part, Unremovable};
 use super::usage::Measured;
 use super::writer::Writer;
-use super::{reviews, spent_keys, uploads, usage};
+use super::{reviews, search, spent_keys, uploads, usage};
 use crate::error::JournalError;
 use crate::journal::{Removed, Retention};
 
@@ -330,6 +330,7 @@ fn remove_row(
     // Both read the run's row, which goes below.
     let owner = spent_keys::keep(connection, run, retention)?;
     usage::forget(connection, run)?;
+    search::forget(connection, run)?;
 
     for sql in [
         "DELETE FROM snapshot WHERE run = ?1",
