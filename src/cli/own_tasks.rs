@@ -1,9 +1,14 @@
 //! The user's own tasks on which a command measures.
 
+use anyhow::bail;
+
 use super::interrupt::EndsEarly;
 use crate::evaluation::own_task::GivenTask;
+use prime_agent_set::AgentSet;
 use prime_agent_set::programs::Programs;
+use prime_bench::tasks::AnyTask;
 use prime_service::app::OwnTasks;
+use prime_service::requests::Reason;
 use prime_settings::Settings;
 
 /// Tasks with their inputs, whose programs end when this is dropped.
@@ -38,4 +43,17 @@ pub fn open(settings: &Settings, names: &[&str]) -> anyhow::Result<GivenTasks> {
     }
     drop(starting);
     Ok(given)
+}
+
+/// Checks that the verifier can judge these tasks.
+///
+/// # Errors
+/// It follows a task's algorithm, and a task of the user's own is among them.
+pub fn check_verifier(agents: &AgentSet, tasks: &[&'static dyn AnyTask]) -> anyhow::Result<()> {
+    let Some(own) = tasks.iter().find(|task| task.given().is_some()) else { return Ok(()) };
+    if agents.judge().needs_algorithm() {
+        let verifier = agents.names().verifier.clone();
+        bail!("task `{}`: {}", own.spec().slug, Reason::JudgesByAlgorithm { verifier });
+    }
+    Ok(())
 }

@@ -71,11 +71,10 @@ fn interrupted_after(done: u64, total: u64, unit: &str) -> String {
 /// runtime.
 pub struct Session {
     bar: ProgressBar,
-    total: u64,
-    done: u64,
+    done: usize,
     unit: &'static str,
-    /// The bar's units in one unit of work.
-    parts: u64,
+    /// The parts of each unit of work, which the bar shows.
+    parts: Vec<u64>,
     part: &'static str,
     stops: Stops,
     stop: Option<Stop>,
@@ -85,32 +84,30 @@ impl Session {
     /// # Errors
     /// When the signals cannot be handled.
     pub fn start(total: usize, unit: &'static str) -> anyhow::Result<Self> {
-        Self::with_parts(total, unit, 1, unit)
+        Self::with_parts(vec![1; total], unit, unit)
     }
 
-    /// Starts a session whose bar shows parts, of which each unit has the given number.
+    /// Starts a session whose bar shows parts, of which each unit has a number.
     ///
     /// # Errors
     /// When the signals cannot be handled.
     pub fn with_parts(
-        total: usize,
+        parts: Vec<u64>,
         unit: &'static str,
-        parts: u32,
         part: &'static str,
     ) -> anyhow::Result<Self> {
         let stops = Stops::listen()?;
-        let (total, parts) = (total as u64, u64::from(parts));
 
-        let bar = bar(total * parts, part);
+        let bar = bar(parts.iter().sum(), part);
         bar.set_style(style("{wide_bar} {pos}/{len} {msg}, {elapsed} elapsed, {eta} left"));
         bar.enable_steady_tick(TICK);
-        Ok(Self { bar, total, done: 0, unit, parts, part, stops, stop: None })
+        Ok(Self { bar, done: 0, unit, parts, part, stops, stop: None })
     }
 
     /// Returns a function to call after each part of a unit. After the first parts of a long
     /// measurement, it says how long the rest will take.
     pub fn on_part(&self) -> impl Fn() + use<> {
-        let (bar, part, total) = (self.bar.clone(), self.part, self.total * self.parts);
+        let (bar, part, total) = (self.bar.clone(), self.part, self.parts.iter().sum());
         move || {
             bar.inc(1);
             let done = bar.position();
@@ -144,7 +141,7 @@ impl Session {
         };
 
         self.done += 1;
-        self.bar.set_position(self.done * self.parts);
+        self.bar.set_position(self.parts.iter().take(self.done).sum());
         Ok(Some(result))
     }
 
@@ -156,7 +153,8 @@ impl Session {
     /// Removes the bar; says how much is done if that is not all.
     pub fn finish(self) -> Finished {
         self.bar.finish_and_clear();
-        Finished(self.stop.map(|stop| (stop, interrupted_after(self.done, self.total, self.unit))))
+        let (done, total) = (self.done as u64, self.parts.len() as u64);
+        Finished(self.stop.map(|stop| (stop, interrupted_after(done, total, self.unit))))
     }
 }
 

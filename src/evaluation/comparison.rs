@@ -42,11 +42,14 @@ pub struct Instances {
 }
 
 impl Instances {
-    /// The instances of a task; where they are given, at most as many as there are.
+    /// The number of instances of a task; where they are given, at most as many as there are.
+    pub fn count_of(self, task: &dyn AnyTask) -> u32 {
+        task.given().map_or(self.count, |given| self.count.min(given))
+    }
+
     fn of(self, task: &dyn AnyTask) -> Vec<Arc<dyn Problem>> {
-        let count = task.given().map_or(self.count, |given| self.count.min(given));
         let instance = |index| task.instance(self.difficulty, self.base_seed, index);
-        (0..count).map(instance).collect()
+        (0..self.count_of(task)).map(instance).collect()
     }
 
     /// The name of the level of a task's instances.

@@ -29,6 +29,9 @@ pub struct GivenTask {
     spec: &'static Spec,
     /// At least one.
     problems: Vec<Arc<dyn Problem>>,
+    /// The file of the inputs, and the line of each.
+    path: String,
+    lines: Vec<usize>,
     /// Digest of its program or module.
     pub digest: String,
 }
@@ -50,6 +53,8 @@ pub enum GivenError {
     File { name: String, path: String, reason: String },
     #[error("tasks.{name}.inputs: {path}:\n{}", .lines.join("\n"))]
     Lines { name: String, path: String, lines: Vec<String> },
+    #[error("tasks.{name}.inputs: {path}: line {line}: {error}")]
+    Line { name: String, path: String, line: usize, error: AgentError },
     #[error(transparent)]
     Program(#[from] AgentError),
 }
@@ -108,7 +113,7 @@ impl GivenTask {
     ///
     /// # Errors
     /// There is no such task, no such file, or an input that the program refuses: all of them are
-    /// named, at most ten. A program that cannot be asked ends the reading at once.
+    /// named, at most ten. A program that gives no answer ends the reading at its line.
     pub fn open(
         tasks: &TaskPrograms,
         name: &str,
@@ -124,7 +129,7 @@ impl GivenTask {
         };
 
         let digest = program.digest()?;
-        let (mut problems, mut wrong) = (Vec::new(), Vec::new());
+        let (mut problems, mut at, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
         for (number, text) in &found {
             let input = match parsed(text) {
                 Ok(input) => input,
@@ -133,12 +138,17 @@ impl GivenTask {
                     continue;
                 }
             };
-            match program.open(&input) {
-                Ok(problem) => problems.push(problem),
+            match program.open("", &input) {
+                Ok(problem) => {
+                    problems.push(problem);
+                    at.push(*number);
+                }
                 Err(OpenError::Refused { reason, .. }) => {
                     wrong.push(format!("line {number}: the program refuses the input: {reason}"));
                 }
-                Err(OpenError::Program(error)) => return Err(error.into()),
+                Err(OpenError::Program(error)) => {
+                    return Err(GivenError::Line { name, path, line: *number, error });
+                }
                 Err(OpenError::Unknown { .. }) => return Err(unknown()),
             }
         }
@@ -149,7 +159,7 @@ impl GivenTask {
             wrong.extend((more > 0).then(|| format!("and {more} more")));
             return Err(GivenError::Lines { name, path, lines: wrong });
         }
-        Ok(Self { spec: problems[0].spec(), problems, digest })
+        Ok(Self { spec: problems[0].spec(), problems, path, lines: at, digest })
     }
 
     /// A task that lives as long as the process, as those of the benchmark do.
@@ -185,6 +195,11 @@ impl AnyTask for GivenTask {
 
     fn given(&self) -> Option<u32> {
         Some(u32::try_from(self.problems.len()).expect("invariant: at most `INPUTS_MAX`"))
+    }
+
+    fn source_of(&self, index: u32) -> Option<String> {
+        let line = self.lines.get(usize::try_from(index).ok()?)?;
+        Some(format!("{}: line {line}", self.path))
     }
 
     fn instance(&self, difficulty: Difficulty, _: u64, index: u32) -> Arc<dyn Problem> {

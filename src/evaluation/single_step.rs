@@ -72,11 +72,12 @@ async fn states(
     let mut traces = Vec::new();
     for index in 0..given {
         let problem = task.instance(difficulty, base_seed, index);
+        let source = task.source_of(index).unwrap_or_else(|| format!("input {index}"));
         let states = hinted_states(problem.as_ref()).await;
-        let states = states.map_err(|error| format!("{slug}, input {index}: {error}"))?;
+        let states = states.map_err(|error| format!("{slug}: {source}: {error}"))?;
         if states.is_empty() {
             return Err(format!(
-                "{slug}, input {index}: the task gives no `hint` for the start, so that nobody \
+                "{slug}: {source}: the task gives no `hint` for the start, so that nobody \
                  knows which step is right; `bench solve` needs no hints"
             ));
         }

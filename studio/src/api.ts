@@ -32,7 +32,7 @@ function headers(more: Record<string, string> = {}): Record<string, string> {
 }
 
 async function checked(response: Response): Promise<Response> {
-  if (response.ok) return response;
+  if (response.ok || response.status === 304) return response;
   let body: ErrorBody = {};
   try {
     body = (await response.json()) as ErrorBody;
@@ -109,8 +109,33 @@ async function request(path: string, init: RequestInit): Promise<Response> {
   return checked(response);
 }
 
+/** Answers that are asked for again and again, with their tags: the oldest ones are forgotten. */
+const kept = new Map<string, { tag: string; text: string }>();
+const KEPT_MAX = 24;
+/** Longest answer that is kept, in characters. */
+const KEPT_TEXT_MAX = 500_000;
+
+function keep(name: string, tag: string | null, text: string): void {
+  kept.delete(name);
+  if (tag === null || text.length > KEPT_TEXT_MAX) return;
+  kept.set(name, { tag, text });
+  const oldest = kept.keys().next().value;
+  if (kept.size > KEPT_MAX && oldest !== undefined) kept.delete(oldest);
+}
+
 export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
-  return parseJson(await (await request(path, { headers: headers(), signal })).text()) as T;
+  // What one key may see is not kept for another one.
+  const name = `${key.get()} ${path}`;
+  const known = kept.get(name);
+  const more: Record<string, string> = known === undefined ? {} : { "If-None-Match": known.tag };
+  const response = await request(path, { headers: headers(more), signal });
+  if (response.status === 304 && known !== undefined) {
+    keep(name, known.tag, known.text);
+    return parseJson(known.text) as T;
+  }
+  const text = await response.text();
+  keep(name, response.headers.get("ETag"), text);
+  return parseJson(text) as T;
 }
 
 /** As `get`, with each number as it is written: for what is sent again. */

@@ -7,7 +7,8 @@ import type { ApiError } from "./api";
 import { asError, useLoad } from "./hooks";
 import { Badge, Problem, Skeleton } from "./parts";
 import { go, href, setQuery, usePlace, useScrollBack } from "./router";
-import { STATUSES, useRuns } from "./runs_list";
+import { SEARCHED, STATUSES, useRuns } from "./runs_list";
+import type { Filters } from "./runs_list";
 import { Hidden, Text, count, duration, outcomeOf, time } from "./text";
 import type { Run, Status, Task } from "./types";
 
@@ -149,11 +150,114 @@ function TaskFilter({ task, slugs }: { task: string | undefined; slugs: string[]
   );
 }
 
+const ORDERS = [
+  ["", "newest first"],
+  ["created", "oldest first"],
+  ["-steps", "most steps"],
+  ["steps", "fewest steps"],
+  ["-tokens", "most tokens"],
+  ["tokens", "fewest tokens"],
+  ["-duration", "longest"],
+  ["duration", "shortest"],
+] as const;
+
+/** Filters that are seldom needed. */
+const MORE = [
+  ["agent", "Agent", "text", "name"],
+  ["model", "Model", "text", "name"],
+  ["outcome", "Outcome", "text", "such as agreed"],
+  ["steps_min", "Steps from", "number", "0"],
+  ["steps_max", "Steps to", "number", "any"],
+  ["tokens_min", "Tokens from", "number", "0"],
+  ["tokens_max", "Tokens to", "number", "any"],
+] as const;
+
+/** The start of a day of this place as a time of the daemon, and back. */
+function timeOf(day: string): string {
+  return day === "" ? "" : new Date(`${day}T00:00:00`).toISOString();
+}
+
+function dayOf(time: string | null): string {
+  const date = new Date(time ?? "");
+  if (Number.isNaN(date.getTime())) return "";
+  const two = (number: number) => String(number).padStart(2, "0");
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+}
+
+/** The search, which is in the address like all filters. */
+function Search({ place }: { place: URLSearchParams }): JSX.Element {
+  const isUsed = [...MORE.map(([name]) => name), "since", "before"].some((name) => place.has(name));
+  return (
+    <>
+      <div class="filters" role="search">
+        <label class="find">
+          <span class="hidden">Search</span>
+          <input
+            type="search"
+            name="q"
+            placeholder="Search id, input, answer and lines"
+            maxLength={400}
+            key={place.get("q")}
+            defaultValue={place.get("q") ?? ""}
+            onChange={(event) => setQuery({ q: event.currentTarget.value.trim() })}
+          />
+          <Hidden of={place.get("q") ?? ""} />
+        </label>
+        <label>
+          Order
+          <select
+            value={place.get("sort") ?? ""}
+            onChange={(event) => setQuery({ sort: event.currentTarget.value })}
+          >
+            {ORDERS.map(([value, name]) => (
+              <option key={value} value={value}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+      </div>
+      <details class="more" open={isUsed}>
+        <summary>More filters</summary>
+        <div class="filters" role="group" aria-label="More filters">
+          {MORE.map(([name, title, type, placeholder]) => (
+            <label key={name}>
+              {title}
+              <input
+                type={type}
+                min={type === "number" ? 0 : undefined}
+                placeholder={placeholder}
+                key={place.get(name)}
+                defaultValue={place.get(name) ?? ""}
+                onChange={(event) => setQuery({ [name]: event.currentTarget.value.trim() })}
+              />
+            </label>
+          ))}
+          {(["since", "before"] as const).map((name) => (
+            <label key={name}>
+              {name === "since" ? "From" : "Before"}
+              <input
+                type="date"
+                key={place.get(name)}
+                defaultValue={dayOf(place.get(name))}
+                onChange={(event) => setQuery({ [name]: timeOf(event.currentTarget.value) })}
+              />
+            </label>
+          ))}
+        </div>
+      </details>
+    </>
+  );
+}
+
 export function Runs(): JSX.Element {
   const place = usePlace().query;
   const [asked, task, needs_review] = ["status", "task", "needs_review"].map(
     (name) => place.get(name) ?? undefined,
   );
+  const searched = Object.fromEntries(
+    SEARCHED.map((name) => [name, place.get(name) ?? undefined]),
+  ) as Filters;
   const isStatus = asked === undefined || STATUSES.includes(asked as Status);
   const status = isStatus ? asked : undefined;
   const [picked, setPicked] = useState<string[]>([]);
@@ -161,13 +265,16 @@ export function Runs(): JSX.Element {
     setPicked((old) =>
       [...old.filter((other) => other !== id), ...(isPicked ? [id] : [])].slice(-2),
     );
-  const { runs, unreadable, next, error, isLoading, isBack, more, reload } = useRuns({
+  const { runs, unreadable, next, error, isLoading, isIncomplete, isBack, more, reload } = useRuns({
+    ...searched,
     status,
     task,
     needs_review: needs_review === "true" ? "true" : undefined,
   });
   const tasks = useLoad("tasks", (signal) => get<{ tasks: Task[] }>("/v1/tasks", signal));
-  const filtered = [status, task, needs_review].some((filter) => filter !== undefined);
+  const filtered = [status, task, needs_review, ...Object.values(searched)].some(
+    (filter) => filter !== undefined,
+  );
   useScrollBack(isBack);
   return (
     <main>
@@ -177,6 +284,7 @@ export function Runs(): JSX.Element {
           New run
         </a>
       </div>
+      <Search place={place} />
       <div class="filters" role="group" aria-label="Filters">
         <label>
           Status
@@ -220,10 +328,15 @@ export function Runs(): JSX.Element {
         </p>
       )}
       {error && <Problem error={error} retry={reload} />}
+      {isIncomplete && (
+        <p class="muted" role="status">
+          The daemon still looks through runs of an earlier version: some may be missing.
+        </p>
+      )}
       {runs === undefined && error === undefined && <Skeleton />}
       {runs?.length === 0 && next === null && <Empty filtered={filtered} />}
       {runs !== undefined && runs.length > 0 && (
-        <div class="scroll" tabIndex={0} role="region" aria-label="Runs, newest first">
+        <div class="scroll" tabIndex={0} role="region" aria-label="Runs">
           <table>
             <thead>
               <tr>

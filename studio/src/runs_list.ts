@@ -23,10 +23,48 @@ const EVERY_MS_MAX = 10_000;
 /** Most pages that are loaded again when somebody comes back to a list. */
 const PAGES_BACK = 40;
 
-export interface Filters {
-  status: string | undefined;
-  task: string | undefined;
-  needs_review: string | undefined;
+/** What the list shows of a run: the daemon sends nothing else. */
+const FIELDS = [
+  "id",
+  "status",
+  "task",
+  "instance",
+  "steps",
+  "proposals",
+  "outcome",
+  "waiting_for",
+  "reviews",
+  "agents",
+  "tokens",
+  "wall_ms",
+  "created_at",
+  "updated_at",
+].join(",");
+/** Most empty pages of a search that are passed over at once. */
+const EMPTY_MAX = 5;
+
+/** Filters that the rows themselves answer: then new runs come on top of the list. */
+const PLAIN = ["status", "task", "needs_review"] as const;
+/** Those for which the daemon searches. */
+export const SEARCHED = [
+  "q",
+  "sort",
+  "agent",
+  "model",
+  "outcome",
+  "since",
+  "before",
+  "steps_min",
+  "steps_max",
+  "tokens_min",
+  "tokens_max",
+] as const;
+export const FILTERS = [...PLAIN, ...SEARCHED];
+
+export type Filters = Partial<Record<(typeof FILTERS)[number], string | undefined>>;
+
+function isSearch(filters: Filters): boolean {
+  return SEARCHED.some((name) => filters[name] !== undefined);
 }
 
 interface Loaded {
@@ -37,6 +75,8 @@ interface Loaded {
   next: string | null;
   error: ApiError | undefined;
   isLoading: boolean;
+  /** Whether the daemon has not looked through all runs yet. */
+  isIncomplete: boolean;
   /** Whether all pages are there that the list had when it was left. */
   isBack: boolean;
 }
@@ -49,6 +89,7 @@ function empty(key: string): Loaded {
     next: null,
     error: undefined,
     isLoading: true,
+    isIncomplete: false,
     isBack: false,
   };
 }
@@ -91,10 +132,15 @@ export function useRuns(filters: Filters): Loaded & { more: () => void; reload: 
   const loadMore = async (signal?: AbortSignal) => {
     const { runs = [], next, unreadable } = now.current.key === key ? now.current : empty(key);
     put({ isLoading: true });
-    const page = await get<RunList>(
-      query("/v1/runs", { ...filters, limit: PAGE, after: next }),
-      signal,
-    );
+    const ask = (after: string | null) => {
+      const asked = { ...filters, fields: FIELDS, limit: PAGE, after };
+      return get<RunList>(query("/v1/runs", asked), signal);
+    };
+    let page = await ask(next);
+    for (let empty = 0; page.runs.length === 0 && page.next !== null && empty < EMPTY_MAX; ) {
+      page = await ask(page.next);
+      empty += 1;
+    }
     const known = new Set(runs.map(({ id }) => id));
     const all = [...runs, ...page.runs.filter(({ id }) => !known.has(id))];
     const change = {
@@ -103,6 +149,7 @@ export function useRuns(filters: Filters): Loaded & { more: () => void; reload: 
       unreadable: [...new Set([...unreadable, ...(page.unreadable ?? [])])],
       error: undefined,
       isLoading: false,
+      isIncomplete: page.incomplete === true,
     };
     now.current = { ...now.current, key, ...change };
     put(change);
@@ -125,10 +172,24 @@ export function useRuns(filters: Filters): Loaded & { more: () => void; reload: 
     };
     const look = async () => {
       const known = now.current.runs ?? [];
-      const ask = async (limit: number) =>
-        (await get<RunList>(query("/v1/runs", { ...filters, limit }), signal)).runs;
+      const ask = async (limit: number) => {
+        const asked = { ...filters, fields: FIELDS, limit };
+        return (await get<RunList>(query("/v1/runs", asked), signal)).runs;
+      };
       const meets = (runs: Run[]) =>
         known.length === 0 || runs.some(({ id }) => known.some((old) => old.id === id));
+      if (isSearch(filters)) {
+        const first = await ask(PAGE);
+        const runs = known.length <= PAGE ? first : merged(known, []).map(
+          (old) => first.find(({ id }) => id === old.id) ?? old,
+        );
+        pause = Math.min(EVERY_MS_MAX, pause * 1.5);
+        if (!signal.aborted) {
+          now.current = { ...now.current, runs, error: undefined };
+          put({ runs, error: undefined });
+        }
+        return;
+      }
       let newest = await ask(NEWEST);
       if (newest.length === NEWEST && !meets(newest)) newest = await ask(NEWEST_MAX);
       if (newest.length >= NEWEST_MAX && !meets(newest)) {

@@ -84,6 +84,7 @@ export interface RunList {
   runs: Run[];
   unreadable?: string[];
   next: string | null;
+  incomplete?: boolean;
 }
 
 export interface Column {

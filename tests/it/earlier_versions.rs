@@ -95,6 +95,13 @@ fn a_daemon_lists_verifies_and_resumes_the_runs_of_0_1() {
         assert_eq!(chain.code, 0, "{id}: {}{}", chain.stdout, chain.stderr);
     }
 
+    // Their journal has no search index: the daemon makes one.
+    let is_found = |page: &Value| page["runs"][0]["id"] == REVIEWED;
+    daemon.until("/v1/runs?q=comparisons+%22cmp+0+1%22&flagged=true", is_found);
+    daemon.until("/v1/runs?q=pair_moves", |page| page["incomplete"].is_null());
+    let by_answer = daemon.get("/v1/runs?q=pair_moves&task=tower-of-hanoi").body;
+    assert!(by_answer["runs"].as_array().is_some_and(|runs| !runs.is_empty()), "{by_answer}");
+
     let reviewed = daemon.get(&format!("/v1/runs/{REVIEWED}")).body;
     assert_eq!(reviewed["reviews"], json!({"needed": 7, "open": 6, "rejected": 1}));
     let step = &daemon.get(&format!("/v1/runs/{REVIEWED}/reviews?limit=1")).body["steps"][0];

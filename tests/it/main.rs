@@ -53,6 +53,7 @@ mod refused_writes;
 mod reload;
 mod reviews;
 mod schemas;
+mod search;
 mod serve;
 mod settings;
 #[cfg(feature = "llama")]

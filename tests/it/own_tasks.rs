@@ -261,6 +261,25 @@ fn names_outside_ascii_and_states_without_choices_are_all_right() {
 }
 
 #[test]
+fn a_verifier_that_follows_an_algorithm_is_refused_before_the_run() {
+    for verifier in ["reference", "scripted"] {
+        let set = format!("agents.verifier.implementation={verifier}");
+        let follows = format!("the verifier `{verifier}` follows");
+        let parts = [follows.as_str(), "choose `rules`"];
+        run_program(&example("jugs.py"), INPUT, &["--set", &set]).refused(&parts);
+
+        let command = format!(r#"tasks.jugs.command=["python3", "{}"]"#, example("jugs.py"));
+        let daemon = daemon(&Home::new(), &[&command, &set]);
+        let input: Value = serde_json::from_str(INPUT).expect("JSON");
+        let asked = daemon.submit(&json!({"task": "jugs", "input": input}));
+        asked.refused(400, Some("task"), &parts);
+    }
+
+    let measured = measured::jugs(&["agents.verifier.implementation=reference"]);
+    measured.refused(&["task `jugs`", "the verifier `reference` follows"]);
+}
+
+#[test]
 fn a_task_of_the_configuration_is_run_by_its_name() {
     let command = format!(r#"tasks.water.command=["python3", "{}"]"#, example("jugs.py"));
     let arguments =

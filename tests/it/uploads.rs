@@ -6,7 +6,7 @@ use reqwest::Method;
 use reqwest::header::AUTHORIZATION;
 use serde_json::{Value, json};
 
-use crate::binary::{done, shown};
+use crate::binary::{done, prime, shown};
 use crate::daemon::{Answer, Daemon, Home};
 use crate::owners::Keyed;
 
@@ -347,4 +347,89 @@ fn the_command_line_pushes_lists_and_deletes() {
     assert!(gone.stderr.contains("no task \"signs\" was uploaded"), "{}", gone.stderr);
     std::fs::write(&path, "text").expect("written");
     tasks(&["push", shown(&path)]).refused(&["is no WebAssembly module"]);
+}
+
+/// A module whose second step never ends.
+fn looping() -> Vec<u8> {
+    let second = "(if (i32.gt_u (local.get $len) (i32.const 43)) (then (loop $l (br $l))))";
+    module(Counting { steps: 3, before_step: second, ..ONE })
+}
+
+#[test]
+fn a_module_that_loops_holds_up_no_other_key() {
+    let sets = [UNIFORM, "uploads.fuel_max=100000000000", "uploads.threads=2"];
+    let Keyed { daemon } = Keyed::start(&[("ada", ""), ("bob", "")], &sets);
+    let push = |key, bytes| ask(&daemon, Some(key), Method::POST, "/v1/tasks", bytes).status;
+    assert_eq!(
+        (push("ada", looping()), push("bob", module(Counting { steps: 3, ..ONE }))),
+        (201, 201)
+    );
+
+    // More batches than there are threads for any of it, none of which ends for minutes.
+    let line = json!({"task": "letters", "input": {}, "actions": ["go"], "action": "go"});
+    let batch = json!({"batch": vec![line.clone(); 100]}).to_string();
+    let send = |_| {
+        let request = daemon.client.post(daemon.url("/v1/verify")).body(batch.clone());
+        let request = request.header(AUTHORIZATION, "Bearer ada");
+        std::thread::spawn(move || request.send().is_ok())
+    };
+    let batches: Vec<_> = (0..12).map(send).collect();
+    let run = ask(
+        &daemon,
+        Some("ada"),
+        Method::POST,
+        "/v1/runs",
+        request("letters").to_string().into_bytes(),
+    );
+    assert_eq!(run.status, 202, "{}", run.body);
+
+    for _ in 0..3 {
+        let body = line.to_string().into_bytes();
+        let judged = ask(&daemon, Some("bob"), Method::POST, "/v1/verify", body);
+        assert_eq!((judged.status, &judged.body["state"]), (200, &json!("aa")), "{}", judged.body);
+    }
+    assert!(batches.iter().all(|batch| !batch.is_finished()), "they were still under way");
+    // Ends the requests.
+    daemon.kill();
+    for batch in batches {
+        assert!(batch.join().is_ok());
+    }
+}
+
+#[test]
+fn a_configured_task_that_hides_an_uploaded_one_is_named() {
+    let home = Home::new();
+    let first = start(&home, &[]);
+    assert_eq!(upload(&first, module(ONE)).status, 201);
+    let home = first.kill();
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("prime.toml");
+    let write = |more: &str| {
+        let journal = shown(&home.journal()).to_owned();
+        let text = format!(
+            "[agents.executor]\nimplementation = \"uniform\"\n[server]\nbind = \"127.0.0.1:0\"\n\
+             [journal]\npath = {journal:?}\n{more}"
+        );
+        std::fs::write(&config, text).expect("written");
+    };
+    write("");
+    let daemon =
+        Daemon::spawn(prime(&["serve", "--config", shown(&config)]), &home).expect("it starts");
+    let reload = || daemon.post("/v1/reload").body;
+    assert_eq!(reload()["warnings"], json!([]));
+
+    write("[tasks.letters]\nmodule = \"letters.wasm\"\n[uploads]\nkey_tasks_max = 3\n");
+    let reloaded = reload();
+    assert_eq!(
+        (&reloaded["taken"], &reloaded["at_next_start"]),
+        (&json!(["tasks.letters", "uploads.key_tasks_max"]), &json!([])),
+        "{reloaded}"
+    );
+    let warning = reloaded["warnings"][0].as_str().expect("a warning");
+    for part in ["`letters` hides the uploaded task", "DELETE /v1/tasks/letters"] {
+        assert!(warning.contains(part), "{warning}");
+    }
+    assert_eq!(delete(&daemon, "letters").status, 204);
+    assert_eq!(reload()["warnings"], json!([]));
 }

@@ -115,6 +115,11 @@ impl AsyncVerifier for EnsembleVerifier {
             >= self.members.len()
     }
 
+    /// True if any member does: it would never vote.
+    fn needs_algorithm(&self) -> bool {
+        self.members.iter().any(|member| member.verifier.needs_algorithm())
+    }
+
     async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError> {
         let answers =
             join_all(self.members.iter().map(|member| member.verifier.judge(trajectory, line)))

@@ -9,6 +9,7 @@ mod ensemble;
 mod escalation;
 mod executor_abilities;
 mod factory;
+mod fair_queue;
 pub mod llm;
 pub mod model;
 pub mod pools;
@@ -33,6 +34,7 @@ pub use prime_roles::{
 
 pub use ensemble::{EnsembleError, EnsembleMember, EnsembleVerifier};
 pub use escalation::{EscalatingExecutor, NamedExecutor, NoSamples};
+pub use fair_queue::FairQueue;
 pub use recorded::{
     AgentMissing, RecordedAgent, RecordedAgents, RecordedPrompts, RecordedRole, engine_need,
     file_digest, model_digest, needs_met,

@@ -4,8 +4,9 @@
 use super::error::ApiError;
 use super::guard::json;
 use super::parameters::read_query;
+use super::run_list::ListQuery;
 use super::try_step::TryRequest;
-use super::wire::{CollectRequest, ForkRequest, ListQuery, ReviewRequest};
+use super::wire::{CollectRequest, ForkRequest, ReviewRequest};
 use super::{openai, verify};
 use prime_agent_set::task_program::TaskPrograms;
 use prime_service::requests::{CheckedRequest, RunRequest};

@@ -6,7 +6,7 @@
 //! - `error`: the one shape of all errors; `service_errors`: the service's in that shape. `wire`:
 //!   request and response types, `trace_schema`: the events among them.
 //! - What routes have in common: `state`; `request_context`, who asks and may see what;
-//!   `parameters`; `submit` and `run_calls`, what is done with runs; `background`; `heartbeat`;
+//!   `parameters`; `submit` and `run_calls`, what is done with runs; `run_list`, pages of them; `background`; `heartbeat`;
 //!   `encodings`; `clock`. No route imports from another route.
 //! - Routes of runs: `runs`, `events`, `reviews`, `steps`, `try_step`, `verify`; for OpenAI's
 //!   clients: `openai`; for agents with tools: `mcp`.
@@ -46,6 +46,7 @@ mod reports;
 mod request_context;
 mod reviews;
 mod run_calls;
+mod run_list;
 mod runs;
 mod service_errors;
 mod split;
@@ -149,7 +150,12 @@ pub async fn serve(
         tracing::info!(runs = resumed, "resuming open runs");
     }
 
+    let starting = Arc::clone(&runs);
+    // Apart, so that a slow journal does not delay the start.
+    actix::spawn(async move { drop(reload::hidden_tasks(&starting).await) });
+
     actix::spawn(Arc::clone(&runs).run_retention());
+    actix::spawn(Arc::clone(&runs).run_indexer());
     let reloading = Arc::clone(&runs);
     actix::spawn(async move {
         while let Some(Reload { settings: new, reply }) = new_settings.recv().await {

@@ -55,6 +55,15 @@ pub(super) fn page_limit(wanted: Option<u32>) -> Result<u32, ApiError> {
     }
 }
 
+/// The time of a parameter, in milliseconds since 1970.
+pub(super) fn millis(name: &str, time: &str) -> Result<u64, ApiError> {
+    let time: jiff::Timestamp = time.parse().map_err(|error| {
+        ApiError::bad_field(name, format!("must be a time such as 2026-02-03T04:05:06Z: {error}"))
+    })?;
+    // Nothing is older than 1970.
+    Ok(u64::try_from(time.as_millisecond()).unwrap_or(0))
+}
+
 /// Reads the number of a step's event in a path.
 pub(super) fn step_number(text: &str) -> Result<u64, ApiError> {
     // 404 and not 400: a path that names no event names nothing.

@@ -7,13 +7,11 @@ use super::error::{ApiError, ErrorBody, method_not_allowed};
 use super::guard::{Body, Rights, json};
 use super::parameters::parse_query;
 use super::request_context::{authorized_run, owner_of, rights_of, shown_to};
-use super::run_calls::{cancel_run, list_runs};
+use super::run_calls::cancel_run;
+use super::run_list::{ListQuery, RunList, list_runs};
 use super::state::State;
 use super::submit::{key_of, submit_run, traceparent_of};
-use super::wire::{
-    CollectRequest, Collected, ForkQuery, ForkRequest, ListQuery, RunList, SubmitHeaders,
-    Unremovable,
-};
+use super::wire::{CollectRequest, Collected, ForkQuery, ForkRequest, SubmitHeaders, Unremovable};
 use prime_journal::{DamagedRow, Removed};
 use prime_service::app::Overrides;
 use prime_service::requests::{RunRequest, spec_with_agents};
@@ -96,7 +94,10 @@ pub async fn submit(
         .json(accepted.record))
 }
 
-/// Lists runs, newest first.
+/// Lists runs, newest first, or finds them.
+///
+/// All conditions hold together. A search sees a run about a second after it was accepted, and its
+/// answer, its lines and its figures as soon after its end.
 #[utoipa::path(
     get, path = "/v1/runs", tag = "runs", operation_id = "list_runs", params(ListQuery),
     responses((status = 200, description = "A page of runs", body = RunList)),
@@ -209,7 +210,8 @@ pub async fn fork(
         None
     } else {
         let (app, parent) = (state.runs.app(), state.runs.store().spec(&id).await?);
-        Some(in_background(move || spec_with_agents(&app, parent, &chosen)).await??)
+        let tasks = app.tasks().asked_by(&owner_of(&request));
+        Some(in_background(move || spec_with_agents(&app, &tasks, parent, &chosen)).await??)
     };
 
     let record = state.runs.fork(&id, seq, seed, spec, &owner_of(&request)).await?;

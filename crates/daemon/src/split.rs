@@ -38,17 +38,6 @@ fn info(settings: &Settings) -> Option<SplitInfo> {
     })
 }
 
-fn millis(since: &str) -> Result<u64, ApiError> {
-    let time: jiff::Timestamp = since.parse().map_err(|error| {
-        ApiError::bad_field(
-            "since",
-            format!("must be a time such as 2026-02-03T04:05:06Z: {error}"),
-        )
-    })?;
-    // Nothing is older than 1970.
-    Ok(u64::try_from(time.as_millisecond()).unwrap_or(0))
-}
-
 /// Compares the runs on both sides of `agents.split`.
 ///
 /// Counts the runs in the journal that the request's key owns; without keys, all. The interval of
@@ -59,7 +48,7 @@ fn millis(since: &str) -> Result<u64, ApiError> {
 )]
 pub async fn show(state: web::Data<State>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let SplitQuery { since } = parse_query(&request)?;
-    let since = since.as_deref().map(millis).transpose()?;
+    let since = since.as_deref().map(|since| millis("since", since)).transpose()?;
     let comparison = state.runs.reader().comparison(shown_to(owner_of(&request)), since).await?;
 
     let (split, is_complete) = (info(state.runs.app().settings()), comparison.is_complete);

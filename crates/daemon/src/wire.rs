@@ -5,7 +5,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use prime_protocol::Role;
 use prime_service::app::Overrides;
-use prime_service::runs::{ArmFigures, FlaggedStep, ReviewDecision, RunRecord, Status};
+use prime_service::runs::{ArmFigures, FlaggedStep, ReviewDecision};
 
 /// Headers of a new run. Only for the OpenAPI document.
 #[derive(IntoParams)]
@@ -18,38 +18,6 @@ pub struct SubmitHeaders {
     /// The caller's trace context (W3C Trace Context). A malformed one is ignored.
     #[param(nullable = false)]
     traceparent: Option<String>,
-}
-
-/// Which runs to list.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct ListQuery {
-    /// The status of the runs.
-    pub status: Option<Status>,
-    /// A task's slug, or `problem`.
-    pub task: Option<String>,
-    /// `true`: only runs with a step that needs review and has none.
-    pub needs_review: Option<bool>,
-    /// The last id of the previous page.
-    #[param(min_length = 1)]
-    pub after: Option<String>,
-    /// Runs per page, 1 to 1,000; 100 by default.
-    #[param(minimum = 1, maximum = 1_000)]
-    pub limit: Option<u32>,
-}
-
-/// Runs, newest first.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct RunList {
-    pub runs: Vec<RunRecord>,
-    /// Runs of this page whose rows are damaged, or were written by another version and cannot be
-    /// read by this one. They are not in `runs`. Left out if there are none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(required = false)]
-    pub unreadable: Vec<String>,
-    /// `after` of the next page; null at the end.
-    pub next: Option<String>,
 }
 
 /// Which steps to list.

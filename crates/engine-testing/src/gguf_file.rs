@@ -204,7 +204,7 @@ fn byte_symbol(byte: u8) -> String {
 
 /// A metadata value.
 #[derive(Debug, Clone)]
-pub(super) enum Value {
+pub enum Value {
     Text(String),
     Texts(Vec<String>),
     Number(u32),

@@ -14,7 +14,7 @@ mod tiny_architecture;
 mod tiny_model;
 mod vocabulary;
 
-pub use gguf_file::{BEGIN, END, VOCABULARY};
+pub use gguf_file::{BEGIN, END, VOCABULARY, Value};
 #[cfg(feature = "llama")]
 pub use grammar_sampler::GrammarSampler;
 #[cfg(feature = "llama")]

@@ -22,6 +22,8 @@ pub struct TinyAdapter {
     pub kind: String,
     /// Value of `general.architecture`.
     pub architecture: String,
+    /// Value of `prime_agents.prompt`, if it has one.
+    pub prompt: Option<Value>,
 }
 
 impl Default for TinyAdapter {
@@ -32,6 +34,7 @@ impl Default for TinyAdapter {
             seed: 1,
             kind: "adapter".to_owned(),
             architecture: "llama".to_owned(),
+            prompt: None,
         }
     }
 }
@@ -43,13 +46,15 @@ impl TinyAdapter {
     /// Those of creating and writing the file.
     pub fn write(&self, model: &TinyModel, path: &Path) -> io::Result<()> {
         let text = |key: &str, value: &str| (key.to_owned(), Value::Text(value.to_owned()));
-        let meta = [
+        let mut meta = vec![
             text("general.architecture", &self.architecture),
             text("general.type", &self.kind),
             text("general.name", "tiny random adapter"),
             text("adapter.type", "lora"),
             ("adapter.lora.alpha".to_owned(), Value::Real(self.alpha)),
         ];
+        let prompt = self.prompt.clone().map(|prompt| ("prime_agents.prompt".to_owned(), prompt));
+        meta.extend(prompt);
         write_file(path, &meta, &self.halves(model), self.seed)
     }
 

@@ -15,6 +15,7 @@ mod queries;
 mod retention;
 mod room;
 mod schema;
+mod search;
 mod session;
 mod sqlstate;
 mod statements;
@@ -47,8 +48,8 @@ use prime_journal::compression::Packer;
 use prime_journal::lease::{NodeId, Timing};
 use prime_journal::{
     Cluster, ClusterStatus, FlaggedEvent, IdempotencyKey, Journal, JournalError, Query, Removed,
-    Retention, RunRow, RunRows, Segment, Size, Snapshot, Stored, TaskVersion, UploadLimits,
-    Uploads, Write,
+    Retention, RunRow, RunRows, SearchEntry, SearchIndex, SearchPage, SearchQuery, Segment, Size,
+    Snapshot, Stored, TaskVersion, Unnoted, UploadLimits, Uploads, Write,
 };
 
 #[derive(Clone)]
@@ -282,6 +283,24 @@ impl Journal for PostgresJournal {
 
     fn uploads(&self) -> &dyn Uploads {
         self
+    }
+
+    fn search(&self) -> &dyn SearchIndex {
+        self
+    }
+}
+
+impl SearchIndex for PostgresJournal {
+    fn note(&self, entries: &[SearchEntry]) -> Result<(), JournalError> {
+        self.session.run(async |client: &mut Object| search::note(client, entries).await)
+    }
+
+    fn unnoted(&self, after: Option<i64>, limit: u32) -> Result<Unnoted, JournalError> {
+        self.session.run(async |client: &mut Object| search::unnoted(client, after, limit).await)
+    }
+
+    fn find(&self, query: &SearchQuery) -> Result<SearchPage, JournalError> {
+        self.session.run(async |client: &mut Object| search::find(client, query).await)
     }
 }
 

@@ -12,7 +12,7 @@ use prime_journal::{
     ReviewCounts, RunRow, RunRows, Segment, Size, Snapshot,
 };
 
-const RUNS: &str = "
+pub(super) const RUNS: &str = "
     SELECT r.id, r.owner, r.created_ms, r.updated_ms, r.task, r.status, r.is_over, r.resumed, r.spec, r.summary, r.split,
            h.last_seq, h.hash, f.needed, f.open, f.rejected
     FROM run r
@@ -85,7 +85,7 @@ fn run_row(row: &Row) -> Result<RunRow, String> {
     })
 }
 
-fn run_rows(rows: &[Row]) -> RunRows {
+pub(super) fn run_rows(rows: &[Row]) -> RunRows {
     let mut found = RunRows::default();
     for row in rows {
         match run_row(row) {

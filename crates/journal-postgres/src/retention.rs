@@ -10,6 +10,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::error_code::Failure;
+use super::search;
 use super::text::encode;
 use prime_journal::{Removed, Retention};
 
@@ -154,10 +155,8 @@ impl Round<'_> {
         if self.usage.is_none() {
             let sql = "SELECT r.owner, r.is_over, sum(h.bytes + h.snapshot_bytes)::bigint FROM run r JOIN head h ON h.run = r.no
                 GROUP BY r.owner, r.is_over";
-            let modules = "SELECT coalesce(sum(octet_length(body)), 0)::bigint FROM module";
-            let modules = self.query(modules, &[]).await?;
-            // Modules are no runs, but hold room that runs cannot have.
-            let mut all: i64 = modules.first().map_or(0, |row| row.get(0));
+            // Modules have limits of their own: runs make no room for them.
+            let mut all: i64 = 0;
             let mut finished = HashMap::new();
             for row in self.query(sql, &[]).await? {
                 let bytes: i64 = row.get(2);
@@ -221,6 +220,7 @@ impl Round<'_> {
             self.execute("DELETE FROM idempotency_key WHERE run = $1", &[&ended.run]).await?;
         }
 
+        self.execute(search::FORGET, &[&ended.run]).await?;
         self.execute("DELETE FROM snapshot WHERE run = $1", &[&ended.run]).await?;
         self.execute("DELETE FROM head WHERE run = $1", &[&ended.run]).await?;
         self.execute("DELETE FROM run WHERE no = $1", &[&ended.run]).await?;

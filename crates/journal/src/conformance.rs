@@ -15,6 +15,7 @@ mod owners;
 mod reading;
 mod removal;
 mod reviews;
+mod search;
 mod uploads;
 
 use crate::journal::Write;
@@ -44,9 +45,13 @@ pub use reviews::{
     runs_to_review_are_listed,
 };
 
+pub use search::{
+    found_runs_are_ordered_and_paged, runs_are_found_by_what_is_noted,
+    runs_are_noted_once_and_go_with_their_entry, terms_are_texts_and_no_patterns,
+};
 pub use uploads::{
-    modules_that_open_runs_name_are_kept, uploads_are_copied, uploads_are_versioned_by_digest,
-    uploads_of_an_owner_are_limited,
+    modules_cost_no_runs, modules_that_open_runs_name_are_kept, uploads_are_copied,
+    uploads_are_versioned_by_digest, uploads_of_an_owner_are_limited,
 };
 
 /// Declares a test for each property.
@@ -67,7 +72,9 @@ macro_rules! conformance_suite {
             an_owner_is_cleaned_up_alone, the_largest_owner_makes_room, lists_do_not_go_on_after_a_foreign_run,
             copies_are_whole, an_interrupted_copy_is_completed, a_copy_changes_no_other_run,
             uploads_are_versioned_by_digest, uploads_of_an_owner_are_limited,
-            modules_that_open_runs_name_are_kept, uploads_are_copied,
+            modules_cost_no_runs, modules_that_open_runs_name_are_kept, uploads_are_copied,
+            runs_are_found_by_what_is_noted, terms_are_texts_and_no_patterns, found_runs_are_ordered_and_paged,
+            runs_are_noted_once_and_go_with_their_entry,
         }
     };
     ($make:path: $($property:ident),* $(,)?) => {

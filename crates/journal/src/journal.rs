@@ -4,6 +4,7 @@ use crate::error::JournalError;
 use crate::records::{
     DamagedRow, FlaggedEvent, IdempotencyKey, Review, RunRow, RunRows, Segment, Snapshot,
 };
+use crate::search::SearchIndex;
 use crate::uploads::Uploads;
 
 /// One change. A batch of them is committed atomically.
@@ -220,4 +221,7 @@ pub trait Journal: Send + Sync {
 
     /// The task modules that clients have uploaded.
     fn uploads(&self) -> &dyn Uploads;
+
+    /// What runs are found by.
+    fn search(&self) -> &dyn SearchIndex;
 }

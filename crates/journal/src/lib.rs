@@ -11,6 +11,7 @@ mod error;
 mod journal;
 pub mod lease;
 mod records;
+pub mod search;
 mod sqlite;
 mod uploads;
 mod verifier;
@@ -27,6 +28,7 @@ pub use records::{
     DamagedRow, FlaggedEvent, IdempotencyKey, Review, ReviewCounts, RunRow, RunRows, Segment,
     Snapshot,
 };
+pub use search::{Position, SearchEntry, SearchIndex, SearchPage, SearchQuery, SortKey, Unnoted};
 pub use sqlite::{Checked, CutRun, SqliteFile, SqliteJournal, SqliteOptions};
 pub use uploads::{Stored, TaskVersion, UploadLimits, Uploads, Usage};
 pub use verifier::{ChainVerifier, Damage, verify};

@@ -27,6 +27,10 @@ impl Verifier for ReferenceVerifier {
         Basis::reference()
     }
 
+    fn needs_algorithm(&self) -> bool {
+        true
+    }
+
     fn judge<'a>(&'a self, trajectory: &'a Trajectory, line: &'a str) -> AgentReply<'a, Verdict> {
         let machine = trajectory.machine.as_ref();
         // Nothing to compare with: an error, because any verdict would be made up.

@@ -31,6 +31,12 @@ pub trait Verifier: Send + Sync {
         false
     }
 
+    /// Whether it follows a task's reference algorithm, which a client's problem or task does not
+    /// have.
+    fn needs_algorithm(&self) -> bool {
+        false
+    }
+
     /// # Errors
     /// When it cannot give a verdict.
     fn judge<'a>(&'a self, trajectory: &'a Trajectory, line: &'a str) -> AgentReply<'a, Verdict>;
@@ -80,6 +86,11 @@ pub trait AsyncVerifier: Send + Sync {
         false
     }
 
+    /// See [`Verifier::needs_algorithm`].
+    fn needs_algorithm(&self) -> bool {
+        false
+    }
+
     /// # Errors
     /// When it cannot give a verdict.
     async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError>;
@@ -115,6 +126,10 @@ impl<A: AsyncVerifier + ?Sized> Verifier for A {
 
     fn reads_words(&self) -> bool {
         AsyncVerifier::reads_words(self)
+    }
+
+    fn needs_algorithm(&self) -> bool {
+        AsyncVerifier::needs_algorithm(self)
     }
 
     fn judge<'a>(&'a self, trajectory: &'a Trajectory, line: &'a str) -> AgentReply<'a, Verdict> {

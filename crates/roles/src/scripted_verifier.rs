@@ -59,6 +59,10 @@ impl Verifier for ScriptedVerifier {
         Basis::program(Kinds::from_iter([Kind::Format]))
     }
 
+    fn needs_algorithm(&self) -> bool {
+        true
+    }
+
     fn judge<'a>(&'a self, trajectory: &'a Trajectory, line: &'a str) -> AgentReply<'a, Verdict> {
         let machine = trajectory.machine.as_ref();
         if !machine.problem().has_reference() {

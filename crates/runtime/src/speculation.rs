@@ -6,8 +6,9 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 
+use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 
 use super::submission::RunSampling;
 use prime_protocol::{Left, Limits, Run, Strategy, Trajectory, Usage};
@@ -27,6 +28,31 @@ pub struct Lookahead {
     pub has_waited: bool,
     /// A copy of the turn's trajectory, available if its proposal was itself started early.
     pub copy: Option<Arc<Trajectory>>,
+    /// Who makes the early proposal, where it has to wait for the task's program: only then is it
+    /// known which state the proposal leads to.
+    pub asker: Option<Asker>,
+}
+
+/// The executor of an early proposal, and where it works: on the thread of its actor, for the turn's
+/// listener, whichever role's work starts it.
+#[derive(Clone)]
+pub struct Asker {
+    executor: Arc<dyn Executor>,
+    thread: Handle,
+    listener: Option<live::Listener>,
+    span: Span,
+}
+
+impl Asker {
+    /// Call it on the executor's thread, during its work on the turn.
+    pub fn here(executor: &Arc<dyn Executor>) -> Self {
+        Self {
+            executor: Arc::clone(executor),
+            thread: Handle::current(),
+            listener: live::listener(),
+            span: Span::current(),
+        }
+    }
 }
 
 impl Lookahead {
@@ -55,6 +81,7 @@ impl Lookahead {
                 round,
                 has_waited: false,
                 copy: None,
+                asker: None,
             })
         })
     }
@@ -102,25 +129,26 @@ pub struct Speculation {
 impl Speculation {
     /// Asks the executor in a task of its own.
     pub fn start(
-        executor: Arc<dyn Executor>,
+        asker: Asker,
         trajectory: Trajectory,
         sampling: Sampling,
         mut round: watch::Receiver<()>,
     ) -> Self {
+        let Asker { executor, thread, listener, span } = asker;
         let (mut reply, proposal) = oneshot::channel();
 
         let trajectory = Arc::new(trajectory);
-        let held = live::listener().map(live::Held::new);
+        let held = listener.map(live::Held::new);
         let asking = {
             let (executor, trajectory) = (Arc::clone(&executor), Arc::clone(&trajectory));
             // The turn's listener hears its next proposal, too.
             let asking = async move { propose(executor.as_ref(), &trajectory, sampling).await };
             let listener = held.clone().map(|held| held as live::Listener);
-            live::within(listener, asking).in_current_span()
+            live::within(listener, asking).instrument(span)
         };
 
         // If it panics, no reply is sent, as if it had not been started.
-        tokio::spawn(async move {
+        thread.spawn(async move {
             let proposal = tokio::select! {
                 biased;
                 () = reply.closed() => return,

@@ -1,6 +1,7 @@
 //! The work of each role on a turn. It knows agents and turns, not actors.
 
 mod execute;
+mod look_ahead;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -12,6 +13,8 @@ use super::turn::{TurnBody, Turns};
 use prime_bench::tasks::Unanswered;
 use prime_protocol::{Decision, Role, Score, Verdict};
 use prime_roles::{AgentError, AgentReply, Agents, Coordinator, Failure, Ruling, Verifier};
+
+use look_ahead::look_ahead;
 
 pub use execute::Execute;
 
@@ -80,6 +83,11 @@ async fn judge_answered(
         foresight.await.map_err(of_task)?;
     }
     turn.apply();
+
+    // Only now is the state known in which the next proposal is made.
+    if let Some(asker) = turn.lookahead.as_mut().and_then(|lookahead| lookahead.asker.take()) {
+        look_ahead(turn, || asker);
+    }
     verifier.judge(&turn.trajectory, &turn.proposal.line).await
 }
 

@@ -373,7 +373,8 @@ pub struct Uploads {
     /// Maximum bytes of an answer, and with it of a state.
     #[schemars(range(min = 256, max = 67_108_864))]
     pub line_bytes_max: u64,
-    /// Number of threads that compute the answers of all uploaded modules, which take turns.
+    /// Number of threads that compute the answers of all uploaded modules. Keys take turns, and one
+    /// key occupies all of them but one.
     #[schemars(range(min = 1, max = 256))]
     pub threads: u32,
 }
@@ -409,9 +410,10 @@ pub struct Journal {
     /// measured itself. 0 = every jump counts at once.
     #[schemars(range(min = 0, max = 8_760))]
     pub clock_trust_hours: u32,
-    /// Maximum size of the journal in bytes; when exceeded, finished runs are removed one by one:
-    /// each time the one that ended first among the runs of the key whose finished runs take the
-    /// most space. 0 = no limit. Open runs are never removed.
+    /// Maximum size of the journal in bytes, without uploaded modules, which `uploads` limits; when
+    /// exceeded, finished runs are removed one by one: each time the one that ended first among the
+    /// runs of the key whose finished runs take the most space. 0 = no limit. Open runs are never
+    /// removed.
     #[schemars(range(min = 0, max = 1_000_000_000_000_000_u64))]
     pub retention_bytes: u64,
     /// Maximum bytes of the finished runs of one key; when exceeded, the runs of that key that

@@ -9,12 +9,14 @@ use tokio::time::Instant;
 
 use super::instances;
 use super::measurement::{CONCURRENT, Measurement, system, turns_of, with_engines};
+use crate::cli::output::count;
+use crate::cli::own_tasks::check_verifier;
 use crate::cli::progress::Session;
 use crate::cli::start_log;
 use crate::cli::table::Table;
 use crate::evaluation::comparison::{Instances, JudgedRun, SystemRuns};
 use crate::evaluation::solve::{SolveRow, row as row_of, solve as measure};
-use prime_agent_set::Resources;
+use prime_agent_set::{AgentSet, Resources};
 use prime_bench::tasks::AnyTask;
 use prime_service::app::runtime_plan;
 use prime_settings::Settings;
@@ -121,18 +123,21 @@ pub fn solve(arguments: &SolveArguments) -> anyhow::Result<ExitCode> {
         [&settings],
         turns_of(arguments.concurrent, [&settings]),
         async |resources| {
-            let cells = tasks.iter().map(|task| measurement.levels_of(*task).count());
-            let count = systems.len() * cells.sum::<usize>();
-            let mut session =
-                Session::with_parts(count, "measurement", measurement.instances, "run")?;
+            // A mistake must show before hours have gone into the systems before it.
+            for name in &systems {
+                let agents = AgentSet::from_settings(&name.settings(&settings), resources)?;
+                check_verifier(&agents, tasks)?;
+            }
+
+            let parts = parts(measurement, tasks, systems.len());
+            let runs: u64 = parts.iter().sum();
+            let mut session = Session::with_parts(parts, "measurement", "run")?;
             session.note(&format!(
-                "{} tasks, {} levels, {} systems, {} instances each: {} runs; Ctrl-C prints the \
-                 table of those that are done",
-                tasks.len(),
-                measurement.difficulties.len(),
-                systems.len(),
-                measurement.instances,
-                count as u64 * u64::from(measurement.instances),
+                "{}, {}, {}: {}; Ctrl-C prints the table of those that are done",
+                count(tasks.len() as u64, "task"),
+                count(measurement.difficulties.len() as u64, "level"),
+                count(systems.len() as u64, "system"),
+                count(runs, "run"),
             ));
             let rows = rows(arguments, &settings, resources, tasks, &systems, &mut session).await?;
             Ok((rows, session.finish()))
@@ -143,9 +148,15 @@ pub fn solve(arguments: &SolveArguments) -> anyhow::Result<ExitCode> {
     Ok(finished.exit_code())
 }
 
-/// The number of instances of a task.
-fn count_of(task: &dyn AnyTask, instances: Instances) -> u32 {
-    task.given().map_or(instances.count, |given| instances.count.min(given))
+/// The runs of each row, in the order of the rows.
+fn parts(measurement: &Measurement, tasks: &[&'static dyn AnyTask], systems: usize) -> Vec<u64> {
+    let of = |task: &&'static dyn AnyTask| {
+        let task = *task;
+        let levels = measurement.levels_of(task);
+        levels.map(move |instances| u64::from(instances.count_of(task))).collect::<Vec<_>>()
+    };
+    let rows = tasks.iter().flat_map(of);
+    rows.flat_map(|runs| std::iter::repeat_n(runs, systems)).collect()
 }
 
 async fn rows(
@@ -184,7 +195,7 @@ async fn rows(
                         seconds: started.elapsed().as_secs_f64(),
                     };
                     if !runs.judged.is_empty() {
-                        let (of, all) = (runs.judged.len(), count_of(*task, instances));
+                        let (of, all) = (runs.judged.len(), instances.count_of(*task));
                         session.note(&format!(
                             "{} {} {}: {of} of {all} runs, the quicker ones",
                             task.spec().slug,

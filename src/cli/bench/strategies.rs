@@ -174,9 +174,9 @@ pub fn strategies(arguments: &StrategiesArguments) -> anyhow::Result<ExitCode> {
                 add_notes(&mut notes, AgentSet::from_settings(settings, resources)?.notes());
             }
 
+            let runs = u64::from(measurement.instances);
             let units = approaches.len() * tasks.len() * measurement.difficulties.len();
-            let mut session =
-                Session::with_parts(units, "measurement", measurement.instances, "run")?;
+            let mut session = Session::with_parts(vec![runs; units], "measurement", "run")?;
             let mut found = Vec::new();
             for approach in &approaches {
                 let rows = rows(arguments, approach, resources, &tasks, &mut session).await?;

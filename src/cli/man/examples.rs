@@ -81,10 +81,16 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "prime-agents-runs-list",
-        &[(
-            "List all failed runs as JSON:",
-            "prime-agents runs list --status failed --all --output json",
-        )],
+        &[
+            (
+                "List all failed runs as JSON:",
+                "prime-agents runs list --status failed --all --output json",
+            ),
+            (
+                "Find runs by what is in them, the longest first:",
+                "prime-agents runs list -q '418 \"cmp 0 1\"' --sort -steps",
+            ),
+        ],
     ),
     (
         "prime-agents-runs-trace",

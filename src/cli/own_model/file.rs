@@ -25,6 +25,33 @@ const PROMPT_THREADS_MAX: usize = 16;
 const TOKENS_OF_LESSON: u32 = 1024;
 /// The prompt of our own models' lessons, which the adapters of models/adapters are trained on.
 const LESSON: &str = "compact";
+/// The prompt of models that follow instructions.
+const STEP: &str = "step";
+
+/// The prompts that an adapter was trained on, by its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trained {
+    Lesson,
+    Step,
+}
+
+impl Trained {
+    /// # Errors
+    /// The file names a prompt that this version does not know.
+    fn of(prompt: Option<&str>) -> anyhow::Result<Option<Self>> {
+        match prompt {
+            None => Ok(None),
+            Some(LESSON) => Ok(Some(Self::Lesson)),
+            Some(STEP) => Ok(Some(Self::Step)),
+            Some(other) => anyhow::bail!(
+                "its metadata `prime_agents.prompt` name the prompt `{}`, and this version knows \
+                 `{LESSON}` and `{STEP}`: export the adapter again with the right --prompt, or \
+                 configure model and adapter in a file given by --config",
+                prime_printable::printable_line(other)
+            ),
+        }
+    }
+}
 
 /// The options for a file, and for an adapter if it has one.
 ///
@@ -35,18 +62,18 @@ pub(super) fn chosen(path: &Path, adapter: Option<&Path>) -> anyhow::Result<Chos
     let path = absolute(path).with_context(|| format!("--model {}", path.display()))?;
     let facts = ModelFacts::of(&path).context("--model")?;
     let adapter = adapter.map(read_adapter).transpose().context("--adapter")?;
-    let is_lesson = adapter.is_some_and(|adapter| adapter.prompt.as_deref() == Some(LESSON));
+    let trained = Trained::of(adapter.as_ref().and_then(|adapter| adapter.prompt.as_deref()));
+    let trained = trained.context("--adapter")?;
     // Prompts are long, and nothing else works while a large model computes one.
     let prompt_threads = idle_cores(cores()).min(PROMPT_THREADS_MAX);
-    of_facts(&path.to_string_lossy(), &facts, prompt_threads, is_lesson)
+    of_facts(&path.to_string_lossy(), &facts, prompt_threads, trained)
 }
 
-/// `is_lesson`: an adapter makes it a model of our own prompts and answers.
 fn of_facts(
     path: &str,
     facts: &ModelFacts,
     prompt_threads: usize,
-    is_lesson: bool,
+    trained_on: Option<Trained>,
 ) -> anyhow::Result<Chosen> {
     let engine = |key: &str| format!("engines.{NAME}.{key}");
     let executor = |key: &str| format!("agents.executor.{key}");
@@ -86,10 +113,10 @@ fn of_facts(
             }
         }
     };
-    let (prompt, derive, tokens) = if is_lesson {
-        (LESSON, "always", TOKENS_OF_LESSON)
-    } else {
-        (prompt, "never", TOKENS_OF_ACTION)
+    let (prompt, derive, tokens) = match trained_on {
+        Some(Trained::Lesson) => (LESSON, "always", TOKENS_OF_LESSON),
+        Some(Trained::Step) => (STEP, "never", TOKENS_OF_ACTION),
+        None => (prompt, "never", TOKENS_OF_ACTION),
     };
     let max_tokens = tokens.min((context / 4).max(1));
     let budget = TOKENS_OF_THINKING.min((context / 4).max(1));
@@ -116,7 +143,7 @@ fn of_facts(
          context of {context} tokens ({trained}), prompts on {}; --set overrides each (engines.{NAME}, \
          agents.executor)",
         facts.architecture,
-        if is_lesson { " as the adapter was trained" } else { "" },
+        if trained_on.is_some() { " as the adapter was trained" } else { "" },
         count(prompt_threads as u64, "core")
     );
     Ok(Chosen { sets, line })
@@ -145,7 +172,7 @@ mod tests {
     #[test]
     fn a_chat_model_gets_its_template_and_a_base_model_a_text_to_complete() {
         let chat =
-            of_facts("/m.gguf", &facts(usable(&[], false), Some(8192), 8192), 2, false).unwrap();
+            of_facts("/m.gguf", &facts(usable(&[], false), Some(8192), 8192), 2, None).unwrap();
         for expected in [
             "engines.model.model=\"/m.gguf\"",
             "engines.model.context_tokens=8192",
@@ -166,7 +193,7 @@ mod tests {
         assert!(!chat.line.contains('\n'));
 
         let base =
-            of_facts("/m.gguf", &facts(ChatTemplateFacts::Absent, None, 2048), 1, false).unwrap();
+            of_facts("/m.gguf", &facts(ChatTemplateFacts::Absent, None, 2048), 1, None).unwrap();
         assert!(base.sets.iter().any(|set| set == "agents.executor.prompt=\"complete\""));
         assert!(!base.sets.iter().any(|set| set.contains("chat_template")), "{:?}", base.sets);
     }
@@ -174,7 +201,7 @@ mod tests {
     #[test]
     fn an_adapter_for_our_prompts_gets_them() {
         let facts = facts(usable(&[], false), Some(8192), 8192);
-        let chosen = of_facts("/m.gguf", &facts, 1, true).unwrap();
+        let chosen = of_facts("/m.gguf", &facts, 1, Some(Trained::Lesson)).unwrap();
         for expected in [
             "agents.executor.chat_template=true",
             "agents.executor.prompt=\"compact\"",
@@ -184,22 +211,28 @@ mod tests {
             assert!(chosen.sets.iter().any(|set| set == expected), "{expected}: {:?}", chosen.sets);
         }
         assert!(chosen.line.contains("prompt `compact` as the adapter"), "{}", chosen.line);
+
+        let chosen = of_facts("/m.gguf", &facts, 1, Some(Trained::Step)).unwrap();
+        assert!(chosen.line.contains("prompt `step` as the adapter"), "{}", chosen.line);
+
+        let told = |prompt| Trained::of(prompt).unwrap();
+        assert_eq!(told(None), None);
+        assert_eq!(told(Some("compact")), Some(Trained::Lesson));
+        assert_eq!(told(Some("step")), Some(Trained::Step));
+        let unknown = Trained::of(Some("compakt")).unwrap_err().to_string();
+        assert!(unknown.contains("`prime_agents.prompt` name the prompt `compakt`"), "{unknown}");
     }
 
     #[test]
     fn a_thinking_model_is_told_not_to_or_gets_a_budget() {
-        let told = of_facts(
-            "/m",
-            &facts(usable(&["enable_thinking"], false), Some(40960), 8192),
-            1,
-            false,
-        );
+        let told =
+            of_facts("/m", &facts(usable(&["enable_thinking"], false), Some(40960), 8192), 1, None);
         let told = told.unwrap();
         let off = "agents.executor.thinking=\"off\"";
         assert!(told.sets.iter().any(|set| set == off), "{:?}", told.sets);
         assert!(told.line.contains("of 40960 trained, as much as fits"), "{}", told.line);
 
-        let free = of_facts("/m", &facts(usable(&[], true), Some(8192), 8192), 1, false).unwrap();
+        let free = of_facts("/m", &facts(usable(&[], true), Some(8192), 8192), 1, None).unwrap();
         for expected in [
             "agents.executor.grammar=true",
             "agents.executor.max_tokens=256",
@@ -213,7 +246,7 @@ mod tests {
     fn a_template_that_cannot_be_rendered_is_refused_with_its_reason() {
         let reason = "it uses `render_tools`".to_owned();
         let refused =
-            of_facts("/m", &facts(ChatTemplateFacts::Unusable(reason), None, 2048), 1, false);
+            of_facts("/m", &facts(ChatTemplateFacts::Unusable(reason), None, 2048), 1, None);
         let said = refused.unwrap_err().to_string();
         assert!(said.contains("render_tools") && said.contains("chat_template = false"), "{said}");
     }

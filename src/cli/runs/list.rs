@@ -8,8 +8,8 @@ use clap::builder::PossibleValuesParser;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::Common;
 use super::client::{Client, ClientError};
-use super::{Common, run_id};
 use crate::cli::output::{Output, OutputError, count, note, print, stdout, written};
 use crate::cli::table::Table;
 use crate::cli::values::TaskParser;
@@ -30,9 +30,67 @@ pub struct Filters {
     pub needs_review: bool,
 }
 
+/// What runs say, by which they are found.
+#[derive(Args)]
+struct Search {
+    /// Only runs whose id, task, input, answer or committed lines have these words; a text in
+    /// double quotes is one word
+    #[arg(long, short = 'q', value_name = "WORDS")]
+    search: Option<String>,
+    /// Only runs that ended by this, as `outcome` of `runs show` says
+    #[arg(long)]
+    outcome: Option<String>,
+    /// Only runs with this agent in any role
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Only runs that asked this model
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// Only runs with a step that was flagged for review
+    #[arg(long)]
+    flagged: bool,
+    /// Only runs accepted at this time or later, as 2026-02-03T04:05:06Z
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Only runs accepted before this time
+    #[arg(long, value_name = "TIME")]
+    before: Option<String>,
+    /// Only runs with this many committed steps or more
+    #[arg(long, value_name = "N")]
+    steps_min: Option<u64>,
+    /// Only runs with this many committed steps or fewer
+    #[arg(long, value_name = "N")]
+    steps_max: Option<u64>,
+    /// Only runs with this many tokens or more
+    #[arg(long, value_name = "N")]
+    tokens_min: Option<u64>,
+    /// Only runs with this many tokens or fewer
+    #[arg(long, value_name = "N")]
+    tokens_max: Option<u64>,
+    /// Order; with a `-` before it, downwards [default: -created]
+    #[arg(
+        long,
+        allow_hyphen_values = true,
+        value_parser = [
+            "created", "-created", "steps", "-steps", "tokens", "-tokens", "duration", "-duration",
+        ]
+    )]
+    sort: Option<String>,
+}
+
 impl Filters {
     pub fn is_none(&self) -> bool {
-        self.status.is_none() && self.task.is_none() && !self.needs_review
+        self.query().is_empty()
+    }
+
+    /// The parameters that choose runs.
+    fn query(&self) -> Vec<(&'static str, String)> {
+        let all = [
+            ("status", self.status.clone()),
+            ("task", self.task.clone()),
+            ("needs_review", self.needs_review.then(|| "true".to_owned())),
+        ];
+        all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
     /// One page of a daemon's runs.
@@ -42,12 +100,40 @@ impl Filters {
         limit: u32,
         after: Option<&str>,
     ) -> Result<Page, ClientError> {
-        let mut query = vec![("limit", limit.to_string())];
-        query.extend(self.status.clone().map(|status| ("status", status)));
-        query.extend(self.task.clone().map(|task| ("task", task)));
-        query.extend(self.needs_review.then(|| ("needs_review", "true".to_owned())));
-        query.extend(after.map(|after| ("after", after.to_owned())));
-        client.get("/v1/runs", &query)?.json()
+        page(client, self.query(), limit, after)
+    }
+}
+
+/// One page of the runs that these parameters choose.
+fn page(
+    client: &Client,
+    mut query: Vec<(&'static str, String)>,
+    limit: u32,
+    after: Option<&str>,
+) -> Result<Page, ClientError> {
+    query.push(("limit", limit.to_string()));
+    query.extend(after.map(|after| ("after", after.to_owned())));
+    client.get("/v1/runs", &query)?.json()
+}
+
+impl Search {
+    fn query(&self) -> Vec<(&'static str, String)> {
+        let number = |number: Option<u64>| number.map(|number| number.to_string());
+        let all = [
+            ("q", self.search.clone()),
+            ("outcome", self.outcome.clone()),
+            ("agent", self.agent.clone()),
+            ("model", self.model.clone()),
+            ("flagged", self.flagged.then(|| "true".to_owned())),
+            ("since", self.since.clone()),
+            ("before", self.before.clone()),
+            ("steps_min", number(self.steps_min)),
+            ("steps_max", number(self.steps_max)),
+            ("tokens_min", number(self.tokens_min)),
+            ("tokens_max", number(self.tokens_max)),
+            ("sort", self.sort.clone()),
+        ];
+        all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 }
 
@@ -55,6 +141,8 @@ impl Filters {
 pub struct ListArguments {
     #[command(flatten)]
     filters: Filters,
+    #[command(flatten)]
+    search: Search,
     /// Runs per page, 1 to 1000
     #[arg(
         long,
@@ -63,8 +151,8 @@ pub struct ListArguments {
         value_parser = clap::value_parser!(u32).range(1..=1_000)
     )]
     limit: u32,
-    /// Start after this run, the last one of the previous page
-    #[arg(long, value_name = "ID", value_parser = run_id)]
+    /// Start after this place, the `next` of the previous page
+    #[arg(long, value_name = "PLACE")]
     after: Option<String>,
     /// All pages
     #[arg(long)]
@@ -79,6 +167,8 @@ pub struct Page {
     #[serde(default)]
     pub unreadable: Vec<String>,
     pub next: Option<String>,
+    #[serde(default)]
+    incomplete: bool,
 }
 
 impl ListArguments {
@@ -90,7 +180,14 @@ impl ListArguments {
     ) -> anyhow::Result<Option<String>> {
         let mut after = self.after.clone();
         loop {
-            let page = self.filters.page(client, self.limit, after.as_deref())?;
+            let query = [self.filters.query(), self.search.query()].concat();
+            let page = page(client, query, self.limit, after.as_deref())?;
+            if page.incomplete {
+                note!(
+                    "the daemon still looks through runs of an earlier version: some may be \
+                     missing"
+                );
+            }
             page.runs.iter().try_for_each(&mut see)?;
             for id in &page.unreadable {
                 note!(

@@ -25,7 +25,7 @@ use crate::evaluation::study::{Spendings, records_of_answers, run_study};
 use prime_service::app::check_agents;
 use prime_settings::Settings;
 use prime_study::definition::{AskedRun, Source, Study, System, Unit};
-use prime_study::records::{Record, RecordLog};
+use prime_study::records::{Provenance, Record, RecordLog};
 
 #[derive(Args)]
 pub struct RunArguments {
@@ -176,8 +176,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let turns = turns_of(arguments.concurrent, used.iter().copied());
 
     let (tally, finished) = with_engines(used, turns, async |resources| {
-        let mut session =
-            Session::with_parts(1, "study", u32::try_from(due.len()).unwrap_or(u32::MAX), "run")?;
+        let mut session = Session::with_parts(vec![due.len() as u64], "study", "run")?;
         let (mut contestants, mut places) = (Vec::new(), PoolPlaces::default());
 
         let version = match &daemons {
@@ -195,7 +194,9 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
             });
         }
 
-        for contestant in contestants.iter_mut().flatten() {
+        for (place, contestant) in (0..).zip(&mut contestants) {
+            let Some(contestant) = contestant else { continue };
+            contestant.provenance.system_place = Some(place);
             add_digests(&mut contestant.provenance, given.as_ref());
         }
 
@@ -234,7 +235,11 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
 fn take_answers(study: &Study, all: &[Settings], log: &mut RecordLog) -> anyhow::Result<()> {
     for (place, system) in study.systems.iter().enumerate() {
         let Source::Answers(path) = &system.source else { continue };
-        let records = records_of_answers(path, study, place, &provenance_of_answers(&all[place]))?;
+        let provenance = Provenance {
+            system_place: u32::try_from(place).ok(),
+            ..provenance_of_answers(&all[place])
+        };
+        let records = records_of_answers(path, study, place, &provenance)?;
         let new: Vec<_> = records.iter().filter(|record| !log.is_measured(&record.key())).collect();
         note!("{}: {} outputs, {} of them new", system.name, records.len(), new.len());
         for record in new {

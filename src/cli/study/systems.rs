@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 
 use crate::cli::Configuration;
+use crate::cli::own_tasks::check_verifier;
 use crate::evaluation::comparison::System as RunningSystem;
 use crate::evaluation::study::{
     Contestant, OneShotSystem, Places, RunSystem, Sampled, SamplingSystem, StudySystem,
@@ -121,6 +122,7 @@ fn provenance(
         verifier: verifier.to_owned(),
         kinds: kinds.iter().collect(),
         task_digests: BTreeMap::new(),
+        system_place: None,
     }
 }
 
@@ -201,6 +203,9 @@ pub fn start(
             let agents = AgentSet::from_settings(settings, resources)
                 .with_context(|| format!("system `{}`", system.name))?;
             let names = configured_names(settings);
+
+            check_verifier(&agents, &study.ask.tasks)
+                .with_context(|| format!("system `{}`", system.name))?;
 
             let judge = agents.judge();
             let asked = study.ask.tasks.iter();

@@ -67,6 +67,13 @@ const SYSTEM: &str = "[[system]]\nname = \"uniform\"\n";
 const JUGS: &str = "{\"A\": 3, \"B\": 5, \"goal\": 4}\n\n{\"A\": 2, \"B\": 7, \"goal\": 5}\n\
                     {\"A\": 1, \"B\": 2, \"goal\": 1}\n";
 
+/// `bench solve` on the task jugs, with these settings.
+pub(super) fn jugs(sets: &[&str]) -> Done {
+    let mut measured = Measured::new("jugs", &example("jugs.py"), JUGS);
+    measured.sets.extend(sets.iter().map(|set| (*set).to_owned()));
+    measured.prime(&["bench", "solve", "--task", "jugs"])
+}
+
 #[test]
 fn a_study_asks_tasks_of_ones_own_beside_those_of_the_benchmark() {
     let measured = Measured::new("jugs", &example("jugs.py"), JUGS);
@@ -243,7 +250,10 @@ fn records_of_different_programs_are_not_read_together() {
 fn bench_solves_the_inputs_of_programs_and_modules() {
     let measured = Measured::new("jugs", &example("jugs.py"), JUGS);
     let solve = ["bench", "solve", "--task", "jugs", "--system", "prime", "--output", "json"];
-    let rows = measured.prime(&solve).json(0);
+    let done = measured.prime(&solve);
+    // As many as the file has, not the hundred that are asked for by default.
+    assert!(done.stderr.contains("1 task, 1 level, 1 system: 3 runs;"), "{}", done.stderr);
+    let rows = done.json(0);
     assert_eq!(rows.as_array().map(Vec::len), Some(1));
     assert_eq!((&rows[0]["task"], &rows[0]["difficulty"]), (&json!("jugs"), &json!("given")));
     assert_eq!((&rows[0]["accuracy"]["count"], &rows[0]["accuracy"]["of"]), (&json!(3), &json!(3)));
@@ -276,6 +286,17 @@ fn bench_solves_the_inputs_of_programs_and_modules() {
 }
 
 #[test]
+fn an_input_to_which_the_program_gives_no_answer_is_named() {
+    let (_program, path) = program(
+        "def start(ask):\n    return {'error': 'no'} if ask['input'] == 2 else {'state': 0}\n\
+         def step(ask):\n    return {'state': 1, 'done': True}",
+    );
+    let measured = Measured::new("odd", &path, "1\n\n2\n");
+    let solve = measured.prime(&["bench", "solve", "--task", "odd"]);
+    solve.refused(&["inputs.jsonl: line 3: ", "no"]);
+}
+
+#[test]
 fn single_steps_are_compared_with_the_hints_of_a_task() {
     // Three steps, of which `go` is right. One of two choices is drawn at each.
     let (_program, path) = program(
@@ -294,7 +315,8 @@ fn single_steps_are_compared_with_the_hints_of_a_task() {
 
     let jugs = Measured::new("jugs", &example("jugs.py"), JUGS);
     jugs.prime(&["bench", "steps", "--task", "jugs"]).refused(&[
-        "jugs, input 0",
+        "jugs: ",
+        "inputs.jsonl: line 1",
         "gives no `hint`",
         "`bench solve` needs no hints",
     ]);

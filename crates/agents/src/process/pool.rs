@@ -3,19 +3,19 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::PROTOCOL_VERSION;
 use super::child::LaunchSpec;
 use super::fault::ProcessError;
 use super::slot::{Job, Slot};
-use crate::{AgentError, Failure};
+use crate::{AgentError, Failure, FairQueue};
 use prime_protocol::Role;
 use prime_settings::Program;
 
@@ -26,26 +26,79 @@ const ENVIRONMENT: [&str; 2] = ["PATH", "LANG"];
 pub struct ProcessPool {
     launch: Arc<LaunchSpec>,
     next_id: AtomicU64,
-    /// One permit for each idle slot.
-    free: Semaphore,
-    /// Idle slots, longest idle first.
-    idle: Mutex<VecDeque<usize>>,
+    turns: Arc<Turns>,
+    /// Of turns whose owner is not known.
+    nobody: Arc<str>,
     slots: Vec<mpsc::UnboundedSender<Job>>,
     /// Dropping the sender stops the slots, and with them the thread. Taken when the pool is
     /// stopped.
     driver: Mutex<Option<(watch::Sender<()>, JoinHandle<()>)>>,
 }
 
+/// Which slots are idle, and who waits for one. Not both: a slot is idle while nobody waits.
+struct Turns(Mutex<Queue>);
+
+struct Queue {
+    /// Longest idle first.
+    idle: VecDeque<usize>,
+    waiting: FairQueue<(), oneshot::Sender<SlotPermit>>,
+}
+
 /// A slot reserved for one turn; released on drop.
-struct SlotPermit<'p> {
-    pool: &'p ProcessPool,
+struct SlotPermit {
+    turns: Arc<Turns>,
+    owner: Arc<str>,
     slot: usize,
 }
 
-impl Drop for SlotPermit<'_> {
+impl Turns {
+    fn new(slots: usize) -> Arc<Self> {
+        // A call has a time limit, so that owners need only take turns.
+        let waiting = FairQueue::new(slots);
+        Arc::new(Self(Mutex::new(Queue { idle: (0..slots).collect(), waiting })))
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a slot. A turn that is cancelled meanwhile loses its place.
+    async fn slot(self: &Arc<Self>, owner: &Arc<str>) -> SlotPermit {
+        let (permit, permitted) = oneshot::channel();
+        self.queue().waiting.push(owner, (), permit);
+        self.hand_out();
+        permitted.await.expect("invariant: who waits is in the queue until it gets a slot")
+    }
+
+    /// Gives the idle slots to those who wait.
+    fn hand_out(self: &Arc<Self>) {
+        while let Some((turn, permit)) = self.next() {
+            // Unlocked: if nobody waits for it any more, it is dropped here and handed on.
+            drop(turn.send(permit));
+        }
+    }
+
+    fn next(self: &Arc<Self>) -> Option<(oneshot::Sender<SlotPermit>, SlotPermit)> {
+        let mut queue = self.queue();
+        let slot = queue.idle.pop_front()?;
+        while let Some((owner, turn)) = queue.waiting.take() {
+            if !turn.is_closed() {
+                return Some((turn, SlotPermit { turns: Arc::clone(self), owner, slot }));
+            }
+            queue.waiting.done(&owner);
+        }
+        queue.idle.push_front(slot);
+        None
+    }
+}
+
+impl Drop for SlotPermit {
     fn drop(&mut self) {
-        self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner).push_back(self.slot);
-        self.pool.free.add_permits(1);
+        let mut queue = self.turns.queue();
+        queue.idle.push_back(self.slot);
+        queue.waiting.done(&self.owner);
+        drop(queue);
+        self.turns.hand_out();
     }
 }
 
@@ -97,27 +150,30 @@ impl ProcessPool {
         Ok(Self {
             launch,
             next_id: AtomicU64::new(1),
-            free: Semaphore::new(count),
-            idle: Mutex::new((0..count).collect()),
+            turns: Turns::new(count),
+            nobody: "".into(),
             slots: senders,
             driver: Mutex::new(Some((stop, driver))),
         })
     }
 
-    /// Waits for a process, builds the request with an id, and returns the answer line. A turn that
-    /// is cancelled while it waits leaves the queue; later, its process is killed and restarted.
+    /// As [`ProcessPool::ask_for`], for nobody in particular.
     pub async fn ask(
         &self,
         request: impl FnOnce(u64) -> Vec<u8> + Send,
     ) -> Result<Vec<u8>, AgentError> {
-        // Given back by the `SlotPermit`, whose drop also makes the slot idle.
-        self.free.acquire().await.expect("invariant: the semaphore is never closed").forget();
+        self.ask_for(&self.nobody, request).await
+    }
 
-        let slot = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        let permit = SlotPermit {
-            pool: self,
-            slot: slot.expect("invariant: there are no more permits than idle slots"),
-        };
+    /// Waits for a process, builds the request with an id, and returns the answer line. Owners are
+    /// served in turn. A turn that is cancelled while it waits leaves the queue; later, its process
+    /// is killed and restarted.
+    pub async fn ask_for(
+        &self,
+        owner: &Arc<str>,
+        request: impl FnOnce(u64) -> Vec<u8> + Send,
+    ) -> Result<Vec<u8>, AgentError> {
+        let permit = self.turns.slot(owner).await;
 
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (reply, answered) = oneshot::channel();

@@ -26,18 +26,19 @@ pub(super) enum Computer {
 }
 
 impl Computer {
-    /// The answer to a request that is built with an id.
+    /// The answer to a request of this owner that is built with an id.
     ///
     /// # Errors
     /// There is none: the program or the module fails, takes too long, or writes too much.
     pub async fn ask(
         &self,
+        owner: &Arc<str>,
         request: impl FnOnce(u64) -> Vec<u8> + Send,
     ) -> Result<Vec<u8>, AgentError> {
         match self {
-            Self::Program(pool) => pool.ask(request).await,
+            Self::Program(pool) => pool.ask_for(owner, request).await,
             Self::Module(pool) => {
-                let answer = pool.ask(request(MODULE_REQUEST)).await?;
+                let answer = pool.ask(owner, request(MODULE_REQUEST)).await?;
                 // What is no answer at all is named where it is read.
                 match serde_json::from_slice(&answer) {
                     Ok(Numbered { id }) if id != MODULE_REQUEST => {

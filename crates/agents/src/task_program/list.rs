@@ -31,6 +31,8 @@ pub type Declared = Result<&'static Spec, AgentError>;
 pub struct TaskPrograms {
     shared: Arc<Shared>,
     owner: Option<Arc<str>>,
+    /// Whose questions are asked, where no uploads are to be found.
+    asker: Option<Arc<str>>,
 }
 
 impl TaskPrograms {
@@ -71,7 +73,18 @@ impl TaskPrograms {
     /// With the tasks that this owner has uploaded.
     #[must_use]
     pub fn of_owner(&self, owner: &str) -> Self {
-        Self { shared: Arc::clone(&self.shared), owner: Some(owner.into()) }
+        Self { shared: Arc::clone(&self.shared), owner: Some(owner.into()), asker: None }
+    }
+
+    /// The same tasks, with questions that count as this owner's ([`TaskProgram::open`]).
+    #[must_use]
+    pub fn asked_by(&self, owner: &str) -> Self {
+        Self { asker: Some(owner.into()), ..self.clone() }
+    }
+
+    /// Who asks; an empty text for nobody in particular.
+    pub fn asker(&self) -> &str {
+        self.asker.as_ref().or(self.owner.as_ref()).map_or("", |asker| asker)
     }
 
     fn configured(&self) -> BTreeMap<String, Arc<TaskProgram>> {
@@ -138,7 +151,7 @@ impl TaskPrograms {
     /// There is no such task, or as [`TaskProgram::open`].
     pub fn open(&self, name: &str, input: &Value) -> Result<Arc<dyn Problem>, OpenError> {
         let unknown = || OpenError::Unknown { name: name.to_owned(), known: self.names() };
-        self.get(name)?.ok_or_else(unknown)?.open(input)
+        self.get(name)?.ok_or_else(unknown)?.open(self.asker(), input)
     }
 
     /// An instance of a task that is the uploaded module with this digest, under any key
@@ -154,6 +167,6 @@ impl TaskPrograms {
     ) -> Result<Arc<dyn Problem>, OpenError> {
         let unknown = || OpenError::Unknown { name: name.to_owned(), known: self.names() };
         let store = self.shared.uploads.get().ok_or_else(unknown)?;
-        self.shared.compiled.get(name, digest, store).open(input)
+        self.shared.compiled.get(name, digest, store).open(self.asker(), input)
     }
 }

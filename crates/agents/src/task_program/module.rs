@@ -210,10 +210,11 @@ impl ModulePool {
         Ok(Self { agent, compiled: Arc::new(compiled), workers, number, declared })
     }
 
-    pub async fn ask(&self, request: Vec<u8>) -> Result<Vec<u8>, AgentError> {
+    /// The answer to a request, on behalf of this owner.
+    pub async fn ask(&self, owner: &Arc<str>, request: Vec<u8>) -> Result<Vec<u8>, AgentError> {
         let compiled = Arc::clone(&self.compiled);
         let (job, answered) = Job::new(move || compiled.answer(&request));
-        self.workers.add(self.number, job);
+        self.workers.add(owner, self.number, job);
         match answered.await {
             // The same call ends so again.
             Ok(answer) => answer.map_err(|fault| AgentError {
@@ -273,14 +274,14 @@ mod tests {
     }
 
     fn start(bytes: &[u8]) -> Result<ModulePool, AgentError> {
-        ModulePool::start("m", bytes, LIMITS, Arc::new(Workers::start("m", 1)))
+        ModulePool::start("m", bytes, LIMITS, Arc::new(Workers::start("m", 1, 1)))
     }
 
     /// The answer of such a module to a request.
     fn answer(body: &str, more: &str) -> Result<Vec<u8>, AgentError> {
         let pool = start(&module(body, more)).expect("a module");
         assert_eq!(pool.declared()["statement"], "s");
-        block_on(pool.ask(br#"{"id":1}"#.to_vec()))
+        block_on(pool.ask(&"".into(), br#"{"id":1}"#.to_vec()))
     }
 
     fn reason(result: Result<Vec<u8>, AgentError>) -> String {
@@ -299,7 +300,10 @@ mod tests {
                       (global.get $count)";
         let pool = start(&module(counts, "")).expect("a module");
         for _ in 0..3 {
-            assert_eq!(block_on(pool.ask(b"{\"i\"}".to_vec())).expect("an answer"), b"{");
+            assert_eq!(
+                block_on(pool.ask(&"".into(), b"{\"i\"}".to_vec())).expect("an answer"),
+                b"{"
+            );
         }
     }
 

@@ -23,6 +23,8 @@ pub(super) struct Asking(Arc<Inner>);
 
 struct Inner {
     pool: Computer,
+    /// Who asks.
+    owner: Arc<str>,
     spec: &'static Spec,
     input: Value,
     start: Arc<Node>,
@@ -69,12 +71,12 @@ fn inconsistent(pool: &Computer, what: &str) -> AgentError {
 impl Asking {
     /// Asks for the start of an instance, twice. Keeps `program` as long as the instance.
     pub async fn open(
-        pool: Computer,
+        (pool, owner): (Computer, Arc<str>),
         spec: impl FnOnce(&Computer) -> Result<&'static Spec, AgentError>,
         input: Value,
         program: Arc<dyn Any + Send + Sync>,
     ) -> Result<Self, OpenError> {
-        let ask = || pool.ask(|id| request(&StartRequest { id, input: &input }));
+        let ask = || pool.ask(&owner, |id| request(&StartRequest { id, input: &input }));
         let line = ask().await?;
         // A process has answered the handshake by now.
         let spec = spec(&pool)?;
@@ -92,7 +94,8 @@ impl Asking {
             Outcome::State(state) => {
                 let steps_max = state.steps_max;
                 let start = Arc::new(node(*state, 0));
-                Ok(Self(Arc::new(Inner { pool, spec, input, start, steps_max, _program: program })))
+                let _program = program;
+                Ok(Self(Arc::new(Inner { pool, owner, spec, input, start, steps_max, _program })))
             }
         }
     }
@@ -102,8 +105,8 @@ impl Asking {
     }
 
     async fn ask(&self, state: &str, line: &str) -> Result<Answer, AgentError> {
-        let Inner { pool, spec, input, .. } = &*self.0;
-        let answer = pool.ask(|id| step_request(id, input, state, line)).await?;
+        let Inner { pool, owner, spec, input, .. } = &*self.0;
+        let answer = pool.ask(owner, |id| step_request(id, input, state, line)).await?;
         read(&answer, Asked::Step, &rules_of(spec))
             .map_err(|BadAnswer { failure, reason }| pool.error(failure, reason))
     }

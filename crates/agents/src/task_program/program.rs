@@ -137,7 +137,7 @@ impl TaskProgram {
             line_bytes_max: *line_bytes_max,
             is_foreign: false,
         };
-        let workers = Arc::new(Workers::start(name, *processes));
+        let workers = Arc::new(Workers::start(name, *processes, *processes));
         Ok(Computer::Module(Arc::new(ModulePool::start(name, &bytes, limits, workers)?)))
     }
 
@@ -218,11 +218,16 @@ impl TaskProgram {
         Self::spec_of(self.name.as_deref(), &pool)
     }
 
-    /// The instance with this input. Blocks while the program answers.
+    /// The instance with this input, whose questions count as this owner's: owners are answered in
+    /// turn. Blocks while the program answers.
     ///
     /// # Errors
     /// It refuses the input, or cannot be asked.
-    pub fn open(self: &Arc<Self>, input: &Value) -> Result<Arc<dyn Problem>, OpenError> {
+    pub fn open(
+        self: &Arc<Self>,
+        owner: &str,
+        input: &Value,
+    ) -> Result<Arc<dyn Problem>, OpenError> {
         let pool = self.started(Instant::now() + self.start_timeout())?;
         let bytes = bytes_of(input);
         if bytes > INPUT_BYTES_MAX {
@@ -231,7 +236,7 @@ impl TaskProgram {
         }
         let spec = |pool: &Computer| Self::spec_of(self.name.as_deref(), pool);
         let program = Arc::clone(self) as Arc<dyn Any + Send + Sync>;
-        let asking = block_on(Asking::open(pool, spec, input.clone(), program))?;
+        let asking = block_on(Asking::open((pool, owner.into()), spec, input.clone(), program))?;
         Ok(Arc::new(asking))
     }
 }

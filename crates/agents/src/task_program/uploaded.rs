@@ -157,7 +157,9 @@ impl Compiled {
         match &*workers {
             Some(known) if known.threads() == threads => Arc::clone(known),
             _ => {
-                let new = Arc::new(Workers::start("uploaded", threads));
+                // One thread is left to the others, where there are several.
+                let share = threads.saturating_sub(1).max(1);
+                let new = Arc::new(Workers::start("uploaded", threads, share));
                 *workers = Some(Arc::clone(&new));
                 new
             }

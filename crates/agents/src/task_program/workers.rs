@@ -1,7 +1,6 @@
-//! Threads that compute the answers of modules. Several modules can share them: each is served in
-//! turn, so that one with many requests, or slow ones, does not hold up the others.
+//! Threads that compute the answers of modules. Several modules can share them. Those who ask are
+//! served in turn and so are the modules, so that many requests, or slow ones, hold up no others.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -9,6 +8,7 @@ use std::thread;
 use futures::channel::oneshot;
 
 use super::module::Fault;
+use crate::FairQueue;
 
 type Answer = Result<Vec<u8>, Fault>;
 
@@ -35,62 +35,39 @@ impl Job {
     }
 }
 
-#[derive(Default)]
-struct Queues {
-    /// The modules that have jobs, in the order in which they are served.
-    turns: VecDeque<u64>,
-    jobs: HashMap<u64, VecDeque<Job>>,
+struct Queue {
+    /// Within an owner, modules take turns.
+    jobs: FairQueue<u64, Job>,
     is_over: bool,
 }
 
-impl Queues {
-    fn add(&mut self, module: u64, job: Job) {
-        let jobs = self.jobs.entry(module).or_default();
-        if jobs.is_empty() {
-            self.turns.push_back(module);
-        }
-        jobs.push_back(job);
-    }
-
-    fn next(&mut self) -> Option<Job> {
-        let module = self.turns.pop_front()?;
-        let jobs = self.jobs.get_mut(&module)?;
-        let job = jobs.pop_front();
-        if jobs.is_empty() {
-            self.jobs.remove(&module);
-        } else {
-            self.turns.push_back(module);
-        }
-        job
-    }
-}
-
-#[derive(Default)]
 struct Shared {
-    queues: Mutex<Queues>,
+    queue: Mutex<Queue>,
     changed: Condvar,
 }
 
 impl Shared {
-    fn queues(&self) -> MutexGuard<'_, Queues> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Computes answers until the workers are dropped.
     fn work(&self) {
+        let mut queue = self.queue();
         loop {
-            let is_waiting = |queues: &mut Queues| queues.turns.is_empty() && !queues.is_over;
-            let mut queues = self
-                .changed
-                .wait_while(self.queues(), is_waiting)
-                .unwrap_or_else(PoisonError::into_inner);
-            if queues.is_over {
+            let is_waiting = |queue: &mut Queue| !queue.jobs.is_ready() && !queue.is_over;
+            queue =
+                self.changed.wait_while(queue, is_waiting).unwrap_or_else(PoisonError::into_inner);
+            if queue.is_over {
                 return;
             }
-            let job = queues.next();
-            // Unlocked before the answer is computed: the other threads wait for the next job.
-            drop(queues);
-            job.into_iter().for_each(Job::run);
+
+            let Some((owner, job)) = queue.jobs.take() else { continue };
+            // Unlocked while the answer is computed: the other threads wait for the next job.
+            drop(queue);
+            job.run();
+            queue = self.queue();
+            queue.jobs.done(&owner);
         }
     }
 }
@@ -103,9 +80,11 @@ pub(super) struct Workers {
 }
 
 impl Workers {
-    /// Starts threads. One that cannot be started is left out: jobs fail if there is none.
-    pub fn start(name: &str, threads: u32) -> Self {
-        let shared = Arc::new(Shared::default());
+    /// Starts threads, of which one owner may occupy `share_max` at once. One that cannot be started
+    /// is left out: jobs fail if there is none.
+    pub fn start(name: &str, threads: u32, share_max: u32) -> Self {
+        let queue = Queue { jobs: FairQueue::new(share_max as usize), is_over: false };
+        let shared = Arc::new(Shared { queue: Mutex::new(queue), changed: Condvar::new() });
         let mut started = 0;
         for _ in 0..threads.max(1) {
             let working = Arc::clone(&shared);
@@ -116,7 +95,7 @@ impl Workers {
             }
         }
         if started == 0 {
-            shared.queues().is_over = true;
+            shared.queue().is_over = true;
         }
         Self { shared, modules: AtomicU64::new(0), threads }
     }
@@ -131,10 +110,11 @@ impl Workers {
         self.modules.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub fn add(&self, module: u64, job: Job) {
-        let mut queues = self.shared.queues();
-        if !queues.is_over {
-            queues.add(module, job);
+    /// Adds a job of this owner.
+    pub fn add(&self, owner: &Arc<str>, module: u64, job: Job) {
+        let mut queue = self.shared.queue();
+        if !queue.is_over {
+            queue.jobs.push(owner, module, job);
             self.shared.changed.notify_one();
         }
     }
@@ -142,10 +122,10 @@ impl Workers {
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        let mut queues = self.shared.queues();
-        queues.is_over = true;
-        (queues.turns, queues.jobs) = Default::default();
-        drop(queues);
+        let mut queue = self.shared.queue();
+        queue.is_over = true;
+        queue.jobs.retain(|_| false);
+        drop(queue);
         self.shared.changed.notify_all();
     }
 }
@@ -155,26 +135,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modules_are_served_in_turn() {
-        let mut queues = Queues::default();
-        let mut answers = Vec::new();
-        for (module, name) in [(1, "a1"), (1, "a2"), (1, "a3"), (2, "b1"), (3, "c1"), (2, "b2")] {
-            let (job, answered) = Job::new(move || Ok(name.into()));
-            queues.add(module, job);
-            answers.push(answered);
+    fn an_owner_whose_jobs_never_end_leaves_a_thread_to_the_others() {
+        let workers = Workers::start("m", 2, 1);
+        let (ada, bob): (Arc<str>, Arc<str>) = ("ada".into(), "bob".into());
+        let (started, is_started) = std::sync::mpsc::channel();
+        let mut held = Vec::new();
+        for module in 0..3 {
+            let started = started.clone();
+            let (end, is_to_end) = std::sync::mpsc::channel::<()>();
+            let (job, answered) = Job::new(move || {
+                let _ = started.send(());
+                let _ = is_to_end.recv();
+                Ok(Vec::new())
+            });
+            held.push((end, answered));
+            workers.add(&ada, module, job);
         }
-
-        let mut order = Vec::new();
-        while let Some(job) = queues.next() {
-            order.push(String::from_utf8((job.compute)().expect("an answer")).expect("text"));
+        is_started.recv().expect("it begins");
+        for module in 0..3 {
+            let (job, answered) = Job::new(|| Ok(b"bob".to_vec()));
+            workers.add(&bob, module, job);
+            let answer = futures::executor::block_on(answered).expect("a thread is left");
+            assert_eq!(answer.expect("an answer"), b"bob");
         }
-        assert_eq!(order, ["a1", "b1", "c1", "a2", "b2", "a3"]);
-        assert!(queues.jobs.is_empty());
     }
 
     #[test]
     fn what_is_left_when_the_workers_end_is_not_answered() {
-        let workers = Workers::start("m", 1);
+        let workers = Workers::start("m", 1, 1);
+        let nobody: Arc<str> = "".into();
         let (started, is_started) = std::sync::mpsc::channel();
         let (end, is_to_end) = std::sync::mpsc::channel::<()>();
         let (first, answered) = Job::new(move || {
@@ -183,9 +172,9 @@ mod tests {
             Ok(Vec::new())
         });
         let (second, never) = Job::new(|| Ok(Vec::new()));
-        workers.add(0, first);
+        workers.add(&nobody, 0, first);
         is_started.recv().expect("it begins");
-        workers.add(0, second);
+        workers.add(&nobody, 0, second);
         drop(workers);
         assert!(futures::executor::block_on(never).is_err());
         drop(end);

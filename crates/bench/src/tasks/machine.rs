@@ -123,6 +123,11 @@ pub trait AnyTask: Send + Sync {
         None
     }
 
+    /// Where the instance of this index comes from, if it is given: a file and a line, for messages.
+    fn source_of(&self, _index: u32) -> Option<String> {
+        None
+    }
+
     /// The instance of this index, which is below [`AnyTask::given`] where that limits it.
     fn instance(&self, difficulty: Difficulty, base_seed: u64, index: u32) -> Arc<dyn Problem> {
         self.generate(difficulty, self.spec().seed(base_seed, difficulty, index))

@@ -26,6 +26,7 @@ mod failed_keys;
 mod head_limits;
 mod heads;
 mod json;
+mod json_answers;
 mod keys;
 mod local_only;
 mod malformed_heads;

@@ -18,6 +18,7 @@ use super::client_stream::ClientStream;
 use super::connection_table::RESERVE;
 use super::connections::{ConnectionLimits, Connections};
 use super::descriptors;
+use super::json_answers::compact_json;
 use super::malformed_heads::MalformedHeads;
 use super::middleware::{Guard, ResponseHead};
 use super::old_http::unchunked_for_old_http;
@@ -80,6 +81,7 @@ pub fn bind(
             .app_data(bodies)
             // The same limit for actix-web's own extractors.
             .app_data(web::PayloadConfig::new(bodies.bytes_max))
+            .wrap(from_fn(compact_json))
             .wrap(from_fn(unchunked_for_old_http))
             .wrap(from_fn(head_as_get))
             .wrap(guard.clone())

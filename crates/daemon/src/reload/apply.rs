@@ -13,7 +13,7 @@ use prime_settings::{Server, Settings};
 
 /// Keys and whole sections whose changes apply to new runs at once. All others apply from the next
 /// start.
-const AT_ONCE: [&str; 16] = [
+const AT_ONCE: [&str; 19] = [
     "agents",
     "definitions",
     "engines",
@@ -30,6 +30,9 @@ const AT_ONCE: [&str; 16] = [
     "server.allow_*",
     "server.key_open_runs_max",
     "server.queue_max",
+    "server.reports",
+    "tasks",
+    "uploads",
 ];
 
 /// New settings to apply, and where to send the result.
@@ -62,6 +65,9 @@ pub struct Reloaded {
     pub taken: Vec<String>,
     /// Changes since the daemon was started that apply from its next start.
     pub at_next_start: Vec<String>,
+    /// What the new configuration does that nobody may want: uploaded tasks that configured ones
+    /// hide.
+    pub warnings: Vec<String>,
 }
 
 /// Applies new settings to new runs. The server itself stays as it was `started`.
@@ -98,7 +104,19 @@ pub async fn apply(
     let taken = changed_keys.chain(exchanged).collect();
     let at_next_start =
         changed(&all(started), &after).into_iter().filter(|key| !counts_at_once(key)).collect();
-    Ok(Reloaded { config_hash, taken, at_next_start })
+    let warnings = hidden_tasks(runs).await;
+    Ok(Reloaded { config_hash, taken, at_next_start, warnings })
+}
+
+/// The uploaded tasks that configured ones hide, which the log names, too.
+pub async fn hidden_tasks(runs: &Runs) -> Vec<String> {
+    let hidden = runs.hidden_tasks().await.unwrap_or_else(|error| {
+        vec![format!("uploaded tasks that configured ones may hide cannot be read: {error}")]
+    });
+    for sentence in &hidden {
+        tracing::warn!("{sentence}");
+    }
+    hidden
 }
 
 /// The adapters whose files have another content than before.
@@ -170,7 +188,7 @@ mod tests {
 
     #[test]
     fn what_has_changed_is_named_and_when_it_counts() {
-        let cases: [(&[&str], &[&str], &[&str]); 6] = [
+        let cases: [(&[&str], &[&str], &[&str]); 8] = [
             (&[], &[], &[]),
             (&["run.fanout=7", "run.budget.steps=9"], &["run.budget.steps", "run.fanout"], &[]),
             (
@@ -180,6 +198,16 @@ mod tests {
             ),
             (&["server.queue_max=5", "server.burst=99"], &["server.queue_max"], &["server.burst"]),
             (&["presets.quick.fanout=1"], &["presets.quick"], &[]),
+            (
+                &["tasks.jugs.command=[\"jugs\"]", "uploads.key_tasks_max=3"],
+                &["tasks.jugs", "uploads.key_tasks_max"],
+                &[],
+            ),
+            (
+                &["server.reports=\"pages\"", "server.streams_max=3"],
+                &["server.reports"],
+                &["server.streams_max"],
+            ),
             (
                 &["journal.retention_days=3", "journal.path=x.sqlite"],
                 &["journal.retention_days"],

@@ -5,4 +5,4 @@
 mod apply;
 pub mod route;
 
-pub use apply::{Reload, ReloadRequest, Reloaded, Reloads, apply};
+pub use apply::{Reload, ReloadRequest, Reloaded, Reloads, apply, hidden_tasks};

@@ -98,7 +98,7 @@ fn own_instance(
         let message = "is missing: a task of your own has no instances of the benchmark";
         return Some(Err(VerifyError::at("input", message)));
     };
-    Some(program.open(input).map_err(|error| {
+    Some(program.open(own.asker(), input).map_err(|error| {
         let field = if matches!(error, OpenError::Refused { .. }) { "input" } else { "task" };
         VerifyError::at(field, error)
     }))
@@ -181,7 +181,7 @@ impl Pools {
     /// # Errors
     /// When a thread cannot be started.
     pub fn start() -> std::io::Result<Self> {
-        Ok(Self { built_in: Pool::start()?, own: Pool::start()? })
+        Ok(Self { built_in: Pool::computing()?, own: Pool::waiting()? })
     }
 }
 

@@ -1,17 +1,21 @@
 //! Threads that judge, and the queue before them. It is bounded and refuses; owners take turns, and
 //! no owner may fill it. What nobody waits for any more leaves the queue, or is told to stop.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
+use prime_agent_set::FairQueue;
+
 /// Most requests that wait, in all and of one owner. Each holds its body.
 const QUEUE_MAX: usize = 64;
 const OWNER_QUEUE_MAX: usize = 32;
-/// Cores per thread. Few threads, because runs come first.
+/// Cores per thread that computes. Few threads, because runs come first.
 const CORES_PER_THREAD: usize = 4;
+/// Threads that wait, and how many of them one owner may occupy.
+const WAITING_THREADS: usize = 8;
+const OWNER_WAITING_MAX: usize = 2;
 
 /// Too many requests wait already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,48 +36,26 @@ struct Job {
     work: Box<dyn FnOnce() + Send>,
 }
 
-#[derive(Default)]
 struct Queue {
-    /// The owners that wait, in the order of their turns.
-    owners: VecDeque<(String, VecDeque<Job>)>,
+    jobs: FairQueue<(), Job>,
     is_closed: bool,
 }
 
 impl Queue {
     fn push(&mut self, owner: &str, job: Job) -> Result<(), QueueFull> {
-        let waiting: usize = self.owners.iter().map(|(_, jobs)| jobs.len()).sum();
-        let own = self.owners.iter_mut().find(|(name, _)| name == owner);
-
-        if waiting >= QUEUE_MAX
-            || own.as_ref().is_some_and(|(_, jobs)| jobs.len() >= OWNER_QUEUE_MAX)
-        {
+        let jobs = &mut self.jobs;
+        if jobs.waiting() >= QUEUE_MAX || jobs.waiting_of(owner) >= OWNER_QUEUE_MAX {
             return Err(QueueFull);
         }
-
-        match own {
-            Some((_, jobs)) => jobs.push_back(job),
-            None => self.owners.push_back((owner.to_owned(), VecDeque::from([job]))),
-        }
+        jobs.push(&Arc::from(owner), (), job);
         Ok(())
     }
 
-    /// The next job; its owner's next turn comes after those of all others.
-    fn pop(&mut self) -> Option<Job> {
-        let (owner, mut jobs) = self.owners.pop_front()?;
-        let job = jobs.pop_front();
-        if !jobs.is_empty() {
-            self.owners.push_back((owner, jobs));
-        }
-        job
-    }
-
     fn remove_abandoned(&mut self) {
-        self.owners.iter_mut().for_each(|(_, jobs)| jobs.retain(|job| !job.abandoned.is_so()));
-        self.owners.retain(|(_, jobs)| !jobs.is_empty());
+        self.jobs.retain(|job| !job.abandoned.is_so());
     }
 }
 
-#[derive(Default)]
 struct Shared {
     queue: Mutex<Queue>,
     changed: Condvar,
@@ -84,17 +66,22 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the next job; `None` when the pool is closed.
-    fn next(&self) -> Option<Job> {
+    /// Works until the pool is closed.
+    fn work(&self) {
         let mut queue = self.queue();
         loop {
+            let is_waiting = |queue: &mut Queue| !queue.jobs.is_ready() && !queue.is_closed;
+            queue =
+                self.changed.wait_while(queue, is_waiting).unwrap_or_else(PoisonError::into_inner);
             if queue.is_closed {
-                return None;
+                return;
             }
-            if let Some(job) = queue.pop() {
-                return Some(job);
-            }
-            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+
+            let Some((owner, job)) = queue.jobs.take() else { continue };
+            drop(queue);
+            (job.work)();
+            queue = self.queue();
+            queue.jobs.done(&owner);
         }
     }
 }
@@ -103,24 +90,31 @@ impl Shared {
 pub struct Pool(Arc<Shared>);
 
 impl Pool {
-    /// Starts the threads: one for every four cores.
+    /// Threads that compute: one for every four cores.
     ///
     /// # Errors
     /// When one cannot be started.
-    pub fn start() -> std::io::Result<Self> {
+    pub fn computing() -> std::io::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Self::with_threads(cores.div_ceil(CORES_PER_THREAD))
+        let count = cores.div_ceil(CORES_PER_THREAD);
+        Self::with_threads(count, count)
     }
 
-    fn with_threads(count: usize) -> std::io::Result<Self> {
-        let pool = Self(Arc::default());
+    /// Threads that mostly wait for programs and modules. An owner whose programs hang leaves most
+    /// of them to the others.
+    ///
+    /// # Errors
+    /// When one cannot be started.
+    pub fn waiting() -> std::io::Result<Self> {
+        Self::with_threads(WAITING_THREADS, OWNER_WAITING_MAX)
+    }
+
+    fn with_threads(count: usize, owner_max: usize) -> std::io::Result<Self> {
+        let queue = Queue { jobs: FairQueue::new(owner_max), is_closed: false };
+        let pool = Self(Arc::new(Shared { queue: Mutex::new(queue), changed: Condvar::new() }));
         for _ in 0..count {
             let shared = Arc::clone(&pool.0);
-            let run = move || {
-                while let Some(job) = shared.next() {
-                    (job.work)();
-                }
-            };
+            let run = move || shared.work();
             std::thread::Builder::new().name("verify".to_owned()).spawn(run)?;
         }
         Ok(pool)
@@ -192,7 +186,7 @@ mod tests {
 
     /// A pool whose one thread is held until the sender is dropped.
     fn held() -> (Pool, std::sync::mpsc::Sender<()>, Ticket<()>) {
-        let pool = Pool::with_threads(1).unwrap();
+        let pool = Pool::with_threads(1, 1).unwrap();
         let (begun, begins) = channel();
         let (hold, released) = channel::<()>();
 
@@ -228,6 +222,28 @@ mod tests {
     }
 
     #[actix_web::test]
+    async fn an_owner_whose_work_never_ends_leaves_a_thread_to_the_others() {
+        let pool = Pool::with_threads(3, 2).unwrap();
+        let (begun, begins) = channel();
+        let mut held = Vec::new();
+        for _ in 0..4 {
+            let begun = begun.clone();
+            let (hold, released) = channel::<()>();
+            let work = move |_: &Abandoned| {
+                begun.send(()).unwrap_or_default();
+                released.recv().unwrap_or_default();
+            };
+            held.push((hold, pool.submit("ada", work).unwrap()));
+        }
+        begins.recv().unwrap();
+        begins.recv().unwrap();
+
+        assert_eq!(pool.submit("bob", |_| 1).unwrap().result().await, Some(1));
+        assert_eq!(pool.submit("bob", |_| 2).unwrap().result().await, Some(2));
+        assert!(begins.try_recv().is_err(), "two are an owner's share");
+    }
+
+    #[actix_web::test]
     async fn the_queue_refuses_and_no_owner_fills_it() {
         let (pool, _hold, _held) = held();
         let submit = |owner: &str| pool.submit(owner, |_| ());
@@ -245,7 +261,7 @@ mod tests {
 
     #[actix_web::test]
     async fn work_is_told_that_nobody_waits_for_it() {
-        let pool = Pool::with_threads(1).unwrap();
+        let pool = Pool::with_threads(1, 1).unwrap();
         let (begun, begins) = channel();
         let (ended, ends) = channel();
 
@@ -264,7 +280,7 @@ mod tests {
 
     #[actix_web::test]
     async fn a_panic_ends_no_thread() {
-        let pool = Pool::with_threads(1).unwrap();
+        let pool = Pool::with_threads(1, 1).unwrap();
 
         let panics = pool.submit("ada", |_| panic!("broken")).unwrap();
         assert_eq!(panics.result().await, None::<()>);

@@ -263,11 +263,16 @@ impl Values<'_> {
             Some(mut reader) => reader.number_list()?,
         };
 
+        let prompt = self.text(PROMPT)?;
+        if prompt.is_none() && self.header.values.contains_key(PROMPT) {
+            return Ok(Err(format!("its {PROMPT} is not a text: export the adapter again")));
+        }
+
         Ok(Ok(AdapterFile {
             architecture: self.header.architecture.clone(),
             name: self.text("general.name")?,
             base: self.text("general.base_model.0.name")?,
-            prompt: self.text(PROMPT)?,
+            prompt,
             alpha,
             invocation_tokens,
             ..AdapterFile::default()
@@ -388,7 +393,18 @@ mod tests {
         assert_eq!((found.ranks.len(), found.rank_range()), (6, (4, 4)));
         // Width 64 and hidden width 128, with four bytes a value.
         assert_eq!(found.bytes, 2 * 4 * 4 * (4 * 64 + 64 + 128));
-        assert!(found.invocation_tokens.is_empty());
+        assert!(found.invocation_tokens.is_empty() && found.prompt.is_none());
+
+        let with_prompt = |prompt| {
+            let prompt = Some(prompt);
+            let adapter = prime_engine_testing::TinyAdapter { prompt, ..written.clone() };
+            adapter.write(&tiny, &path).unwrap();
+            read_adapter(&path)
+        };
+        let named = with_prompt(prime_engine_testing::Value::Text("step".to_owned())).unwrap();
+        assert_eq!(named.prompt.as_deref(), Some("step"));
+        let error = with_prompt(prime_engine_testing::Value::Real(1.0)).unwrap_err().to_string();
+        assert!(error.contains("its prime_agents.prompt is not a text"), "{error}");
 
         let model = prime_engine_testing::TinyAdapter { kind: "model".to_owned(), ..written };
         model.write(&tiny, &path).unwrap();

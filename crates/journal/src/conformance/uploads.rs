@@ -1,9 +1,9 @@
 //! Task modules that clients upload.
 
-use super::fixtures::{Make, accept, end, random, row};
+use super::fixtures::{Make, accept, append, end, noise, random, row};
 use crate::chain::Head;
 use crate::copy::copy;
-use crate::journal::{Journal, Write};
+use crate::journal::{Journal, Retention, Write};
 use crate::records::RunRow;
 use crate::uploads::{Stored, TaskVersion, UploadLimits};
 
@@ -100,6 +100,42 @@ pub fn uploads_of_an_owner_are_limited(make: Make<'_>) {
     ] {
         assert_eq!(store(journal, ("ada", "two", digest), 1, 6), expected, "{digest}");
     }
+}
+
+pub fn modules_cost_no_runs(make: Make<'_>) {
+    let store_ = make();
+    let journal = store_.journal();
+
+    // Two runs of `ada`, then modules of `bob` that are larger than both.
+    for (id, ended_ms) in [("first", 1), ("second", 2)] {
+        journal.commit(&[accept(id)]).unwrap();
+        let event = noise(journal.run(id).unwrap().unwrap().head, 100_000);
+        journal.commit(&[append(id, &event), end(id, ended_ms)]).unwrap();
+    }
+    let runs = journal.size().unwrap().bytes;
+    let limits = UploadLimits { bytes_max: 1_000_000, ..LIMITS };
+    for (digest, bytes) in [('a', 300_000), ('b', 400_000)] {
+        let version = version("bob", "count", digest, bytes, 3);
+        let stored = journal.uploads().store(&version, &body(digest, bytes), &limits).unwrap();
+        assert_eq!(stored, Stored::New);
+    }
+    assert!(journal.size().unwrap().bytes > runs + 600_000);
+
+    let collect = |bytes_max| {
+        let retention = Retention { bytes_max: Some(bytes_max), ..Retention::default() };
+        let mut removed = 0;
+        loop {
+            let round = journal.collect(&retention).unwrap();
+            removed += round.runs;
+            if !round.has_more {
+                return removed;
+            }
+        }
+    };
+    assert_eq!(collect(runs + 50_000), 0);
+    assert_eq!(collect(runs - 50_000), 1, "and runs still make room for runs");
+    assert!(journal.run("first").unwrap().is_none());
+    assert!(journal.uploads().module(&"a".repeat(64)).unwrap().is_some());
 }
 
 pub fn modules_that_open_runs_name_are_kept(make: Make<'_>) {

@@ -28,6 +28,7 @@ mod reviews;
 mod run_rows;
 mod salvage;
 mod schema;
+mod search;
 mod spent_keys;
 mod unremovable;
 mod uploads;
@@ -47,6 +48,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::error::JournalError;
 use crate::journal::{Journal, Query, Removed, Retention, Size, Write};
 use crate::records::{FlaggedEvent, IdempotencyKey, RunRow, RunRows, Segment, Snapshot};
+use crate::search::{SearchEntry, SearchIndex, SearchPage, SearchQuery, Unnoted};
 use crate::uploads::{Stored, TaskVersion, UploadLimits, Uploads};
 use connection::{Readers, as_start_error};
 use lock::Lock;
@@ -258,6 +260,24 @@ impl Journal for SqliteJournal {
 
     fn uploads(&self) -> &dyn Uploads {
         self
+    }
+
+    fn search(&self) -> &dyn SearchIndex {
+        self
+    }
+}
+
+impl SearchIndex for SqliteJournal {
+    fn note(&self, entries: &[SearchEntry]) -> Result<(), JournalError> {
+        self.durable_writer()?.write(|connection, _| search::note(connection, entries))
+    }
+
+    fn unnoted(&self, after: Option<i64>, limit: u32) -> Result<Unnoted, JournalError> {
+        self.readers.read(|connection| search::unnoted(connection, after, limit))
+    }
+
+    fn find(&self, query: &SearchQuery) -> Result<SearchPage, JournalError> {
+        self.readers.read(|connection| search::find(connection, query))
     }
 }
 

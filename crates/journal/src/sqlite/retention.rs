@@ -14,7 +14,7 @@ use super::queries::bytes;
 use super::unremovable::{Part, Unremovable};
 use super::usage::Measured;
 use super::writer::Writer;
-use super::{reviews, spent_keys, usage};
+use super::{reviews, search, spent_keys, uploads, usage};
 use crate::error::JournalError;
 use crate::journal::{Removed, Retention};
 
@@ -255,7 +255,9 @@ fn next_expired(
         return Ok((usage::of(transaction, owner)? > most).then_some(run));
     }
 
-    if bytes(transaction)? <= most {
+    // Modules have limits of their own: the runs of one key do not make room for another's modules.
+    let of_runs = bytes(transaction)?.saturating_sub(uploads::module_bytes(transaction)?);
+    if of_runs <= most {
         return Ok(None);
     }
     for owner in usage::owners(transaction)? {
@@ -328,6 +330,7 @@ fn remove_row(
     // Both read the run's row, which goes below.
     let owner = spent_keys::keep(connection, run, retention)?;
     usage::forget(connection, run)?;
+    search::forget(connection, run)?;
 
     for sql in [
         "DELETE FROM snapshot WHERE run = ?1",

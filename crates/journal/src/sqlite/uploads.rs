@@ -52,6 +52,22 @@ fn read(row: &Row<'_>) -> Result<TaskVersion, JournalError> {
     })
 }
 
+/// Bytes that the modules take. One that is damaged counts as nothing.
+pub(super) fn module_bytes(connection: &Connection) -> Result<u64, JournalError> {
+    if !has_tables(connection)? {
+        return Ok(0);
+    }
+    // Of a large value this reads its length alone.
+    let sql = "SELECT coalesce(sum(length(body)), 0) FROM module";
+    let read = || -> Result<u64, JournalError> {
+        connection.prepare_cached(sql)?.query_row([], |row| Ok(unsigned(row, 0)))?
+    };
+    match read() {
+        Err(JournalError::Damaged(_)) => Ok(0),
+        read => read,
+    }
+}
+
 pub(super) fn store(
     connection: &mut Connection,
     packer: &mut Packer,

@@ -1,6 +1,7 @@
 //! Speculative proceed: proposals that start before the verdict on the step before them. The clock
 //! of the cell's thread is paused: time jumps to the next timer whenever the thread is idle.
 
+mod asked;
 mod pace;
 mod resuming;
 mod same;

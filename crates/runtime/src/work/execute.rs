@@ -1,12 +1,12 @@
 //! The Executor's work: proposes a line and applies it to a copy of the state. If the run
-//! speculates, the next proposal starts as soon as this one is available.
+//! speculates, the next proposal starts as soon as it is known which state this one leads to.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::Work;
+use super::look_ahead::look_ahead;
 use crate::messages::{Judge, Propose};
-use crate::speculation::{self, Speculation, TimedProposal};
+use crate::speculation::{self, Asker, TimedProposal};
 use crate::turn::TurnBody;
 use prime_protocol::Role;
 use prime_roles::{AgentError, AgentReply, Agents, Executor, Failure, Proposal};
@@ -36,8 +36,13 @@ impl Work for Execute {
     fn finish(&self, turn: &mut TurnBody, proposal: Proposal) {
         turn.proposal = proposal;
         turn.apply();
-        if turn.lookahead.is_some() {
-            look_ahead(&self.0, turn);
+        if turn.lookahead.is_none() {
+            return;
+        }
+        if !turn.is_unanswered {
+            look_ahead(turn, || Asker::here(&self.0));
+        } else if let Some(lookahead) = &mut turn.lookahead {
+            lookahead.asker = Some(Asker::here(&self.0));
         }
     }
 }
@@ -90,37 +95,4 @@ async fn propose(
         (lookahead.has_waited, lookahead.copy) = (has_waited, None);
     }
     proposed
-}
-
-/// Starts the proposal that follows the one the turn has just got, if the latter may be accepted
-/// and does not end the trajectory.
-fn look_ahead(executor: &Arc<dyn Executor>, turn: &mut TurnBody) {
-    let usage = turn.usage();
-    let Some(lookahead) = turn.lookahead.as_deref_mut() else { return };
-
-    let has_tokens = lookahead.left.tokens.is_none_or(|left| usage.total() < left);
-    // Where the executor replies at once, an early start gains nothing. A proposal that cannot be
-    // applied, or was rejected before, will not be accepted.
-    if !lookahead.has_waited || !turn.is_applicable || turn.is_repeated || !has_tokens {
-        return;
-    }
-
-    let (line, limits) = (&turn.proposal.line, &lookahead.limits);
-    // The task that was shown the copy has ended, so this is the only reference.
-    let copy = lookahead.copy.take().and_then(Arc::into_inner);
-    // A task whose own code panics here will panic again when the step is committed, and is
-    // reported then.
-    let predicted = catch_unwind(AssertUnwindSafe(|| match copy {
-        _ if turn.trajectory.machine.candidate_ends() => None,
-        Some(copy) => copy.into_committed(line, limits),
-        None => turn.trajectory.predict(line, limits),
-    }));
-
-    if let Ok(Some(predicted)) = predicted {
-        let sampling =
-            lookahead.sampling.of_turn(&lookahead.strategy, lookahead.fanout, turn.id, &predicted);
-        let round = lookahead.round.clone();
-        turn.speculation =
-            Some(Box::new(Speculation::start(Arc::clone(executor), predicted, sampling, round)));
-    }
 }

@@ -120,6 +120,12 @@ pub enum Reason {
     )]
     CannotPropose { executor: String, task: &'static str, why: &'static str },
     #[error(
+        "the verifier `{verifier}` follows a task's algorithm, and this has none: choose `rules`, \
+         which judges by the problem's own checks, a language model, or a program \
+         (`agents.verifier.implementation`)"
+    )]
+    JudgesByAlgorithm { verifier: String },
+    #[error(
         "the constraint {constraint:?} is in prose, which the verifier `{verifier}` cannot read: write it as a `check`, or choose a \
          verifier that is a language model (`agents.verifier`)"
     )]

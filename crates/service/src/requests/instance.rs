@@ -42,7 +42,7 @@ impl Instance {
 
         let task = request.task.as_ref().ok_or(RequestError::NoTask)?;
         if let Some(program) = program_of(tasks, task)? {
-            return program_instance(&program, task, request);
+            return program_instance(tasks.asker(), &program, task, request);
         }
         let task = tasks::find(task).map_err(|error| RequestError::field("task", error))?;
 
@@ -93,6 +93,7 @@ fn program_of(tasks: &TaskPrograms, task: &str) -> Result<Option<Arc<TaskProgram
 
 /// An instance of a task that is a program. Such a task has no instances of its own.
 fn program_instance(
+    owner: &str,
     program: &Arc<TaskProgram>,
     task: &str,
     request: &RunRequest,
@@ -108,7 +109,7 @@ fn program_instance(
     }
     let input =
         request.input.as_ref().ok_or_else(|| RequestError::field("input", needs_input()))?;
-    let problem = program.open(input).map_err(|error| {
+    let problem = program.open(owner, input).map_err(|error| {
         let field = if matches!(error, OpenError::Refused { .. }) { "input" } else { "task" };
         RequestError::field(field, Reason::Program(error))
     })?;

@@ -21,8 +21,8 @@ pub struct ResolvedRun {
     pub problem: Arc<dyn Problem>,
 }
 
-/// Resolves a request with the agents of a process, and with the tasks of the client. May compute for milliseconds; must be called
-/// within an actix system.
+/// Resolves a request with the agents of a process, and with the tasks of the client. May compute
+/// for milliseconds; must be called within an actix system.
 ///
 /// # Errors
 /// The first invalid field.
@@ -91,6 +91,7 @@ impl CheckedRequest {
 /// The first agent that may not be chosen, or cannot work on the problem.
 pub fn spec_with_agents(
     app: &App,
+    tasks: &TaskPrograms,
     parent: RunSpec,
     chosen: &Overrides,
 ) -> Result<RunSpec, RequestError> {
@@ -103,7 +104,7 @@ pub fn spec_with_agents(
     }
 
     let settings = overrides.apply(app.settings());
-    let problem = parent.problem(app.tasks()).map_err(RunError::from)?;
+    let problem = parent.problem(tasks).map_err(RunError::from)?;
     let agents =
         app.agents_with(&overrides).map_err(|error| RequestError::field("agents", error))?;
     if problem.has_reference() {
@@ -160,8 +161,13 @@ pub fn never_verified(problem: &dyn Problem) -> Option<&'static str> {
 ///
 /// # Errors
 /// The agent that cannot.
-fn check_agents(agents: &AgentSet, problem: &dyn Problem) -> Result<(), RequestError> {
+pub fn check_agents(agents: &AgentSet, problem: &dyn Problem) -> Result<(), RequestError> {
     let executor = || agents.names().executor.clone();
+    if agents.judge().needs_algorithm() && !problem.has_reference() {
+        let reason = Reason::JudgesByAlgorithm { verifier: agents.names().verifier.clone() };
+        let field = if problem.is_asked() { "task" } else { "problem" };
+        return Err(RequestError::field(field, reason));
+    }
     if problem.is_asked() {
         return can_propose(agents, problem).map_err(|why| {
             let task = problem.spec().slug;

@@ -13,7 +13,7 @@
 //! - `rejudge`, which judges recorded steps again with another verifier;
 //! - `execution`, which accepts, resumes, forks and ends runs;
 //! - `service`, [`Runs`]: the owner of all these; `uploads`, the task modules of clients;
-//!   `retention` removes finished runs, by the `trusted_clock`.
+//!   `search` notes what runs are found by; `retention` removes finished runs, by the `trusted_clock`.
 
 mod cluster_link;
 mod decision;
@@ -26,6 +26,7 @@ mod reader;
 mod record;
 mod rejudge;
 mod retention;
+mod search;
 mod service;
 mod spec;
 mod store;
@@ -56,6 +57,7 @@ pub use reader::trace::TraceContent;
 pub use record::{RunRecord, Status, timestamp};
 pub use rejudge::{Change, ChangedStep, JudgedLine, Rejudge, RejudgedRun, Rejudging};
 pub use retention::Cleanup;
+pub use search::searched_text;
 pub use service::Runs;
 pub use spec::{Origin, RunSpec, needs_of};
 pub use store::RunStore;

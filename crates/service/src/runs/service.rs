@@ -36,6 +36,7 @@ pub struct Runs {
     execution: Arc<Execution>,
     /// Set by the first round of retention.
     retention_clock: Mutex<Option<TrustedClock>>,
+    indexed: Arc<Indexed>,
 }
 
 impl Runs {
@@ -64,6 +65,7 @@ impl Runs {
         )?);
 
         let (live, cluster) = (Arc::new(LiveRuns::default()), Arc::new(ClusterLink::default()));
+        let indexed = Arc::<Indexed>::default();
         let observers = Observers::new(metrics, telemetry);
         let execution = Execution::new(
             app,
@@ -74,18 +76,28 @@ impl Runs {
         );
         Ok(Arc::new(Self {
             steps: StepIndexes::new(Arc::clone(&store)),
-            reader: RunReader::new(Arc::clone(&store), Arc::clone(&live), Arc::clone(&cluster)),
+            reader: RunReader::new(
+                Arc::clone(&store),
+                Arc::clone(&live),
+                Arc::clone(&cluster),
+                Arc::clone(&indexed),
+            ),
             store,
             live,
             cluster,
             execution: Arc::new(execution),
             retention_clock: Mutex::default(),
+            indexed,
         }))
     }
 
     /// The journal: specs, events and reviews.
     pub fn store(&self) -> &RunStore {
         &self.store
+    }
+
+    pub(super) fn indexed(&self) -> &Indexed {
+        &self.indexed
     }
 
     pub(super) fn retention_clock(&self) -> &Mutex<Option<TrustedClock>> {

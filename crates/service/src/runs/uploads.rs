@@ -119,6 +119,9 @@ impl Runs {
             }
         };
 
+        // A reload may have configured a task of this name meanwhile.
+        check_name(&name, |name| self.app().tasks().is_configured(name))?;
+
         let version = TaskVersion {
             owner: owner.to_owned(),
             name,
@@ -177,6 +180,29 @@ impl Runs {
     pub async fn task_versions(&self, owner: &str) -> Result<Vec<TaskVersion>, RunError> {
         let owner = owner.to_owned();
         self.store().read(move |journal| journal.uploads().versions(Some(&owner))).await
+    }
+
+    /// Says which uploaded tasks nobody can run, because a configured one has their name; a sentence
+    /// for each.
+    ///
+    /// # Errors
+    /// The journal cannot be read.
+    pub async fn hidden_tasks(&self) -> Result<Vec<String>, RunError> {
+        let versions = self.store().read(|journal| journal.uploads().versions(None)).await?;
+        let app = self.app();
+        let hidden = versions.into_iter().filter(|version| {
+            version.released_ms.is_none() && app.tasks().is_configured(&version.name)
+        });
+        let sentence = |TaskVersion { owner, name, .. }| {
+            let of =
+                if owner.is_empty() { String::new() } else { format!(" of the key `{owner}`") };
+            format!(
+                "the configured task `{name}` hides the uploaded task{of} of this name, which \
+                 cannot be run: give `tasks.{name}` another name, or upload the module under \
+                 another one and delete this one with DELETE /v1/tasks/{name}"
+            )
+        };
+        Ok(hidden.map(sentence).collect())
     }
 
     /// Removes versions that were released long enough ago and that no open run uses.

@@ -327,5 +327,6 @@ fn choice(file: &StudyFile, problems: &mut Vec<String>) -> Choice {
         // Records alone do not say which system came first in the file.
         pairs = others.iter().map(|other| (first.name.clone(), other.name.clone())).collect();
     }
-    Choice { pairs, show: file.report.show.clone(), ..Choice::default() }
+    let order = known.iter().map(|name| (*name).to_owned()).collect();
+    Choice { order, pairs, show: file.report.show.clone(), ..Choice::default() }
 }

@@ -101,6 +101,9 @@ record! {
     study: String,
     /// Name of the system within the study.
     system: String,
+    /// Place of the system in the study file, from 0: reports show systems in this order. Null in
+    /// records of earlier versions.
+    system_place: Option<u32>,
     /// Slug of the task.
     task: String,
     /// Category of the task.
@@ -278,6 +281,8 @@ pub struct Provenance {
     pub kinds: Vec<ConstraintKind>,
     /// Digests of the user's own tasks, by name.
     pub task_digests: BTreeMap<String, String>,
+    /// Place of the system in the study file, from 0.
+    pub system_place: Option<u32>,
 }
 
 impl Record {
@@ -291,6 +296,7 @@ impl Record {
             schema: SCHEMA,
             study: String::new(),
             system,
+            system_place: provenance.system_place,
             task,
             category: spec.category.name().to_owned(),
             difficulty,

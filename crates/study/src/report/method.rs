@@ -122,6 +122,19 @@ pub(super) fn remarks(results: &Results<'_>, torn_bytes: usize) -> Vec<String> {
         }
     }
 
+    for system in &results.systems {
+        let idle = system.runs.iter().filter(|run| run.matched_budget == Some(0.0)).count();
+        if idle > 0 {
+            remarks.push(format!(
+                "{}: {idle} of {} runs had a budget of 0 and drew one sample, because the system \
+                 whose spending was their budget spent nothing there: an executor that asks no \
+                 model spends no tokens. Name a system that does in `budget.match_to`.",
+                system.label,
+                system.runs.len()
+            ));
+        }
+    }
+
     for pair in &results.pairs {
         if pair.unpaired > 0 {
             remarks.push(format!(

@@ -31,12 +31,27 @@ pub struct Report {
 /// What a report shows.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
+    /// Names of systems in the order in which they are shown. Others follow by their records.
+    pub order: Vec<String>,
     /// Systems to compare, left and right. If empty, the first with each other one.
     pub pairs: Vec<(String, String)>,
     /// The paper's numbers of tables and figures, such as `T2`. If empty, all.
     pub show: Vec<String>,
     /// Trainings whose curves are added.
     pub trainings: Vec<Training>,
+}
+
+/// The records by the place of their system: in this order, else in that of the study file.
+fn in_order(records: &[Record], order: &[String]) -> Vec<Record> {
+    let place = |record: &Record| {
+        let named = order.iter().position(|name| *name == record.system);
+        let recorded = record.system_place.map_or(usize::MAX, |place| place as usize);
+        (named.unwrap_or(usize::MAX), recorded)
+    };
+    let mut records = records.to_vec();
+    // Stable: without places, systems stay in the order in which they first appear.
+    records.sort_by_key(place);
+    records
 }
 
 impl Report {
@@ -49,6 +64,7 @@ impl Report {
         torn_bytes: usize,
         choice: &Choice,
     ) -> Result<Self, PairingError> {
+        let records = &in_order(records, &choice.order);
         let results = Results::new(records, &choice.pairs)?;
 
         let mut studies: Vec<&str> = records.iter().map(|record| record.study.as_str()).collect();

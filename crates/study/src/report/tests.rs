@@ -209,3 +209,41 @@ fn results_of_different_worth_are_never_in_one_table() {
                  terminal; format, invariant, transition, terminal; none.";
     assert!(report.method.iter().any(|paragraph| paragraph.starts_with(kinds)));
 }
+
+#[test]
+fn systems_stand_in_the_order_of_the_study_file() {
+    let labels = |records: &[Record], order: &[&str]| {
+        let order = order.iter().map(|name| (*name).to_owned()).collect();
+        let records = in_order(records, &Choice { order, ..Choice::default() }.order);
+        let results = Results::new(&records, &[]).unwrap();
+        results.systems.iter().map(|system| system.label.clone()).collect::<Vec<_>>()
+    };
+
+    // The system to which others are made equal is asked first, wherever it stands in the file.
+    let mut records = records();
+    assert_eq!(labels(&records, &[]), ["single pass", "PRIME"]);
+    assert_eq!(labels(&records, &["PRIME", "votes", "single pass"]), ["PRIME", "single pass"]);
+    for record in &mut records {
+        record.system_place = Some(u32::from(record.system == "single pass"));
+    }
+    assert_eq!(labels(&records, &[]), ["PRIME", "single pass"]);
+}
+
+#[test]
+fn a_budget_of_nothing_is_remarked() {
+    let mut records = records();
+    let remark = |records: &[Record]| {
+        let remarks = report(records).remarks;
+        remarks.into_iter().find(|remark| remark.contains("budget"))
+    };
+    records[0].matched_budget = Some(7.0);
+    assert_eq!(remark(&records), None);
+
+    records[0].matched_budget = Some(0.0);
+    let remark = remark(&records).expect("a remark");
+    assert!(
+        remark.starts_with("single pass: 1 of 30 runs had a budget of 0 and drew one sample"),
+        "{remark}"
+    );
+    assert!(remark.contains("`budget.match_to`"), "{remark}");
+}

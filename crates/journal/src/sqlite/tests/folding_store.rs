@@ -6,6 +6,7 @@ use super::folding::fold_one;
 use super::*;
 use crate::journal::{Query, Removed, Retention, Size, Write};
 use crate::records::{FlaggedEvent, IdempotencyKey, RunRow, RunRows, Snapshot};
+use crate::search::SearchIndex;
 use crate::uploads::Uploads;
 
 /// A journal that folds after commits.
@@ -94,6 +95,10 @@ impl Journal for Folding {
 
     fn uploads(&self) -> &dyn Uploads {
         self.journal.uploads()
+    }
+
+    fn search(&self) -> &dyn SearchIndex {
+        self.journal.search()
     }
 }
 

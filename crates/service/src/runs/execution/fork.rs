@@ -79,7 +79,8 @@ impl Execution {
             None => serde_json::from_str(&row.spec)
                 .map_err(|error| RunError::Unreadable(error.to_string()))?,
         };
-        let (name, of, tasks) = (parent.to_owned(), spec.clone(), self.store.tasks().clone());
+        let (name, of, tasks) =
+            (parent.to_owned(), spec.clone(), self.store.tasks().asked_by(owner));
         let recovered = self
             .store
             .read(move |journal| Ok(replay_run(journal, &tasks, &name, &of, seq)))

@@ -103,10 +103,11 @@ impl Execution {
         }
 
         let head = live.stream.committed().head;
+        let tasks = self.store.tasks().asked_by(&row.owner);
         let Recovered { problem, replayed, mut progress } = loop {
             // A task that panics on its events must not keep other runs from resuming.
             let recovered = catch_unwind(AssertUnwindSafe(|| {
-                replay_run(self.store.journal(), self.store.tasks(), &row.id, &live.spec, head.seq)
+                replay_run(self.store.journal(), &tasks, &row.id, &live.spec, head.seq)
             }));
 
             let reason = match recovered {

@@ -309,9 +309,8 @@ impl StepIndexes {
     /// When the event is no step, this version does not know the run's task, or the journal cannot
     /// be read.
     pub async fn detail(&self, id: &str, seq: u64) -> Result<StepDetail, RunError> {
-        let spec = self.store.spec(id).await?;
+        let (spec, tasks) = self.store.spec_and_tasks(id).await?;
         let (id, name) = (id.to_owned(), id.to_owned());
-        let tasks = self.store.tasks().clone();
         let ask = move |index: &mut RunIndex, journal: &dyn Journal, _: bool| {
             detail((&id, seq), &spec, index, journal, &tasks)
         };

@@ -3,7 +3,9 @@
 use super::RunReader;
 use crate::runs::error::RunError;
 use crate::runs::record::{RunRecord, Status};
-use prime_journal::{DamagedRow, Journal, JournalError, Query, RunRows};
+use prime_journal::{
+    DamagedRow, Journal, JournalError, Query, RunRow, RunRows, SearchPage, SearchQuery,
+};
 
 /// A page of a listing.
 #[derive(Default)]
@@ -14,6 +16,9 @@ pub struct RunPage {
     pub unreadable: Vec<String>,
     /// Where the next page begins.
     pub next: Option<String>,
+    /// Whether a search has not seen all runs, because the index of an earlier version is being
+    /// made.
+    pub is_incomplete: bool,
 }
 
 impl RunPage {
@@ -59,8 +64,33 @@ impl RunReader {
         };
         let RunRows { rows, damaged, next } =
             self.store.read(move |journal| rows(journal, &query)).await?;
-        let mut page = RunPage { next, ..RunPage::default() };
+        let page = RunPage { next, ..RunPage::default() };
+        self.page(page, rows, damaged, is_wanted).await
+    }
 
+    /// Runs that a search finds. What has changed in the last moments may be missing.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub async fn find(&self, query: SearchQuery) -> Result<RunPage, RunError> {
+        let SearchPage { rows, damaged, next } =
+            self.store.read(move |journal| journal.search().find(&query)).await?;
+        let page = RunPage {
+            next: next.map(|position| position.to_string()),
+            is_incomplete: !self.indexed.is_complete(),
+            ..RunPage::default()
+        };
+        self.page(page, rows, damaged, |_| true).await
+    }
+
+    /// Fills a page with the records of rows.
+    async fn page(
+        &self,
+        mut page: RunPage,
+        rows: Vec<RunRow>,
+        damaged: Vec<DamagedRow>,
+        is_wanted: impl Fn(&RunRecord) -> bool,
+    ) -> Result<RunPage, RunError> {
         for DamagedRow { id, reason } in damaged {
             page.leave_out(id, &reason);
         }

@@ -16,6 +16,7 @@ use super::live::LiveRuns;
 use super::live::live_run::LiveRun;
 use super::live::writings::Writings;
 use super::record::RunRecord;
+use super::search::indexer::Indexed;
 use super::store::RunStore;
 use super::store::replay::durable_counts;
 
@@ -25,6 +26,7 @@ pub struct RunReader {
     store: Arc<RunStore>,
     live: Arc<LiveRuns>,
     cluster: Arc<ClusterLink>,
+    indexed: Arc<Indexed>,
 }
 
 impl RunReader {
@@ -32,8 +34,9 @@ impl RunReader {
         store: Arc<RunStore>,
         live: Arc<LiveRuns>,
         cluster: Arc<ClusterLink>,
+        indexed: Arc<Indexed>,
     ) -> Self {
-        Self { store, live, cluster }
+        Self { store, live, cluster, indexed }
     }
 
     /// A run with its owner.

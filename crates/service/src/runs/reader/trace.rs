@@ -130,7 +130,7 @@ impl RunReader {
         let row = self.store.row(id).await?;
         let spec: RunSpec = serde_json::from_str(&row.spec)
             .map_err(|error| RunError::Unreadable(error.to_string()))?;
-        let tasks = self.store.tasks().clone();
+        let tasks = self.store.tasks().asked_by(&row.owner);
         let of = spec.clone();
         // The program of a task may have to be asked.
         let problem = tokio::task::spawn_blocking(move || of.problem(&tasks));

@@ -119,6 +119,13 @@ fn nothing_to_judge(problem: &dyn Problem, agents: &AgentSet) -> Option<String> 
         ));
     }
 
+    if agents.judge().needs_algorithm() && !problem.has_reference() {
+        return Some(format!(
+            "its problem has no reference algorithm, which `{name}` follows: name `rules`, or a \
+             verifier that asks a model or a program"
+        ));
+    }
+
     let basis = agents.basis(problem);
     let form = Kinds::from_iter([Kind::Format]);
     let looks = basis.kinds().union(form) != form || basis.is_opinion();

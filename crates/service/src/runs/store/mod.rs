@@ -34,6 +34,8 @@ pub struct RunStore {
     clock: Clock,
     /// The tasks that are programs, to replay runs of theirs.
     tasks: TaskPrograms,
+    /// The runs that are not noted for searches as they are.
+    changed: Arc<Changed>,
 }
 
 impl RunStore {
@@ -49,13 +51,19 @@ impl RunStore {
         measure: Measure,
         tasks: TaskPrograms,
     ) -> std::io::Result<Self> {
-        let writer = Writer::start(Arc::clone(&journal), window, measure)?;
-        Ok(Self { journal, writer, clock, tasks })
+        let changed = Arc::<Changed>::default();
+        let writer = Writer::start(Arc::clone(&journal), window, measure, Arc::clone(&changed))?;
+        Ok(Self { journal, writer, clock, tasks, changed })
     }
 
     /// The time, in milliseconds since 1970.
     pub(super) fn now_ms(&self) -> u64 {
         (self.clock)()
+    }
+
+    /// The runs that the search index has to note again.
+    pub(super) fn changed(&self) -> &Changed {
+        &self.changed
     }
 
     /// The tasks that are programs.
@@ -93,6 +101,20 @@ impl RunStore {
     pub async fn spec(&self, id: &str) -> Result<RunSpec, RunError> {
         let row = self.row(id).await?;
         serde_json::from_str(&row.spec).map_err(|error| RunError::Unreadable(error.to_string()))
+    }
+
+    /// A run's spec, and the tasks with which its steps can be computed on behalf of its owner.
+    ///
+    /// # Errors
+    /// When the run does not exist, or this version cannot read it.
+    pub(super) async fn spec_and_tasks(
+        &self,
+        id: &str,
+    ) -> Result<(RunSpec, TaskPrograms), RunError> {
+        let row = self.row(id).await?;
+        let spec = serde_json::from_str(&row.spec)
+            .map_err(|error| RunError::Unreadable(error.to_string()))?;
+        Ok((spec, self.tasks.asked_by(&row.owner)))
     }
 
     /// Segments of a run's events after `seq`, about `bytes` of them.

@@ -229,8 +229,7 @@ impl RunStore {
     /// When the event is no step, this version does not know the run's task, or the journal cannot
     /// be read.
     pub async fn before_step(&self, id: &str, seq: u64) -> Result<BeforeStep, RunError> {
-        let (spec, name) = (self.spec(id).await?, id.to_owned());
-        let tasks = self.tasks().clone();
+        let ((spec, tasks), name) = (self.spec_and_tasks(id).await?, id.to_owned());
         self.read(move |journal| Ok(before_step(journal, &tasks, &name, spec, seq))).await?
     }
 }

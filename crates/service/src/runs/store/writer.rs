@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use super::backpressure::Backpressure;
 use super::batch::{Batch, CommitSize, NotAccepted, Reply};
 use super::event_stream::{Announce, EventStream};
+use crate::runs::search::changed::Changed;
 use prime_journal::{IdempotencyKey, Journal, JournalError, Review, RunRow, Write};
 
 /// Time between two attempts while the journal cannot be written.
@@ -69,6 +70,7 @@ impl Writer {
         journal: Arc<dyn Journal>,
         window: Duration,
         measure: Measure,
+        changed: Arc<Changed>,
     ) -> std::io::Result<Self> {
         let (commands, inbox) = crossbeam_channel::unbounded();
         let backpressure = Arc::new(Backpressure::default());
@@ -79,6 +81,7 @@ impl Writer {
             inbox,
             window,
             measure,
+            changed,
             backpressure: Arc::clone(&backpressure),
             failure: Arc::clone(&failure),
             streams: VecDeque::new(),
@@ -169,6 +172,7 @@ struct WriterThread {
     inbox: Receiver<Command>,
     window: Duration,
     measure: Measure,
+    changed: Arc<Changed>,
     backpressure: Arc<Backpressure>,
     failure: Arc<Mutex<Option<String>>>,
     /// Streams with pending events that are not in the batch yet, first come first served.
@@ -449,6 +453,7 @@ impl WriterThread {
             self.set_failure(None);
         }
 
+        self.changed.see(&batch.writes);
         let CommitSize { events, runs, bytes } = batch.publish();
         let seconds = started.elapsed().as_secs_f64();
         tracing::debug!(events, runs, bytes, ms = seconds * 1e3, "journal_commit");

@@ -1,0 +1,194 @@
+//! The search index: what runs are found by, beside the runs themselves. It is derived from them,
+//! so that it can be made anew, and a little behind: whoever changes a run has it noted afterwards.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::JournalError;
+use crate::records::{DamagedRow, RunRow};
+
+/// What a run is found by, beside what its row says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SearchEntry {
+    /// The run's id.
+    pub run: String,
+    /// The status under which a run that is over is listed.
+    pub status: String,
+    /// What ended it; empty while it is open.
+    pub outcome: String,
+    pub agents: Vec<String>,
+    pub models: Vec<String>,
+    pub labels: Vec<String>,
+    pub is_flagged: bool,
+    pub steps: u64,
+    pub tokens: u64,
+    pub wall_ms: u64,
+    /// Text that terms are looked up in, in lowercase, of a bounded length.
+    pub text: String,
+}
+
+/// The order of found runs. Runs that are equal in it are in the order of their creation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SortKey {
+    #[default]
+    Created,
+    Steps,
+    Tokens,
+    /// The time that the run took.
+    Duration,
+}
+
+/// A place in an order of found runs: a page begins after one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// What the order goes by; 0 for the order of creation.
+    pub value: i64,
+    pub at: i64,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.value, self.at)
+    }
+}
+
+/// A text is no position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is no `next` of a page")]
+pub struct NoPosition;
+
+impl FromStr for Position {
+    type Err = NoPosition;
+
+    fn from_str(text: &str) -> Result<Self, NoPosition> {
+        let (value, at) = text.split_once('.').ok_or(NoPosition)?;
+        let number = |text: &str| text.parse().map_err(|_| NoPosition);
+        Ok(Self { value: number(value)?, at: number(at)? })
+    }
+}
+
+/// Which runs to find. All conditions hold together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SearchQuery {
+    pub owner: Option<String>,
+    /// Lowercase texts that all occur.
+    pub terms: Vec<String>,
+    pub status: Option<String>,
+    pub task: Option<String>,
+    pub outcome: Option<String>,
+    pub agent: Option<String>,
+    pub model: Option<String>,
+    pub label: Option<String>,
+    /// Whether it has a flagged event.
+    pub is_flagged: Option<bool>,
+    /// Only runs that have a flagged event without a review.
+    pub needs_review: bool,
+    /// Created at this time or later, and before that one; milliseconds since 1970.
+    pub since_ms: Option<u64>,
+    pub before_ms: Option<u64>,
+    /// Inclusive bounds.
+    pub steps_min: Option<u64>,
+    pub steps_max: Option<u64>,
+    pub tokens_min: Option<u64>,
+    pub tokens_max: Option<u64>,
+    pub sort: SortKey,
+    pub ascending: bool,
+    pub after: Option<Position>,
+    /// Most rows.
+    pub limit: u32,
+}
+
+/// Found runs, in the order that was asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SearchPage {
+    pub rows: Vec<RunRow>,
+    pub damaged: Vec<DamagedRow>,
+    /// Where the next page begins; `None` at the end. A page may have fewer rows than asked for,
+    /// or none, because one search looks at a limited number of texts.
+    pub next: Option<Position>,
+}
+
+/// Runs without an entry, or with one from before their end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unnoted {
+    pub ids: Vec<String>,
+    /// To look for the next ones; `None` at the end.
+    pub next: Option<i64>,
+}
+
+/// Texts that one search looks at, where it has to compare them.
+pub const EXAMINED_MAX: usize = 20_000;
+/// Most terms of a query.
+pub const TERMS_MAX: usize = 8;
+
+/// Bits of a place that tell apart the runs of a millisecond.
+const NUMBER_BITS: u32 = 20;
+/// The year 2109: later times count as this one.
+const CREATED_MAX_MS: u64 = (1 << 42) - 1;
+
+/// The place of a run in the order of creation, by its number in the store.
+pub fn place_of(created_ms: u64, no: i64) -> i64 {
+    first_place(created_ms) | (no & ((1 << NUMBER_BITS) - 1))
+}
+
+/// The first place of a millisecond.
+pub fn first_place(created_ms: u64) -> i64 {
+    created_ms.min(CREATED_MAX_MS).cast_signed() << NUMBER_BITS
+}
+
+/// What stands before and after each name of a list.
+const BESIDE_NAME: char = '\u{1f}';
+
+/// A list of names in one text, in which each can be looked up as [`name_text`].
+pub fn names_text(names: &[String]) -> String {
+    names.iter().map(|name| name_text(name)).collect()
+}
+
+/// A name as it stands in [`names_text`].
+pub fn name_text(name: &str) -> String {
+    format!("{BESIDE_NAME}{}{BESIDE_NAME}", name.replace(BESIDE_NAME, " "))
+}
+
+/// The part of a store that finds runs.
+pub trait SearchIndex {
+    /// Notes runs, in one transaction. One that does not exist is passed over.
+    ///
+    /// # Errors
+    /// [`JournalError`]; then nothing has changed.
+    fn note(&self, entries: &[SearchEntry]) -> Result<(), JournalError>;
+
+    /// Up to `limit` runs that are not noted, or were before their end; the newest first, and
+    /// after those of the last call where it returned `next`.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn unnoted(&self, after: Option<i64>, limit: u32) -> Result<Unnoted, JournalError>;
+
+    /// The runs that a query asks for, of those that are noted.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn find(&self, query: &SearchQuery) -> Result<SearchPage, JournalError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_position_is_read_as_it_was_written() {
+        for position in [Position { value: 0, at: 7 }, Position { value: i64::MAX, at: -1 }] {
+            assert_eq!(position.to_string().parse(), Ok(position));
+        }
+        for text in ["", "7", "a.7", "1.", "1.2.3", "1.99999999999999999999"] {
+            assert_eq!(text.parse::<Position>(), Err(NoPosition), "{text}");
+        }
+    }
+
+    #[test]
+    fn places_are_in_the_order_of_times_and_numbers() {
+        let places = [(0, 1), (0, 2), (1, 1), (1_700_000_000_000, 5), (u64::MAX, 0)];
+        let places = places.map(|(created_ms, no)| place_of(created_ms, no));
+        assert!(places.is_sorted() && places[0] >= first_place(0), "{places:?}");
+    }
+}

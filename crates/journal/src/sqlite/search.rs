@@ -1,0 +1,341 @@
+//! The search index: narrow rows of facts that filters and orders read, texts, and the trigrams of
+//! the texts in FTS5. The first note creates the tables, so that files of earlier versions stay as
+//! they are until then.
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, TransactionBehavior, params};
+
+use super::listing::Conditions;
+use super::queries::Found;
+use super::values::unsigned;
+use crate::error::JournalError;
+use crate::search::{
+    EXAMINED_MAX, Position, SearchEntry, SearchPage, SearchQuery, SortKey, Unnoted, first_place,
+    name_text, names_text, place_of,
+};
+
+/// Most trigrams that are looked up: the texts that have them are compared anyway.
+const TRIGRAMS_MAX: usize = 32;
+
+const SCHEMA: &str = "
+    CREATE TABLE IF NOT EXISTS run_facts (
+        at INTEGER PRIMARY KEY,
+        run INTEGER NOT NULL UNIQUE,
+        owner TEXT NOT NULL,
+        task TEXT NOT NULL,
+        status TEXT NOT NULL,
+        is_over INTEGER NOT NULL,
+        outcome TEXT NOT NULL,
+        agents TEXT NOT NULL,
+        models TEXT NOT NULL,
+        labels TEXT NOT NULL,
+        is_flagged INTEGER NOT NULL,
+        steps INTEGER NOT NULL,
+        tokens INTEGER NOT NULL,
+        wall_ms INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE IF NOT EXISTS run_text (at INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
+    CREATE VIRTUAL TABLE IF NOT EXISTS run_trigrams USING fts5 (
+        body, content = '', contentless_delete = 1, detail = 'none',
+        tokenize = 'trigram case_sensitive 1'
+    );
+";
+
+/// Whether a run was ever noted.
+fn has_tables(connection: &Connection) -> Result<bool, JournalError> {
+    let sql = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'run_trigrams'";
+    Ok(connection.prepare_cached(sql)?.exists([])?)
+}
+
+pub(super) fn note(
+    connection: &mut Connection,
+    entries: &[SearchEntry],
+) -> Result<(), JournalError> {
+    // Rolls back when dropped.
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if !has_tables(&transaction)? {
+        transaction.execute_batch(SCHEMA)?;
+    }
+    for entry in entries {
+        note_one(&transaction, entry)?;
+    }
+    Ok(transaction.commit()?)
+}
+
+/// A number as a column holds it; beyond that the largest.
+fn bounded(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn note_one(connection: &Connection, entry: &SearchEntry) -> Result<(), JournalError> {
+    let sql = "SELECT no, created_ms FROM run WHERE id = ?1";
+    let found = connection
+        .prepare_cached(sql)?
+        .query_row([&entry.run], |row| Ok((row.get::<_, i64>(0)?, unsigned(row, 1))))
+        .optional()?;
+    let Some((no, created_ms)) = found else { return Ok(()) };
+    let at = place_of(created_ms?, no);
+
+    let facts = "
+        REPLACE INTO run_facts
+            (at, run, owner, task, status, is_over, outcome, agents, models, labels, is_flagged,
+             steps, tokens, wall_ms)
+        SELECT ?1, no, owner, task, ?3, is_over, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11
+        FROM run WHERE no = ?2";
+    connection.prepare_cached(facts)?.execute(params![
+        at,
+        no,
+        entry.status,
+        entry.outcome,
+        names_text(&entry.agents),
+        names_text(&entry.models),
+        names_text(&entry.labels),
+        entry.is_flagged,
+        bounded(entry.steps),
+        bounded(entry.tokens),
+        bounded(entry.wall_ms),
+    ])?;
+
+    let is_same: bool = connection
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM run_text WHERE at = ?1 AND body = ?2)")?
+        .query_row(params![at, entry.text], |row| row.get(0))?;
+    if !is_same {
+        forget_text(connection, at)?;
+        connection
+            .prepare_cached("INSERT INTO run_text (at, body) VALUES (?1, ?2)")?
+            .execute(params![at, entry.text])?;
+        connection
+            .prepare_cached("INSERT INTO run_trigrams (rowid, body) VALUES (?1, ?2)")?
+            .execute(params![at, entry.text])?;
+    }
+    Ok(())
+}
+
+fn forget_text(connection: &Connection, at: i64) -> Result<(), JournalError> {
+    if connection.prepare_cached("DELETE FROM run_text WHERE at = ?1")?.execute([at])? > 0 {
+        connection.prepare_cached("DELETE FROM run_trigrams WHERE rowid = ?1")?.execute([at])?;
+    }
+    Ok(())
+}
+
+/// Removes the entry of a run that is removed.
+pub(super) fn forget(connection: &Connection, run: i64) -> Result<(), JournalError> {
+    if !has_tables(connection)? {
+        return Ok(());
+    }
+    let sql = "DELETE FROM run_facts WHERE run = ?1 RETURNING at";
+    let at: Option<i64> =
+        connection.prepare_cached(sql)?.query_row([run], |row| row.get(0)).optional()?;
+    at.map_or(Ok(()), |at| forget_text(connection, at))
+}
+
+pub(super) fn unnoted(
+    connection: &Connection,
+    after: Option<i64>,
+    limit: u32,
+) -> Result<Unnoted, JournalError> {
+    let transaction = connection.unchecked_transaction()?;
+    let sql = if has_tables(&transaction)? {
+        "SELECT r.no, r.id FROM run r LEFT JOIN run_facts s ON s.run = r.no
+         WHERE r.no < ?1 AND (s.run IS NULL OR r.is_over > s.is_over) ORDER BY r.no DESC LIMIT ?2"
+    } else {
+        "SELECT no, id FROM run WHERE no < ?1 ORDER BY no DESC LIMIT ?2"
+    };
+
+    let mut statement = transaction.prepare_cached(sql)?;
+    let mut rows = statement.query(params![after.unwrap_or(i64::MAX), limit])?;
+    let (mut found, mut last) = (Unnoted::default(), None);
+    while let Some(row) = rows.next()? {
+        last = Some(row.get(0)?);
+        found.ids.push(row.get(1)?);
+    }
+    found.next = last.filter(|_| found.ids.len() == limit as usize);
+    Ok(found)
+}
+
+/// The trigrams of terms as a query of FTS5; `None` if no term has one.
+fn trigrams(terms: &[String]) -> Option<String> {
+    let mut all: Vec<String> = Vec::new();
+    for term in terms {
+        let letters: Vec<char> = term.chars().collect();
+        for part in letters.windows(3) {
+            let quoted = part.iter().collect::<String>().replace('"', "\"\"");
+            all.push(format!("\"{quoted}\""));
+        }
+    }
+    all.sort_unstable();
+    all.dedup();
+    // Spread, because neighbours say much the same.
+    let every = all.len().div_ceil(TRIGRAMS_MAX).max(1);
+    let all: Vec<String> = all.into_iter().step_by(every).collect();
+    (!all.is_empty()).then(|| all.join(" AND "))
+}
+
+/// The conditions on facts. `at` is the column with a run's place.
+fn conditions(query: &SearchQuery, at: &str) -> Conditions {
+    let mut conditions = Conditions::default();
+    let text = |value: &str| Value::Text(value.to_owned());
+
+    let columns = [("owner", &query.owner), ("task", &query.task), ("outcome", &query.outcome)];
+    for (column, value) in columns {
+        if let Some(value) = value {
+            conditions.add(&format!("s.{column} = ?"), [text(value)]);
+        }
+    }
+    if let Some(status) = &query.status {
+        // Facts of an open run are from its beginning.
+        let sql = "CASE s.is_over WHEN 1 THEN s.status = ?
+            ELSE s.run IN (SELECT no FROM run WHERE status = ?) END";
+        conditions.add(sql, [text(status), text(status)]);
+    }
+    let lists = [("agents", &query.agent), ("models", &query.model), ("labels", &query.label)];
+    for (column, name) in lists {
+        if let Some(name) = name {
+            conditions.add(&format!("instr(s.{column}, ?) > 0"), [Value::Text(name_text(name))]);
+        }
+    }
+
+    if let Some(is_flagged) = query.is_flagged {
+        conditions.add("s.is_flagged = ?", [Value::Integer(is_flagged.into())]);
+    }
+    if query.needs_review {
+        conditions.add("s.run IN (SELECT no FROM run WHERE flagged > reviewed)", []);
+    }
+
+    let place = |time_ms| Value::Integer(first_place(time_ms));
+    if let Some(since) = query.since_ms {
+        conditions.add(&format!("{at} >= ?"), [place(since)]);
+    }
+    if let Some(before) = query.before_ms {
+        conditions.add(&format!("{at} < ?"), [place(before)]);
+    }
+    let bounds = [
+        ("steps >= ?", query.steps_min),
+        ("steps <= ?", query.steps_max),
+        ("tokens >= ?", query.tokens_min),
+        ("tokens <= ?", query.tokens_max),
+    ];
+    for (sql, bound) in bounds {
+        if let Some(bound) = bound {
+            conditions.add(&format!("s.{sql}"), [Value::Integer(bounded(bound))]);
+        }
+    }
+    conditions
+}
+
+/// The column by which an order goes, if that is not the place.
+fn column(sort: SortKey) -> Option<&'static str> {
+    match sort {
+        SortKey::Created => None,
+        SortKey::Steps => Some("s.steps"),
+        SortKey::Tokens => Some("s.tokens"),
+        SortKey::Duration => Some("s.wall_ms"),
+    }
+}
+
+/// A search as SQL: the number, the value, the place and whether the text has all terms.
+fn statement(query: &SearchQuery) -> (String, Vec<Value>) {
+    let matching = trigrams(&query.terms);
+    let at = if matching.is_some() { "f.rowid" } else { "s.at" };
+    let mut conditions = conditions(query, at);
+
+    let from = match (&matching, query.terms.is_empty()) {
+        (_, true) => "run_facts s",
+        // In this order, so that the newest come first without sorting.
+        (Some(_), false) => {
+            "run_trigrams f CROSS JOIN run_facts s ON s.at = f.rowid \
+             CROSS JOIN run_text t ON t.at = f.rowid"
+        }
+        (None, false) => "run_facts s CROSS JOIN run_text t ON t.at = s.at",
+    };
+    if let Some(matching) = matching {
+        conditions.add("run_trigrams MATCH ?", [Value::Text(matching)]);
+    }
+
+    let (order, beyond) = if query.ascending { ("ASC", ">") } else { ("DESC", "<") };
+    let by = column(query.sort);
+    if let Some(after) = query.after {
+        let places = [after.value, after.at].map(Value::Integer);
+        match by {
+            None => conditions.add(&format!("{at} {beyond} ?"), [Value::Integer(after.at)]),
+            Some(by) => conditions.add(&format!("({by}, s.at) {beyond} (?, ?)"), places),
+        }
+    }
+
+    let has_all = match query.terms.len() {
+        0 => "1".to_owned(),
+        count => vec!["instr(t.body, ?) > 0"; count].join(" AND "),
+    };
+    let order = match by {
+        None => format!("{at} {order}"),
+        Some(by) => format!("{by} {order}, s.at {order}"),
+    };
+    let sql = format!(
+        "SELECT s.run, {}, s.at, {has_all} FROM {from} {} ORDER BY {order}",
+        by.unwrap_or("0"),
+        conditions.to_sql()
+    );
+    let terms = query.terms.iter().map(|term| Value::Text(term.clone()));
+    (sql, terms.chain(conditions.values).collect())
+}
+
+pub(super) fn find(
+    connection: &Connection,
+    query: &SearchQuery,
+) -> Result<SearchPage, JournalError> {
+    let transaction = connection.unchecked_transaction()?;
+    if !has_tables(&transaction)? {
+        return Ok(SearchPage::default());
+    }
+
+    let (sql, values) = statement(query);
+    let values: Vec<&dyn ToSql> = values.iter().map(|value| value as &dyn ToSql).collect();
+    let mut statement = transaction.prepare_cached(&sql)?;
+    let mut found = statement.query(&values[..])?;
+    let (mut page, mut runs, mut last) = (SearchPage::default(), Vec::new(), None);
+    let mut examined = 0;
+    while let Some(row) = found.next()? {
+        if runs.len() == query.limit as usize || examined == EXAMINED_MAX {
+            page.next = last;
+            break;
+        }
+        // Only texts cost more than a place of a list.
+        examined += usize::from(!query.terms.is_empty());
+        let (run, position, has_all) = read(row)?;
+        last = Some(position);
+        runs.extend(has_all.then_some(run));
+    }
+    drop(found);
+
+    for run in runs {
+        // One that an earlier program has removed is still noted.
+        let rows = Found::read(&transaction, "WHERE r.no = ?1", &[&run])?;
+        let rows = rows.finish(&transaction, None)?;
+        page.rows.extend(rows.rows);
+        page.damaged.extend(rows.damaged);
+    }
+    Ok(page)
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<(i64, Position, bool)> {
+    Ok((row.get(0)?, Position { value: row.get(1)?, at: row.get(2)? }, row.get(3)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terms_become_few_trigrams_whatever_they_are() {
+        let of = |terms: &[&str]| {
+            trigrams(&terms.iter().map(|term| (*term).to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&["ab", "é"]), None);
+        assert_eq!(of(&["abcd", "bcd"]).as_deref(), Some(r#""abc" AND "bcd""#));
+        assert_eq!(of(&["a\"b\""]).as_deref(), Some(r#""""b""" AND "a""b""#));
+        let long: String = ('a'..='z').flat_map(|letter| [letter, 'x', 'é']).collect();
+        let count = of(&[&long]).expect("trigrams").matches(" AND ").count() + 1;
+        assert!((TRIGRAMS_MAX / 2..=TRIGRAMS_MAX).contains(&count), "{count}");
+    }
+}

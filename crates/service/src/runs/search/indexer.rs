@@ -1,0 +1,124 @@
+//! The task that notes runs in the journal's search index: first those that an earlier process or
+//! an earlier version left, then those that commits change.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::entry::{entry_of, lines_of};
+use crate::runs::error::RunError;
+use crate::runs::service::Runs;
+use prime_journal::{Journal, JournalError};
+
+/// Runs of a round.
+const ROUND: u32 = 128;
+/// How long changes are gathered. They are found this much later.
+const GATHERED: Duration = Duration::from_millis(200);
+/// Pause between two rounds, in which others can write.
+const BETWEEN: Duration = Duration::from_millis(20);
+/// Pause after a failure.
+const FAILED: Duration = Duration::from_secs(5);
+/// Bytes of a run's events in which its lines are looked for.
+const EVENT_BYTES: usize = 256 << 10;
+
+/// Whether all runs are noted that were there when the process started.
+#[derive(Default)]
+pub struct Indexed(AtomicBool);
+
+impl Indexed {
+    pub fn is_complete(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// Notes these runs. Those that are gone are passed over.
+fn note(journal: &dyn Journal, ids: &[String]) -> Result<(), JournalError> {
+    let mut entries = Vec::new();
+    for id in ids {
+        // A damaged run cannot be found by its text, and hides no other.
+        let row = match journal.run(id) {
+            Err(JournalError::Damaged(reason)) => {
+                tracing::warn!(run = id, reason, "a damaged run is not noted for searches");
+                continue;
+            }
+            row => row?,
+        };
+        let Some(row) = row else { continue };
+        let lines = match journal.segments(id, 0, EVENT_BYTES) {
+            _ if !row.is_over => Vec::new(),
+            Ok(segments) => lines_of(&segments),
+            Err(JournalError::Damaged(_)) => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        entries.push(entry_of(&row, &lines));
+    }
+    if entries.is_empty() { Ok(()) } else { journal.search().note(&entries) }
+}
+
+impl Runs {
+    async fn note_runs(&self, ids: Vec<String>) -> Result<(), RunError> {
+        self.store().read(move |journal| note(journal, &ids)).await
+    }
+
+    /// Notes all runs that are not noted; false if it was asked to stop.
+    async fn note_unnoted(&self) -> Result<bool, RunError> {
+        let mut after = None;
+        loop {
+            let found =
+                self.store().read(move |journal| journal.search().unnoted(after, ROUND)).await?;
+            self.note_runs(found.ids).await?;
+            if self.is_draining() {
+                return Ok(false);
+            }
+            after = found.next;
+            if after.is_none() {
+                return Ok(true);
+            }
+            tokio::time::sleep(BETWEEN).await;
+        }
+    }
+
+    /// Notes what commits change, as long as there is something.
+    async fn note_changed(&self) -> Result<(), RunError> {
+        let changed = self.store().changed();
+        loop {
+            let round = changed.take(ROUND as usize);
+            if round.is_beyond {
+                self.note_unnoted().await?;
+            }
+            if round.ids.is_empty() {
+                return Ok(());
+            }
+            if let Err(error) = self.note_runs(round.ids.clone()).await {
+                changed.add(round.ids);
+                return Err(error);
+            }
+            tokio::time::sleep(BETWEEN).await;
+        }
+    }
+
+    /// Keeps the search index, until the daemon drains.
+    pub async fn run_indexer(self: Arc<Self>) {
+        let mut drained = self.drained();
+        let index = async {
+            while let Err(error) = self.note_unnoted().await {
+                tracing::warn!(%error, "runs cannot be noted for searches");
+                tokio::time::sleep(FAILED).await;
+            }
+            self.indexed().0.store(true, Ordering::Release);
+
+            loop {
+                self.store().changed().changed().await;
+                tokio::time::sleep(GATHERED).await;
+                if let Err(error) = self.note_changed().await {
+                    tracing::warn!(%error, "runs cannot be noted for searches");
+                    tokio::time::sleep(FAILED).await;
+                }
+            }
+        };
+        tokio::select! {
+            _ = drained.wait_for(|drained| *drained) => {}
+            () = index => {}
+        }
+    }
+}
