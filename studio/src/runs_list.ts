@@ -180,9 +180,9 @@ export function useRuns(filters: Filters): Loaded & { more: () => void; reload: 
         known.length === 0 || runs.some(({ id }) => known.some((old) => old.id === id));
       if (isSearch(filters)) {
         const first = await ask(PAGE);
-        const runs = known.length <= PAGE ? first : merged(known, []).map(
-          (old) => first.find(({ id }) => id === old.id) ?? old,
-        );
+        // Of a longer list only what is known is renewed: the order of the rest is the daemon's.
+        const renewed = known.map((old) => first.find(({ id }) => id === old.id) ?? old);
+        const runs = known.length <= PAGE ? first : renewed;
         pause = Math.min(EVERY_MS_MAX, pause * 1.5);
         if (!signal.aborted) {
           now.current = { ...now.current, runs, error: undefined };

@@ -17,6 +17,7 @@ use super::live::LiveRuns;
 use super::live::live_run::LiveRun;
 use super::reader::RunReader;
 use super::record::RunRecord;
+use super::search::indexed::Indexed;
 use super::spec::RunSpec;
 use super::store::{Clock, RunStore};
 use super::trusted_clock::TrustedClock;

@@ -16,7 +16,7 @@ use super::live::LiveRuns;
 use super::live::live_run::LiveRun;
 use super::live::writings::Writings;
 use super::record::RunRecord;
-use super::search::indexer::Indexed;
+use super::search::indexed::Indexed;
 use super::store::RunStore;
 use super::store::replay::durable_counts;
 

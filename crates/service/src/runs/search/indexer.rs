@@ -2,7 +2,6 @@
 //! an earlier version left, then those that commits change.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::entry::{entry_of, lines_of};
@@ -20,16 +19,6 @@ const BETWEEN: Duration = Duration::from_millis(20);
 const FAILED: Duration = Duration::from_secs(5);
 /// Bytes of a run's events in which its lines are looked for.
 const EVENT_BYTES: usize = 256 << 10;
-
-/// Whether all runs are noted that were there when the process started.
-#[derive(Default)]
-pub struct Indexed(AtomicBool);
-
-impl Indexed {
-    pub fn is_complete(&self) -> bool {
-        self.0.load(Ordering::Acquire)
-    }
-}
 
 /// Notes these runs. Those that are gone are passed over.
 fn note(journal: &dyn Journal, ids: &[String]) -> Result<(), JournalError> {
@@ -105,7 +94,7 @@ impl Runs {
                 tracing::warn!(%error, "runs cannot be noted for searches");
                 tokio::time::sleep(FAILED).await;
             }
-            self.indexed().0.store(true, Ordering::Release);
+            self.indexed().complete();
 
             loop {
                 self.store().changed().changed().await;

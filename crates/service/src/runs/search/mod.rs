@@ -1,8 +1,10 @@
 //! Finding runs: what is noted of each in the journal's search index (`entry`), which runs have
-//! changed since (`changed`), and the task that notes them (`indexer`).
+//! changed since (`changed`), the task that notes them (`indexer`), and whether it has noted
+//! all (`indexed`).
 
 pub(super) mod changed;
 mod entry;
-pub(super) mod indexer;
+pub(super) mod indexed;
+mod indexer;
 
 pub use entry::searched_text;

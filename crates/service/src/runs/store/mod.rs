@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use super::error::RunError;
 use super::progress::Progress;
+use super::search::changed::Changed;
 use super::spec::RunSpec;
 use event_stream::EventStream;
 use prime_agent_set::task_program::TaskPrograms;
