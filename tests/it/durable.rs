@@ -104,7 +104,7 @@ fn slots(daemon: &Daemon, run: &str) -> BTreeMap<String, Vec<Value>> {
 /// What such a search knows besides its trajectories comes back from a snapshot and from events.
 #[test]
 fn a_search_that_branches_makes_the_same_steps_with_and_without_a_kill() {
-    let sets = [SCRIPTED, "agents.executor.error_rate=0.1"];
+    let sets = [SCRIPTED, "agents.executor.error_rate=0.1", "run.uct.exploration=0.02"];
     for strategy in ["particle_filter", "uct"] {
         // Snapshots are taken from 16,384 events on.
         let mut request = lively(12, 5);
