@@ -350,6 +350,7 @@ fn plain_request(tokens: usize) -> Request {
         logprobs: false,
         ignore_end: true,
         group: 0,
+        space: 0,
     }
 }
 

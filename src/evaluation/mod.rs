@@ -4,6 +4,7 @@
 pub mod comparison;
 pub mod overlap;
 pub mod own_task;
+pub mod rollout_labels;
 mod run_trace;
 mod running_system;
 pub mod single_step;

@@ -26,9 +26,12 @@ pub struct RuntimeEnded;
 /// The budget of proposals for a run whose reference has `reference_steps`.
 fn steps_budget(plan: &RunPlan, reference_steps: u64) -> u64 {
     let a_step = match &plan.strategy {
-        Strategy::Iterative | Strategy::Greedy | Strategy::BestOfN | Strategy::Beam(_) => {
-            plan.fanout
-        }
+        Strategy::Iterative
+        | Strategy::Greedy
+        | Strategy::BestOfN
+        | Strategy::Beam(_)
+        | Strategy::ParticleFilter(_)
+        | Strategy::Uct(_) => plan.fanout,
         // A vote takes whole batches.
         Strategy::Ahead(rule) => rule
             .samples_max
@@ -100,7 +103,7 @@ impl RunningSystem {
 mod tests {
     use super::*;
     use crate::evaluation::systems::plan;
-    use prime_protocol::{Ahead, Beam};
+    use prime_protocol::{Ahead, Beam, ParticleFilter, Uct};
 
     #[test]
     fn the_budget_follows_from_the_strategy() {
@@ -112,6 +115,11 @@ mod tests {
             (Strategy::Iterative, 2 * 48 * 4),
             (Strategy::BestOfN, 2 * 48 * 4),
             (Strategy::Beam(Beam { width: 2, actions: 2 }), 2 * 48 * 4),
+            (
+                Strategy::ParticleFilter(ParticleFilter { particles: 4, resample_below: 0.5 }),
+                2 * 48 * 4,
+            ),
+            (Strategy::Uct(Uct { width: 2, exploration: 0.5, simulations: 9 }), 2 * 48 * 4),
             (ahead(3, 64), 2 * 48 * 12),
             (ahead(5, 64), 2 * 48 * 20),
             // At most `samples_max`, in whole batches.

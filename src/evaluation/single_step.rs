@@ -8,11 +8,11 @@ use serde::Serialize;
 use super::comparison::Instances;
 use super::own_task::hinted_states;
 
-use prime_agent_set::{Executor, Sampling};
+use prime_agent_set::{Executor, Sampling, ScriptedExecutor};
 use prime_bench::interval::Proportion;
 use prime_bench::tasks::sampling::state_on_trace;
 use prime_bench::tasks::{AnyTask, Machine, TaskRng};
-use prime_protocol::{Limits, Trajectory};
+use prime_protocol::{Basis, Limits, Next, Score, Trajectory};
 
 /// Concurrent proposals.
 const IN_FLIGHT: usize = 64;
@@ -50,6 +50,93 @@ impl StepRow {
             completion_tokens: tokens as f64 / steps.len().max(1) as f64,
         }
     }
+}
+
+/// A walk from the start of an instance, as a trajectory that errs would make it.
+#[derive(Clone, Copy, Debug)]
+pub struct Walk {
+    pub steps: u32,
+    /// Share of its steps that are wrong, though they can be carried out; 0 to 1.
+    pub error_rate: f64,
+}
+
+/// Draws of an instance until a walk does not end early, and of a wrong line until one applies.
+const DRAWS_MAX: u32 = 200;
+
+const LIMITS: Limits =
+    Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
+
+impl Walk {
+    /// A trajectory after such a walk, at a state whose right step is known; `None` where the walk
+    /// ends early.
+    async fn taken(&self, machine: Box<dyn Machine>, rng: &mut TaskRng) -> Option<Trajectory> {
+        let mut trajectory = Trajectory::new(machine, &LIMITS);
+        for _ in 0..self.steps {
+            let right = trajectory.machine.reference()?;
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "between 0 and a million"
+            )]
+            let errs = rng.chance((self.error_rate * 1e6).round() as u64, 1_000_000);
+            let line = if errs { wrong_step(&trajectory, &right, rng).await? } else { right };
+            trajectory.machine.replay(&line).ok()?;
+            if trajectory.push(&line, Score::ZERO, Basis::NONE) != Next::Propose {
+                return None;
+            }
+        }
+        trajectory.machine.reference()?;
+        Some(trajectory)
+    }
+}
+
+/// A wrong line that can be carried out, close to the right one.
+async fn wrong_step(trajectory: &Trajectory, right: &str, rng: &mut TaskRng) -> Option<String> {
+    let erring = ScriptedExecutor::new(1.0);
+    for _ in 0..DRAWS_MAX {
+        let sampling = Sampling { temperature: 0.0, top_p: 1.0, seed: rng.below(u64::MAX) };
+        let proposal = erring.propose(trajectory, sampling).await.ok()?;
+        let applies = trajectory.machine.fork().propose(&proposal.line).is_ok();
+        if applies && proposal.line != right {
+            return Some(proposal.line);
+        }
+    }
+    None
+}
+
+/// Trajectories after walks on fresh instances.
+///
+/// # Errors
+/// There are no such walks.
+async fn walked(
+    task: &'static dyn AnyTask,
+    instances: Instances,
+    walk: Walk,
+) -> Result<Vec<Trajectory>, String> {
+    if task.given().is_some() {
+        return Err(format!("{}: walks are for tasks of the benchmark", task.spec().slug));
+    }
+
+    let Instances { difficulty, count, base_seed, .. } = instances;
+    let mut rng = TaskRng::new(base_seed);
+    let (mut found, mut misses, mut index) = (Vec::new(), 0, 0);
+    while found.len() < count as usize {
+        let machine = task.instance(difficulty, base_seed, index).start();
+        index += 1;
+        match walk.taken(machine, &mut rng).await {
+            Some(trajectory) => (misses, _) = (0, found.push(trajectory)),
+            None => misses += 1,
+        }
+        if misses == DRAWS_MAX {
+            return Err(format!(
+                "{}: {DRAWS_MAX} instances in turn have no walk of {} steps with these errors that \
+                 leaves a step to ask for: choose a shorter one, or another level",
+                task.spec().slug,
+                walk.steps
+            ));
+        }
+    }
+    Ok(found)
 }
 
 /// States at which a task's next step is known: `count` of them, drawn from the thousand base seeds
@@ -91,7 +178,8 @@ async fn states(
     Ok((0..count).map(draw).collect())
 }
 
-/// Asks for as many steps as there are instances, and calls `on_step` after each.
+/// Asks for as many steps as there are instances, at states of reference traces or after walks, and
+/// calls `on_step` after each.
 ///
 /// # Errors
 /// The executor's; and those of a task of the user's own, which may give no hints.
@@ -99,17 +187,21 @@ pub async fn step_accuracy(
     executor: &dyn Executor,
     task: &'static dyn AnyTask,
     instances: Instances,
+    walk: Option<Walk>,
     on_step: &dyn Fn(AskedStep),
 ) -> Result<StepRow, String> {
-    let limits =
-        Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
     let sampling = Sampling { temperature: 0.0, top_p: 1.0, seed: 0 };
-    let states = states(task, instances).await?;
+    let trajectories = match walk {
+        Some(walk) => walked(task, instances, walk).await?,
+        None => {
+            let states = states(task, instances).await?;
+            states.into_iter().map(|machine| Trajectory::new(machine, &LIMITS)).collect()
+        }
+    };
 
-    let answers: Vec<_> = stream::iter(states)
-        .map(|machine| async {
-            let reference = machine.reference();
-            let trajectory = Trajectory::new(machine, &limits);
+    let answers: Vec<_> = stream::iter(trajectories)
+        .map(|trajectory| async move {
+            let reference = trajectory.machine.reference();
             let proposal = executor.propose(&trajectory, sampling).await?;
             let step = AskedStep {
                 is_right: Some(&proposal.line) == reference.as_ref(),

@@ -52,6 +52,7 @@ impl EngineClient {
             logprobs: false,
             ignore_end: false,
             group: 0,
+            space: 0,
         };
 
         let failed = |error: prime_engine::EngineError| {

@@ -71,7 +71,7 @@ export const START: Form = {
   wall_ms: "",
 };
 
-export const STRATEGIES = ["iterative", "greedy", "best_of_n", "beam", "ahead"];
+export const STRATEGIES = ["iterative", "greedy", "best_of_n", "beam", "ahead", "particle_filter", "uct"];
 export const VOTES = ["majority", "tolerance", "weighted"];
 export const LIMITS = ["steps", "tokens", "completion_tokens", "wall_ms"] as const;
 export const SEARCH = ["fanout", "max_rounds", "seed", "temperature", "top_p"] as const;

@@ -183,7 +183,7 @@ export function StepView(props: {
           <h3>Before</h3>
           {detail.before == null ? (
             <p class="muted">
-              Under this strategy the state follows from votes, not from this trajectory alone.
+              Under this strategy the state does not follow from this trajectory alone.
             </p>
           ) : (
             <State value={detail.before} task={task} input={given} />

@@ -2,7 +2,7 @@
 //! uncommitted step may be computed twice but becomes visible once.
 #![allow(clippy::disallowed_methods, reason = "these tests measure other processes, in real time")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -86,6 +86,49 @@ fn a_run_of_a_scripted_executor_makes_the_same_steps_with_and_without_a_kill() {
     }
     daemon.finished(&run);
     assert!(steps(&daemon, &run) == expected, "the steps differ");
+}
+
+/// The steps of each slot, in order.
+fn slots(daemon: &Daemon, run: &str) -> BTreeMap<String, Vec<Value>> {
+    let mut slots: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for line in daemon.text(&format!("{run}/trace?states=false")).lines() {
+        let line: Value = serde_json::from_str(line).expect("a line of a trace");
+        if line["event"] == "step" {
+            let slot = format!("{} {}", line["round"], line["trajectory"]);
+            slots.entry(slot).or_default().push(line["action"].clone());
+        }
+    }
+    slots
+}
+
+/// What such a search knows besides its trajectories comes back from a snapshot and from events.
+#[test]
+fn a_search_that_branches_makes_the_same_steps_with_and_without_a_kill() {
+    let sets = [SCRIPTED, "agents.executor.error_rate=0.1", "run.uct.exploration=0.02"];
+    for strategy in ["particle_filter", "uct"] {
+        // Snapshots are taken from 16,384 events on.
+        let mut request = lively(12, 5);
+        request["strategy"] = json!(strategy);
+        request["fanout"] = json!(5);
+
+        let whole = Daemon::start(&sets);
+        let run = whole.submitted(&request);
+        let record = whole.finished(&run);
+        assert_eq!(record["status"], "verified", "{record}");
+        let expected = slots(&whole, &run);
+
+        let mut daemon = Daemon::start(&sets);
+        let run = daemon.submitted(&request);
+        for events in [100, 9_000, 18_000] {
+            daemon.until(&run, |record| {
+                record["events"].as_u64().unwrap() >= events || is_over(record)
+            });
+            daemon = Daemon::start_in(&daemon.kill(), &sets);
+        }
+        let again = daemon.finished(&run);
+        assert_eq!(again["search"], record["search"], "{strategy}");
+        assert!(slots(&daemon, &run) == expected, "{strategy}: the steps differ");
+    }
 }
 
 /// Does something `count` times on several threads.

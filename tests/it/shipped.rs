@@ -186,6 +186,7 @@ async fn completions(engine: web::Data<Engine>, body: web::Json<Value>) -> HttpR
         logprobs: true,
         ignore_end: false,
         group: 0,
+        space: 0,
     };
 
     let made = engine.generate(request).await.expect("the engine answers");

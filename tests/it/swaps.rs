@@ -376,17 +376,23 @@ fn a_recorded_run_is_replayed_proposal_by_proposal() {
 #[test]
 fn each_strategy_can_be_chosen_in_the_configuration_and_for_a_run() {
     let sets = |strategy: &str| vec!["--set".to_owned(), format!("run.strategy={strategy}")];
-    for strategy in ["iterative", "greedy", "best_of_n", "ahead"] {
+    for strategy in ["iterative", "greedy", "best_of_n", "ahead", "particle_filter", "uct"] {
         let result = run(&[&["tower-of-hanoi"], &REFERENCE, &with(&[], &sets(strategy))]).json(0);
         assert_eq!(
             (&result["strategy"], &result["verified"]),
             (&json!(strategy), &json!(true)),
             "{result}"
         );
-        let trajectories = if ["greedy", "ahead"].contains(&strategy) { 1 } else { 4 };
+        let trajectories = match strategy {
+            "greedy" | "ahead" => 1,
+            "particle_filter" => 8,
+            _ => 4,
+        };
         assert_eq!(result["trajectories"], trajectories, "{result}");
         let votes = &result["step_votes"];
         assert_eq!(votes.is_object(), strategy == "ahead", "{result}");
+        let counts = ["particle_filter", "uct"].contains(&strategy);
+        assert_eq!(result["search"].is_object(), counts, "{result}");
     }
 
     // The reference gives no log-probabilities.

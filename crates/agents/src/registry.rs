@@ -123,6 +123,8 @@ pub struct Resources {
     /// The only source of API keys.
     pub environment: Environment,
     pub tap: Option<Tap>,
+    /// Models in local engines share no cached prefix with those of other spaces.
+    pub space: u64,
 }
 
 impl Default for Resources {
@@ -137,6 +139,7 @@ impl Default for Resources {
             tasks: TaskPrograms::default(),
             environment: Arc::new(|_| None),
             tap: None,
+            space: 0,
         }
     }
 }

@@ -61,6 +61,7 @@ async fn decodes(engine: &Engine) -> bool {
         logprobs: false,
         ignore_end: false,
         group: 0,
+        space: 0,
     };
 
     timeout(PROBE, engine.generate(token)).await.is_ok_and(|decoded| decoded.is_ok())

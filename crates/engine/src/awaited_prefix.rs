@@ -7,21 +7,22 @@ use super::sequence::Sequence;
 /// than are cached.
 const AWAITED_PREFIX_MIN: usize = 16;
 
-/// Returns whether an active turn is computing a longer prefix of `prompt` than is cached: then
-/// waiting for it costs nothing. Where states are saved, that turn is made to pause at the end of
-/// the prefix.
+/// Returns whether an active turn of a space is computing a longer prefix of `prompt` than is
+/// cached: then waiting for it costs nothing. Where states are saved, that turn is made to pause at
+/// the end of the prefix.
 pub(super) fn is_prefix_awaited<S>(
     active: &mut [Sequence],
     kv_cache: &KvCache<S>,
-    prompt: &[Token],
+    (space, prompt): (u64, &[Token]),
     is_whole: impl Fn(SeqId, usize) -> bool,
 ) -> bool {
-    let mut in_prefill = active.iter_mut().filter(|turn| turn.is_in_prefill()).peekable();
+    let mut in_prefill =
+        active.iter_mut().filter(|turn| turn.is_in_prefill() && turn.space() == space).peekable();
     if in_prefill.peek().is_none() {
         return false;
     }
 
-    let cached = kv_cache.cached(prompt, is_whole);
+    let cached = kv_cache.cached(space, prompt, is_whole);
     // A turn always computes its last token itself, for the logits.
     let wanted = &prompt[..prompt.len() - 1];
     in_prefill.any(|turn| {

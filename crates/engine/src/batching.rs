@@ -332,12 +332,13 @@ impl<'m> Batcher<'m> {
             let is_whole = |seq, length| context_cache::is_whole(context, window, seq, length);
             let mut slot = None;
             let queued = self.queued.take(|queued| {
-                if is_prefix_awaited(active, kv_cache, &queued.begun.prompt, is_whole) {
+                let (space, prompt) = (queued.turn.space, &queued.begun.prompt);
+                if is_prefix_awaited(active, kv_cache, (space, prompt), is_whole) {
                     return Decision::Skip;
                 }
                 // One token more than needed: the last one is chosen but never decoded.
                 let most = queued.begun.generated_max as usize;
-                slot = kv_cache.allocate(&queued.begun.prompt, most, is_whole, cache_ops);
+                slot = kv_cache.allocate(space, prompt, most, is_whole, cache_ops);
                 // No turn overtakes one that waits for room, or that one might starve.
                 if slot.is_some() { Decision::Take } else { Decision::Stop }
             });

@@ -126,13 +126,13 @@ pub(super) fn save(
     // What the attention layers hold can be cut at any token, and stays where it is.
     let flags = LlamaStateSeqFlags::PARTIAL_ONLY;
     let bytes = context.state_seq_get_size_ext(seq.raw(), flags) as u64;
-    if !cache.wants_state(tokens, bytes) {
+    if !cache.wants_state(seq, tokens, bytes) {
         return Ok(());
     }
     let state = context
         .state_seq_get(seq.raw(), flags)
         .map_err(|error| Fatal(format!("saving the state of a sequence failed: {error}")))?;
-    cache.save(tokens, bytes, state);
+    cache.save(seq, tokens, bytes, state);
     Ok(())
 }
 

@@ -86,6 +86,9 @@ pub struct Request {
     pub ignore_end: bool,
     /// When more requests wait than there are sequences, admission is round-robin over groups.
     pub group: u64,
+    /// Requests of different spaces share no cached prefix, as if each space had the engine for
+    /// itself: what one has computed must not make another one cheaper where costs are compared.
+    pub space: u64,
 }
 
 /// Longest prompt that is sent to a worker, including its system message, in bytes.
@@ -261,6 +264,7 @@ mod tests {
             logprobs: false,
             ignore_end: false,
             group: 0,
+            space: 0,
         }
     }
 

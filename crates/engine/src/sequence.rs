@@ -23,6 +23,8 @@ use told::Told;
 pub(super) struct Sequence {
     id: TurnId,
     seq: SeqId,
+    /// Of the KV cache.
+    space: u64,
     /// The prompt, then the generated tokens.
     tokens: Vec<Token>,
     /// Length of the prompt.
@@ -95,6 +97,7 @@ impl Sequence {
         let mut sequence = Self {
             id: turn.id,
             seq: slot.seq,
+            space: turn.space,
             prompt: prompt.len(),
             answer: prompt.len(),
             thought: prompt.len(),
@@ -159,6 +162,10 @@ impl Sequence {
 
     pub(super) fn seq(&self) -> SeqId {
         self.seq
+    }
+
+    pub(super) fn space(&self) -> u64 {
+        self.space
     }
 
     /// Returns whether more of its prompt is to be computed than the last token, which any decode

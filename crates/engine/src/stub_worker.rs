@@ -103,6 +103,7 @@ mod tests {
             logprobs: false,
             ignore_end: false,
             group: 0,
+            space: 0,
         };
 
         let turn =

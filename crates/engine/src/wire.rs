@@ -49,6 +49,7 @@ pub(super) struct Turn<'a> {
     pub(super) id: TurnId,
     pub(super) context: ContextId,
     pub(super) group: u64,
+    pub(super) space: u64,
     pub(super) prompt: Cow<'a, str>,
     pub(super) format: Cow<'a, Format>,
     pub(super) thinking: Thinking,
@@ -75,6 +76,7 @@ impl<'a> Turn<'a> {
             id,
             context,
             group: request.group,
+            space: request.space,
             prompt: Cow::Borrowed(&request.prompt),
             format: Cow::Borrowed(&request.format),
             thinking: request.thinking,
@@ -213,6 +215,7 @@ mod tests {
             newline_ends: true,
             ignore_end: false,
             group: 9,
+            space: 2,
             sampling: Sampling { temperature: 0.5, top_p: 0.9, seed: u64::MAX },
             max_tokens: 7,
             logprobs: true,
@@ -250,7 +253,7 @@ mod tests {
             };
 
             assert_eq!(**spec, EngineSpec::default());
-            assert_eq!((turn.id, turn.group, &*turn.prompt), (TurnId(3), 9, "née"));
+            assert_eq!((turn.id, turn.group, turn.space, &*turn.prompt), (TurnId(3), 9, 2, "née"));
             assert_eq!(turn.context, ContextId(5));
             assert_eq!((turn.sampling, turn.thinking), (request.sampling, Thinking::AtMost(9)));
             assert_eq!((&*turn.format, &*turn.excluded), (&request.format, &*request.excluded));

@@ -98,6 +98,7 @@ fn request(max_tokens: u32) -> Request {
         logprobs: false,
         ignore_end: false,
         group: 0,
+        space: 0,
     }
 }
 

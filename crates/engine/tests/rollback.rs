@@ -66,6 +66,7 @@ fn request(prompt: &str, seed: u64, max_tokens: u32) -> Request {
         logprobs: true,
         ignore_end: false,
         group: 0,
+        space: 0,
     }
 }
 
@@ -249,5 +250,33 @@ fn a_window_that_other_turns_have_overwritten_is_computed_again() {
         let back = request(&format!("{} and on", &long[..end]), 1, 8);
         let answer = &ask(&engine, std::slice::from_ref(&back))[0];
         assert_right(&model, &back, answer, &format!("back to {end}"));
+    }
+}
+
+/// What one space has computed, saved states included, makes nothing cheaper in another one, and
+/// the answers are the same.
+#[test]
+fn spaces_share_no_prefix() {
+    for architecture in [Architecture::Lfm2, Architecture::Gemma3] {
+        let (_folder, model) = written(architecture);
+        let engine = started(&model, KvPool::Shared, 64);
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let prompt = letters(&mut rng, 80);
+
+        let asked = |space| {
+            let request = Request { space, ..request(&prompt, 2, 4) };
+            ask(&engine, std::slice::from_ref(&request)).remove(0)
+        };
+        let [first, again, elsewhere, again_there] = [1, 1, 2, 2].map(asked);
+        assert_eq!((first.cached_tokens, elsewhere.cached_tokens), (0, 0), "{architecture:?}");
+        assert!(again.cached_tokens > 0, "{architecture:?}");
+        assert_eq!(again_there.cached_tokens, again.cached_tokens, "{architecture:?}");
+        assert_eq!(elsewhere.tokens, first.tokens, "{architecture:?}");
+
+        // At the same time, too: a turn waits for no prefix of another space.
+        let side_by_side: Vec<Request> =
+            (3..6).map(|space| Request { space, ..request(&prompt, 2, 4) }).collect();
+        let all = ask(&engine, &side_by_side);
+        assert!(all.iter().all(|answer| answer.cached_tokens == 0), "{architecture:?}");
     }
 }

@@ -49,6 +49,7 @@ fn request(prompt: &str, sampling: Sampling) -> Request {
         logprobs: true,
         ignore_end: true,
         group: 0,
+        space: 0,
     }
 }
 

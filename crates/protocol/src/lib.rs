@@ -12,6 +12,7 @@ mod limits;
 mod located;
 mod lookahead;
 mod outcome;
+mod particle_filter;
 mod plan;
 mod progress;
 mod rejection;
@@ -23,6 +24,7 @@ mod role;
 pub mod run;
 mod run_counters;
 mod score;
+mod search_counts;
 mod seed;
 mod snapshot;
 mod speculations;
@@ -32,12 +34,16 @@ mod stuck_states;
 mod suspects;
 mod synchronous_search;
 pub mod trajectory;
+mod tree;
+mod tree_search;
 mod turn;
 mod verdict;
 pub mod vote;
 
 #[cfg(test)]
 mod basis_tests;
+#[cfg(test)]
+mod particle_filter_tests;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
@@ -48,6 +54,8 @@ mod retreat_tests;
 mod strategy_tests;
 #[cfg(test)]
 mod stuck_tests;
+#[cfg(test)]
+mod tree_search_tests;
 
 pub use assurance::Assurance;
 pub use basis::{Basis, Method};
@@ -55,6 +63,7 @@ pub use budget::{Budget, Left, Limit};
 pub use coordination::{Adaptive, Decision, Thresholds};
 pub use located::{Fault, Located};
 pub use outcome::{Ballot, Ending, Outcome};
+pub use particle_filter::ParticleFilter;
 pub use plan::RunPlan;
 pub use rejection::{Rejection, StuckAt};
 pub use reliability::{Ahead, StepVotes};
@@ -63,6 +72,7 @@ pub use reward::{JudgedStep, Reward, RewardWeights, StepRewards};
 pub use role::{Role, RoleTimes};
 pub use run::{Effect, Run};
 pub use score::Score;
+pub use search_counts::SearchCounts;
 pub use seed::{sample_seed, turn_seed};
 pub use snapshot::RunSnapshot;
 pub use speculations::Speculations;
@@ -70,4 +80,5 @@ pub use stack::StateStack;
 pub use strategy::{Beam, Strategy, VoteRule};
 pub use synchronous_search::Chosen;
 pub use trajectory::{End, Limits, Next, Opinion, Trajectory, Usage, Verdict};
+pub use tree_search::Uct;
 pub use turn::{TurnId, TurnOutcome};

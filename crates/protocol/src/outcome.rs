@@ -10,6 +10,7 @@ use super::rejection::StuckAt;
 use super::reliability::StepVotes;
 use super::reward::Reward;
 use super::score::Score;
+use super::search_counts::SearchCounts;
 use super::speculations::Speculations;
 use super::trajectory::Usage;
 
@@ -125,6 +126,8 @@ pub struct Outcome {
     pub rewards: Vec<Reward>,
     /// The votes on its steps, if the strategy votes on steps.
     pub step_votes: Option<StepVotes>,
+    /// What the last round's search did, if the strategy is `particle_filter` or `uct`.
+    pub search: Option<SearchCounts>,
     /// The deepest state at which a trajectory got stuck, if the run has not ended in agreement.
     pub stuck_at: Option<StuckAt>,
     /// The last failure of an agent, by role, if a budget or the owner ended the run without an
@@ -158,6 +161,7 @@ impl Outcome {
             speculations: Speculations::default(),
             rewards: Vec::new(),
             step_votes: None,
+            search: None,
             stuck_at: None,
             last_failure: None,
         }

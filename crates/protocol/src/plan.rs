@@ -79,6 +79,9 @@ impl RunPlan {
         match &self.strategy {
             Strategy::Greedy => 1,
             Strategy::Beam(beam) => beam.actions,
+            Strategy::ParticleFilter(filter) => filter.particles,
+            // More at the first state would not be kept.
+            Strategy::Uct(tree) => self.fanout.min(tree.width).min(self.limits.attempts_max),
             Strategy::Iterative | Strategy::BestOfN | Strategy::Ahead(_) => self.fanout,
         }
     }

@@ -35,14 +35,16 @@ pub(super) fn plan(fanout: u32, attempts_max: u32) -> RunPlan {
 }
 
 /// One of each strategy, for a fan-out of 4.
-pub(super) fn strategies() -> [crate::Strategy; 5] {
-    use crate::{Ahead, Beam, Strategy};
+pub(super) fn strategies() -> [crate::Strategy; 7] {
+    use crate::{Ahead, Beam, ParticleFilter, Strategy, Uct};
     [
         Strategy::Iterative,
         Strategy::Greedy,
         Strategy::BestOfN,
         Strategy::Beam(Beam { width: 2, actions: 2 }),
         Strategy::Ahead(Ahead { k: 2, samples_max: 40, characters_max: 500, step_accuracy: 0.9 }),
+        Strategy::ParticleFilter(ParticleFilter { particles: 4, resample_below: 0.5 }),
+        Strategy::Uct(Uct { width: 3, exploration: 0.5, simulations: 1_000 }),
     ]
 }
 
@@ -181,7 +183,7 @@ proptest! {
     /// says why.
     #[test]
     fn a_run_ends_whatever_is_proposed(
-        seed in any::<u64>(), garbage in 0u64..100, task in 0usize..5, strategy in 0usize..5
+        seed in any::<u64>(), garbage in 0u64..100, task in 0usize..5, strategy in 0usize..7
     ) {
         let task = tasks::all().nth(task).expect("five tasks");
         let problem = task.generate(Difficulty::Easy, seed);
@@ -202,7 +204,7 @@ proptest! {
     /// With an executor that makes no mistake every task's answer is the reference answer, by every
     /// schedule.
     #[test]
-    fn a_faultless_executor_is_verified_and_right(seed in any::<u64>(), task in 0usize..5, strategy in 0usize..5) {
+    fn a_faultless_executor_is_verified_and_right(seed in any::<u64>(), task in 0usize..5, strategy in 0usize..7) {
         let problem = tasks::all().nth(task).expect("five tasks").generate(Difficulty::Easy, seed);
         let strategy = strategies()[strategy];
         let outcome = simulate(&problem, RunPlan { strategy, ..plan(4, 3) }, &mut TaskRng::new(seed), |trajectory, _| {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::properties::{kinds, plan, queens};
 use super::*;
-use crate::{Ahead, Beam, Strategy};
+use crate::{Ahead, Beam, ParticleFilter, Strategy, Uct};
 use prime_bench::tasks::{Problem, TaskRng};
 
 /// An event, owned.
@@ -130,7 +130,7 @@ proptest! {
     /// any two of them.
     #[test]
     fn a_run_reaches_the_same_end_from_anywhere(
-        seed in any::<u64>(), n in 4usize..7, at in 0.0f64..1.0, strategy in 0usize..5
+        seed in any::<u64>(), n in 4usize..7, at in 0.0f64..1.0, strategy in 0usize..8
     ) {
 
         let problem = queens(n);
@@ -141,11 +141,16 @@ proptest! {
             Strategy::BestOfN,
             Strategy::Beam(Beam { width: 2, actions: 2 }),
             Strategy::Ahead(ahead),
+            Strategy::ParticleFilter(ParticleFilter { particles: 3, resample_below: 0.7 }),
+            Strategy::Uct(Uct { width: 3, exploration: 0.5, simulations: 60 }),
+            Strategy::Uct(Uct { width: 2, exploration: 0.0, simulations: 1_000 }),
         ][strategy];
         let fanout = if matches!(strategy, Strategy::Beam(_)) { 4 } else { 3 };
 
         let budget = Budget { steps: 400, tokens: 0, completion_tokens: 0, wall_ms: u64::MAX };
-        let plan = RunPlan { strategy, budget, ..plan(fanout, 6) };
+        // A tree then keeps every other trajectory, and makes the others.
+        let limits = Limits { snapshot_every_frames: 2, ..plan(fanout, 6).limits };
+        let plan = RunPlan { strategy, budget, limits, ..plan(fanout, 6) };
 
         let (records, outcome) = recorded(&problem, &plan, seed);
         prop_assert!(same(&over(replayed(&problem, &plan, &records).finish()), &outcome));

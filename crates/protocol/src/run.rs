@@ -173,7 +173,7 @@ impl Run {
             .plan
             .strategy
             .is_synchronous()
-            .then(|| SynchronousSearch::new(&self.plan.strategy));
+            .then(|| SynchronousSearch::new(&self.plan, || self.problem.start()));
 
         self.gathered.clear();
 
@@ -184,6 +184,9 @@ impl Run {
 
             trajectory.index = id.trajectory;
             self.stuck_states.teach(&mut trajectory);
+            if let Some(search) = &self.search {
+                search.open(&mut trajectory);
+            }
             self.propose(id, Box::new(trajectory), effects);
         }
     }
@@ -320,7 +323,7 @@ impl Run {
         effects: &mut Vec<Effect>,
     ) {
         let (logprob, characters) = (outcome.logprob(), outcome.characters());
-        let TurnOutcome { line, applicable, verdict, decision, usage, .. } = outcome;
+        let TurnOutcome { line, applicable, verdict, decision, usage, exhausted, .. } = outcome;
 
         trajectory.count(applicable);
         trajectory.usage.add(usage);
@@ -331,11 +334,14 @@ impl Run {
             id,
             trajectory,
             line: line.to_owned(),
+            applicable,
             passes: applicable && decision == Decision::Proceed,
             score: verdict.score,
             basis,
             logprob,
             characters,
+            feedback: verdict.feedback.clone(),
+            exhausted,
             failure: None,
         });
         self.continue_search(elapsed_ms, effects);
@@ -352,12 +358,7 @@ impl Run {
 
         let mut chosen = Vec::new();
         let samples = std::mem::take(&mut self.gathered);
-        let step = search.advance(
-            &self.plan.strategy,
-            samples,
-            self.plan.limits.attempts_max,
-            &mut chosen,
-        );
+        let step = search.advance(&self.plan, samples, &mut chosen);
 
         effects
             .extend(chosen.into_iter().map(|chosen| Effect::Chosen { round: self.round, chosen }));
@@ -405,11 +406,14 @@ impl Run {
             id,
             trajectory,
             line: String::new(),
+            applicable: false,
             passes: false,
             score: Score::ZERO,
             basis: Basis::NONE,
             logprob: None,
             characters: 0,
+            feedback: None,
+            exhausted: false,
             failure: Some(reason),
         });
         self.continue_search(elapsed_ms, effects);

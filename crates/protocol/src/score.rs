@@ -33,6 +33,11 @@ impl Score {
         )
     }
 
+    /// V in thousandths.
+    pub(crate) const fn thousandths(self) -> u32 {
+        self.0
+    }
+
     /// V as a number.
     pub fn value(self) -> f64 {
         f64::from(self.0) / 1000.0

@@ -72,7 +72,10 @@ impl RunSnapshot {
         problem: &Arc<dyn Problem>,
         plan: RunPlan,
     ) -> Result<SuspendedRun, ReplayError> {
+        let Self { run: mut state, trajectories, elapsed_ms } = self;
         let limits = plan.limits;
+        state.rebuild(|| Trajectory::new(problem.start(), &limits), &limits)?;
+
         let restore = |saved: SavedTrajectory| {
             let mut trajectory = Trajectory::new(problem.start(), &limits);
             trajectory.index = saved.id.trajectory;
@@ -88,19 +91,18 @@ impl RunSnapshot {
             trajectory.set_state(saved.state);
             // Lines that have votes but are not taken yet: one of them is taken on an actor's
             // thread, which must not wait.
-            for (line, score, basis) in self.run.voted() {
+            for (line, score, basis) in state.voted() {
                 trajectory.check_again(line, score, basis)?;
             }
             Ok::<_, ReplayError>((saved.id, Box::new(trajectory)))
         };
 
-        let waiting =
-            self.trajectories.into_iter().map(restore).collect::<Result<_, ReplayError>>()?;
+        let waiting = trajectories.into_iter().map(restore).collect::<Result<_, ReplayError>>()?;
 
         Ok(SuspendedRun {
-            run: Run::from_state(Arc::clone(problem), plan, self.run),
+            run: Run::from_state(Arc::clone(problem), plan, state),
             waiting,
-            elapsed_ms: self.elapsed_ms,
+            elapsed_ms,
         })
     }
 }

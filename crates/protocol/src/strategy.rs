@@ -4,7 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::coordination::Decision;
+use super::particle_filter::ParticleFilter;
 use super::reliability::Ahead;
+use super::tree_search::Uct;
 
 /// How a run searches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -26,6 +28,13 @@ pub enum Strategy {
     /// proposals that the coordinator rejects are discarded before the vote (MAKER, arXiv
     /// 2511.09030).
     Ahead(Ahead),
+    /// Sequential Monte Carlo over steps: particles that the verifier weighs, resampled when few of
+    /// them carry the weight (Lew et al. 2023, arXiv 2306.03081; Puri et al. 2025, arXiv
+    /// 2502.01618).
+    ParticleFilter(ParticleFilter),
+    /// Tree search over prefixes by UCB1, with the verifier's score as reward (Kocsis and
+    /// Szepesvári 2006, "Bandit Based Monte-Carlo Planning").
+    Uct(Uct),
 }
 
 /// The shape of a beam search.
@@ -46,6 +55,8 @@ impl Strategy {
             Self::BestOfN => "best_of_n",
             Self::Beam(_) => "beam",
             Self::Ahead(_) => "ahead",
+            Self::ParticleFilter(_) => "particle_filter",
+            Self::Uct(_) => "uct",
         }
     }
 
@@ -57,19 +68,30 @@ impl Strategy {
 
     /// Returns whether all proposals of a step are gathered before one is chosen.
     pub fn is_synchronous(&self) -> bool {
-        matches!(self, Self::Beam(_) | Self::Ahead(_))
+        self.branches() || matches!(self, Self::Ahead(_))
+    }
+
+    /// Whether partial trajectories are copied, so that the steps of a slot are not one trajectory.
+    pub fn branches(&self) -> bool {
+        matches!(self, Self::Beam(_) | Self::ParticleFilter(_) | Self::Uct(_))
     }
 
     /// The decision that takes effect when the coordinator decides this.
     #[inline]
     pub fn ruling(&self, decision: Decision) -> Decision {
-        if self.is_single_pass() { Decision::Proceed } else { decision }
+        match (self, decision) {
+            (Self::Greedy | Self::BestOfN, _) => Decision::Proceed,
+            // Their weights say what a step that is not quite clean is worth.
+            (Self::ParticleFilter(_) | Self::Uct(_), Decision::Retry) => Decision::Proceed,
+            _ => decision,
+        }
     }
 
     /// Trajectories of a round that can answer, with `fanout` concurrent turns.
     pub fn trajectories(&self, fanout: u32) -> u32 {
         match self {
-            Self::Iterative | Self::BestOfN => fanout,
+            Self::Iterative | Self::BestOfN | Self::Uct(_) => fanout,
+            Self::ParticleFilter(filter) => filter.particles,
             Self::Greedy | Self::Ahead(_) => 1,
             Self::Beam(beam) => beam.width,
         }
@@ -81,10 +103,12 @@ impl Strategy {
     #[inline]
     pub fn is_greedy_turn(&self, slot: u32, proposals_here: u32) -> bool {
         match self {
-            Self::Iterative | Self::BestOfN => false,
+            // A particle is a sample: a likeliest action would have the wrong weight.
+            Self::Iterative | Self::BestOfN | Self::ParticleFilter(_) => false,
             Self::Greedy => true,
             Self::Beam(beam) => proposals_here == 0 && slot.is_multiple_of(beam.actions),
             Self::Ahead(_) => proposals_here == 0 && slot == 0,
+            Self::Uct(_) => proposals_here == 0,
         }
     }
 }

@@ -1,15 +1,23 @@
-//! Step-synchronous search: beam search, and voting on each step. A search continues only when the
-//! samples of all its slots are in. The slots of one group are at the same state.
+//! Step-synchronous search: beam search, voting on each step, particle filtering, tree search. A
+//! search continues only when the samples of all its slots are in. The slots of one group of a beam
+//! are at the same state.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::basis::Basis;
+use super::limits::Limits;
+use super::particle_filter::Particles;
+use super::plan::RunPlan;
 use super::reliability::{Ahead, StepVotes};
+use super::replay::ReplayError;
 use super::score::Score;
+use super::search_counts::SearchCounts;
 use super::strategy::{Beam, Strategy};
 use super::trajectory::{End, Next, Summary, Trajectory};
+use super::tree_search::TreeSearch;
 use super::turn::TurnId;
+use prime_bench::tasks::Machine;
 
 /// A slot's proposal, with the slot's trajectory before it.
 pub struct Sample {
@@ -19,6 +27,8 @@ pub struct Sample {
     pub trajectory: Box<Trajectory>,
     /// The proposed line.
     pub line: String,
+    /// True if it can be applied.
+    pub applicable: bool,
     /// True if it can be applied and the coordinator accepts it.
     pub passes: bool,
     /// V of the proposal.
@@ -29,6 +39,10 @@ pub struct Sample {
     pub logprob: Option<f64>,
     /// Characters of the line and its derivation.
     pub characters: usize,
+    /// What the verifier says to the executor.
+    pub feedback: Option<String>,
+    /// Whether the executor has no line left at its state.
+    pub exhausted: bool,
     /// Why there is no proposal, if there is none.
     pub failure: Option<String>,
 }
@@ -81,6 +95,12 @@ pub struct SynchronousSearch {
     finished: Vec<Finished>,
     /// Consecutive batches without a usable sample.
     misses: u32,
+    /// The state of particle filtering.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    particles: Option<Particles>,
+    /// The state of a tree search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tree: Option<Box<TreeSearch>>,
 }
 
 /// An action that samples voted for.
@@ -108,12 +128,13 @@ struct Candidate {
     logprob: f64,
 }
 
-fn resample(samples: Vec<Sample>) -> Step {
+/// Asks all slots again.
+pub(super) fn again(samples: Vec<Sample>) -> Step {
     Step::Propose(samples.into_iter().map(|sample| (sample.id, sample.trajectory)).collect())
 }
 
 /// Ends the search at its first slot, without an answer.
-fn give_up(samples: &[Sample], end: End) -> Step {
+pub(super) fn give_up(samples: &[Sample], end: End) -> Step {
     let first = samples.first().expect("invariant: a batch has a slot");
     Step::Ended(first.id, Summary::of(&first.trajectory), end)
 }
@@ -124,7 +145,8 @@ fn failure_of_all(samples: &[Sample]) -> Option<String> {
     samples.first().filter(|_| all)?.failure.clone()
 }
 
-fn commit(trajectory: &mut Trajectory, line: &str, score: Score, basis: Basis) -> Next {
+/// Takes a step that was applied to a copy of the trajectory's state.
+pub(super) fn commit(trajectory: &mut Trajectory, line: &str, score: Score, basis: Basis) -> Next {
     trajectory
         .machine
         .replay(line)
@@ -133,15 +155,43 @@ fn commit(trajectory: &mut Trajectory, line: &str, score: Score, basis: Basis) -
 }
 
 impl SynchronousSearch {
-    /// The search at its first state.
-    pub fn new(strategy: &Strategy) -> Self {
-        let k = if let Strategy::Ahead(rule) = strategy { rule.k } else { 0 };
+    /// The search at its first state, where `start` makes machines.
+    pub fn new(plan: &RunPlan, start: impl FnOnce() -> Box<dyn Machine>) -> Self {
+        let mut new = Self { logprobs: vec![0.0], ..Self::default() };
 
-        Self {
-            votes: StepVotes { k, ..StepVotes::default() },
-            logprobs: vec![0.0],
-            ..Self::default()
+        match &plan.strategy {
+            Strategy::Ahead(rule) => new.votes.k = rule.k,
+            Strategy::ParticleFilter(filter) => new.particles = Some(Particles::new(filter)),
+            Strategy::Uct(_) => {
+                let root = Trajectory::new(start(), &plan.limits);
+                new.tree = Some(Box::new(TreeSearch::new(root, plan.fanout, plan.slots())));
+            }
+            Strategy::Iterative | Strategy::Greedy | Strategy::BestOfN | Strategy::Beam(_) => {}
         }
+        new
+    }
+
+    /// Prepares the first turn of a slot.
+    pub fn open(&self, trajectory: &mut Trajectory) {
+        if self.tree.is_some() {
+            // The slots before it propose at the same state.
+            trajectory.stack.top_mut().proposals = trajectory.index;
+        }
+    }
+
+    /// As [`super::run::RunState::rebuild`].
+    pub(super) fn rebuild(
+        &mut self,
+        start: impl FnOnce() -> Trajectory,
+        limits: &Limits,
+    ) -> Result<(), ReplayError> {
+        self.tree.as_mut().map_or(Ok(()), |tree| tree.rebuild(start(), limits))
+    }
+
+    /// What the search did so far, where results say it.
+    pub fn counts(&self) -> Option<SearchCounts> {
+        let particles = self.particles.as_ref().map(Particles::counts);
+        particles.or_else(|| self.tree.as_ref().map(|tree| tree.counts()))
     }
 
     /// The lines that samples of earlier batches voted for at the present state.
@@ -149,13 +199,11 @@ impl SynchronousSearch {
         self.tally.iter().map(|action| (action.line.as_str(), action.score, action.basis))
     }
 
-    /// Continues with a complete batch. `attempts_max` bounds consecutive batches without a usable
-    /// sample.
+    /// Continues with a complete batch.
     pub fn advance(
         &mut self,
-        strategy: &Strategy,
+        plan: &RunPlan,
         mut samples: Vec<Sample>,
-        attempts_max: u32,
         chosen: &mut Vec<Chosen>,
     ) -> Step {
         // Turns finish in any order; the result must not depend on it.
@@ -165,10 +213,15 @@ impl SynchronousSearch {
             return self.best().unwrap_or_else(|| give_up(&samples, End::Failed(reason)));
         }
 
-        match strategy {
-            Strategy::Beam(beam) => self.extend(*beam, samples, attempts_max),
-            Strategy::Ahead(rule) => self.vote(rule, samples, chosen),
-            Strategy::Iterative | Strategy::Greedy | Strategy::BestOfN => resample(samples),
+        let limits = &plan.limits;
+        match (&plan.strategy, &mut self.particles, &mut self.tree) {
+            (Strategy::Beam(beam), ..) => self.extend(*beam, samples, limits.attempts_max),
+            (Strategy::Ahead(rule), ..) => self.vote(rule, samples, chosen),
+            (Strategy::ParticleFilter(filter), Some(particles), _) => {
+                particles.advance(filter, samples, limits.attempts_max)
+            }
+            (Strategy::Uct(rule), _, Some(tree)) => tree.advance(rule, limits, samples),
+            _ => again(samples),
         }
     }
 
@@ -210,11 +263,11 @@ impl SynchronousSearch {
         let is_spent = self.samples_here >= rule.samples_max;
 
         let Some(Leader { action, lead }) = self.leader() else {
-            return if is_spent { give_up(&samples, End::Stuck) } else { resample(samples) };
+            return if is_spent { give_up(&samples, End::Stuck) } else { again(samples) };
         };
 
         if lead < rule.k && !is_spent {
-            return resample(samples);
+            return again(samples);
         }
 
         let Action { line, votes, score, basis } = action;
@@ -238,13 +291,20 @@ impl SynchronousSearch {
         }
 
         match next {
-            Next::Propose => resample(samples),
+            Next::Propose => again(samples),
             Next::Ended(end) => give_up(&samples, end),
         }
     }
 
-    /// Ends the search with its likeliest answer, if it has one.
+    /// Ends the search with its best answer, if it has one: the likeliest, that of most weight or
+    /// the least violating.
     pub fn best(&self) -> Option<Step> {
+        if let Some(particles) = &self.particles {
+            return particles.best();
+        }
+        if let Some(tree) = &self.tree {
+            return tree.best();
+        }
         let best = self.finished.first()?;
         Some(Step::Ended(best.id, best.summary.clone(), End::Answered(best.answer.clone())))
     }
@@ -288,7 +348,7 @@ impl SynchronousSearch {
             return if self.misses >= attempts_max {
                 give_up(&samples, End::Stuck)
             } else {
-                resample(samples)
+                again(samples)
             };
         }
 

@@ -9,8 +9,8 @@ use super::count;
 use super::verification::{Verification, looked_at, meaning};
 use prime_bench::tasks::Kind;
 use prime_protocol::{
-    Assurance, Ballot, Ending, Outcome, Rejection, Score, Speculations, StepVotes, Strategy,
-    StuckAt, Usage,
+    Assurance, Ballot, Ending, Outcome, Rejection, Score, SearchCounts, Speculations, StepVotes,
+    Strategy, StuckAt, Usage,
 };
 use prime_roles::{Basis, CardQuote, Names};
 
@@ -149,6 +149,9 @@ pub struct RunResult {
     /// The votes on steps, where steps are voted on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_votes: Option<StepVotes>,
+    /// What the last round's search did, with `particle_filter` and `uct`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchCounts>,
     /// Tokens of all proposals: `prompt` and `completion`.
     pub tokens: Usage,
     /// Proposals begun before the verdict on the previous step; left out when there are none.
@@ -161,7 +164,8 @@ pub struct RunResult {
     pub wall_ms: u64,
     /// The seed of all randomness in the run.
     pub seed: u64,
-    /// How it searched: `iterative`, `greedy`, `best_of_n`, `beam` or `ahead`.
+    /// How it searched: `iterative`, `greedy`, `best_of_n`, `beam`, `ahead`,
+    /// `particle_filter` or `uct`.
     #[serde(default = "iterative")]
     pub strategy: String,
     /// The agents of the roles: implementations or definitions.
@@ -232,6 +236,7 @@ impl RunResult {
             votes: Vec::new(),
             agreement: 0.0,
             step_votes: None,
+            search: None,
             tokens: Usage::default(),
             speculations: None,
             mean_reward: None,
@@ -296,6 +301,7 @@ impl RunResult {
             votes: outcome.votes,
             agreement: outcome.agreement,
             step_votes: outcome.step_votes,
+            search: outcome.search,
             tokens: outcome.usage,
             speculations: Some(outcome.speculations).filter(|counts| !counts.is_none()),
             mean_reward: mean(outcome.rewards.iter().map(|reward| reward.total)),
@@ -447,6 +453,20 @@ impl RunResult {
                 votes.discarded
             );
             line("step votes", &steps);
+        }
+
+        if let Some(search) = &self.search {
+            let text = if search.simulations > 0 {
+                format!(
+                    "{}, {}, {} merged",
+                    count(search.simulations, "simulation"),
+                    count(search.states, "state"),
+                    search.merged
+                )
+            } else {
+                format!("{}, {} died", count(search.resamplings, "resampling"), search.deaths)
+            };
+            line("search", &text);
         }
 
         line("steps", &self.step_text());

@@ -62,8 +62,8 @@ pub use program::Program;
 pub use reference::reference_markdown;
 pub use resolve::{Agent, ListedAgent, RoleOptions};
 pub use search::{
-    AheadOptions, BeamOptions, DiversityOptions, GroupOptions, GroupSize, SeedChoice, StrategyName,
-    VoteName,
+    AheadOptions, BeamOptions, DiversityOptions, GroupOptions, GroupSize, ParticleFilterOptions,
+    SeedChoice, StrategyName, UctOptions, VoteName,
 };
 pub use sections::{
     Budget, Log, LogFormat, LogLevel, Placement, PromptsName, Reward, Run, Runtime, Server,

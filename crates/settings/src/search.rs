@@ -22,6 +22,10 @@ pub enum StrategyName {
     Beam,
     /// A vote on each step, until an action is ahead by k.
     Ahead,
+    /// Weighed partial trajectories, resampled when few carry the weight.
+    ParticleFilter,
+    /// A tree of states, searched by UCB1.
+    Uct,
 }
 
 /// A value of `run.vote`.
@@ -75,6 +79,36 @@ pub struct AheadOptions {
     /// the vote.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub characters_max: u32,
+}
+
+/// Section `run.particle_filter`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ParticleFilterOptions {
+    /// Particles: partial trajectories that each propose one step at a time. The weight of one is
+    /// 1 / (1 + ΣV) over its steps since the last resampling, and 0 after a rejected proposal.
+    #[schemars(range(min = 1, max = 256))]
+    pub particles: u32,
+    /// Resample when the effective number of particles, (Σw)² / Σw², is below this share of
+    /// `particles`; 0 = never, 1 = whenever the weights differ.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub resample_below: f64,
+}
+
+/// Section `run.uct`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UctOptions {
+    /// Most different accepted actions (expansions) of a state. Rejected proposals are bounded by
+    /// `run.attempts_max`.
+    #[schemars(range(min = 1, max = 64))]
+    pub width: u32,
+    /// Weight of exploration, the constant c of UCB1, for returns scaled to 0 to 1; 0 = best first.
+    #[schemars(range(min = 0.0, max = 100.0))]
+    pub exploration: f64,
+    /// Maximum simulations of a round, each until a proposal is rejected or the trace ends.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub simulations: u32,
 }
 
 /// Section `run.group`.

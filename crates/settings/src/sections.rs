@@ -16,7 +16,8 @@ use super::engine::Engine;
 use super::own_task::OwnTask;
 use super::preset::Preset;
 use super::search::{
-    AheadOptions, BeamOptions, DiversityOptions, GroupOptions, StrategyName, VoteName,
+    AheadOptions, BeamOptions, DiversityOptions, GroupOptions, ParticleFilterOptions, StrategyName,
+    UctOptions, VoteName,
 };
 use super::upstreams::UpstreamPool;
 
@@ -71,8 +72,11 @@ pub struct Run {
     /// retries and backtracking, and a vote after each round), `greedy` (one trajectory of the most
     /// likely actions, without retries or backtracking), `best_of_n` (`fanout` single passes; the
     /// answer with the fewest violations wins), `beam` (beam search by log-probabilities, options
-    /// in `run.beam`) or `ahead` (one trajectory; each step is voted on until an action is ahead by
-    /// k, options in `run.ahead`; `fanout` proposals are sampled at a time).
+    /// in `run.beam`), `ahead` (one trajectory; each step is voted on until an action is ahead by
+    /// k, options in `run.ahead`; `fanout` proposals are sampled at a time), `particle_filter`
+    /// (sequential Monte Carlo: partial trajectories weighed by the verifier and resampled, options
+    /// in `run.particle_filter`) or `uct` (tree search by UCB1 with the verifier's score, options
+    /// in `run.uct`; `fanout` simulations at a time).
     pub strategy: StrategyName,
     /// How votes are counted: `majority` (answers agree if they are equal as JSON), `tolerance`
     /// (numbers closer than `tolerance` agree) or `weighted` (a trajectory's vote weighs
@@ -88,8 +92,8 @@ pub struct Run {
     pub adaptive_rounds: bool,
     /// Propose a trajectory's next step before the verdict on the last one, and discard the
     /// proposal if that step is not committed. Saves time if the verifier is slow and the executor
-    /// has spare capacity; costs tokens. The committed steps stay the same. No effect with `beam`
-    /// and `ahead`.
+    /// has spare capacity; costs tokens. The committed steps stay the same. No effect with `beam`,
+    /// `ahead`, `particle_filter` and `uct`.
     pub speculate: bool,
     /// Trajectories per round (the paper's G).
     #[schemars(range(min = 1, max = 256))]
@@ -154,6 +158,10 @@ pub struct Run {
     pub beam: BeamOptions,
     /// Options of `strategy = "ahead"`.
     pub ahead: AheadOptions,
+    /// Options of `strategy = "particle_filter"`.
+    pub particle_filter: ParticleFilterOptions,
+    /// Options of `strategy = "uct"`.
+    pub uct: UctOptions,
     /// How the fan-out depends on a problem's difficulty.
     pub group: GroupOptions,
     /// How the trajectories of a round differ.

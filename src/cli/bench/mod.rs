@@ -11,6 +11,7 @@ mod measurement;
 mod overhead;
 mod overlap;
 mod prompt;
+mod rollouts;
 mod show;
 mod solve;
 mod speed;
@@ -65,7 +66,9 @@ enum BenchCommand {
     /// Compare PRIME as configured with a single pass without a verifier
     Solve(solve::SolveArguments),
     /// Measure the single-step accuracy of the executor
-    Steps(measurement::Measurement),
+    Steps(steps::StepsArguments),
+    /// Measure step labels by Monte Carlo rollouts of the executor against known labels
+    Rollouts(rollouts::RolloutsArguments),
     /// Compare strategies and verifiers on whole runs
     Strategies(strategies::StrategiesArguments),
     /// Measure how often verifiers are wrong, on labelled steps and runs; write and show their cards
@@ -87,7 +90,8 @@ pub fn bench(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
         BenchCommand::Corrupt(arguments) => corrupt::corrupt(arguments),
         BenchCommand::Speed(arguments) => speed::speed(arguments),
         BenchCommand::Solve(arguments) => solve::solve(arguments),
-        BenchCommand::Steps(measurement) => steps::steps(measurement),
+        BenchCommand::Steps(arguments) => steps::steps(arguments),
+        BenchCommand::Rollouts(arguments) => rollouts::rollouts(arguments),
         BenchCommand::Strategies(arguments) => strategies::strategies(arguments),
         BenchCommand::Verifier(arguments) => verifier::verifier(arguments),
         BenchCommand::Overhead(arguments) => overhead::overhead(arguments),

@@ -3,12 +3,32 @@
 use std::cell::RefCell;
 use std::process::ExitCode;
 
+use clap::Args;
+
 use super::measurement::{Measurement, with_engines};
 use crate::cli::progress::Session;
 use crate::cli::start_log;
 use crate::cli::table::Table;
-use crate::evaluation::single_step::{AskedStep, StepRow, step_accuracy};
+use crate::evaluation::single_step::{AskedStep, StepRow, Walk, step_accuracy};
 use prime_agent_set::{AgentSet, Agents};
+
+#[derive(Args)]
+pub struct StepsArguments {
+    #[command(flatten)]
+    measurement: Measurement,
+    /// Ask after a walk of this many steps from the start, which a prompt with a history shows,
+    /// instead of at random states of reference traces
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    walk: Option<u32>,
+    /// Share of the walk's steps that are wrong, though they can be carried out, from 0 to 1
+    #[arg(long, value_name = "RATE", default_value_t = 0.0, requires = "walk", value_parser = rate)]
+    errors: f64,
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate: f64 = text.parse().map_err(|_| "it is no number".to_owned())?;
+    if (0.0..=1.0).contains(&rate) { Ok(rate) } else { Err("it must be from 0 to 1".to_owned()) }
+}
 
 fn table(rows: &[StepRow]) -> Table {
     let cells = |row: &StepRow| {
@@ -26,7 +46,9 @@ fn table(rows: &[StepRow]) -> Table {
     )
 }
 
-pub fn steps(measurement: &Measurement) -> anyhow::Result<ExitCode> {
+pub fn steps(arguments: &StepsArguments) -> anyhow::Result<ExitCode> {
+    let measurement = &arguments.measurement;
+    let walk = arguments.walk.map(|steps| Walk { steps, error_rate: arguments.errors });
     let settings = measurement.configuration.load()?;
     start_log(&settings);
     let opened = measurement.all_tasks(&settings)?;
@@ -47,7 +69,7 @@ pub fn steps(measurement: &Measurement) -> anyhow::Result<ExitCode> {
                     on_part();
                 };
                 let row = async {
-                    step_accuracy(executor.as_ref(), *task, instances, &on_step)
+                    step_accuracy(executor.as_ref(), *task, instances, walk, &on_step)
                         .await
                         .map_err(anyhow::Error::msg)
                 };

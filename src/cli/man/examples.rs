@@ -247,6 +247,13 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         )],
     ),
     (
+        "prime-agents-bench-rollouts",
+        &[(
+            "Measure labels by up to eight rollouts of the built-in model:",
+            "prime-agents bench rollouts --task gcd-euclidean --rollouts 8",
+        )],
+    ),
+    (
         "prime-agents-bench-strategies",
         &[(
             "Compare two strategies on one task:",

@@ -100,6 +100,12 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
                  choose other systems with --system",
                 system.name
             );
+            ensure!(
+                !system.is_matched,
+                "system `{}`: a run ends at another one's spending in this process only: leave out \
+                 --url, or choose other systems with --system",
+                system.name
+            );
             // Checked before anything runs. The daemons' own configuration holds for the rest.
             fields(&study, system)?;
             return Ok(configuration.load()?);

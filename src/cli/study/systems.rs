@@ -183,6 +183,11 @@ pub fn start(
     resources: &Resources,
     places: &mut PoolPlaces,
 ) -> anyhow::Result<Contestant> {
+    // What one system left in an engine's cache must be no gift to the others.
+    let place = study.systems.iter().position(|other| other.name == system.name);
+    let space = place.filter(|_| study.matched.is_some()).map_or(0, |place| place as u64 + 1);
+    let resources = &Resources { space, ..resources.clone() };
+
     match &system.source {
         Source::Answers(_) => {
             bail!("system `{}` answers nothing here: its outputs were made elsewhere", system.name)

@@ -12,7 +12,7 @@ use prime_agent_set::{
     Verifier,
 };
 use prime_bench::tasks::{self, Difficulty, Kinds};
-use prime_protocol::{Ahead, Beam, RunPlan, Strategy, Trajectory};
+use prime_protocol::{Ahead, Beam, ParticleFilter, RunPlan, Strategy, Trajectory, Uct};
 
 const COUNT: u32 = 6;
 
@@ -59,6 +59,8 @@ fn strategies() -> Vec<(Strategy, u32)> {
         (Strategy::BestOfN, 1),
         (Strategy::Beam(Beam { width: 1, actions: 2 }), 2),
         (Strategy::Ahead(ahead), 2),
+        (Strategy::ParticleFilter(ParticleFilter { particles: 2, resample_below: 0.5 }), 2),
+        (Strategy::Uct(Uct { width: 4, exploration: 0.5, simulations: 100 }), 1),
     ]
 }
 

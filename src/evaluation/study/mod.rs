@@ -65,7 +65,7 @@ impl From<Record> for Answered {
 /// Executes runs, at most `concurrent` at a time, and passes each record to `on_record` as its run
 /// ends. The runs' system numbers are indexes into `contestants`. A run whose agents failed
 /// permanently, or whose time was up before the first completion, is recorded as not measured.
-/// `spendings` has the budgets of those that draw samples.
+/// `spendings` has the budgets of those that draw samples or are matched.
 ///
 /// # Errors
 /// The first error of `on_record`, after which no other run is started; [`RuntimeEnded`] if the
@@ -91,7 +91,13 @@ where
 
             let seed = run.sampling_seed(study);
             let made = match system {
-                StudySystem::Run(system) => system.run(&run, study, seed, record).await?.record,
+                StudySystem::Run(system) if study.systems[run.system].is_matched => {
+                    let budget = spendings.budget(study, &run).await;
+                    system.run_within(&run, study, seed, budget, record).await?
+                }
+                StudySystem::Run(system) => {
+                    system.run(&run, study, seed, None, record).await?.record
+                }
                 StudySystem::OneShot(system) => {
                     system.answer(&run, study, seed, None, record).await.record
                 }

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use prime_bench::tasks::Problem;
 use prime_protocol::{Assurance, Ending, Outcome};
-use prime_study::definition::{AskedRun, Study};
+use prime_study::definition::{AskedRun, Prompts, Study};
 use prime_study::records::Record;
 use tokio::time::Instant;
 
+use super::spending::{Budget, without_budget};
 use super::{Answered, Places, judged, never_completed, out_of_time, with_curve};
 use crate::evaluation::comparison::System;
 use crate::evaluation::run_trace::{RunTrace, Times};
@@ -39,11 +40,37 @@ impl RunSystem {
         Self { running: RunningSystem::start(system, runtime, TURNS_IN_FLIGHT), steps_max, places }
     }
 
+    /// A run that ends when it has spent as many tokens as its budget.
+    pub(super) async fn run_within(
+        &self,
+        run: &AskedRun,
+        study: &Study,
+        seed: u64,
+        budget: Budget,
+        record: Record,
+    ) -> Result<Record, RuntimeEnded> {
+        let tokens = match budget {
+            Budget::Unlimited => None,
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a number of tokens; 0 would be no limit"
+            )]
+            Budget::Of(tokens) => Some((tokens as u64).max(1)),
+            Budget::Unknown => return Ok(without_budget(record)),
+        };
+        let mut record = self.run(run, study, seed, tokens, record).await?.record;
+        record.matched_budget = tokens.map(|tokens| tokens as f64);
+        Ok(record)
+    }
+
+    /// `tokens` ends it, as `study.prompts` counts them.
     pub(super) async fn run(
         &self,
         run: &AskedRun,
         study: &Study,
         seed: u64,
+        tokens: Option<u64>,
         mut record: Record,
     ) -> Result<Answered, RuntimeEnded> {
         let problem = run.instance().problem();
@@ -53,6 +80,14 @@ impl RunSystem {
         record.set_kinds(plan.basis.kinds(), problem.sound());
 
         plan.budget.steps = self.steps_max.unwrap_or(plan.budget.steps);
+        if let Some(tokens) = tokens {
+            let limit = match study.prompts {
+                Prompts::None => &mut plan.budget.completion_tokens,
+                Prompts::All | Prompts::Computed => &mut plan.budget.tokens,
+            };
+            // 0 is no limit.
+            *limit = if *limit == 0 { tokens } else { tokens.min(*limit) };
+        }
         let trace = Arc::new(RunTrace::default());
 
         // A trajectory has one request in flight. The clock starts only when all may be sent.

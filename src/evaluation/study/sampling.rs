@@ -5,7 +5,7 @@ use prime_study::definition::{AskedRun, Prompts, Samples, Select, Study, Unit};
 use prime_study::records::{Point, Record, Status};
 use serde_json::Value;
 
-use super::spending::Budget;
+use super::spending::{Budget, without_budget};
 use super::{Answered, OneShotSystem, RunSystem};
 use crate::evaluation::running_system::RuntimeEnded;
 use prime_bench::output::value::equal;
@@ -100,7 +100,7 @@ impl SamplingSystem {
         let step = SEED_STEP.wrapping_mul(number.into());
         let seed = run.sampling_seed(study).wrapping_add(step);
         match &self.of {
-            Sampled::Run(system) => system.run(run, study, seed, record).await,
+            Sampled::Run(system) => system.run(run, study, seed, None, record).await,
             Sampled::OneShot(system) => Ok(system.answer(run, study, seed, before, record).await),
         }
     }
@@ -118,10 +118,7 @@ impl SamplingSystem {
         let limit = match budget {
             Budget::Unlimited => f64::INFINITY,
             Budget::Of(limit) => limit,
-            Budget::Unknown => {
-                let reason = "the run whose spending is its budget was not measured";
-                return Ok(Record { failure: Some(reason.to_owned()), ..record });
-            }
+            Budget::Unknown => return Ok(without_budget(record)),
         };
 
         let mut samples: Vec<Answered> = Vec::new();

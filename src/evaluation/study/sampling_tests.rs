@@ -128,6 +128,30 @@ fn samples_are_drawn_until_as_much_was_spent() {
 }
 
 #[test]
+fn a_matched_run_ends_when_as_much_was_spent() {
+    for (prompts, price) in [("all", 13), ("none", 3)] {
+        let matching = format!("match = \"tokens\"\nprompts = \"{prompts}\"");
+        let systems = "[[system]]\nname = \"pass\"\n[[system]]\nname = \"four\"\nmatched = true\n";
+        let all = records(&study(&matching, systems), || {
+            vec![
+                StudySystem::Run(runs(priced, 1, Kinds::NONE)),
+                StudySystem::Run(runs(priced, 4, Kinds::WITHOUT_TRANSITION)),
+            ]
+        });
+        assert_eq!(all.len(), 6);
+
+        // Four trajectories at the price of one: none of them ends.
+        for four in all.iter().filter(|record| record.system == "four") {
+            let budget = price * four.reference_steps;
+            assert_eq!(four.matched_budget, Some(budget as f64));
+            assert!(four.is_measured() && !four.right, "{four:?}");
+            assert_eq!(four.failure.as_deref(), Some("tokens_spent"));
+            assert!(four.proposals.abs_diff(four.reference_steps) <= 1, "{four:?}");
+        }
+    }
+}
+
+#[test]
 fn nothing_is_equal_to_what_was_not_measured() {
     let matching = "match = \"tokens\"\nmatch_to = \"prime\"";
     let all = records(&study(matching, PRIME_AND_VOTES), || {

@@ -18,6 +18,12 @@ pub enum Budget {
     Unknown,
 }
 
+/// The record of a run whose budget nobody knows.
+pub(super) fn without_budget(record: Record) -> Record {
+    let reason = "the run whose spending is its budget was not measured";
+    Record { failure: Some(reason.to_owned()), ..record }
+}
+
 /// The spending of the system to which others are made equal, by instance and repeat.
 #[derive(Default)]
 pub struct Spendings(Mutex<BTreeMap<Key, watch::Sender<Option<Budget>>>>);

@@ -36,9 +36,9 @@ fn without_errors_every_strategy_is_right() {
     assert!(figures["notes"].to_string().contains("not a model"), "{figures}");
     let rows = rows(&figures);
 
-    // The baseline, five strategies with two verifiers, but for the variants; each for the task and
+    // The baseline, seven strategies with two verifiers, but for the variants; each for the task and
     // for all.
-    assert_eq!(rows.len(), 2 * (1 + 5 * 2 + 4));
+    assert_eq!(rows.len(), 2 * (1 + 7 * 2 + 4));
     assert!(rows.iter().any(|row| row["executor"] == "escalation"));
     assert_eq!((&rows[0]["is_baseline"], &rows[0]["verifier"]), (&json!(true), &json!("none")));
 
@@ -57,7 +57,7 @@ fn without_errors_every_strategy_is_right() {
 #[test]
 fn at_error_rate_one_nothing_is_right() {
     let figures = strategies("1", &["--verifier", "strict", "--no-variants"]);
-    assert_eq!(rows(&figures).len(), 6);
+    assert_eq!(rows(&figures).len(), 8);
     for row in rows(&figures) {
         assert_eq!((&row["accuracy"]["count"], &row["verified"]), (&json!(0), &json!(0)), "{row}");
     }

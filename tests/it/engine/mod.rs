@@ -90,6 +90,7 @@ pub fn request(prompt: &str, seed: u64) -> Request {
         logprobs: true,
         ignore_end: false,
         group: 0,
+        space: 0,
     }
 }
 

@@ -27,7 +27,8 @@ fn steps_that_another_program_finds_fault_with_are_not_vouched_for() {
     let over = submit(&first, 6, ("iterative", 1));
     first.finished(&over);
     // The steps of a vote are taken when it is decided, those of other strategies when judged.
-    let open = [("iterative", 1), ("ahead", 3)].map(|how| submit(&first, 20_000, how));
+    let open = [("iterative", 1), ("ahead", 3), ("particle_filter", 8), ("uct", 1)]
+        .map(|how| submit(&first, 20_000, how));
     for run in &open {
         first.until(run, |record| record["steps"].as_u64() >= Some(20));
     }

@@ -20,13 +20,21 @@ pub struct EngineModel {
     /// Whether to apply the chat template of the model's file; otherwise the model continues the
     /// prompt.
     is_chat: bool,
+    /// Shares no cached prefix with models of other spaces.
+    space: u64,
 }
 
 impl EngineModel {
     /// With `is_chat` the model's file must have a chat template; otherwise every request fails
     /// with a message that says so.
     pub fn new(engine: Engine, is_chat: bool) -> Self {
-        Self { engine, is_chat }
+        Self { engine, is_chat, space: 0 }
+    }
+
+    /// The same, in another space of the engine's cache ([`Request::space`]).
+    #[must_use]
+    pub fn in_space(self, space: u64) -> Self {
+        Self { space, ..self }
     }
 }
 
@@ -64,6 +72,7 @@ fn engine_request(request: CompletionRequest, is_chat: bool) -> Request {
         logprobs: request.logprobs,
         ignore_end: false,
         group: request.affinity,
+        space: 0,
     }
 }
 
@@ -101,14 +110,11 @@ fn newest(mut lines: Vec<Box<str>>) -> Vec<Box<str>> {
 #[async_trait]
 impl Model for EngineModel {
     async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
-        let is_free = request.grammar.is_none();
-        let following =
-            Following { with_sent: request.with_exact, watch: live::listener().map(watch) };
-        let generation = self
-            .engine
-            .generate_followed(engine_request(request, self.is_chat), following)
-            .await
-            .map_err(agent_error)?;
+        let (is_free, with_exact) = (request.grammar.is_none(), request.with_exact);
+        let asked = Request { space: self.space, ..engine_request(request, self.is_chat) };
+        let following = Following { with_sent: with_exact, watch: live::listener().map(watch) };
+        let generation =
+            self.engine.generate_followed(asked, following).await.map_err(agent_error)?;
 
         let is_empty = generation.tokens.is_empty();
         let thought_tokens = u64::from(generation.thought_tokens);

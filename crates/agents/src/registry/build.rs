@@ -104,7 +104,8 @@ impl FactoryBuilder<'_> {
             let context = engine.with_adapters(adapter.as_slice());
             let context =
                 context.map_err(|reason| self.unusable(format!("engine `{name}`: {reason}")))?;
-            let model: Arc<dyn Model> = Arc::new(EngineModel::new(context, is_chat));
+            let model: Arc<dyn Model> =
+                Arc::new(EngineModel::new(context, is_chat).in_space(self.resources.space));
             models.insert(path.map(str::to_owned), model);
         }
         if models.len() == 1

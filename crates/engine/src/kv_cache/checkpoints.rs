@@ -16,6 +16,7 @@ pub(crate) struct CheckpointId(u64);
 #[derive(Debug)]
 struct Checkpoint<S> {
     id: CheckpointId,
+    space: u64,
     /// The prefix after which the state was saved.
     tokens: Box<[Token]>,
     state: S,
@@ -50,9 +51,10 @@ impl<S> Checkpoints<S> {
         self.bytes
     }
 
-    /// The state of the longest prefix of `tokens`, and the prefix's length.
-    pub(super) fn longest(&self, tokens: &[Token]) -> Option<(CheckpointId, usize)> {
-        let prefixes = self.all.iter().filter(|saved| tokens.starts_with(&saved.tokens));
+    /// The state of the longest prefix of `tokens` in a space, and the prefix's length.
+    pub(super) fn longest(&self, space: u64, tokens: &[Token]) -> Option<(CheckpointId, usize)> {
+        let here = self.all.iter().filter(|saved| saved.space == space);
+        let prefixes = here.filter(|saved| tokens.starts_with(&saved.tokens));
         prefixes.map(|saved| (saved.id, saved.tokens.len())).max_by_key(|(_, length)| *length)
     }
 
@@ -69,9 +71,10 @@ impl<S> Checkpoints<S> {
         }
     }
 
-    /// Returns whether the state after `tokens` is saved; then it counts as used.
-    pub(super) fn has(&mut self, tokens: &[Token]) -> bool {
-        let saved = self.all.iter().find(|saved| *saved.tokens == *tokens).map(|saved| saved.id);
+    /// Returns whether the state after `tokens` is saved in a space; then it counts as used.
+    pub(super) fn has(&mut self, space: u64, tokens: &[Token]) -> bool {
+        let is_it = |saved: &&Checkpoint<S>| saved.space == space && *saved.tokens == *tokens;
+        let saved = self.all.iter().find(is_it).map(|saved| saved.id);
         saved.inspect(|id| self.touch(*id)).is_some()
     }
 
@@ -80,9 +83,9 @@ impl<S> Checkpoints<S> {
         bytes <= self.bytes_max
     }
 
-    /// Saves the state after `tokens`, and drops those least recently used that leave no room for
+    /// Saves the state after `tokens` in a space, and drops those least recently used that leave no room for
     /// it. A state that alone exceeds the limit is not saved.
-    pub(super) fn save(&mut self, tokens: &[Token], bytes: u64, state: S) {
+    pub(super) fn save(&mut self, space: u64, tokens: &[Token], bytes: u64, state: S) {
         if !self.has_room_for(bytes) {
             return;
         }
@@ -97,6 +100,7 @@ impl<S> Checkpoints<S> {
         self.bytes += bytes;
         self.all.push(Checkpoint {
             id: CheckpointId(self.next),
+            space,
             tokens: tokens.into(),
             state,
             bytes,
@@ -113,12 +117,12 @@ mod tests {
     #[test]
     fn the_longest_saved_prefix_is_found() {
         let mut saved = Checkpoints::new(100);
-        saved.save(&[1, 2], 10, "two");
-        saved.save(&[1, 2, 3, 4], 10, "four");
-        saved.save(&[1, 9], 10, "other");
+        saved.save(0, &[1, 2], 10, "two");
+        saved.save(0, &[1, 2, 3, 4], 10, "four");
+        saved.save(0, &[1, 9], 10, "other");
 
         let found = |tokens: &[Token]| {
-            let (id, length) = saved.longest(tokens)?;
+            let (id, length) = saved.longest(0, tokens)?;
             Some((length, *saved.state(id)?))
         };
         assert_eq!(found(&[1, 2, 3, 4, 5]), Some((4, "four")));
@@ -130,24 +134,24 @@ mod tests {
     fn the_least_recently_used_is_dropped_at_the_limit() {
         let mut saved = Checkpoints::new(30);
         for first in 1..=3 {
-            saved.save(&[first], 10, first);
+            saved.save(0, &[first], 10, first);
         }
-        assert!(saved.has(&[1]), "and now it is the last one to be dropped");
+        assert!(saved.has(0, &[1]), "and now it is the last one to be dropped");
 
-        saved.save(&[4], 20, 4);
+        saved.save(0, &[4], 20, 4);
         assert_eq!(saved.bytes(), 30);
-        assert_eq!([1, 2, 3, 4].map(|first| saved.has(&[first])), [true, false, false, true]);
+        assert_eq!([1, 2, 3, 4].map(|first| saved.has(0, &[first])), [true, false, false, true]);
     }
 
     #[test]
     fn a_state_above_the_limit_is_not_saved() {
         let mut saved = Checkpoints::new(30);
-        saved.save(&[1], 10, 1);
-        saved.save(&[2], 31, 2);
-        assert_eq!([1, 2].map(|first| saved.has(&[first])), [true, false]);
+        saved.save(0, &[1], 10, 1);
+        saved.save(0, &[2], 31, 2);
+        assert_eq!([1, 2].map(|first| saved.has(0, &[first])), [true, false]);
 
         let mut off = Checkpoints::new(0);
-        off.save(&[1], 1, 1);
-        assert!(!off.is_enabled() && !off.has(&[1]));
+        off.save(0, &[1], 1, 1);
+        assert!(!off.is_enabled() && !off.has(0, &[1]));
     }
 }

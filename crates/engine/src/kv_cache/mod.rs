@@ -4,8 +4,8 @@
 //! A turn continues a cached sequence, or copies a prefix from one, wherever its prompt has a
 //! cached prefix. A prefix common to many turns is computed once, a retry starts where its prompt
 //! ended, and after a pop the remaining history is still cached. Unused sequences stay cached until
-//! their place is needed; eviction is LRU. This is bookkeeping only: the owner of the context
-//! applies the [`CacheOp`]s.
+//! their place is needed; eviction is LRU. Turns of different *spaces* share nothing, as if each
+//! space were alone. This is bookkeeping only: the owner of the context applies the [`CacheOp`]s.
 
 mod checkpoints;
 mod prefix_tree;
@@ -101,6 +101,8 @@ pub(super) struct KvCache<S> {
     active_max: usize,
     active: usize,
     states: Vec<State>,
+    /// The space of each sequence that holds something.
+    spaces: Vec<u64>,
     tree: PrefixTree,
     /// Tokens that active turns may still compute.
     reserved: usize,
@@ -158,6 +160,7 @@ impl<S> KvCache<S> {
             active_max: usize::from(active_max),
             active: 0,
             states: vec![State::Empty; sequences],
+            spaces: vec![0; sequences],
             tree: PrefixTree::new(sequences),
             reserved: 0,
             computed: 0,
@@ -175,14 +178,15 @@ impl<S> KvCache<S> {
         self.active == self.active_max
     }
 
-    /// Length of the cached prefix of `prompt`, less than its length: the last token must be
-    /// computed for its logits.
+    /// Length of the prefix of `prompt` that is cached in a space, less than its length: the last
+    /// token must be computed for its logits.
     pub(super) fn cached(
         &self,
+        space: u64,
         prompt: &[Token],
         is_whole: impl Fn(SeqId, usize) -> bool,
     ) -> usize {
-        self.find(prompt, is_whole).length
+        self.find(space, prompt, is_whole).length
     }
 
     /// Returns whether states are saved.
@@ -190,17 +194,19 @@ impl<S> KvCache<S> {
         self.checkpoints.as_ref().is_some_and(Checkpoints::is_enabled)
     }
 
-    /// Returns whether a state of `bytes` after these tokens is to be saved.
-    pub(super) fn wants_state(&mut self, tokens: &[Token], bytes: u64) -> bool {
+    /// Returns whether a state of `bytes` of a sequence with these tokens is to be saved.
+    pub(super) fn wants_state(&mut self, seq: SeqId, tokens: &[Token], bytes: u64) -> bool {
+        let space = self.space(seq);
         self.checkpoints
             .as_mut()
-            .is_some_and(|saved| saved.has_room_for(bytes) && !saved.has(tokens))
+            .is_some_and(|saved| saved.has_room_for(bytes) && !saved.has(space, tokens))
     }
 
-    /// Saves the state after these tokens, which takes `bytes`.
-    pub(super) fn save(&mut self, tokens: &[Token], bytes: u64, state: S) {
+    /// Saves the state of a sequence with these tokens, which takes `bytes`.
+    pub(super) fn save(&mut self, seq: SeqId, tokens: &[Token], bytes: u64, state: S) {
+        let space = self.space(seq);
         if let Some(saved) = &mut self.checkpoints {
-            saved.save(tokens, bytes, state);
+            saved.save(space, tokens, bytes, state);
             self.stats.saved_bytes = saved.bytes();
         }
     }
@@ -211,9 +217,10 @@ impl<S> KvCache<S> {
     }
 
     /// The longest prefix of `prompt`, without its last token, that a turn can start from.
-    fn find(&self, prompt: &[Token], is_whole: impl Fn(SeqId, usize) -> bool) -> Start {
+    fn find(&self, space: u64, prompt: &[Token], is_whole: impl Fn(SeqId, usize) -> bool) -> Start {
         let tokens = &prompt[..prompt.len().saturating_sub(1)];
-        let found = self.tree.find(tokens);
+        let is_here = |seq| self.space(seq) == space;
+        let found = self.tree.find(tokens, is_here);
         let held = found.length;
 
         let Some(saved) = &self.checkpoints else {
@@ -225,9 +232,10 @@ impl<S> KvCache<S> {
         // A sequence that ends within the prompt is in the state that the next token needs.
         let ends = self.sequences().map(|(seq, _)| (seq, self.tree.length(seq)));
         let live = ends
-            .filter(|(seq, length)| *length > 0 && self.tree.is_prefix(*seq, tokens))
+            .filter(|(seq, length)| *length > 0 && is_here(*seq))
+            .filter(|(seq, _)| self.tree.is_prefix(*seq, tokens))
             .max_by_key(|(_, length)| *length);
-        let saved = saved.longest(&tokens[..held]);
+        let saved = saved.longest(space, &tokens[..held]);
 
         match (live, saved) {
             (Some((seq, length)), saved) if saved.is_none_or(|(_, other)| other <= length) => {
@@ -247,6 +255,7 @@ impl<S> KvCache<S> {
     /// the cells of layers with a sliding window are reused once no next token needs them.
     pub(super) fn allocate(
         &mut self,
+        space: u64,
         prompt: &[Token],
         tokens_max: usize,
         is_whole: impl Fn(SeqId, usize) -> bool,
@@ -256,7 +265,7 @@ impl<S> KvCache<S> {
             return None;
         }
 
-        let mut found = self.find(prompt, is_whole);
+        let mut found = self.find(space, prompt, is_whole);
         let held = found.held;
         let source = self.source(&found);
 
@@ -303,6 +312,7 @@ impl<S> KvCache<S> {
         self.make_room(wanted, seq, source, ops);
 
         self.states[usize::from(seq.0)] = State::Active { reserved: wanted };
+        self.spaces[usize::from(seq.0)] = space;
         self.reserved += wanted;
         self.active += 1;
         self.stats.shared_tokens += found.length as u64;
@@ -316,6 +326,10 @@ impl<S> KvCache<S> {
             saved.touch(checkpoint);
             ops.push(CacheOp::Restore { seq, checkpoint });
         }
+    }
+
+    fn space(&self, seq: SeqId) -> u64 {
+        self.spaces[usize::from(seq.0)]
     }
 
     fn is_active(&self, seq: SeqId) -> bool {

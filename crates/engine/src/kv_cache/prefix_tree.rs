@@ -140,16 +140,24 @@ impl PrefixTree {
         self.nodes.iter().filter(unwanted).map(|node| node.tokens.len()).sum()
     }
 
-    /// The longest prefix of `tokens` that a sequence holds.
-    pub(super) fn find(&self, tokens: &[Token]) -> Match {
-        self.find_below(ROOT, tokens).unwrap_or_default()
+    /// The longest prefix of `tokens` that a sequence holds, of those that satisfy a condition. All
+    /// sequences that share tokens must agree in it.
+    pub(super) fn find(&self, tokens: &[Token], is_asked: impl Fn(SeqId) -> bool) -> Match {
+        self.find_below(ROOT, tokens, &is_asked).unwrap_or_default()
     }
 
-    fn find_below(&self, id: NodeId, tokens: &[Token]) -> Option<Match> {
+    fn find_below(
+        &self,
+        id: NodeId,
+        tokens: &[Token],
+        is_asked: &impl Fn(SeqId) -> bool,
+    ) -> Option<Match> {
         let first = tokens.first()?;
         let children = self.nodes[id].children.iter().map(|child| (*child, &self.nodes[*child]));
         // There can be several, from sequences that computed the same tokens independently.
-        let alike = children.filter(|(_, child)| child.tokens.first() == Some(first));
+        let alike = children.filter(|(_, child)| {
+            child.tokens.first() == Some(first) && child.holders.iter().next().is_some_and(is_asked)
+        });
 
         let found = alike.map(|(at, child)| {
             let length = common_prefix(&child.tokens, tokens);
@@ -157,7 +165,7 @@ impl PrefixTree {
             if length < child.tokens.len() {
                 return here;
             }
-            self.find_below(at, &tokens[length..])
+            self.find_below(at, &tokens[length..], is_asked)
                 .map_or(here, |rest| Match { length: length + rest.length, ..rest })
         });
 
@@ -340,12 +348,12 @@ mod tests {
 
         assert_eq!((tree.tokens(), held(&tree, b)), (5, vec![1, 2, 3, 9]));
 
-        let found = tree.find(&[1, 2, 3, 9, 9]);
+        let found = tree.find(&[1, 2, 3, 9, 9], |_| true);
         assert_eq!((found.length, found.holders.iter().collect::<Vec<_>>()), (4, vec![b]));
-        let found = tree.find(&[1, 2, 8]);
+        let found = tree.find(&[1, 2, 8], |_| true);
         assert_eq!((found.length, found.holders.iter().collect::<Vec<_>>()), (2, vec![a, b]));
 
-        assert_eq!(tree.find(&[7]), Match::default());
+        assert_eq!(tree.find(&[7], |_| true), Match::default());
 
         tree.truncate(a, 0);
         assert_eq!((tree.tokens(), held(&tree, b)), (4, vec![1, 2, 3, 9]));
@@ -366,7 +374,7 @@ mod tests {
         tree.extend(SeqId(0), &[1, 2]);
         tree.extend(SeqId(1), &[1, 2, 3]);
         assert_eq!(tree.tokens(), 5);
-        assert_eq!(tree.find(&[1, 2, 3, 4]).length, 3);
+        assert_eq!(tree.find(&[1, 2, 3, 4], |_| true).length, 3);
     }
 
     #[test]
@@ -413,7 +421,7 @@ mod tests {
 
                 let wanted: Vec<Token> = (0..6).map(|_| rng.random_range(0..3)).collect();
                 let longest = lists.iter().map(|list| common_prefix(list, &wanted)).max();
-                let found = tree.find(&wanted);
+                let found = tree.find(&wanted, |_| true);
                 assert_eq!(Some(found.length), longest, "seed {seed}");
                 for holder in found.holders.iter() {
                     assert_eq!(

@@ -73,7 +73,7 @@ impl Running {
     }
 
     fn allocate(&mut self, prompt: &[Token], tokens_max: usize) -> Option<Slot> {
-        let slot = self.cache.allocate(prompt, tokens_max, |_, _| true, &mut self.ops);
+        let slot = self.cache.allocate(0, prompt, tokens_max, |_, _| true, &mut self.ops);
         self.apply();
         slot
     }
@@ -83,9 +83,9 @@ impl Running {
         self.cache.computed(seq, tokens);
     }
 
-    fn save(&mut self, tokens: &[Token]) {
-        if self.cache.wants_state(tokens, 1) {
-            self.cache.save(tokens, 1, tokens.to_vec());
+    fn save(&mut self, seq: SeqId, tokens: &[Token]) {
+        if self.cache.wants_state(seq, tokens, 1) {
+            self.cache.save(seq, tokens, 1, tokens.to_vec());
         }
     }
 
@@ -104,7 +104,7 @@ fn a_turn_starts_from_the_last_saved_state_before_its_divergence() {
 
         let slot = running.allocate(&prompt(7), 5).expect("a sequence");
         running.compute(slot.seq, &head[..30]);
-        running.save(&head[..30]);
+        running.save(slot.seq, &head[..30]);
         running.compute(slot.seq, &prompt(7)[30..]);
 
         // The state after 30 tokens is saved; the state after the common 40 is not.
@@ -113,8 +113,10 @@ fn a_turn_starts_from_the_last_saved_state_before_its_divergence() {
         running.release(second.seq, true);
         let other = [&head[..], &[1; 20]].concat();
         let early = [&head[..20], &[2; 20]].concat();
-        assert_eq!(running.cache.cached(&other, |_, _| true), 30, "{pool:?}");
-        assert_eq!(running.cache.cached(&early, |_, _| true), 0, "{pool:?}: nothing before 20");
+        assert_eq!(running.cache.cached(0, &other, |_, _| true), 30, "{pool:?}");
+        assert_eq!(running.cache.cached(0, &early, |_, _| true), 0, "{pool:?}: nothing before 20");
+        let elsewhere = running.cache.cached(1, &other, |_, _| true);
+        assert_eq!(elsewhere, 0, "{pool:?}: a state of another space");
         let third = running.allocate(&early, 5).expect("a sequence");
         assert_eq!((third.cached, third.branch), (0, Some(20)), "{pool:?}: worth saving");
     }
@@ -149,7 +151,7 @@ fn states_and_cells_agree_under_random_turns() {
                 running.compute(*seq, &tokens[*computed..end]);
                 *computed = end;
                 if end > 0 && rng.random_bool(0.6) {
-                    running.save(&tokens[..end]);
+                    running.save(*seq, &tokens[..end]);
                 }
                 if rng.random_bool(0.4) {
                     let (seq, ..) = active.swap_remove(at);

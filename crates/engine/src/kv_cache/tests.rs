@@ -84,6 +84,7 @@ impl Pool {
 
 /// A cache and its pool.
 struct Both {
+    space: u64,
     cache: KvCache<()>,
     pool: Pool,
     ops: Vec<CacheOp>,
@@ -92,17 +93,17 @@ struct Both {
 impl Both {
     fn new(kind: KvPool, cells: u32, sequences: u16, active_max: u16) -> Self {
         let cache = KvCache::new(kind, Rollback::Any, cells, sequences, active_max, u64::MAX);
-        Self { cache, pool: Pool { kind, cells: Vec::new() }, ops: Vec::new() }
+        Self { space: 0, cache, pool: Pool { kind, cells: Vec::new() }, ops: Vec::new() }
     }
 
     fn allocate(&mut self, prompt: &[Token], tokens_max: usize) -> Option<Slot> {
-        let slot = self.cache.allocate(prompt, tokens_max, |_, _| true, &mut self.ops);
+        let slot = self.cache.allocate(self.space, prompt, tokens_max, |_, _| true, &mut self.ops);
         self.apply();
         slot
     }
 
     fn cached(&self, prompt: &[Token]) -> usize {
-        self.cache.cached(prompt, |_, _| true)
+        self.cache.cached(self.space, prompt, |_, _| true)
     }
 
     fn compute(&mut self, seq: SeqId, tokens: &[Token]) {
@@ -151,6 +152,34 @@ fn a_retry_starts_where_its_prompt_ended() {
         // After a pop, the remaining history is still cached.
         let popped = [prompt.clone(), tokens("move 1 2; now ")].concat();
         assert_eq!(both.turn(&popped, &[]), prompt.len() + rejected, "{kind:?}");
+    }
+}
+
+/// What one system left must not make the next one cheaper.
+#[test]
+fn spaces_share_nothing_and_keep_what_they_have() {
+    for kind in [KvPool::Shared, KvPool::Split] {
+        let mut both = Both::new(kind, 1_000, 6, 3);
+        let prompt = tokens("the head, the instance and a state of it; ");
+        let longer = [prompt.clone(), tokens("move 1 2; now ")].concat();
+
+        for space in [0, 1, 2] {
+            both.space = space;
+            assert_eq!(both.turn(&prompt, &tokens("move 1 2")), 0, "{kind:?}: cold");
+        }
+        // Each continues its own, in any order.
+        for space in [1, 0, 2] {
+            both.space = space;
+            let own = prompt.len() + 8;
+            assert_eq!(both.turn(&longer, &[]), own, "{kind:?}: its own answer");
+        }
+
+        // A turn in flight is not copied from, either.
+        both.space = 7;
+        let active = both.allocate(&longer, 5).expect("a sequence");
+        both.compute(active.seq, &longer);
+        both.space = 8;
+        assert_eq!((active.cached, both.cached(&longer)), (0, 0), "{kind:?}");
     }
 }
 

@@ -195,14 +195,14 @@ impl Run {
 
     /// Ends the run with its best answer so far.
     pub(super) fn finish(&mut self, ending: Ending, effects: &mut Vec<Effect>) {
-        // A beam search that a limit cuts short returns its likeliest answer.
-        let best_of_beam = self
+        // A search that a limit cuts short returns its best answer.
+        let best_of_search = self
             .search
             .as_ref()
             .filter(|_| self.answers.is_empty())
             .and_then(SynchronousSearch::best);
         if let (Some(Step::Ended(_, summary, End::Answered(answer))), true) =
-            (best_of_beam, ending != Ending::Agreed)
+            (best_of_search, ending != Ending::Agreed)
         {
             self.vote(answer, &summary);
         }
@@ -243,6 +243,7 @@ impl Run {
             stuck_at,
             last_failure: None,
             step_votes: self.search.as_ref().map(|search| search.votes).filter(|votes| votes.k > 0),
+            search: self.search.as_ref().and_then(SynchronousSearch::counts),
         })));
     }
 }

@@ -7,13 +7,16 @@ use serde::{Deserialize, Serialize};
 use super::{Answered, Best, Run};
 use crate::basis::Basis;
 use crate::completion_shares::CompletionShares;
+use crate::limits::Limits;
 use crate::outcome::Ballot;
 use crate::plan::RunPlan;
+use crate::replay::ReplayError;
 use crate::reward::Reward;
 use crate::run_counters::RunCounters;
 use crate::score::Score;
 use crate::stuck_states::StuckStates;
 use crate::synchronous_search::SynchronousSearch;
+use crate::trajectory::Trajectory;
 use crate::vote::{Count, Votes};
 use prime_bench::tasks::Problem;
 
@@ -42,6 +45,19 @@ impl RunState {
     /// Lines of the present state that have votes and are not taken yet.
     pub(crate) fn voted(&self) -> impl Iterator<Item = (&str, Score, Basis)> {
         self.search.iter().flat_map(SynchronousSearch::voted)
+    }
+
+    /// Makes again what a search keeps in memory alone. `start` makes a trajectory at the first
+    /// state.
+    ///
+    /// # Errors
+    /// As [`Trajectory::retake`].
+    pub(crate) fn rebuild(
+        &mut self,
+        start: impl FnOnce() -> Trajectory,
+        limits: &Limits,
+    ) -> Result<(), ReplayError> {
+        self.search.as_mut().map_or(Ok(()), |search| search.rebuild(start, limits))
     }
 }
 

@@ -8,7 +8,9 @@ use prime_agent_set::{AgentSet, Basis};
 use prime_bench::tasks::Problem;
 use prime_protocol::reliability::least_k;
 use prime_protocol::strategy::{difficulty, group_size};
-use prime_protocol::{Ahead, Beam, Budget, Limits, RewardWeights, RunPlan, Strategy, VoteRule};
+use prime_protocol::{
+    Ahead, Beam, Budget, Limits, ParticleFilter, RewardWeights, RunPlan, Strategy, Uct, VoteRule,
+};
 use prime_runtime::{Diversity, Placement, RestartLimit, RunSampling, RuntimePlan};
 use prime_settings::{GroupSize, SeedChoice, Settings, StrategyName, VoteName};
 
@@ -36,6 +38,15 @@ fn strategy(run: &prime_settings::Run, steps_max: u64) -> Strategy {
                 step_accuracy: ahead.step_accuracy,
             })
         }
+        StrategyName::ParticleFilter => Strategy::ParticleFilter(ParticleFilter {
+            particles: run.particle_filter.particles,
+            resample_below: run.particle_filter.resample_below,
+        }),
+        StrategyName::Uct => Strategy::Uct(Uct {
+            width: run.uct.width,
+            exploration: run.uct.exploration,
+            simulations: run.uct.simulations,
+        }),
     }
 }
 
@@ -44,6 +55,7 @@ fn fanout(run: &prime_settings::Run, steps_max: u64) -> u32 {
     match (run.strategy, run.group.size) {
         (StrategyName::Greedy, _) => 1,
         (StrategyName::Beam, _) => run.beam.width * run.beam.actions,
+        (StrategyName::ParticleFilter, _) => run.particle_filter.particles,
         (_, GroupSize::Fixed) => run.fanout,
         (_, GroupSize::Dynamic) => {
             group_size(run.group.min, run.group.max, run.group.midpoint, difficulty(steps_max))

@@ -321,6 +321,7 @@ pub(super) fn new(running: Running, pools: Pools) -> Resources {
         tasks: TaskPrograms::default(),
         environment: environment_of_the_process(),
         tap: None,
+        space: 0,
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use prime_bench::tasks::{AnyTask, Category, Difficulty, INSTANCES, Kind, Kinds, all, find};
 
 use super::file::{AskSection, BudgetSection, StudyFile};
-use super::matched::{Matched, Prompts, check_ends, matched, prompts};
+use super::matched::{Matched, Prompts, check_ends, check_matched, matched, prompts};
 use super::system::{Source, System, options, system};
 use crate::nearest::did_you_mean;
 use crate::report::Choice;
@@ -71,6 +71,8 @@ impl Study {
         let systems = systems(file, &mut problems);
         let matched = matched(&file.budget, &systems, &mut problems);
         check_ends(&systems, file.budget.matched.is_some(), &mut problems);
+        let prompts = prompts(&file.budget, &mut problems);
+        check_matched(&systems, matched.as_ref(), prompts, &mut problems);
 
         let mut study = Self {
             name: name.clone(),
@@ -81,7 +83,7 @@ impl Study {
             systems,
             budget: file.budget.clone(),
             matched,
-            prompts: prompts(&file.budget, &mut problems),
+            prompts,
             choice: choice(file, &mut problems),
         };
 

@@ -130,6 +130,9 @@ pub struct SystemSection {
     /// A run is then one trajectory without a verifier, unless `set` says otherwise.
     #[schemars(with = "String")]
     pub select: Option<String>,
+    /// Whether a run may spend as many tokens as `budget.match_to` did on the instance, for systems
+    /// without `select`. Needs `budget.match = "tokens"` and `budget.prompts = "all"` or `"none"`.
+    pub matched: bool,
     /// Most samples; needed unless `budget.match` ends them.
     #[schemars(with = "u32", range(min = 1))]
     pub samples: Option<u32>,
@@ -175,8 +178,8 @@ pub struct BudgetSection {
     /// Proposals of a run.
     #[schemars(with = "u64", range(min = 1))]
     pub steps: Option<u64>,
-    /// Compares at equal spending: systems with `select` draw samples until they have spent as much
-    /// on an instance as another system did: `tokens` or `seconds`.
+    /// Compares at equal spending: systems with `select` draw samples, and those with `matched` run,
+    /// until they have spent as much on an instance as another system did: `tokens` or `seconds`.
     #[serde(rename = "match")]
     #[schemars(with = "String")]
     pub matched: Option<String>,

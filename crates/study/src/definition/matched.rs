@@ -199,3 +199,33 @@ pub(super) fn check_ends(systems: &[System], has_match: bool, problems: &mut Vec
         ));
     }
 }
+
+/// Checks that the systems whose runs are to end at another one's spending can: a run's budget knows
+/// nothing of caches and of the seconds of others.
+pub(super) fn check_matched(
+    systems: &[System],
+    matched: Option<&Matched>,
+    prompts: Prompts,
+    problems: &mut Vec<String>,
+) {
+    for system in systems.iter().filter(|system| system.is_matched) {
+        let what = match matched {
+            _ if system.samples.is_some() || !matches!(system.source, Source::Run { .. }) => {
+                "is for systems of runs without `select`, which has it by itself"
+            }
+            Some(Matched { to, .. }) if *to == system.name => {
+                "is its own measure: remove it, or name another system (`budget.match_to`)"
+            }
+            Some(Matched { unit: Unit::Tokens, .. }) if prompts != Prompts::Computed => continue,
+            Some(Matched { unit: Unit::Tokens, .. }) => {
+                "cannot end a run by the prompt tokens that no cache had: set `budget.prompts` to \
+                 `all` or `none`"
+            }
+            Some(Matched { unit: Unit::Seconds, .. }) => {
+                "makes tokens equal, not seconds: set `budget.match = \"tokens\"`"
+            }
+            None => "is equal to nothing: add `budget.match = \"tokens\"`",
+        };
+        problems.push(format!("system `{}`: `matched = true` {what}", system.name));
+    }
+}

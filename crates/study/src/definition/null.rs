@@ -33,6 +33,7 @@ impl Study {
             source: Source::Run { preset: None },
             sets: vec![set],
             samples: None,
+            is_matched: false,
             is_null: true,
             parameters: None,
             factors: None,

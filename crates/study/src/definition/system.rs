@@ -67,6 +67,8 @@ pub struct System {
     pub sets: Vec<String>,
     /// How it draws samples, if it does.
     pub samples: Option<Samples>,
+    /// Whether its runs may spend what another system's did.
+    pub is_matched: bool,
     /// Whether it is the null executor that studies have by themselves.
     pub is_null: bool,
     /// Parameters of its model.
@@ -142,6 +144,7 @@ pub(super) fn system(section: &SystemSection, place: usize, problems: &mut Vec<S
         source,
         sets: sets(section, samples.is_some()),
         samples,
+        is_matched: section.matched,
         is_null: false,
         parameters: section.parameters,
     }
@@ -206,6 +209,7 @@ fn given(section: &SystemSection) -> Vec<&'static str> {
         pool,
         max_tokens,
         select,
+        matched,
         samples,
         preset,
         strategy,
@@ -233,6 +237,7 @@ fn given(section: &SystemSection) -> Vec<&'static str> {
         options.into_iter().filter(|(_, value)| value.is_some()).map(|(name, _)| name).collect();
     given.extend(max_tokens.map(|_| "max_tokens"));
     given.extend(samples.map(|_| "samples"));
+    given.extend(matched.then_some("matched"));
     given.extend((!without.is_empty()).then_some("without"));
     given.extend((!set.is_empty()).then_some("set"));
     given

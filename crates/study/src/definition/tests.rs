@@ -342,7 +342,20 @@ fn samples_end_and_are_equal_to_something() {
         ["run.fanout=1", "run.max_rounds=1", "agents.verifier.implementation=none"]
     );
 
+    let text = of("\"bubble-sort\"", &(systems("matched = true") + equal));
+    assert!(parse(&text, "x").unwrap().systems[1].is_matched);
+
+    let computed = "[budget]\nmatch = \"tokens\"";
     for (votes, budget, expected) in [
+        ("matched = true", "", "`matched = true` is equal to nothing"),
+        ("matched = true", computed, "set `budget.prompts` to `all` or `none`"),
+        ("matched = true", "[budget]\nmatch = \"seconds\"", "makes tokens equal, not seconds"),
+        ("matched = true\nselect = \"first\"", equal, "for systems of runs without `select`"),
+        (
+            "matched = true",
+            "[budget]\nmatch = \"tokens\"\nprompts = \"all\"\nmatch_to = \"votes\"",
+            "`matched = true` is its own measure",
+        ),
         ("select = \"majority\"", "", "system `votes`: nothing ends its samples"),
         ("select = \"best\"\nsamples = 3", "", "select: unknown name `best`"),
         ("samples = 3", "", "system `votes`: `samples` says how many"),

@@ -173,6 +173,7 @@ impl Sampler for Drawing<'_> {
                     logprobs: false,
                     ignore_end: false,
                     group: 0,
+                    space: 0,
                 };
 
                 let sender = sender.clone();

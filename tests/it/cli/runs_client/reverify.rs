@@ -130,7 +130,7 @@ fn what_cannot_be_judged_again_says_why_and_hides_nothing() {
 fn the_same_verifier_keeps_every_answer_whatever_the_strategy() {
     let daemon = Daemon::start(&UNCHECKED[..2]);
     let mut ids = Vec::new();
-    for strategy in ["iterative", "greedy", "best_of_n", "ahead"] {
+    for strategy in ["iterative", "greedy", "best_of_n", "ahead", "particle_filter", "uct"] {
         for (task, seed) in [("n-queens", 1), ("gnome-sort", 2), ("tower-of-hanoi", 3)] {
             ids.push(submitted(
                 &daemon,

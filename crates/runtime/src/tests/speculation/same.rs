@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use prime_problems::Custom;
-use prime_protocol::{Ahead, Beam};
+use prime_protocol::{Ahead, Beam, ParticleFilter, Uct};
 use prime_roles::ReplayExecutor;
 
 /// Often rejects, retries and tolerates.
@@ -184,7 +184,12 @@ fn agents_on_their_own_threads_do_the_same() {
 #[test]
 fn searches_that_choose_among_proposals_do_not_speculate() {
     let ahead = Ahead { k: 2, samples_max: 20, characters_max: 100_000, step_accuracy: 0.9 };
-    for strategy in [Strategy::Beam(Beam { width: 2, actions: 2 }), Strategy::Ahead(ahead)] {
+    for strategy in [
+        Strategy::Beam(Beam { width: 2, actions: 2 }),
+        Strategy::Ahead(ahead),
+        Strategy::ParticleFilter(ParticleFilter { particles: 4, resample_below: 0.5 }),
+        Strategy::Uct(Uct { width: 4, exploration: 0.5, simulations: 1_000 }),
+    ] {
         let plan = RunPlan { strategy, max_rounds: 1, speculate: true, ..plan(4) };
         let (executor, probe) = erring(0.1, (5, 5));
         let (traced, outcome) =

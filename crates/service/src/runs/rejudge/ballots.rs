@@ -43,10 +43,11 @@ impl Ballots {
 
         for round in self.0.values() {
             let mut votes = Votes::default();
-            // A beam returns its likeliest answer alone; likelihood does not depend on verdicts.
-            let is_beam = matches!(plan.strategy, Strategy::Beam(_));
+            // A search that branches returns one answer alone. That of a beam is the likeliest;
+            // what the others would have chosen after other verdicts is not in the record.
+            let branches = plan.strategy.branches();
             let counts = |answered: &&Answered| {
-                answered.stands && (!is_beam || Some(&answered.answer) == recorded)
+                answered.stands && (!branches || Some(&answered.answer) == recorded)
             };
             for answered in round.iter().filter(counts) {
                 let is_solution =

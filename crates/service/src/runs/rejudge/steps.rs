@@ -44,8 +44,8 @@ pub(super) struct Steps {
     children: HashMap<(Option<usize>, String), usize>,
     /// The committed nodes of each place, from the first step.
     paths: HashMap<Place, Vec<usize>>,
-    /// The node of each state of a beam, by the digest of its lines.
-    beam: HashMap<u64, Option<usize>>,
+    /// The node of each state of a strategy that branches, by the digest of its lines.
+    branches: HashMap<u64, Option<usize>>,
 }
 
 impl Steps {
@@ -55,7 +55,7 @@ impl Steps {
             nodes: Vec::new(),
             children: HashMap::new(),
             paths: HashMap::new(),
-            beam: HashMap::from([(first, None)]),
+            branches: HashMap::from([(first, None)]),
         }
     }
 
@@ -63,8 +63,8 @@ impl Steps {
     fn parent(&mut self, plan: &RunPlan, step: &StepLine<'_>, copy: &Trajectory) -> Option<usize> {
         let TurnId { round, trajectory } = step.id();
         let place = match plan.strategy {
-            Strategy::Beam(_) => {
-                return self.beam.get(&copy.stack.digest()).copied().flatten();
+            Strategy::Beam(_) | Strategy::ParticleFilter(_) | Strategy::Uct(_) => {
+                return self.branches.get(&copy.stack.digest()).copied().flatten();
             }
             Strategy::Ahead(_) => Place::Round(round),
             Strategy::Iterative | Strategy::Greedy | Strategy::BestOfN => {
@@ -93,8 +93,8 @@ impl Steps {
             return None;
         }
 
-        let is_beam = matches!(plan.strategy, Strategy::Beam(_));
-        if is_beam || copy.machine.candidate_ends() {
+        let branches = plan.strategy.branches();
+        if branches || copy.machine.candidate_ends() {
             copy.machine.commit();
             let judged = &mut self.nodes[at].new;
             judged.basis = judged.basis.of_step_to(copy.machine.as_ref());
@@ -103,15 +103,15 @@ impl Steps {
             {
                 self.nodes[at].answer = Some(answer);
             }
-            if is_beam {
-                self.beam.entry(copy.stack.digest()).or_insert(Some(at));
+            if branches {
+                self.branches.entry(copy.stack.digest()).or_insert(Some(at));
             }
         }
 
         match plan.strategy {
             // A vote decides what is committed.
             Strategy::Ahead(_) => None,
-            Strategy::Beam(_) => self.answered(at),
+            Strategy::Beam(_) | Strategy::ParticleFilter(_) | Strategy::Uct(_) => self.answered(at),
             Strategy::Iterative | Strategy::Greedy | Strategy::BestOfN => {
                 let place = Place::Turn(step.round, step.trajectory);
                 self.paths.entry(place).or_default().push(at);
