@@ -23,7 +23,8 @@ pub struct SearchEntry {
     pub steps: u64,
     pub tokens: u64,
     pub wall_ms: u64,
-    /// Text that terms are looked up in, in lowercase, of a bounded length.
+    /// Text that terms are looked up in: in lowercase, without control characters but line ends, of
+    /// a bounded length.
     pub text: String,
 }
 

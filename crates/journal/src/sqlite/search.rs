@@ -158,7 +158,8 @@ fn trigrams(terms: &[String]) -> Option<String> {
     let mut all: Vec<String> = Vec::new();
     for term in terms {
         let letters: Vec<char> = term.chars().collect();
-        for part in letters.windows(3) {
+        // A query of FTS5 ends at U+0000, which no text has.
+        for part in letters.windows(3).filter(|part| !part.contains(&'\0')) {
             let quoted = part.iter().collect::<String>().replace('"', "\"\"");
             all.push(format!("\"{quoted}\""));
         }

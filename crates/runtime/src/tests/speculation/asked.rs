@@ -221,8 +221,9 @@ fn a_proposal_starts_when_the_program_has_answered_and_before_the_verdict() {
     assert!(outcome.is_verified() && proposals > 10, "{outcome:?}");
     assert_eq!(outcome.speculations, Speculations { used: proposals - 1, wasted: 0 });
     assert_eq!(probe.started_and_cancelled(), (proposals, 0));
-    // Each step waits for its question and its verdict, and only the first for its proposal.
-    assert_eq!(traced.elapsed_ms, 4 + proposals * (3 + 10));
+    // Each step waits for its question and its verdict, and only the first for its proposal. The
+    // clock rounds each wait up by a millisecond.
+    assert_eq!(traced.elapsed_ms, 5 + proposals * (4 + 11));
 }
 
 #[test]
