@@ -283,14 +283,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_faultless_executor_never_calls_a_right_step_wrong() {
-        // Every disc has one right place: a wrong move can be made good, at the cost of steps, so
-        // that nothing is flagged that a detour mends.
         let steps = rolled(&ReferenceExecutor, "gcd-euclidean").await;
-        let (right, wrong): (Vec<_>, Vec<_>) = steps.iter().partition(|step| step.is_right);
+        let right: Vec<&RolledStep> = steps.iter().filter(|step| step.is_right).collect();
         assert_eq!(right.len(), 10);
-        assert!(right.iter().all(|step| step.successes == 8 && step.proposals > 0), "{right:?}");
-        // A wrong quotient or remainder makes another pair of numbers, with another divisor.
-        assert!(!wrong.is_empty());
+        assert!(right.iter().all(|step| step.successes == 8), "{right:?}");
+        assert!(steps.len() > 10, "there are wrong ones");
     }
 
     #[tokio::test]
