@@ -89,7 +89,7 @@ fn runs_are_found_by_words_and_facts_and_paged_in_any_order() {
         ("q=a+b+c+d+e+f+g+h+i", "q", "has 9 words"),
         ("sort=size", "sort", "-duration"),
         ("since=yesterday", "since", "must be a time such as"),
-        ("q=x&after=run_1", "after", "it is no `next` of a page"),
+        ("q=x&after=run_1", "after", "it is not the `next` of a page"),
         ("fields=ids", "fields", "\"ids\" is no field of a run"),
         ("steps_min=-1", "steps_min", "give a whole number"),
     ] {

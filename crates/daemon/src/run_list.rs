@@ -358,7 +358,7 @@ mod tests {
         assert_eq!(query.after, Some(Position { value: 7, at: 9 }));
         let query = ListQuery { q: Some("x".into()), after: Some("run_1".into()), ..any() };
         let error = query.search(None).expect_err("refused").body().error.message;
-        assert!(error.contains("it is no `next` of a page"), "{error}");
+        assert!(error.contains("it is not the `next` of a page"), "{error}");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The search index: what runs are found by, beside the runs themselves. It is derived from them,
-//! so that it can be made anew, and a little behind: whoever changes a run has it noted afterwards.
+//! The search index: what runs are found by. It is derived from the runs, so it can be rebuilt, and
+//! it lags a little: an entry is written after the change to its run.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,12 +16,19 @@ pub struct SearchEntry {
     pub status: String,
     /// What ended it; empty while it is open.
     pub outcome: String,
+    /// The names of its agents.
     pub agents: Vec<String>,
+    /// The names of their models.
     pub models: Vec<String>,
+    /// The labels that its key gave it.
     pub labels: Vec<String>,
+    /// True if it has a flagged event.
     pub is_flagged: bool,
+    /// Proposed steps of all trajectories.
     pub steps: u64,
+    /// Tokens of all prompts and completions.
     pub tokens: u64,
+    /// Time that the run took, in milliseconds.
     pub wall_ms: u64,
     /// Text that terms are looked up in: in lowercase, without control characters but line ends, of
     /// a bounded length.
@@ -31,9 +38,12 @@ pub struct SearchEntry {
 /// The order of found runs. Runs that are equal in it are in the order of their creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SortKey {
+    /// The time of creation.
     #[default]
     Created,
+    /// The number of steps.
     Steps,
+    /// The number of tokens.
     Tokens,
     /// The time that the run took.
     Duration,
@@ -44,6 +54,7 @@ pub enum SortKey {
 pub struct Position {
     /// What the order goes by; 0 for the order of creation.
     pub value: i64,
+    /// The run's place in the order of creation.
     pub at: i64,
 }
 
@@ -53,9 +64,9 @@ impl fmt::Display for Position {
     }
 }
 
-/// A text is no position.
+/// A text is not a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it is no `next` of a page")]
+#[error("it is not the `next` of a page")]
 pub struct NoPosition;
 
 impl FromStr for Position {
@@ -71,38 +82,54 @@ impl FromStr for Position {
 /// Which runs to find. All conditions hold together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchQuery {
+    /// Runs of this key only.
     pub owner: Option<String>,
     /// Lowercase texts that all occur.
     pub terms: Vec<String>,
+    /// The status as listed.
     pub status: Option<String>,
+    /// The task's slug.
     pub task: Option<String>,
+    /// What ended the run.
     pub outcome: Option<String>,
+    /// One of the run's agents.
     pub agent: Option<String>,
+    /// One of their models.
     pub model: Option<String>,
+    /// One of the run's labels.
     pub label: Option<String>,
-    /// Whether it has a flagged event.
+    /// Runs with (or without) a flagged event.
     pub is_flagged: Option<bool>,
     /// Only runs that have a flagged event without a review.
     pub needs_review: bool,
-    /// Created at this time or later, and before that one; milliseconds since 1970.
+    /// Created at this time or later, in milliseconds since 1970.
     pub since_ms: Option<u64>,
+    /// Created before this time, in milliseconds since 1970.
     pub before_ms: Option<u64>,
-    /// Inclusive bounds.
+    /// Minimum number of steps, inclusive.
     pub steps_min: Option<u64>,
+    /// Maximum number of steps, inclusive.
     pub steps_max: Option<u64>,
+    /// Minimum number of tokens, inclusive.
     pub tokens_min: Option<u64>,
+    /// Maximum number of tokens, inclusive.
     pub tokens_max: Option<u64>,
+    /// The order of the found runs.
     pub sort: SortKey,
+    /// Smallest first; otherwise largest (newest) first.
     pub ascending: bool,
+    /// Where the page begins; `None` for the first one.
     pub after: Option<Position>,
-    /// Most rows.
+    /// Maximum rows.
     pub limit: u32,
 }
 
 /// Found runs, in the order that was asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchPage {
+    /// The rows of the runs.
     pub rows: Vec<RunRow>,
+    /// Rows that cannot be read.
     pub damaged: Vec<DamagedRow>,
     /// Where the next page begins; `None` at the end. A page may have fewer rows than asked for,
     /// or none, because one search looks at a limited number of texts.
@@ -112,6 +139,7 @@ pub struct SearchPage {
 /// Runs without an entry, or with one from before their end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unnoted {
+    /// The runs' ids.
     pub ids: Vec<String>,
     /// To look for the next ones; `None` at the end.
     pub next: Option<i64>,
@@ -119,7 +147,7 @@ pub struct Unnoted {
 
 /// Texts that one search looks at, where it has to compare them.
 pub const EXAMINED_MAX: usize = 20_000;
-/// Most terms of a query.
+/// Maximum terms of a query.
 pub const TERMS_MAX: usize = 8;
 
 /// Bits of a place that tell apart the runs of a millisecond.

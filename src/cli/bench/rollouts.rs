@@ -75,7 +75,8 @@ pub fn rollouts(arguments: &RolloutsArguments) -> anyhow::Result<ExitCode> {
     let (rows, finished) = with_engines([&settings], None, async |resources| {
         let executor = AgentSet::from_settings(&settings, resources)?.executor();
         let units = tasks.len() * measurement.difficulties.len();
-        let mut session = Session::with_parts(units, "measurement", measurement.instances, "step")?;
+        let steps = u64::from(measurement.instances);
+        let mut session = Session::with_parts(vec![steps; units], "measurement", "step")?;
 
         let mut rows = Vec::new();
         for task in &tasks {
