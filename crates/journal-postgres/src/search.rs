@@ -324,7 +324,9 @@ pub(super) async fn find(client: &Object, query: &SearchQuery) -> Result<SearchP
 }
 
 /// Makes the tables of a database of an earlier version.
-pub(super) async fn create_missing(transaction: &tokio_postgres::Transaction<'_>) -> Result<(), Failure> {
+pub(super) async fn create_missing(
+    transaction: &tokio_postgres::Transaction<'_>,
+) -> Result<(), Failure> {
     let sql = "SELECT to_regclass('run_facts') IS NOT NULL";
     if !transaction.query_one(sql, &[]).await?.get::<_, bool>(0) {
         transaction.batch_execute(SCHEMA).await?;
