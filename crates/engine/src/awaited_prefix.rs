@@ -7,8 +7,9 @@ use super::sequence::Sequence;
 /// than are cached.
 const AWAITED_PREFIX_MIN: usize = 16;
 
-/// Whether an active turn of a space is computing a longer prefix of `prompt` than is cached: then waiting for
-/// it costs nothing. Where states are saved, that turn is made to pause at the end of the prefix.
+/// Whether an active turn of a space is computing a longer prefix of `prompt` than is cached: then
+/// waiting for it costs nothing. Where states are saved, that turn is made to pause at the end of
+/// the prefix.
 pub(super) fn is_prefix_awaited<S>(
     active: &mut [Sequence],
     kv_cache: &KvCache<S>,
