@@ -220,3 +220,51 @@ pub async fn step_accuracy(
         .map_err(|error| format!("{}: {error}", task.spec().slug))?;
     Ok(StepRow::of(task.spec().slug, instances.level(task), &steps))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prime_agent_set::ReferenceExecutor;
+    use prime_bench::tasks::{self, Difficulty};
+
+    fn instances(count: u32) -> Instances {
+        Instances { difficulty: Difficulty::Easy, count, base_seed: 7, concurrent: 1 }
+    }
+
+    /// Steps of walks that the reference would not have taken.
+    async fn wrong_steps(error_rate: f64) -> usize {
+        let task = tasks::find("union-find").unwrap();
+        let walk = Walk { steps: 6, error_rate };
+        let mut wrong = 0;
+        for trajectory in walked(task, instances(20), walk).await.unwrap() {
+            assert_eq!(trajectory.stack.depth(), 6);
+            let mut machine = trajectory.machine.problem().start();
+            for line in trajectory.stack.lines() {
+                wrong += usize::from(machine.reference().as_deref() != Some(line));
+                machine.replay(line).unwrap();
+            }
+            assert_eq!(machine.state(), trajectory.machine.state());
+        }
+        wrong
+    }
+
+    #[tokio::test]
+    async fn a_walk_errs_as_often_as_it_is_asked_to() {
+        assert_eq!(wrong_steps(0.0).await, 0);
+        assert_eq!(wrong_steps(1.0).await, 6 * 20);
+        // Half of 120, within four standard deviations.
+        assert!((38..=82).contains(&wrong_steps(0.5).await));
+    }
+
+    #[tokio::test]
+    async fn the_right_step_after_errors_is_that_of_the_state() {
+        let task = tasks::find("union-find").unwrap();
+        let walk = Some(Walk { steps: 6, error_rate: 0.5 });
+        let row = step_accuracy(&ReferenceExecutor, task, instances(20), walk, &|_| ()).await;
+        assert_eq!((row.unwrap().accuracy.count), 20);
+
+        let endless = Some(Walk { steps: 100_000, error_rate: 0.0 });
+        let refused = step_accuracy(&ReferenceExecutor, task, instances(1), endless, &|_| ()).await;
+        assert!(refused.unwrap_err().contains("choose a shorter one"));
+    }
+}

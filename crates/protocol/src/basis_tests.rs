@@ -146,7 +146,8 @@ proptest! {
 
     #[test]
     fn a_wrong_answer_is_never_verified(
-        seed in any::<u64>(), task in 0..TASKS.len(), strategy in 0..strategies().len(), input in 0..6usize
+        seed in any::<u64>(), task in 0..TASKS.len(), strategy in 0..strategies().len(),
+        input in 0..6usize
     ) {
         let inputs = small_inputs(tasks::find(TASKS[task]).expect("listed"), 1);
         let problem = &inputs[input % inputs.len()];

@@ -1,6 +1,6 @@
-//! Particle filtering: sequential Monte Carlo over steps. Each particle is a partial trajectory that
-//! proposes a step; the verifier weighs it, and particles of little weight give way to copies of
-//! others.
+//! Particle filtering: sequential Monte Carlo over steps. Each particle is a partial trajectory
+//! that proposes a step; the verifier weighs it, and particles of little weight give way to copies
+//! of others.
 
 use std::hash::Hasher as _;
 
@@ -194,8 +194,8 @@ impl Particles {
         Step::Propose(slots)
     }
 
-    /// Asks again where every particle's proposal was rejected, without the rejected lines: a filter
-    /// whose particles have all died says nothing.
+    /// Asks again where every particle's proposal was rejected, without the rejected lines: a
+    /// filter whose particles have all died says nothing.
     fn miss(&mut self, mut samples: Vec<Sample>, attempts_max: u32) -> Step {
         self.misses += 1;
         if self.misses >= attempts_max {

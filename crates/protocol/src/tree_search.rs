@@ -1,6 +1,6 @@
 //! Tree search by UCT: simulations walk down the tree by UCB1, then on with new steps until one is
-//! rejected or the trace ends. A step is worth 1 / (1 + V) if it is accepted, a state is in the tree
-//! once, and the first answer without violations ends the search.
+//! rejected or the trace ends. A step is worth 1 / (1 + V) if it is accepted, a state is in the
+//! tree once, and the first answer without violations ends the search.
 
 use std::collections::HashSet;
 use std::fmt;

@@ -154,8 +154,8 @@ fn of_answers_that_are_not_clean_the_least_violating_counts() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Any placement that was not tried: a solution is found wherever there is one, by any number of
-    /// simulations at a time.
+    /// Any placement that was not tried: a solution is found wherever there is one, by any number
+    /// of simulations at a time.
     #[test]
     fn a_wide_search_is_complete(
         n in 2usize..7, seed in any::<u64>(), fanout in 1u32..5, exploration in 0.0f64..2.0

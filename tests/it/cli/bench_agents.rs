@@ -36,8 +36,8 @@ fn without_errors_every_strategy_is_right() {
     assert!(figures["notes"].to_string().contains("not a model"), "{figures}");
     let rows = rows(&figures);
 
-    // The baseline, seven strategies with two verifiers, but for the variants; each for the task and
-    // for all.
+    // The baseline, seven strategies with two verifiers, but for the variants; each for the task
+    // and for all.
     assert_eq!(rows.len(), 2 * (1 + 7 * 2 + 4));
     assert!(rows.iter().any(|row| row["executor"] == "escalation"));
     assert_eq!((&rows[0]["is_baseline"], &rows[0]["verifier"]), (&json!(true), &json!("none")));

@@ -83,8 +83,8 @@ impl<S> Checkpoints<S> {
         bytes <= self.bytes_max
     }
 
-    /// Saves the state after `tokens` in a space, and drops those least recently used that leave no room for
-    /// it. A state that alone exceeds the limit is not saved.
+    /// Saves the state after `tokens` in a space, and drops those least recently used that leave no
+    /// room for it. A state that alone exceeds the limit is not saved.
     pub(super) fn save(&mut self, space: u64, tokens: &[Token], bytes: u64, state: S) {
         if !self.has_room_for(bytes) {
             return;

@@ -178,8 +178,9 @@ pub struct BudgetSection {
     /// Proposals of a run.
     #[schemars(with = "u64", range(min = 1))]
     pub steps: Option<u64>,
-    /// Compares at equal spending: systems with `select` draw samples, and those with `matched` run,
-    /// until they have spent as much on an instance as another system did: `tokens` or `seconds`.
+    /// Compares at equal spending: systems with `select` draw samples, and those with `matched`
+    /// run, until they have spent as much on an instance as another system did: `tokens` or
+    /// `seconds`.
     #[serde(rename = "match")]
     #[schemars(with = "String")]
     pub matched: Option<String>,

@@ -200,8 +200,8 @@ pub(super) fn check_ends(systems: &[System], has_match: bool, problems: &mut Vec
     }
 }
 
-/// Checks that the systems whose runs are to end at another one's spending can: a run's budget knows
-/// nothing of caches and of the seconds of others.
+/// Checks that the systems whose runs are to end at another one's spending can: a run's budget
+/// knows nothing of caches and of the seconds of others.
 pub(super) fn check_matched(
     systems: &[System],
     matched: Option<&Matched>,
