@@ -54,7 +54,7 @@ pub enum GivenError {
     #[error("tasks.{name}.inputs: {path}:\n{}", .lines.join("\n"))]
     Lines { name: String, path: String, lines: Vec<String> },
     #[error("tasks.{name}.inputs: {path}: line {line}: {error}")]
-    Line { name: String, path: String, line: usize, error: AgentError },
+    Line { name: String, path: String, line: usize, error: Box<AgentError> },
     #[error(transparent)]
     Program(#[from] AgentError),
 }
@@ -147,7 +147,12 @@ impl GivenTask {
                     wrong.push(format!("line {number}: the program refuses the input: {reason}"));
                 }
                 Err(OpenError::Program(error)) => {
-                    return Err(GivenError::Line { name, path, line: *number, error });
+                    return Err(GivenError::Line {
+                        name,
+                        path,
+                        line: *number,
+                        error: Box::new(error),
+                    });
                 }
                 Err(OpenError::Unknown { .. }) => return Err(unknown()),
             }

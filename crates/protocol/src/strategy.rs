@@ -80,9 +80,9 @@ impl Strategy {
     #[inline]
     pub fn ruling(&self, decision: Decision) -> Decision {
         match (self, decision) {
-            (Self::Greedy | Self::BestOfN, _) => Decision::Proceed,
-            // Their weights say what a step that is not quite clean is worth.
-            (Self::ParticleFilter(_) | Self::Uct(_), Decision::Retry) => Decision::Proceed,
+            // The weights of the last two say what a step that is not quite clean is worth.
+            (Self::Greedy | Self::BestOfN, _)
+            | (Self::ParticleFilter(_) | Self::Uct(_), Decision::Retry) => Decision::Proceed,
             _ => decision,
         }
     }

@@ -35,8 +35,8 @@ pub struct Filters {
 struct Search {
     /// Only runs whose id, task, input, answer or committed lines have these words; a text in
     /// double quotes is one word
-    #[arg(long, short = 'q', value_name = "WORDS")]
-    search: Option<String>,
+    #[arg(long = "search", short = 'q', value_name = "WORDS")]
+    words: Option<String>,
     /// Only runs that ended by this, as `outcome` of `runs show` says
     #[arg(long)]
     outcome: Option<String>,
@@ -120,7 +120,7 @@ impl Search {
     fn query(&self) -> Vec<(&'static str, String)> {
         let number = |number: Option<u64>| number.map(|number| number.to_string());
         let all = [
-            ("q", self.search.clone()),
+            ("q", self.words.clone()),
             ("outcome", self.outcome.clone()),
             ("agent", self.agent.clone()),
             ("model", self.model.clone()),

@@ -30,7 +30,8 @@ struct Inner {
     start: Arc<Node>,
     steps_max: u64,
     /// Keeps the task's program known while instances use it.
-    _program: Arc<dyn Any + Send + Sync>,
+    #[expect(dead_code, reason = "what is kept here lives as long as the problem")]
+    program: Arc<dyn Any + Send + Sync>,
 }
 
 #[derive(Serialize)]
@@ -94,8 +95,8 @@ impl Asking {
             Outcome::State(state) => {
                 let steps_max = state.steps_max;
                 let start = Arc::new(node(*state, 0));
-                let _program = program;
-                Ok(Self(Arc::new(Inner { pool, owner, spec, input, start, steps_max, _program })))
+                let inner = Inner { pool, owner, spec, input, start, steps_max, program };
+                Ok(Self(Arc::new(inner)))
             }
         }
     }
