@@ -41,11 +41,11 @@ fn runs_are_found_by_words_and_facts_and_paged_in_any_order() {
     let found = |query: &str| ids(&daemon.get(&format!("/v1/runs?{query}")).body);
 
     // The input, the id, the lines in quotes, large letters.
-    assert_eq!(found("q=418000"), [first.clone()]);
+    assert_eq!(found("q=418000"), std::slice::from_ref(first));
     assert_eq!(found("q=418"), [third.clone(), first.clone()]);
-    assert_eq!(found(&format!("q={second}")), [second.clone()]);
-    assert_eq!(found("q=%22cmp+4+5%22"), [second.clone()]);
-    assert_eq!(found("q=CMP+500000"), [second.clone()]);
+    assert_eq!(found(&format!("q={second}")), std::slice::from_ref(second));
+    assert_eq!(found("q=%22cmp+4+5%22"), std::slice::from_ref(second));
+    assert_eq!(found("q=CMP+500000"), std::slice::from_ref(second));
     assert_eq!(found("q=nothing+like+it"), [""; 0]);
 
     let reversed = |mut ids: Vec<String>| {
@@ -103,7 +103,7 @@ fn runs_are_found_by_words_and_facts_and_paged_in_any_order() {
         ids(&list(&["-q", "418", "--sort", "-steps"]).json(0)),
         [third.clone(), first.clone()]
     );
-    assert_eq!(ids(&list(&["--steps-min", "15", "--all"]).json(0)), [second.clone()]);
+    assert_eq!(ids(&list(&["--steps-min", "15", "--all"]).json(0)), std::slice::from_ref(second));
     let refused = list(&["--since", "yesterday"]);
     assert!(refused.code != 0 && refused.stderr.contains("must be a time such as"));
 }
