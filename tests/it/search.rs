@@ -99,8 +99,11 @@ fn runs_are_found_by_words_and_facts_and_paged_in_any_order() {
     let list = |words: &[&str]| {
         done(&[&["runs", "list", "--url", &daemon.url(""), "--output", "json"], words].concat())
     };
-    assert_eq!(ids(&list(&["-q", "418", "--sort", "-steps"]).json(0)), [third, first]);
-    assert_eq!(ids(&list(&["--steps-min", "15", "--all"]).json(0)), [second]);
+    assert_eq!(
+        ids(&list(&["-q", "418", "--sort", "-steps"]).json(0)),
+        [third.clone(), first.clone()]
+    );
+    assert_eq!(ids(&list(&["--steps-min", "15", "--all"]).json(0)), [second.clone()]);
     let refused = list(&["--since", "yesterday"]);
     assert!(refused.code != 0 && refused.stderr.contains("must be a time such as"));
 }

@@ -3,7 +3,7 @@
 use actix_web::{HttpRequest, HttpResponse, web};
 
 use super::error::{ApiError, method_not_allowed};
-use super::parameters::parse_query;
+use super::parameters::{millis, parse_query};
 use super::request_context::{owner_of, shown_to};
 use super::state::State;
 use super::wire::{SplitInfo, SplitQuery, SplitReport};
