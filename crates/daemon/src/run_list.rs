@@ -10,7 +10,7 @@ use super::error::ApiError;
 use super::parameters::{millis, page_limit};
 use super::state::State;
 use prime_journal::search::TERMS_MAX;
-use prime_journal::{Query, SearchQuery, SortKey};
+use prime_journal::{Position, Query, SearchQuery, SortKey};
 use prime_service::runs::{RunPage, RunRecord, Status, searched_text};
 
 /// Most bytes of a text to search for.
@@ -227,6 +227,34 @@ fn terms_of(text: &str) -> Result<Vec<String>, ApiError> {
 }
 
 impl Sort {
+    /// The name in a query.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::CreatedDown => "-created",
+            Self::Steps => "steps",
+            Self::StepsDown => "-steps",
+            Self::Tokens => "tokens",
+            Self::TokensDown => "-tokens",
+            Self::Duration => "duration",
+            Self::DurationDown => "-duration",
+        }
+    }
+
+    /// Reads the `next` of a page in this order.
+    fn position(self, next: &str) -> Result<Position, ApiError> {
+        let (order, place) = next.split_once(':').unwrap_or(("", next));
+        let place = place.parse();
+        let place = place.map_err(|error| ApiError::bad_field("after", format!("{error}")))?;
+        if order != self.name() {
+            let message = format!(
+                "it is the `next` of a list with sort={order}: give that `sort`, or leave `after` out"
+            );
+            return Err(ApiError::bad_field("after", message));
+        }
+        Ok(place)
+    }
+
     /// What it goes by, and whether upwards.
     fn key(self) -> (SortKey, bool) {
         match self {
@@ -257,10 +285,9 @@ impl ListQuery {
 
     fn search(self, owner: Option<String>) -> Result<SearchQuery, ApiError> {
         let time = |name: &str, time: Option<&str>| time.map(|time| millis(name, time)).transpose();
-        let after = self.after.as_deref().map(|after| {
-            after.parse().map_err(|error| ApiError::bad_field("after", format!("{error}")))
-        });
-        let (sort, ascending) = self.sort.unwrap_or(Sort::CreatedDown).key();
+        let order = self.sort.unwrap_or(Sort::CreatedDown);
+        let after = self.after.as_deref().map(|after| order.position(after));
+        let (sort, ascending) = order.key();
         Ok(SearchQuery {
             owner,
             terms: self.q.as_deref().map(terms_of).transpose()?.unwrap_or_default(),
@@ -311,7 +338,9 @@ pub(super) async fn list_runs(
     let RunPage { runs, unreadable, next, is_incomplete } = if wanted.is_plain() {
         reader.list(wanted.plain(owner)?).await?
     } else {
-        reader.find(wanted.search(owner)?).await?
+        let order = wanted.sort.unwrap_or(Sort::CreatedDown);
+        let page = reader.find(wanted.search(owner)?).await?;
+        RunPage { next: page.next.map(|next| format!("{}:{next}", order.name())), ..page }
     };
     let runs = runs.iter().map(|record| shown(record, fields.as_deref()));
     let runs = runs.collect::<Result<_, _>>()?;
@@ -320,7 +349,7 @@ pub(super) async fn list_runs(
 
 #[cfg(test)]
 mod tests {
-    use prime_journal::{Position, RunRow};
+    use prime_journal::RunRow;
 
     use super::*;
 
@@ -352,10 +381,13 @@ mod tests {
             assert!(!query.is_plain(), "{query:?}");
         }
 
-        let after = Some(Position { value: 7, at: 9 }.to_string());
-        let query = ListQuery { sort: Some(Sort::StepsDown), after, ..any() };
+        let after = Some("-steps:7.9".to_owned());
+        let query = ListQuery { sort: Some(Sort::StepsDown), after: after.clone(), ..any() };
         let query = query.search(None).expect("a query");
         assert_eq!(query.after, Some(Position { value: 7, at: 9 }));
+        let query = ListQuery { sort: Some(Sort::Tokens), after, ..any() };
+        let error = query.search(None).expect_err("refused").body().error.message;
+        assert!(error.contains("of a list with sort=-steps"), "{error}");
         let query = ListQuery { q: Some("x".into()), after: Some("run_1".into()), ..any() };
         let error = query.search(None).expect_err("refused").body().error.message;
         assert!(error.contains("it is not the `next` of a page"), "{error}");

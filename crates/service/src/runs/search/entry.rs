@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::runs::record::RunRecord;
 use crate::runs::spec::RunSpec;
@@ -29,6 +30,24 @@ struct Step<'e> {
 /// A text as it is searched: in lowercase, with spaces in place of control characters.
 pub fn searched_text(text: &str) -> String {
     text.to_lowercase().replace(char::is_control, " ")
+}
+
+/// A JSON value as people write its texts: without escapes, so that `C:\\Users` is found.
+fn unescaped(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("\"{text}\""),
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().map(unescaped).collect();
+            format!("[{}]", items.join(","))
+        }
+        Value::Object(fields) => {
+            let field =
+                |(name, value): (&String, &Value)| format!("\"{name}\":{}", unescaped(value));
+            let fields: Vec<_> = fields.iter().map(field).collect();
+            format!("{{{}}}", fields.join(","))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+    }
 }
 
 /// The beginning of a text.
@@ -69,8 +88,8 @@ pub(super) fn entry_of(row: &RunRow, lines: &[String]) -> SearchEntry {
     };
 
     let result = &record.result;
-    let input = spec.input.to_string();
-    let answer = result.answer.as_ref().map(ToString::to_string).unwrap_or_default();
+    let input = unescaped(&spec.input);
+    let answer = result.answer.as_ref().map(unescaped).unwrap_or_default();
     let lines = lines.join("\n");
     let parts = [
         row.id.as_str(),
@@ -137,6 +156,13 @@ mod tests {
         assert_eq!(bounded("größe", 4), "gr\u{f6}");
         assert_eq!(bounded("größe", 3), "gr");
         assert_eq!(bounded("a", 9), "a");
+    }
+
+    #[test]
+    fn texts_in_values_have_no_escapes() {
+        let value = serde_json::json!({"path": "C:\\Users\\bob", "list": ["a\nb", 1.5, null]});
+        let text = searched_text(&unescaped(&value));
+        assert_eq!(text, "{\"path\":\"c:\\users\\bob\",\"list\":[\"a b\",1.5,null]}");
     }
 
     #[test]
