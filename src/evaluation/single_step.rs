@@ -124,7 +124,10 @@ async fn walked(
         let machine = task.instance(difficulty, base_seed, index).start();
         index += 1;
         match walk.taken(machine, &mut rng).await {
-            Some(trajectory) => (misses, _) = (0, found.push(trajectory)),
+            Some(trajectory) => {
+                misses = 0;
+                found.push(trajectory);
+            }
             None => misses += 1,
         }
         if misses == DRAWS_MAX {

@@ -41,8 +41,8 @@ fn systematic_resampling_copies_by_weight() {
     // Never more than one away from n times the share.
     let mut rng = TaskRng::new(5);
     for _ in 0..200 {
-        let weights: Vec<f64> = (0..9).map(|_| f64::from(rng.below(50) as u32) + 0.01).collect();
-        let copies = Particles::offspring(&weights, f64::from(rng.below(1000) as u32) / 1000.0);
+        let weights: Vec<f64> = (0..9).map(|_| rng.below(50) as f64 + 0.01).collect();
+        let copies = Particles::offspring(&weights, rng.below(1000) as f64 / 1000.0);
         assert_eq!(copies.iter().sum::<usize>(), 9);
         let sum: f64 = weights.iter().sum();
         for (weight, copies) in weights.iter().zip(copies) {
