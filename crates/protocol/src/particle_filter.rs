@@ -67,6 +67,14 @@ struct Leader<'p> {
     weight: f64,
 }
 
+/// What the steps of a batch led to.
+struct Stepped {
+    /// The trajectories that go on, by slot.
+    moving: Vec<Option<Box<Trajectory>>>,
+    /// The end of the last that does not.
+    ended: (TurnId, Summary, End),
+}
+
 /// How often each particle is copied by systematic resampling: n points at equal distances, the
 /// first at `uniform` (0 to 1) of the distance, in intervals as long as the weights.
 fn offspring(weights: &[f64], uniform: f64) -> Vec<usize> {
@@ -170,7 +178,7 @@ impl Particles {
 
         let round = samples.first().map_or(0, |sample| sample.id.round);
         let uniform = uniform(self.batches, &samples);
-        let (mut moving, ended) = self.step(samples);
+        let Stepped { mut moving, ended } = self.step(samples);
 
         let weights = self.weights();
         let (sum, squares) = weights
@@ -215,9 +223,14 @@ impl Particles {
         again(samples)
     }
 
+<<<<<<< HEAD
     /// Takes the steps of a batch. Returns the trajectories that continue, by slot, and the end of
     /// the last one that does not.
     fn step(&mut self, samples: Vec<Sample>) -> (Moving, (TurnId, Summary, End)) {
+=======
+    /// Takes the steps of a batch.
+    fn step(&mut self, samples: Vec<Sample>) -> Stepped {
+>>>>>>> w-b
         let mut moving: Vec<_> = self.slots.iter().map(|_| None).collect();
         let first = samples.first().expect("invariant: a batch has a slot");
         let mut ended = (first.id, Summary::of(&first.trajectory), End::Stuck);
@@ -245,7 +258,7 @@ impl Particles {
                 }
             }
         }
-        (moving, ended)
+        Stepped { moving, ended }
     }
 
     /// Replaces the particles that have no copies by those that have several. All weigh the same

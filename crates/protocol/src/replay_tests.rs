@@ -150,7 +150,7 @@ proptest! {
         let budget = Budget { steps: 400, tokens: 0, completion_tokens: 0, wall_ms: u64::MAX };
         // A tree then keeps every other trajectory, and makes the others.
         let limits = Limits { snapshot_every_frames: 2, ..plan(fanout, 6).limits };
-        let plan = RunPlan { strategy, budget, limits, ..plan(fanout, 6) };
+        let plan = RunPlan { strategy, limits, budget, ..plan(fanout, 6) };
 
         let (records, outcome) = recorded(&problem, &plan, seed);
         prop_assert!(same(&over(replayed(&problem, &plan, &records).finish()), &outcome));
