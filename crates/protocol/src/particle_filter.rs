@@ -223,14 +223,9 @@ impl Particles {
         again(samples)
     }
 
-<<<<<<< HEAD
     /// Takes the steps of a batch. Returns the trajectories that continue, by slot, and the end of
     /// the last one that does not.
     fn step(&mut self, samples: Vec<Sample>) -> (Moving, (TurnId, Summary, End)) {
-=======
-    /// Takes the steps of a batch.
-    fn step(&mut self, samples: Vec<Sample>) -> Stepped {
->>>>>>> w-b
         let mut moving: Vec<_> = self.slots.iter().map(|_| None).collect();
         let first = samples.first().expect("invariant: a batch has a slot");
         let mut ended = (first.id, Summary::of(&first.trajectory), End::Stuck);

@@ -79,18 +79,11 @@ impl Strategy {
     /// The decision that takes effect when the coordinator decides this.
     #[inline]
     pub fn ruling(&self, decision: Decision) -> Decision {
-<<<<<<< HEAD
         match (self, decision) {
             // The weights of the last two say what a step that is not quite clean is worth.
             (Self::Greedy | Self::BestOfN, _)
             | (Self::ParticleFilter(_) | Self::Uct(_), Decision::Retry) => Decision::Proceed,
             _ => decision,
-=======
-        // Their weights say what a step that is not quite clean is worth.
-        let weighs = matches!(self, Self::ParticleFilter(_) | Self::Uct(_));
-        if self.is_single_pass() || (weighs && decision == Decision::Retry) {
-            return Decision::Proceed;
->>>>>>> w-b
         }
         decision
     }
