@@ -14,9 +14,6 @@ use super::synchronous_search::{Sample, Step, again, commit, give_up};
 use super::trajectory::{End, Next, Summary, Trajectory};
 use super::turn::TurnId;
 
-/// The trajectories that continue, by slot.
-type Moving = Vec<Option<Box<Trajectory>>>;
-
 /// The shape of a particle filter.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ParticleFilter {
@@ -223,9 +220,8 @@ impl Particles {
         again(samples)
     }
 
-    /// Takes the steps of a batch. Returns the trajectories that continue, by slot, and the end of
-    /// the last one that does not.
-    fn step(&mut self, samples: Vec<Sample>) -> (Moving, (TurnId, Summary, End)) {
+    /// Takes the steps of a batch.
+    fn step(&mut self, samples: Vec<Sample>) -> Stepped {
         let mut moving: Vec<_> = self.slots.iter().map(|_| None).collect();
         let first = samples.first().expect("invariant: a batch has a slot");
         let mut ended = (first.id, Summary::of(&first.trajectory), End::Stuck);

@@ -40,10 +40,9 @@ fn systematic_resampling_copies_by_weight() {
 
     // Never more than one away from n times the share.
     let mut rng = TaskRng::new(5);
-    let number = |drawn: u64| f64::from(u32::try_from(drawn).expect("a small number"));
     for _ in 0..200 {
-        let weights: Vec<f64> = (0..9).map(|_| number(rng.below(50)) + 0.01).collect();
-        let copies = Particles::offspring(&weights, number(rng.below(1000)) / 1000.0);
+        let weights: Vec<f64> = (0..9).map(|_| rng.below(50) as f64 + 0.01).collect();
+        let copies = Particles::offspring(&weights, rng.below(1000) as f64 / 1000.0);
         assert_eq!(copies.iter().sum::<usize>(), 9);
         let sum: f64 = weights.iter().sum();
         for (weight, copies) in weights.iter().zip(copies) {

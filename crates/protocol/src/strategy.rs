@@ -71,7 +71,8 @@ impl Strategy {
         self.branches() || matches!(self, Self::Ahead(_))
     }
 
-    /// Whether partial trajectories are copied, so that the steps of a slot are not one trajectory.
+    /// Returns whether partial trajectories are copied, so that the steps of a slot are not one
+    /// trajectory.
     pub fn branches(&self) -> bool {
         matches!(self, Self::Beam(_) | Self::ParticleFilter(_) | Self::Uct(_))
     }
@@ -79,11 +80,10 @@ impl Strategy {
     /// The decision that takes effect when the coordinator decides this.
     #[inline]
     pub fn ruling(&self, decision: Decision) -> Decision {
-        match (self, decision) {
-            // The weights of the last two say what a step that is not quite clean is worth.
-            (Self::Greedy | Self::BestOfN, _)
-            | (Self::ParticleFilter(_) | Self::Uct(_), Decision::Retry) => Decision::Proceed,
-            _ => decision,
+        // Their weights say what a step that is not quite clean is worth.
+        let weighs = matches!(self, Self::ParticleFilter(_) | Self::Uct(_));
+        if self.is_single_pass() || (weighs && decision == Decision::Retry) {
+            return Decision::Proceed;
         }
         decision
     }
@@ -98,9 +98,8 @@ impl Strategy {
         }
     }
 
-    /// Returns whether a turn proposes the likeliest action, whatever the temperature. `slot` is
-    /// its index among the concurrent turns, `proposals_here` the number of earlier proposals at
-    /// its state.
+    /// Whether a turn proposes the likeliest action, whatever the temperature. `slot` is its index
+    /// among the concurrent turns, `proposals_here` the number of earlier proposals at its state.
     #[inline]
     pub fn is_greedy_turn(&self, slot: u32, proposals_here: u32) -> bool {
         match self {
