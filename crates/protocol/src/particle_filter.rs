@@ -8,21 +8,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twox_hash::XxHash64;
 
+use super::batch::{Sample, Step, again, commit, give_up};
 use super::score::Score;
 use super::search_counts::SearchCounts;
-use super::synchronous_search::{Sample, Step, again, commit, give_up};
+use super::strategy::ParticleFilter;
 use super::trajectory::{End, Next, Summary, Trajectory};
 use super::turn::TurnId;
-
-/// The shape of a particle filter.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ParticleFilter {
-    /// Particles, at least 1.
-    pub particles: u32,
-    /// They are resampled when their effective number, (Σw)² / Σw², falls below this share of them,
-    /// 0 to 1.
-    pub resample_below: f64,
-}
 
 /// The particles between two batches, without the trajectories of those that propose.
 #[derive(Clone, Debug, Serialize, Deserialize)]

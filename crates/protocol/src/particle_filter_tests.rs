@@ -1,8 +1,8 @@
 //! Particle filtering in a simulator without a runtime, with results that are known.
 
+use super::batch::{Sample, Step};
 use super::particle_filter::Particles;
 use super::properties::{plan, queens, simulate, simulate_with};
-use super::synchronous_search::{Sample, Step};
 use super::*;
 use prime_bench::tasks::{self, TaskRng};
 

@@ -8,12 +8,13 @@ use super::basis::Basis;
 use super::coordination::Decision;
 use super::outcome::{Ending, Outcome};
 use super::plan::RunPlan;
+use super::replay_error::ReplayError;
 use super::reward::{Merits, Reward};
 use super::run::{Effect, Run};
 use super::score::Score;
 use super::trajectory::{Counts, Trajectory, Usage};
 use super::turn::{TurnId, TurnOutcome};
-use prime_bench::tasks::{Problem, Unanswered};
+use prime_bench::tasks::Problem;
 
 /// An event that changes a run. All other events of a run follow from these.
 pub enum RunInput<'a> {
@@ -26,37 +27,6 @@ pub enum RunInput<'a> {
     /// The run was ended from outside: by the clock, by its owner, or because an agent keeps
     /// failing.
     Stopped { ending: Ending },
-}
-
-/// A record that contradicts itself: it was written by another version of the task, or is damaged.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ReplayError {
-    /// A recorded step cannot be applied.
-    #[error("the recorded step `{line}` at depth {depth} cannot be replayed: {reason}")]
-    Step { line: String, depth: usize, reason: String },
-    /// A program computes the task's steps and does not answer at present. The record may be
-    /// intact.
-    #[error("{0}")]
-    Unanswered(String),
-    /// A program computes the task's steps and answers otherwise than when the run was recorded.
-    #[error(
-        "the task's program answers otherwise than when the run was recorded: {0}; give it the \
-         program that it was accepted with, or submit it as a new run"
-    )]
-    OtherProgram(String),
-    /// The record decides on a turn that was not in flight.
-    #[error("the record has a turn that was not in flight: round {round}, trajectory {trajectory}")]
-    NotInFlight { round: u32, trajectory: u32 },
-}
-
-impl From<Unanswered> for ReplayError {
-    fn from(error: Unanswered) -> Self {
-        if error.is_contradiction {
-            Self::OtherProgram(error.to_string())
-        } else {
-            Self::Unanswered(error.to_string())
-        }
-    }
 }
 
 /// A run that is not over and whose turns all wait for their next proposals.

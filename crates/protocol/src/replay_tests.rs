@@ -212,11 +212,11 @@ fn impossible_events_are_named() {
     let mut replay = replayed(&problem, &plan, std::slice::from_ref(&good));
     let again = Record { line: "place nowhere".to_owned(), ..good.clone() };
     let again = replay.apply(again.input(), 0).unwrap_err();
-    assert!(matches!(again, replay::ReplayError::Step { depth: 1, .. }), "{again:?}");
+    assert!(matches!(again, replay_error::ReplayError::Step { depth: 1, .. }), "{again:?}");
 
     let stranger = Record { id: TurnId { round: 2, trajectory: 5 }, ..good };
     let error = replay.apply(stranger.input(), 0).unwrap_err();
-    assert_eq!(error, replay::ReplayError::NotInFlight { round: 2, trajectory: 5 });
+    assert_eq!(error, replay_error::ReplayError::NotInFlight { round: 2, trajectory: 5 });
 }
 
 #[test]

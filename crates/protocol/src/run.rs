@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::basis::Basis;
+use super::batch::{Sample, Step};
 use super::budget::Left;
 use super::completion_shares::CompletionShares;
 use super::coordination::Decision;
@@ -20,7 +21,7 @@ use super::run_counters::RunCounters;
 use super::score::Score;
 use super::strategy::Strategy;
 use super::stuck_states::StuckStates;
-use super::synchronous_search::{Chosen, Sample, Step, SynchronousSearch};
+use super::synchronous_search::{Chosen, SynchronousSearch};
 use super::trajectory::{End, Limits, Next, Summary, Trajectory, Usage};
 use super::turn::{TurnId, TurnOutcome};
 use super::vote::Votes;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::plan::RunPlan;
-use super::replay::{ReplayError, SuspendedRun};
+use super::replay::SuspendedRun;
+use super::replay_error::ReplayError;
 use super::run::{Run, RunState};
 use super::stack::Frame;
 use super::trajectory::{Trajectory, TrajectoryState};

@@ -4,9 +4,28 @@
 use serde::{Deserialize, Serialize};
 
 use super::coordination::Decision;
-use super::particle_filter::ParticleFilter;
 use super::reliability::Ahead;
-use super::tree_search::Uct;
+
+/// The shape of a particle filter.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ParticleFilter {
+    /// Particles, at least 1.
+    pub particles: u32,
+    /// They are resampled when their effective number, (Σw)² / Σw², falls below this share of them,
+    /// 0 to 1.
+    pub resample_below: f64,
+}
+
+/// The shape of a tree search.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Uct {
+    /// Most successors of a state, at least 1.
+    pub width: u32,
+    /// Weight of exploration (the constant c of UCB1); 0 = best first.
+    pub exploration: f64,
+    /// Simulations of a round; then the best answer so far counts.
+    pub simulations: u32,
+}
 
 /// How a run searches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::basis::Basis;
+use super::batch::{Sample, Step, again, commit, give_up};
 use super::limits::Limits;
 use super::particle_filter::Particles;
 use super::plan::RunPlan;
 use super::reliability::{Ahead, StepVotes};
-use super::replay::ReplayError;
+use super::replay_error::ReplayError;
 use super::score::Score;
 use super::search_counts::SearchCounts;
 use super::strategy::{Beam, Strategy};
@@ -18,42 +19,6 @@ use super::trajectory::{End, Next, Summary, Trajectory};
 use super::tree_search::TreeSearch;
 use super::turn::TurnId;
 use prime_bench::tasks::Machine;
-
-/// A slot's proposal, with the slot's trajectory before it.
-pub struct Sample {
-    /// The slot's turn.
-    pub id: TurnId,
-    /// The trajectory before the proposal.
-    pub trajectory: Box<Trajectory>,
-    /// The proposed line.
-    pub line: String,
-    /// True if it can be applied.
-    pub applicable: bool,
-    /// True if it can be applied and the coordinator accepts it.
-    pub passes: bool,
-    /// V of the proposal.
-    pub score: Score,
-    /// On what its verdict rests.
-    pub basis: Basis,
-    /// ln p of the proposal, if the executor reported it.
-    pub logprob: Option<f64>,
-    /// Characters of the line and its derivation.
-    pub characters: usize,
-    /// What the verifier says to the executor.
-    pub feedback: Option<String>,
-    /// Whether the executor has no line left at its state.
-    pub exhausted: bool,
-    /// Why there is no proposal, if there is none.
-    pub failure: Option<String>,
-}
-
-/// What follows a complete batch.
-pub enum Step {
-    /// These slots propose next.
-    Propose(Vec<(TurnId, Box<Trajectory>)>),
-    /// The search has ended.
-    Ended(TurnId, Summary, End),
-}
 
 /// A step that was chosen by vote.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -128,30 +93,10 @@ struct Candidate {
     logprob: f64,
 }
 
-/// Asks all slots again.
-pub(super) fn again(samples: Vec<Sample>) -> Step {
-    Step::Propose(samples.into_iter().map(|sample| (sample.id, sample.trajectory)).collect())
-}
-
-/// Ends the search at its first slot, without an answer.
-pub(super) fn give_up(samples: &[Sample], end: End) -> Step {
-    let first = samples.first().expect("invariant: a batch has a slot");
-    Step::Ended(first.id, Summary::of(&first.trajectory), end)
-}
-
 /// The first failure, if every sample failed.
 fn failure_of_all(samples: &[Sample]) -> Option<String> {
     let all = samples.iter().all(|sample| sample.failure.is_some());
     samples.first().filter(|_| all)?.failure.clone()
-}
-
-/// Takes a step that was applied to a copy of the trajectory's state.
-pub(super) fn commit(trajectory: &mut Trajectory, line: &str, score: Score, basis: Basis) -> Next {
-    trajectory
-        .machine
-        .replay(line)
-        .expect("invariant: the line was applied to a copy of this state");
-    trajectory.push(line, score, basis)
 }
 
 impl SynchronousSearch {

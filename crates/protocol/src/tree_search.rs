@@ -10,28 +10,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use twox_hash::XxHash64;
 
+use super::batch::{Sample, Step, commit, give_up};
 use super::limits::Limits;
 use super::rejection::Rejection;
-use super::replay::ReplayError;
+use super::replay_error::ReplayError;
 use super::score::Score;
 use super::search_counts::SearchCounts;
 use super::stack::Frame;
-use super::synchronous_search::{Sample, Step, commit, give_up};
+use super::strategy::Uct;
 use super::trajectory::{Counts, End, Next, Summary, Trajectory};
 use super::tree::{Arms, Node, Tree};
 use super::turn::TurnId;
 use prime_bench::tasks::Machine;
-
-/// The shape of a tree search.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Uct {
-    /// Most successors of a state, at least 1.
-    pub width: u32,
-    /// Weight of exploration (the constant c of UCB1); 0 = best first.
-    pub exploration: f64,
-    /// Simulations of a round; then the best answer so far counts.
-    pub simulations: u32,
-}
 
 /// Trajectories at some nodes, from which those at the others are made. In memory alone.
 #[derive(Clone, Default)]

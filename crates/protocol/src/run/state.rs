@@ -10,7 +10,7 @@ use crate::completion_shares::CompletionShares;
 use crate::limits::Limits;
 use crate::outcome::Ballot;
 use crate::plan::RunPlan;
-use crate::replay::ReplayError;
+use crate::replay_error::ReplayError;
 use crate::reward::Reward;
 use crate::run_counters::RunCounters;
 use crate::score::Score;

@@ -2,7 +2,7 @@
 
 use super::{Trajectory, TrajectoryState};
 use crate::basis::Basis;
-use crate::replay::ReplayError;
+use crate::replay_error::ReplayError;
 use crate::score::Score;
 use prime_bench::tasks::Refusal;
 
