@@ -34,6 +34,9 @@ const SCHEMA: &str = "
         tokens INTEGER NOT NULL,
         wall_ms INTEGER NOT NULL
     ) STRICT;
+    CREATE INDEX IF NOT EXISTS run_facts_by_steps ON run_facts (steps);
+    CREATE INDEX IF NOT EXISTS run_facts_by_tokens ON run_facts (tokens);
+    CREATE INDEX IF NOT EXISTS run_facts_by_wall_ms ON run_facts (wall_ms);
     CREATE TABLE IF NOT EXISTS run_text (at INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
     CREATE VIRTUAL TABLE IF NOT EXISTS run_trigrams USING fts5 (
         body, content = '', contentless_delete = 1, detail = 'none',
@@ -228,52 +231,58 @@ fn conditions(query: &SearchQuery, at: &str) -> Conditions {
 fn column(sort: SortKey) -> Option<&'static str> {
     match sort {
         SortKey::Created => None,
-        SortKey::Steps => Some("s.steps"),
-        SortKey::Tokens => Some("s.tokens"),
-        SortKey::Duration => Some("s.wall_ms"),
+        SortKey::Steps => Some("steps"),
+        SortKey::Tokens => Some("tokens"),
+        SortKey::Duration => Some("wall_ms"),
     }
 }
 
-/// A search as SQL: the number, the value, the place and whether the text has all terms.
+/// A search as SQL: the number, the value, the place and whether the text has all terms. The tables
+/// are joined as they stand, so that rows come in order without sorting.
 fn statement(query: &SearchQuery) -> (String, Vec<Value>) {
-    let matching = trigrams(&query.terms);
-    let at = if matching.is_some() { "f.rowid" } else { "s.at" };
+    let (matching, by) = (trigrams(&query.terms), column(query.sort));
+    let is_by_place = by.is_none();
+    let at = if matching.is_some() && is_by_place { "f.rowid" } else { "s.at" };
     let mut conditions = conditions(query, at);
 
-    let from = match (&matching, query.terms.is_empty()) {
-        (_, true) => "run_facts s",
-        // In this order, so that the newest come first without sorting.
-        (Some(_), false) => {
-            "run_trigrams f CROSS JOIN run_facts s ON s.at = f.rowid \
-             CROSS JOIN run_text t ON t.at = f.rowid"
-        }
-        (None, false) => "run_facts s CROSS JOIN run_text t ON t.at = s.at",
+    let mut from = match by {
+        Some(column) => format!("run_facts s INDEXED BY run_facts_by_{column}"),
+        None => "run_facts s".to_owned(),
     };
     if let Some(matching) = matching {
-        conditions.add("run_trigrams MATCH ?", [Value::Text(matching)]);
-    }
-
-    let (order, beyond) = if query.ascending { ("ASC", ">") } else { ("DESC", "<") };
-    let by = column(query.sort);
-    if let Some(after) = query.after {
-        let places = [after.value, after.at].map(Value::Integer);
-        match by {
-            None => conditions.add(&format!("{at} {beyond} ?"), [Value::Integer(after.at)]),
-            Some(by) => conditions.add(&format!("({by}, s.at) {beyond} (?, ?)"), places),
+        let value = [Value::Text(matching)];
+        if is_by_place {
+            from = "run_trigrams f CROSS JOIN run_facts s ON s.at = f.rowid".to_owned();
+            conditions.add("run_trigrams MATCH ?", value);
+        } else {
+            let sql = "s.at IN (SELECT rowid FROM run_trigrams WHERE run_trigrams MATCH ?)";
+            conditions.add(sql, value);
         }
     }
-
     let has_all = match query.terms.len() {
         0 => "1".to_owned(),
-        count => vec!["instr(t.body, ?) > 0"; count].join(" AND "),
+        count => {
+            from.push_str(" CROSS JOIN run_text t ON t.at = s.at");
+            vec!["instr(t.body, ?) > 0"; count].join(" AND ")
+        }
     };
-    let order = match by {
-        None => format!("{at} {order}"),
-        Some(by) => format!("{by} {order}, s.at {order}"),
+
+    let (direction, beyond) = if query.ascending { ("ASC", ">") } else { ("DESC", "<") };
+    if let Some(Position { value, at: place }) = query.after {
+        match by {
+            None => conditions.add(&format!("{at} {beyond} ?"), [Value::Integer(place)]),
+            Some(by) => {
+                let places = [value, place].map(Value::Integer);
+                conditions.add(&format!("(s.{by}, s.at) {beyond} (?, ?)"), places);
+            }
+        }
+    }
+    let (value, order) = match by {
+        None => ("0".to_owned(), format!("{at} {direction}")),
+        Some(by) => (format!("s.{by}"), format!("s.{by} {direction}, s.at {direction}")),
     };
     let sql = format!(
-        "SELECT s.run, {}, s.at, {has_all} FROM {from} {} ORDER BY {order}",
-        by.unwrap_or("0"),
+        "SELECT s.run, {value}, s.at, {has_all} FROM {from} {} ORDER BY {order}",
         conditions.to_sql()
     );
     let terms = query.terms.iter().map(|term| Value::Text(term.clone()));
