@@ -231,58 +231,52 @@ fn conditions(query: &SearchQuery, at: &str) -> Conditions {
 fn column(sort: SortKey) -> Option<&'static str> {
     match sort {
         SortKey::Created => None,
-        SortKey::Steps => Some("steps"),
-        SortKey::Tokens => Some("tokens"),
-        SortKey::Duration => Some("wall_ms"),
+        SortKey::Steps => Some("s.steps"),
+        SortKey::Tokens => Some("s.tokens"),
+        SortKey::Duration => Some("s.wall_ms"),
     }
 }
 
-/// A search as SQL: the number, the value, the place and whether the text has all terms. The tables
-/// are joined as they stand, so that rows come in order without sorting.
+/// A search as SQL: the number, the value, the place and whether the text has all terms.
 fn statement(query: &SearchQuery) -> (String, Vec<Value>) {
-    let (matching, by) = (trigrams(&query.terms), column(query.sort));
-    let is_by_place = by.is_none();
-    let at = if matching.is_some() && is_by_place { "f.rowid" } else { "s.at" };
+    let matching = trigrams(&query.terms);
+    let at = if matching.is_some() { "f.rowid" } else { "s.at" };
     let mut conditions = conditions(query, at);
 
-    let mut from = match by {
-        Some(column) => format!("run_facts s INDEXED BY run_facts_by_{column}"),
-        None => "run_facts s".to_owned(),
+    let from = match (&matching, query.terms.is_empty()) {
+        (_, true) => "run_facts s",
+        // In this order, so that the newest come first without sorting.
+        (Some(_), false) => {
+            "run_trigrams f CROSS JOIN run_facts s ON s.at = f.rowid \
+             CROSS JOIN run_text t ON t.at = f.rowid"
+        }
+        (None, false) => "run_facts s CROSS JOIN run_text t ON t.at = s.at",
     };
     if let Some(matching) = matching {
-        let value = [Value::Text(matching)];
-        if is_by_place {
-            from = "run_trigrams f CROSS JOIN run_facts s ON s.at = f.rowid".to_owned();
-            conditions.add("run_trigrams MATCH ?", value);
-        } else {
-            let sql = "s.at IN (SELECT rowid FROM run_trigrams WHERE run_trigrams MATCH ?)";
-            conditions.add(sql, value);
+        conditions.add("run_trigrams MATCH ?", [Value::Text(matching)]);
+    }
+
+    let (order, beyond) = if query.ascending { ("ASC", ">") } else { ("DESC", "<") };
+    let by = column(query.sort);
+    if let Some(after) = query.after {
+        let places = [after.value, after.at].map(Value::Integer);
+        match by {
+            None => conditions.add(&format!("{at} {beyond} ?"), [Value::Integer(after.at)]),
+            Some(by) => conditions.add(&format!("({by}, s.at) {beyond} (?, ?)"), places),
         }
     }
+
     let has_all = match query.terms.len() {
         0 => "1".to_owned(),
-        count => {
-            from.push_str(" CROSS JOIN run_text t ON t.at = s.at");
-            vec!["instr(t.body, ?) > 0"; count].join(" AND ")
-        }
+        count => vec!["instr(t.body, ?) > 0"; count].join(" AND "),
     };
-
-    let (direction, beyond) = if query.ascending { ("ASC", ">") } else { ("DESC", "<") };
-    if let Some(Position { value, at: place }) = query.after {
-        match by {
-            None => conditions.add(&format!("{at} {beyond} ?"), [Value::Integer(place)]),
-            Some(by) => {
-                let places = [value, place].map(Value::Integer);
-                conditions.add(&format!("(s.{by}, s.at) {beyond} (?, ?)"), places);
-            }
-        }
-    }
-    let (value, order) = match by {
-        None => ("0".to_owned(), format!("{at} {direction}")),
-        Some(by) => (format!("s.{by}"), format!("s.{by} {direction}, s.at {direction}")),
+    let order = match by {
+        None => format!("{at} {order}"),
+        Some(by) => format!("{by} {order}, s.at {order}"),
     };
     let sql = format!(
-        "SELECT s.run, {value}, s.at, {has_all} FROM {from} {} ORDER BY {order}",
+        "SELECT s.run, {}, s.at, {has_all} FROM {from} {} ORDER BY {order}",
+        by.unwrap_or("0"),
         conditions.to_sql()
     );
     let terms = query.terms.iter().map(|term| Value::Text(term.clone()));
