@@ -90,7 +90,7 @@ class Comparison(unittest.TestCase):
     def test_wrong_usage_names_what_is_wrong(self):
         cases = [
             (("--rounds", "0"), "0 is below 1"),
-            (("--only", "("), "no regular expression"),
+            (("--only", "("), "not a regular expression"),
             (("--only", "nothing like it"), "matches no row; rows are: function call; "),
             (("--only", "ray", "--check"), "leave --only out"),
         ]

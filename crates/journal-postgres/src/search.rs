@@ -31,6 +31,9 @@ pub(super) const SCHEMA: &str = r#"
         tokens bigint NOT NULL,
         wall_ms bigint NOT NULL
     );
+    CREATE INDEX run_facts_by_steps ON run_facts (steps, at);
+    CREATE INDEX run_facts_by_tokens ON run_facts (tokens, at);
+    CREATE INDEX run_facts_by_wall_ms ON run_facts (wall_ms, at);
     CREATE TABLE run_text (at bigint PRIMARY KEY, body text COLLATE "C" NOT NULL);
 
     DO $$ DECLARE found text; BEGIN

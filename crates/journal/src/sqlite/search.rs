@@ -34,6 +34,9 @@ const SCHEMA: &str = "
         tokens INTEGER NOT NULL,
         wall_ms INTEGER NOT NULL
     ) STRICT;
+    CREATE INDEX IF NOT EXISTS run_facts_by_steps ON run_facts (steps);
+    CREATE INDEX IF NOT EXISTS run_facts_by_tokens ON run_facts (tokens);
+    CREATE INDEX IF NOT EXISTS run_facts_by_wall_ms ON run_facts (wall_ms);
     CREATE TABLE IF NOT EXISTS run_text (at INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
     CREATE VIRTUAL TABLE IF NOT EXISTS run_trigrams USING fts5 (
         body, content = '', contentless_delete = 1, detail = 'none',
