@@ -29,7 +29,7 @@ test("runs are listed live, and filters are in the address", async ({ daemon, wa
   await expect(page).toHaveURL(/task=bubble-sort/);
   await expect(page.locator("tbody tr")).toHaveCount(1);
   await page.getByLabel("Status").selectOption("failed");
-  await expect(page.getByText("No run fits")).toBeVisible();
+  await expect(page.getByText("No run matches")).toBeVisible();
   await page.goBack();
   await page.locator("tbody a").first().click();
   await expect(page).toHaveURL(new RegExp(`runs/${id}`));
