@@ -365,15 +365,7 @@ fn a_module_that_loops_holds_up_no_other_key() {
         (201, 201)
     );
 
-    // More batches than there are threads for any of it, none of which ends for minutes.
-    let line = json!({"task": "letters", "input": {}, "actions": ["go"], "action": "go"});
-    let batch = json!({"batch": vec![line.clone(); 100]}).to_string();
-    let send = |_| {
-        let request = daemon.client.post(daemon.url("/v1/verify")).body(batch.clone());
-        let request = request.header(AUTHORIZATION, "Bearer ada");
-        std::thread::spawn(move || request.send().is_ok())
-    };
-    let batches: Vec<_> = (0..12).map(send).collect();
+    // Before the batches, after which the start of her module would wait for them.
     let run = ask(
         &daemon,
         Some("ada"),
@@ -383,6 +375,15 @@ fn a_module_that_loops_holds_up_no_other_key() {
     );
     assert_eq!(run.status, 202, "{}", run.body);
 
+    // More batches than there are threads for any of it, none of which ends for minutes.
+    let line = json!({"task": "letters", "input": {}, "actions": ["go"], "action": "go"});
+    let batch = json!({"batch": vec![line.clone(); 100]}).to_string();
+    let send = |_| {
+        let request = daemon.client.post(daemon.url("/v1/verify")).body(batch.clone());
+        let request = request.header(AUTHORIZATION, "Bearer ada");
+        std::thread::spawn(move || request.send().is_ok())
+    };
+    let batches: Vec<_> = (0..12).map(send).collect();
     for _ in 0..3 {
         let body = line.to_string().into_bytes();
         let judged = ask(&daemon, Some("bob"), Method::POST, "/v1/verify", body);
