@@ -88,7 +88,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ),
             (
                 "Find runs by what is in them, the longest first:",
-                "prime-agents runs list -q '418 \"cmp 0 1\"' --sort -steps",
+                "prime-agents runs list -q 418 --sort -steps",
             ),
         ],
     ),
