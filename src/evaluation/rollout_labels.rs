@@ -22,7 +22,7 @@ const RESAMPLES: usize = 2_000;
 /// How rollouts are drawn.
 #[derive(Clone, Copy, Debug)]
 pub struct Rollouts {
-    /// Of each step, at least 1.
+    /// Rollouts of each step, at least 1.
     pub count: u32,
     pub temperature: f32,
     pub top_p: f32,
@@ -34,7 +34,7 @@ pub struct Rollouts {
 pub struct RolledStep {
     /// Index of its instance. The steps of one instance are resampled together.
     pub instance: u32,
-    /// Whether it is right, as is known.
+    /// True if the step is known to be right.
     pub is_right: bool,
     /// Rollouts that came to a right answer.
     pub successes: u32,
@@ -60,9 +60,9 @@ pub struct RolloutRow {
     /// Steps that are right, and wrong ones that can be carried out.
     pub right: u64,
     pub wrong: u64,
-    /// Of the steps that are called wrong, those that are; null where none is called so.
+    /// Share of the steps called wrong that are wrong; null if none is called wrong.
     pub precision: Option<Share>,
-    /// Of the wrong steps, those that are called wrong; null without any.
+    /// Share of the wrong steps that are called wrong; null if there are none.
     pub recall: Option<Share>,
     /// Mean proposals of k rollouts.
     pub proposals: f64,

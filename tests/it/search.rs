@@ -90,7 +90,7 @@ fn runs_are_found_by_words_and_facts_and_paged_in_any_order() {
         ("sort=size", "sort", "-duration"),
         ("since=yesterday", "since", "must be a time such as"),
         ("q=x&after=run_1", "after", "it is not the `next` of a page"),
-        ("fields=ids", "fields", "\"ids\" is no field of a run"),
+        ("fields=ids", "fields", "\"ids\" is not a field of a run"),
         ("steps_min=-1", "steps_min", "give a whole number"),
     ] {
         daemon.get(&format!("/v1/runs?{query}")).refused(400, Some(field), &[part]);

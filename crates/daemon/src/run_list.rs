@@ -182,7 +182,7 @@ fn fields_of(list: &str) -> Result<Vec<&str>, ApiError> {
         None => Ok(fields),
         Some(unknown) => Err(ApiError::bad_field(
             "fields",
-            format!("{unknown:?} is no field of a run; there are {}", FIELDS.join(", ")),
+            format!("{unknown:?} is not a field of a run; there are {}", FIELDS.join(", ")),
         )),
     }
 }
@@ -398,7 +398,7 @@ mod tests {
         assert!(fields_of("id,status, task").is_ok());
         for list in ["", "id,", "ids"] {
             let error = fields_of(list).expect_err("refused").body().error.message;
-            assert!(error.contains("is no field of a run; there are agents,"), "{error}");
+            assert!(error.contains("is not a field of a run; there are agents,"), "{error}");
         }
 
         let (row, _) = RunRow::probe("a".to_owned());

@@ -23,7 +23,7 @@ use told::Told;
 pub(super) struct Sequence {
     id: TurnId,
     seq: SeqId,
-    /// Of the KV cache.
+    /// The space of the KV cache in which its prefixes are shared.
     space: u64,
     /// The prompt, then the generated tokens.
     tokens: Vec<Token>,

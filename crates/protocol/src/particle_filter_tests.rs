@@ -81,7 +81,7 @@ fn a_filter_whose_proposals_are_all_rejected_asks_again_without_them() {
         }
     };
 
-    // Three batches in vain before each of five steps: one more than three attempts allow.
+    // Three batches fail before each of five steps: one more than three attempts allow.
     let solved = |attempts_max| {
         let plan = RunPlan { strategy, max_rounds: 1, ..plan(2, attempts_max) };
         simulate(&problem, plan, &mut TaskRng::new(1), propose)

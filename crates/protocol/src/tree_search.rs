@@ -226,7 +226,7 @@ impl TreeSearch {
         self.trajectory(to, slot(index))
     }
 
-    /// Takes a slot's sample. Returns its trajectory if its simulation goes on.
+    /// Takes a slot's sample. Returns its trajectory if its simulation continues.
     fn settle(&mut self, arms: Arms, limits: &Limits, sample: Sample) -> Option<Box<Trajectory>> {
         let slot = sample.id.trajectory as usize;
         let at = self.walks[slot].take().expect("invariant: the slot was asked");
@@ -249,7 +249,7 @@ impl TreeSearch {
         let children = &self.tree.nodes[at].children;
         let known = children.iter().find(|child| *self.tree.nodes[**child].line == *sample.line);
         if let Some(child) = known.copied() {
-            // A step that was taken before: the simulation goes on below it.
+            // This step was taken before: the simulation continues below it.
             let below = self.tree.select_open(child, arms);
             if below.is_none() {
                 self.tree.end(at, credit, arms);

@@ -72,7 +72,7 @@ fn a_state_is_in_the_tree_once() {
         let outcome = simulate_judged(&net, plan, kinds, &mut TaskRng::new(seed), propose);
 
         // 1, 3, 9, 18, 30 and 45 states. Three steps leave each of the first 61; 105 of these 183
-        // lead to a new state. The last 45 have three proposals in vain each.
+        // lead to a new state. Each of the last 45 has three proposals rejected.
         let counts = outcome.search.expect("a tree counts");
         assert_eq!((counts.states, counts.merged), (106, 78));
         assert_eq!((outcome.proposals, outcome.answer), (183 + 3 * 45, None));

@@ -3,14 +3,18 @@
 
 #![warn(missing_docs)]
 
+mod arm;
 mod exchanges;
 mod plural;
 mod result;
+mod reviews;
 mod trace;
 mod verification;
 
+pub use arm::Arm;
 pub use exchanges::{LastPrompts, SentExchange};
 pub use plural::{count, plural};
-pub use result::{Arm, RejectedStep, Reviews, RunContext, RunResult};
+pub use result::{RejectedStep, RunContext, RunResult};
+pub use reviews::Reviews;
 pub use trace::{Judge, RecordedEvent, StepLine, TraceLine};
 pub use verification::{Misses, Verification};

@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::arm::Arm;
 use super::count;
+use super::reviews::Reviews;
 use super::verification::{Verification, looked_at, meaning};
 use prime_bench::tasks::Kind;
 use prime_protocol::{
@@ -13,43 +15,6 @@ use prime_protocol::{
     Strategy, StuckAt, Usage,
 };
 use prime_roles::{Basis, CardQuote, Names};
-
-/// Number of a run's steps that need review because its verifiers disagree on them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-pub struct Reviews {
-    /// Steps that need review.
-    pub needed: u64,
-    /// Steps without a review.
-    pub open: u64,
-    /// Steps whose newest review rejects them.
-    pub rejected: u64,
-}
-
-impl Reviews {
-    /// The counts; `None` when no step needs review.
-    pub fn of(needed: u64, open: u64, rejected: u64) -> Option<Self> {
-        (needed > 0).then_some(Self { needed, open, rejected })
-    }
-}
-
-/// A side of the comparison of `agents.split`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Arm {
-    /// The side with the configured agent.
-    A,
-    /// The side with the other agent.
-    B,
-}
-
-impl Arm {
-    /// Its name in results and metrics: `a` or `b`.
-    pub fn name(self) -> &'static str {
-        ["a", "b"][self as usize]
-    }
-}
 
 /// A step that was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use clap::Command;
 
-use super::examples::EXAMPLES;
+use super::examples;
 
 /// A command whose help, and that of the commands below it, ends with the examples of the manual.
 /// `name` is the command's name with hyphens.
@@ -14,8 +14,8 @@ pub fn with_examples(command: Command, name: &str) -> Command {
         command.mut_subcommand(below, |below| with_examples(below, &page))
     });
 
-    match EXAMPLES.iter().find(|(page, _)| *page == name) {
-        Some((_, examples)) => command.after_help(help(examples)),
+    match examples::of(name) {
+        Some(examples) => command.after_help(help(examples)),
         None => command,
     }
 }

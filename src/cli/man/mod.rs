@@ -1,6 +1,7 @@
 //! `prime-agents man`: the manual pages, from the definitions behind `--help` and the sections of
 //! `sections.rs`.
 
+mod evaluation_examples;
 mod examples;
 mod help_examples;
 mod plain;

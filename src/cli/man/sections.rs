@@ -1,6 +1,6 @@
 //! Sections of the manual that `--help` does not have: examples, exit status, environment, files.
 
-use super::examples::EXAMPLES;
+use super::examples;
 
 pub const EXIT_STATUS: &[(&str, &str)] = &[
     ("0", "Success. For run, runs watch and runs submit --wait: the answer is verified."),
@@ -45,9 +45,9 @@ const FILES: &[(&str, &str)] = &[
 /// The sections of a command's page, by its name with hyphens.
 pub fn of(name: &str) -> String {
     let mut text = String::new();
-    if let Some((_, examples)) = EXAMPLES.iter().find(|(command, _)| *command == name) {
+    if let Some(examples) = examples::of(name) {
         text += ".SH EXAMPLES\n";
-        for (purpose, command) in *examples {
+        for (purpose, command) in examples {
             text += &format!(
                 ".PP\n{}\n.PP\n.nf\n.RS\n{}\n.RE\n.fi\n",
                 escaped(purpose),
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn every_example_is_a_command_of_its_page() {
-        for (name, examples) in EXAMPLES {
+        for (name, examples) in examples::all() {
             for (_, example) in *examples {
                 for command in example.lines().filter(|line| line.starts_with("prime-agents")) {
                     let command =
@@ -122,7 +122,7 @@ mod tests {
         add(&Arguments::command(), "prime-agents", &mut pages);
 
         let with_examples: BTreeSet<_> =
-            EXAMPLES.iter().map(|(page, _)| (*page).to_owned()).collect();
+            examples::all().map(|(page, _)| (*page).to_owned()).collect();
         assert_eq!(with_examples, pages);
     }
 

@@ -38,13 +38,13 @@ def unpack(path, model, folder):
     are those of the file, so a file in f16 gives f16 values.
 
     # Raises
-    `InputError` if the file is no adapter, of another architecture, or adapts other layers.
+    `InputError` if the file is not an adapter, is of another architecture, or adapts other layers.
     """
     path, folder = pathlib.Path(path), pathlib.Path(folder)
     reader = gguf_reader(path)
     alpha = reader.fields.get("adapter.lora.alpha")
     if alpha is None:
-        raise InputError(f"{path} is no adapter: it has no adapter.lora.alpha")
+        raise InputError(f"{path} is not an adapter: it has no adapter.lora.alpha")
     architecture = architecture_of(model.model_type)
     own = bytes(reader.fields[gguf.Keys.General.ARCHITECTURE].parts[-1]).decode()
     if own != architecture:

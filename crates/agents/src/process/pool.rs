@@ -27,7 +27,7 @@ pub struct ProcessPool {
     launch: Arc<LaunchSpec>,
     next_id: AtomicU64,
     turns: Arc<Turns>,
-    /// Of turns whose owner is not known.
+    /// The owner of turns that have none.
     nobody: Arc<str>,
     slots: Vec<mpsc::UnboundedSender<Job>>,
     /// Dropping the sender stops the slots, and with them the thread. Taken when the pool is

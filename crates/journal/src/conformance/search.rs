@@ -72,7 +72,7 @@ pub fn runs_are_found_by_what_is_noted(make: Make<'_>) {
         (SearchQuery { task: text("edit_distance"), ..any() }, &["c", "b", "a"]),
         (SearchQuery { task: text("edit"), ..any() }, &[]),
         (SearchQuery { outcome: text("agreed"), ..any() }, &["a"]),
-        // Of a run that is over what was noted, of an open one what its row says.
+        // A run that is over has the status in its entry, an open one that in its row.
         (SearchQuery { status: text("verified"), ..any() }, &["a"]),
         (SearchQuery { status: text("queued"), ..any() }, &["c", "b"]),
         (SearchQuery { status: text("succeeded"), ..any() }, &[]),

@@ -57,7 +57,7 @@ pub(super) fn module_bytes(connection: &Connection) -> Result<u64, JournalError>
     if !has_tables(connection)? {
         return Ok(0);
     }
-    // Of a large value this reads its length alone.
+    // SQLite reads only the length of a large value here.
     let sql = "SELECT coalesce(sum(length(body)), 0) FROM module";
     let read = || -> Result<u64, JournalError> {
         connection.prepare_cached(sql)?.query_row([], |row| Ok(unsigned(row, 0)))?
