@@ -108,7 +108,7 @@ def train(base, folders, recipe, how, folder, device, *, start=None, save_steps=
     if start is None:
         model = training.with_adapter(model, recipe)
     else:
-        model = PeftModel.from_pretrained(model, start, is_trainable=True)
+        model = training.rounded(PeftModel.from_pretrained(model, start, is_trainable=True))
 
     checkpoints = folder / "checkpoints"
     arguments = GRPOConfig(

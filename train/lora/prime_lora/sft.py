@@ -65,7 +65,9 @@ def train(base, data, recipe, folder, device, *, qlora=False, save_steps=50, rep
     weights = base.digest()
     training.begin(folder, recipe, f"{weights} in four bits" if qlora else weights, data.digest)
     tokenizer = base.tokenizer()
-    model = training.with_adapter(base.model(device, qlora, folder), recipe)
+    model = base.model(device, qlora, folder)
+    collator = shared_prefix.collator(model, data.train)
+    model = training.with_adapter(model, recipe)
 
     checkpoints = folder / "checkpoints"
     arguments = SFTConfig(
@@ -78,7 +80,7 @@ def train(base, data, recipe, folder, device, *, qlora=False, save_steps=50, rep
         model,
         args=arguments,
         train_dataset=datasets.Dataset.from_list([sample.columns() for sample in data.train]),
-        data_collator=shared_prefix.collator(base.config(), data.train),
+        data_collator=collator,
         processing_class=tokenizer,
         callbacks=[progress],
     )

@@ -9,6 +9,7 @@ import time
 import torch
 import transformers
 from peft import LoraConfig, get_peft_model, prepare_model_for_kbit_training
+from peft.tuners import lora
 
 from .errors import InputError
 
@@ -34,7 +35,20 @@ def with_adapter(model, recipe, invocation=None):
         task_type="CAUSAL_LM",
         alora_invocation_tokens=invocation,
     )
-    return get_peft_model(model, config)
+    return rounded(get_peft_model(model, config))
+
+
+def rounded(model):
+    """Keeps the frozen layers' weights as bf16 on a processor. Autocast multiplies them as bf16
+    anyway, and would round all of them again in each pass."""
+    if model.device.type == "cpu":
+        for layer in model.modules():
+            if isinstance(layer, lora.Linear):
+                layer.base_layer.to(torch.bfloat16)
+        # Trainers generate and grade outside of their own autocast.
+        base = model.get_base_model()
+        base.forward = torch.autocast("cpu", dtype=torch.bfloat16)(base.forward)
+    return model
 
 
 class Progress(transformers.TrainerCallback):

@@ -53,7 +53,8 @@ def test_a_shared_prefix_changes_neither_loss_nor_gradient(base):
     ]
     length = shared_prefix.common_prefix(samples)
     assert length == 3
-    batch = shared_prefix.SharedPrefix(length)([sample.columns() for sample in samples])
+    collator = shared_prefix.collator(model, samples)
+    batch = collator([sample.columns() for sample in samples])
     # 3 tokens once, then 4, 4 and 5 of the samples' own.
     assert batch["input_ids"].shape == (1, 16)
     together = model(**batch).loss
