@@ -7,9 +7,11 @@ mod batch;
 mod bulletin;
 mod cluster;
 mod error_code;
+mod labels;
 mod leases;
 mod needs;
 mod notice;
+mod overview;
 mod probe;
 mod queries;
 mod retention;
@@ -28,6 +30,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -48,8 +51,8 @@ use prime_journal::compression::Packer;
 use prime_journal::lease::{NodeId, Timing};
 use prime_journal::{
     Cluster, ClusterStatus, FlaggedEvent, IdempotencyKey, Journal, JournalError, Query, Removed,
-    Retention, RunRow, RunRows, SearchEntry, SearchIndex, SearchPage, SearchQuery, Segment, Size,
-    Snapshot, Stored, TaskVersion, Unnoted, UploadLimits, Uploads, Write,
+    Retention, RunLabels, RunRow, RunRows, SearchEntry, SearchIndex, SearchPage, SearchQuery,
+    Segment, Size, Snapshot, Stored, TaskVersion, Totals, Unnoted, UploadLimits, Uploads, Write,
 };
 
 #[derive(Clone)]
@@ -288,6 +291,20 @@ impl Journal for PostgresJournal {
     fn search(&self) -> &dyn SearchIndex {
         self
     }
+
+    fn labels(&self) -> &dyn RunLabels {
+        self
+    }
+}
+
+impl RunLabels for PostgresJournal {
+    fn relabel(&self, run: &str, labels: &str) -> Result<(), JournalError> {
+        self.session.run(async |client: &mut Object| labels::relabel(client, run, labels).await)
+    }
+
+    fn relabelled(&self, runs: &[String]) -> Result<BTreeMap<String, String>, JournalError> {
+        self.session.run(async |client: &mut Object| labels::relabelled(client, runs).await)
+    }
 }
 
 impl SearchIndex for PostgresJournal {
@@ -301,6 +318,10 @@ impl SearchIndex for PostgresJournal {
 
     fn find(&self, query: &SearchQuery) -> Result<SearchPage, JournalError> {
         self.session.run(async |client: &mut Object| search::find(client, query).await)
+    }
+
+    fn totals(&self, query: &SearchQuery) -> Result<Totals, JournalError> {
+        self.session.run(async |client: &mut Object| overview::totals(client, query).await)
     }
 }
 

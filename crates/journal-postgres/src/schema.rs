@@ -200,6 +200,7 @@ pub(super) async fn create(transaction: &Transaction<'_>, database: &str) -> Res
         transaction.batch_execute(SCHEMA).await?;
         transaction.batch_execute(super::uploads::SCHEMA).await?;
         super::search::create_missing(transaction).await?;
+        super::labels::create_missing(transaction).await?;
         transaction.execute("INSERT INTO meta VALUES ('version', $1)", &[&VERSION]).await?;
         return Ok(());
     }
@@ -221,7 +222,8 @@ pub(super) async fn create(transaction: &Transaction<'_>, database: &str) -> Res
     if !transaction.query_one(sql, &[]).await?.get::<_, bool>(0) {
         transaction.batch_execute(super::uploads::SCHEMA).await?;
     }
-    super::search::create_missing(transaction).await
+    super::search::create_missing(transaction).await?;
+    super::labels::create_missing(transaction).await
 }
 
 fn foreign(schema: &str) -> String {

@@ -8,6 +8,7 @@ use tokio_postgres::types::ToSql;
 use super::error_code::Failure;
 use super::queries::{RUNS, run_rows};
 use super::text::{decode, encode};
+use prime_journal::overview::counts_text;
 use prime_journal::search::{EXAMINED_MAX, first_place, name_text, names_text, place_of};
 use prime_journal::{Position, SearchEntry, SearchPage, SearchQuery, SortKey, Unnoted};
 
@@ -15,6 +16,8 @@ use prime_journal::{Position, SearchEntry, SearchPage, SearchQuery, SortKey, Unn
 /// extension belongs to the whole database, and may be in any schema. The server may not have it, or
 /// this user may not create it.
 pub(super) const SCHEMA: &str = r#"
+    DROP TABLE IF EXISTS run_facts, run_text;
+
     CREATE TABLE run_facts (
         at bigint PRIMARY KEY,
         run bigint NOT NULL UNIQUE,
@@ -28,7 +31,11 @@ pub(super) const SCHEMA: &str = r#"
         labels text COLLATE "C" NOT NULL,
         is_flagged boolean NOT NULL,
         steps bigint NOT NULL,
+        proposals bigint NOT NULL,
+        refused bigint NOT NULL,
+        refusals text COLLATE "C" NOT NULL,
         tokens bigint NOT NULL,
+        completion_tokens bigint NOT NULL,
         wall_ms bigint NOT NULL
     );
     CREATE INDEX run_facts_by_steps ON run_facts (steps, at);
@@ -45,6 +52,9 @@ pub(super) const SCHEMA: &str = r#"
         RAISE NOTICE 'no index of trigrams: %', SQLERRM;
     END $$;
 "#;
+
+/// The version of the tables. Those of another one are made again: all in them is derived.
+const VERSION: i64 = 2;
 
 /// A value of a condition.
 enum Value {
@@ -69,7 +79,7 @@ impl Value {
 
 /// Conditions, in SQL with numbered places for their values.
 #[derive(Default)]
-struct Conditions {
+pub(super) struct Conditions {
     sql: Vec<String>,
     values: Vec<Value>,
 }
@@ -81,7 +91,7 @@ impl Conditions {
         self.sql.push(sql.replace('?', &format!("${}", self.values.len())));
     }
 
-    fn to_sql(&self) -> String {
+    pub(super) fn to_sql(&self) -> String {
         if self.sql.is_empty() {
             String::new()
         } else {
@@ -89,7 +99,7 @@ impl Conditions {
         }
     }
 
-    fn values(&self) -> Vec<&(dyn ToSql + Sync)> {
+    pub(super) fn values(&self) -> Vec<&(dyn ToSql + Sync)> {
         self.values.iter().map(Value::as_sql).collect()
     }
 }
@@ -120,21 +130,26 @@ async fn note_one(transaction: &Transaction<'_>, entry: &SearchEntry) -> Result<
     let sql = "
         INSERT INTO run_facts
             (at, run, owner, task, status, is_over, outcome, agents, models, labels, is_flagged,
-             steps, tokens, wall_ms)
-        SELECT $1, no, owner, task, $3, is_over, $4, $5, $6, $7, $8, $9, $10, $11
+             steps, proposals, refused, refusals, tokens, completion_tokens, wall_ms)
+        SELECT $1, no, owner, task, $3, is_over, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15
         FROM run WHERE no = $2
         ON CONFLICT (at) DO UPDATE SET
             status = excluded.status, is_over = excluded.is_over, outcome = excluded.outcome,
             agents = excluded.agents, models = excluded.models, labels = excluded.labels,
-            is_flagged = excluded.is_flagged, steps = excluded.steps, tokens = excluded.tokens,
-            wall_ms = excluded.wall_ms";
+            is_flagged = excluded.is_flagged, steps = excluded.steps,
+            proposals = excluded.proposals, refused = excluded.refused,
+            refusals = excluded.refusals, tokens = excluded.tokens,
+            completion_tokens = excluded.completion_tokens, wall_ms = excluded.wall_ms";
     let statement = transaction.prepare_cached(sql).await?;
     let [agents, models, labels] =
         [&entry.agents, &entry.models, &entry.labels].map(|names| Value::text(&names_text(names)));
     let (status, outcome) = (Value::text(&entry.status), Value::text(&entry.outcome));
-    let (steps, tokens, wall_ms) =
-        (bounded(entry.steps), bounded(entry.tokens), bounded(entry.wall_ms));
-    let values: [&(dyn ToSql + Sync); 11] = [
+    let refusals = Value::text(&counts_text(&entry.refusals));
+    let (steps, proposals, refused) =
+        (bounded(entry.steps), bounded(entry.proposals), bounded(entry.refused));
+    let (tokens, completion_tokens, wall_ms) =
+        (bounded(entry.tokens), bounded(entry.completion_tokens), bounded(entry.wall_ms));
+    let values: [&(dyn ToSql + Sync); 15] = [
         &at,
         &no,
         status.as_sql(),
@@ -144,7 +159,11 @@ async fn note_one(transaction: &Transaction<'_>, entry: &SearchEntry) -> Result<
         labels.as_sql(),
         &entry.is_flagged,
         &steps,
+        &proposals,
+        &refused,
+        refusals.as_sql(),
         &tokens,
+        &completion_tokens,
         &wall_ms,
     ];
     transaction.execute(&statement, &values).await?;
@@ -180,7 +199,7 @@ pub(super) async fn unnoted(
 }
 
 /// The conditions on facts, without a page's beginning.
-fn conditions(query: &SearchQuery) -> Conditions {
+pub(super) fn conditions(query: &SearchQuery) -> Conditions {
     let mut conditions = Conditions::default();
 
     let columns = [("owner", &query.owner), ("task", &query.task), ("outcome", &query.outcome)];
@@ -330,9 +349,12 @@ pub(super) async fn find(client: &Object, query: &SearchQuery) -> Result<SearchP
 pub(super) async fn create_missing(
     transaction: &tokio_postgres::Transaction<'_>,
 ) -> Result<(), Failure> {
-    let sql = "SELECT to_regclass('run_facts') IS NOT NULL";
-    if !transaction.query_one(sql, &[]).await?.get::<_, bool>(0) {
+    let sql = "SELECT FROM meta WHERE name = 'search' AND value = $1";
+    if transaction.query_opt(sql, &[&VERSION]).await?.is_none() {
         transaction.batch_execute(SCHEMA).await?;
+        let sql = "INSERT INTO meta VALUES ('search', $1)
+            ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+        transaction.execute(sql, &[&VERSION]).await?;
     }
     Ok(())
 }

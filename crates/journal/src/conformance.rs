@@ -10,7 +10,9 @@
 
 mod copying;
 mod fixtures;
+mod labels;
 mod model;
+mod overview;
 mod owners;
 mod reading;
 mod removal;
@@ -26,7 +28,9 @@ pub use copying::{
     a_copy_changes_no_other_run, an_interrupted_copy_is_completed, copies_are_whole,
 };
 pub use fixtures::{Make, Store, accept, append, end, events, ids, noise, random, row};
+pub use labels::labels_are_replaced_and_go_with_their_run;
 pub use model::agrees_with_the_model;
+pub use overview::runs_add_up_by_what_is_noted;
 pub use owners::{
     an_owner_is_cleaned_up_alone, keys_outlive_their_run, lists_do_not_go_on_after_a_foreign_run,
     the_largest_owner_makes_room,
@@ -74,7 +78,8 @@ macro_rules! conformance_suite {
             uploads_are_versioned_by_digest, uploads_of_an_owner_are_limited,
             modules_cost_no_runs, modules_that_open_runs_name_are_kept, uploads_are_copied,
             runs_are_found_by_what_is_noted, terms_are_texts_and_no_patterns, found_runs_are_ordered_and_paged,
-            runs_are_noted_once_and_go_with_their_entry,
+            runs_are_noted_once_and_go_with_their_entry, runs_add_up_by_what_is_noted,
+            labels_are_replaced_and_go_with_their_run,
         }
     };
     ($make:path: $($property:ident),* $(,)?) => {

@@ -57,6 +57,8 @@ pub fn copy(from: &dyn Journal, to: &dyn Journal) -> Result<Copied, JournalError
             copy_run(from, to, &row, there)?;
         }
 
+        copy_labels(from, to, &id)?;
+
         // Known runs are read back as well: an equal row does not prove that the events are equal.
         if chain(to, &row)? != row.head || to.run(&id)?.as_ref() != Some(&row) {
             return Err(damaged(&id, "it was read back as another"));
@@ -184,6 +186,18 @@ fn copy_run(
         summary: row.summary.clone(),
     });
     to.commit(&writes)
+}
+
+/// Gives a run the labels that replace those of its spec.
+fn copy_labels(from: &dyn Journal, to: &dyn Journal, id: &str) -> Result<(), JournalError> {
+    let run = [id.to_owned()];
+    let there = to.labels().relabelled(&run)?;
+    for (id, labels) in from.labels().relabelled(&run)? {
+        if there.get(&id) != Some(&labels) {
+            to.labels().relabel(&id, &labels)?;
+        }
+    }
+    Ok(())
 }
 
 /// The events of a segment that follow a head.

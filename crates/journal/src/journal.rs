@@ -1,6 +1,7 @@
 //! The interface of journals: the writes of a commit, queries, retention, and the trait.
 
 use crate::error::JournalError;
+use crate::labels::RunLabels;
 use crate::records::{
     DamagedRow, FlaggedEvent, IdempotencyKey, Review, RunRow, RunRows, Segment, Snapshot,
 };
@@ -224,4 +225,7 @@ pub trait Journal: Send + Sync {
 
     /// What runs are found by.
     fn search(&self) -> &dyn SearchIndex;
+
+    /// The labels that replace those of specs.
+    fn labels(&self) -> &dyn RunLabels;
 }

@@ -9,7 +9,9 @@ pub mod compression;
 mod copy;
 mod error;
 mod journal;
+mod labels;
 pub mod lease;
+pub mod overview;
 mod records;
 pub mod search;
 mod sqlite;
@@ -24,6 +26,8 @@ pub use cluster::{BlockedRun, Cluster, ClusterStatus, NodeStatus};
 pub use copy::{Copied, copy};
 pub use error::JournalError;
 pub use journal::{Journal, Query, Removed, Retention, Size, Write};
+pub use labels::RunLabels;
+pub use overview::{RefusedLines, RunGroup, Sums, Totals};
 pub use records::{
     DamagedRow, FlaggedEvent, IdempotencyKey, Review, ReviewCounts, RunRow, RunRows, Segment,
     Snapshot,

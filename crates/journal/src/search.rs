@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::JournalError;
+use crate::overview::Totals;
 use crate::records::{DamagedRow, RunRow};
 
 /// What a run is found by, beside what its row says.
@@ -20,14 +21,22 @@ pub struct SearchEntry {
     pub agents: Vec<String>,
     /// The names of their models.
     pub models: Vec<String>,
-    /// The labels that its key gave it.
+    /// The labels that clients gave it, each as `NAME` and as `NAME:VALUE`.
     pub labels: Vec<String>,
     /// True if it has a flagged event.
     pub is_flagged: bool,
     /// Proposed steps of all trajectories.
     pub steps: u64,
+    /// Proposals of all trajectories.
+    pub proposals: u64,
+    /// Proposals that were rejected or had to be tried again.
+    pub refused: u64,
+    /// Lines that each constraint refused.
+    pub refusals: Vec<(String, u64)>,
     /// Tokens of all prompts and completions.
     pub tokens: u64,
+    /// Those of the completions.
+    pub completion_tokens: u64,
     /// Time that the run took, in milliseconds.
     pub wall_ms: u64,
     /// Text that terms are looked up in: in lowercase, without control characters but line ends, of
@@ -96,7 +105,7 @@ pub struct SearchQuery {
     pub agent: Option<String>,
     /// One of their models.
     pub model: Option<String>,
-    /// One of the run's labels.
+    /// One of the run's labels, as `NAME` or as `NAME:VALUE`.
     pub label: Option<String>,
     /// Runs with (or without) a flagged event.
     pub is_flagged: Option<bool>,
@@ -152,6 +161,7 @@ pub const TERMS_MAX: usize = 8;
 
 /// Bits of a place that tell apart the runs of a millisecond.
 const NUMBER_BITS: u32 = 20;
+const DAY_MS: u64 = 86_400_000;
 /// The year 2109: later times count as this one.
 const CREATED_MAX_MS: u64 = (1 << 42) - 1;
 
@@ -165,6 +175,16 @@ pub fn first_place(created_ms: u64) -> i64 {
     created_ms.min(CREATED_MAX_MS).cast_signed() << NUMBER_BITS
 }
 
+/// The time of creation at a place, in milliseconds since 1970.
+pub fn created_ms(place: i64) -> u64 {
+    place.max(0).unsigned_abs() >> NUMBER_BITS
+}
+
+/// The day of creation at a place, in days since 1970, UTC.
+pub fn day_of(place: i64) -> u64 {
+    created_ms(place) / DAY_MS
+}
+
 /// What stands before and after each name of a list.
 const BESIDE_NAME: char = '\u{1f}';
 
@@ -176,6 +196,12 @@ pub fn names_text(names: &[String]) -> String {
 /// A name as it stands in [`names_text`].
 pub fn name_text(name: &str) -> String {
     format!("{BESIDE_NAME}{}{BESIDE_NAME}", name.replace(BESIDE_NAME, " "))
+}
+
+/// The names in a text of [`names_text`].
+pub fn names_of(text: &str) -> Vec<String> {
+    let names = text.split(BESIDE_NAME).filter(|name| !name.is_empty());
+    names.map(str::to_owned).collect()
 }
 
 /// The part of a store that finds runs.
@@ -198,6 +224,13 @@ pub trait SearchIndex {
     /// # Errors
     /// The store cannot be read.
     fn find(&self, query: &SearchQuery) -> Result<SearchPage, JournalError>;
+
+    /// What the runs add up to that a query asks for, of those that are noted. Its terms, order
+    /// and page do not count.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn totals(&self, query: &SearchQuery) -> Result<Totals, JournalError>;
 }
 
 #[cfg(test)]
@@ -219,5 +252,7 @@ mod tests {
         let places = [(0, 1), (0, 2), (1, 1), (1_700_000_000_000, 5), (u64::MAX, 0)];
         let places = places.map(|(created_ms, no)| place_of(created_ms, no));
         assert!(places.is_sorted() && places[0] >= first_place(0), "{places:?}");
+        assert_eq!(created_ms(places[3]), 1_700_000_000_000);
+        assert_eq!([day_of(places[2]), day_of(places[3])], [0, 19_675]);
     }
 }

@@ -41,6 +41,7 @@ fn filled(journal: &dyn Journal) {
             said(5),
         ])
         .unwrap();
+    journal.labels().relabel("over", r#"{"team":"red"}"#).unwrap();
 }
 
 /// Everything that can be read.
@@ -59,7 +60,8 @@ fn contents(journal: &dyn Journal) -> impl PartialEq + std::fmt::Debug {
     };
 
     let rows: Vec<_> = rows.into_iter().map(of).collect();
-    (rows, journal.run_of_key("ada", "k").unwrap())
+    let labels = journal.labels().relabelled(&["over".to_owned()]).unwrap();
+    (rows, labels, journal.run_of_key("ada", "k").unwrap())
 }
 
 pub fn copies_are_whole(make: Make<'_>) {

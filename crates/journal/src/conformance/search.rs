@@ -6,12 +6,12 @@ use crate::records::RunRow;
 use crate::search::{SearchEntry, SearchQuery, SortKey};
 
 /// Accepts a run of an owner, created at this time.
-fn accept(journal: &dyn Journal, id: &str, owner: &str, created_ms: u64) {
+pub(super) fn accept(journal: &dyn Journal, id: &str, owner: &str, created_ms: u64) {
     let row = RunRow { owner: owner.to_owned(), created_ms, ..row(id) };
     journal.commit(&[Write::Accept { row, key: None }]).unwrap();
 }
 
-fn entry(run: &str, text: &str) -> SearchEntry {
+pub(super) fn entry(run: &str, text: &str) -> SearchEntry {
     SearchEntry {
         run: run.to_owned(),
         status: "verified".to_owned(),
@@ -20,7 +20,7 @@ fn entry(run: &str, text: &str) -> SearchEntry {
     }
 }
 
-fn note(journal: &dyn Journal, entries: &[SearchEntry]) {
+pub(super) fn note(journal: &dyn Journal, entries: &[SearchEntry]) {
     journal.search().note(entries).unwrap();
 }
 

@@ -14,9 +14,11 @@ mod fold_pass;
 mod folding;
 mod joined;
 mod known_runs;
+mod labels;
 mod listing;
 mod lock;
 mod log_file;
+mod overview;
 mod packing;
 mod padded;
 mod page;
@@ -40,6 +42,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -47,6 +50,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::JournalError;
 use crate::journal::{Journal, Query, Removed, Retention, Size, Write};
+use crate::labels::RunLabels;
+use crate::overview::Totals;
 use crate::records::{FlaggedEvent, IdempotencyKey, RunRow, RunRows, Segment, Snapshot};
 use crate::search::{SearchEntry, SearchIndex, SearchPage, SearchQuery, Unnoted};
 use crate::uploads::{Stored, TaskVersion, UploadLimits, Uploads};
@@ -265,6 +270,20 @@ impl Journal for SqliteJournal {
     fn search(&self) -> &dyn SearchIndex {
         self
     }
+
+    fn labels(&self) -> &dyn RunLabels {
+        self
+    }
+}
+
+impl RunLabels for SqliteJournal {
+    fn relabel(&self, run: &str, labels: &str) -> Result<(), JournalError> {
+        self.durable_writer()?.write(|connection, _| labels::relabel(connection, run, labels))
+    }
+
+    fn relabelled(&self, runs: &[String]) -> Result<BTreeMap<String, String>, JournalError> {
+        self.readers.read(|connection| labels::relabelled(connection, runs))
+    }
 }
 
 impl SearchIndex for SqliteJournal {
@@ -278,6 +297,10 @@ impl SearchIndex for SqliteJournal {
 
     fn find(&self, query: &SearchQuery) -> Result<SearchPage, JournalError> {
         self.readers.read(|connection| search::find(connection, query))
+    }
+
+    fn totals(&self, query: &SearchQuery) -> Result<Totals, JournalError> {
+        self.readers.read(|connection| overview::totals(connection, query))
     }
 }
 

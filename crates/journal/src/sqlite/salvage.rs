@@ -11,7 +11,7 @@ use super::padded::Padded;
 use super::past_damage;
 use super::queries::{self, Found};
 use super::schema::{self, Found as Content};
-use super::{batches, resolve, reviews};
+use super::{batches, labels, resolve, reviews};
 use crate::chain::Head;
 use crate::error::JournalError;
 use crate::journal::{Journal, Write};
@@ -142,9 +142,28 @@ impl SqliteFile {
                 }
                 Ok(())
             })?;
+            relabel(connection, &mut saved, to)?;
             Ok(saved)
         })
     }
+}
+
+/// Gives the saved runs the labels that replace those of their specs.
+fn relabel(
+    connection: &Connection,
+    saved: &mut Checked,
+    to: &dyn Journal,
+) -> Result<(), JournalError> {
+    let mut damage = Vec::new();
+    let found = readable(labels::all(connection), "labels", &mut damage)?.unwrap_or_default();
+    saved.bare.extend(damage.into_iter().map(|reason| DamagedRow { id: String::new(), reason }));
+    for (run, labels) in found {
+        // One that is lost has no labels either.
+        if to.run(&run)?.is_some() {
+            to.labels().relabel(&run, &labels)?;
+        }
+    }
+    Ok(())
 }
 
 /// The error of a file of which nothing can be read: says which, and what to do.

@@ -1,6 +1,6 @@
-//! The search index: narrow rows of facts that filters and orders read, texts, and the trigrams of
-//! the texts in FTS5. The first note creates the tables, so that files of earlier versions stay as
-//! they are until then.
+//! The search index: narrow rows of facts that filters, orders and sums read, texts, and the
+//! trigrams of the texts in FTS5. The first note creates the tables, so that files of earlier
+//! versions stay as they are until then.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, TransactionBehavior, params};
@@ -9,6 +9,7 @@ use super::listing::Conditions;
 use super::queries::Found;
 use super::values::unsigned;
 use crate::error::JournalError;
+use crate::overview::counts_text;
 use crate::search::{
     EXAMINED_MAX, Position, SearchEntry, SearchPage, SearchQuery, SortKey, Unnoted, first_place,
     name_text, names_text, place_of,
@@ -17,8 +18,15 @@ use crate::search::{
 /// Most trigrams that are looked up: the texts that have them are compared anyway.
 const TRIGRAMS_MAX: usize = 32;
 
+/// The version of the tables. Those of another one are made again: all in them is derived.
+const VERSION: i64 = 2;
+
 const SCHEMA: &str = "
-    CREATE TABLE IF NOT EXISTS run_facts (
+    DROP TABLE IF EXISTS run_facts;
+    DROP TABLE IF EXISTS run_text;
+    DROP TABLE IF EXISTS run_trigrams;
+
+    CREATE TABLE run_facts (
         at INTEGER PRIMARY KEY,
         run INTEGER NOT NULL UNIQUE,
         owner TEXT NOT NULL,
@@ -31,23 +39,27 @@ const SCHEMA: &str = "
         labels TEXT NOT NULL,
         is_flagged INTEGER NOT NULL,
         steps INTEGER NOT NULL,
+        proposals INTEGER NOT NULL,
+        refused INTEGER NOT NULL,
+        refusals TEXT NOT NULL,
         tokens INTEGER NOT NULL,
+        completion_tokens INTEGER NOT NULL,
         wall_ms INTEGER NOT NULL
     ) STRICT;
-    CREATE INDEX IF NOT EXISTS run_facts_by_steps ON run_facts (steps);
-    CREATE INDEX IF NOT EXISTS run_facts_by_tokens ON run_facts (tokens);
-    CREATE INDEX IF NOT EXISTS run_facts_by_wall_ms ON run_facts (wall_ms);
-    CREATE TABLE IF NOT EXISTS run_text (at INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
-    CREATE VIRTUAL TABLE IF NOT EXISTS run_trigrams USING fts5 (
+    CREATE INDEX run_facts_by_steps ON run_facts (steps);
+    CREATE INDEX run_facts_by_tokens ON run_facts (tokens);
+    CREATE INDEX run_facts_by_wall_ms ON run_facts (wall_ms);
+    CREATE TABLE run_text (at INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
+    CREATE VIRTUAL TABLE run_trigrams USING fts5 (
         body, content = '', contentless_delete = 1, detail = 'none',
         tokenize = 'trigram case_sensitive 1'
     );
 ";
 
-/// Whether a run was ever noted.
-fn has_tables(connection: &Connection) -> Result<bool, JournalError> {
-    let sql = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'run_trigrams'";
-    Ok(connection.prepare_cached(sql)?.exists([])?)
+/// Whether a run was ever noted in tables of this version.
+pub(super) fn has_tables(connection: &Connection) -> Result<bool, JournalError> {
+    let sql = "SELECT 1 FROM meta WHERE name = 'search' AND value = ?1";
+    Ok(connection.prepare_cached(sql)?.exists([VERSION])?)
 }
 
 pub(super) fn note(
@@ -58,6 +70,7 @@ pub(super) fn note(
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     if !has_tables(&transaction)? {
         transaction.execute_batch(SCHEMA)?;
+        transaction.execute("REPLACE INTO meta VALUES ('search', ?1)", [VERSION])?;
     }
     for entry in entries {
         note_one(&transaction, entry)?;
@@ -82,8 +95,8 @@ fn note_one(connection: &Connection, entry: &SearchEntry) -> Result<(), JournalE
     let facts = "
         REPLACE INTO run_facts
             (at, run, owner, task, status, is_over, outcome, agents, models, labels, is_flagged,
-             steps, tokens, wall_ms)
-        SELECT ?1, no, owner, task, ?3, is_over, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11
+             steps, proposals, refused, refusals, tokens, completion_tokens, wall_ms)
+        SELECT ?1, no, owner, task, ?3, is_over, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15
         FROM run WHERE no = ?2";
     connection.prepare_cached(facts)?.execute(params![
         at,
@@ -95,7 +108,11 @@ fn note_one(connection: &Connection, entry: &SearchEntry) -> Result<(), JournalE
         names_text(&entry.labels),
         entry.is_flagged,
         bounded(entry.steps),
+        bounded(entry.proposals),
+        bounded(entry.refused),
+        counts_text(&entry.refusals),
         bounded(entry.tokens),
+        bounded(entry.completion_tokens),
         bounded(entry.wall_ms),
     ])?;
 
@@ -176,7 +193,7 @@ fn trigrams(terms: &[String]) -> Option<String> {
 }
 
 /// The conditions on facts. `at` is the column with a run's place.
-fn conditions(query: &SearchQuery, at: &str) -> Conditions {
+pub(super) fn conditions(query: &SearchQuery, at: &str) -> Conditions {
     let mut conditions = Conditions::default();
     let text = |value: &str| Value::Text(value.to_owned());
 

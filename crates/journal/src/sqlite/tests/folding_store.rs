@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::folding::fold_one;
 use super::*;
 use crate::journal::{Query, Removed, Retention, Size, Write};
+use crate::labels::RunLabels;
 use crate::records::{FlaggedEvent, IdempotencyKey, RunRow, RunRows, Snapshot};
 use crate::search::SearchIndex;
 use crate::uploads::Uploads;
@@ -99,6 +100,10 @@ impl Journal for Folding {
 
     fn search(&self) -> &dyn SearchIndex {
         self.journal.search()
+    }
+
+    fn labels(&self) -> &dyn RunLabels {
+        self.journal.labels()
     }
 }
 

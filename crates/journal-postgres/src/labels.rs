@@ -1,0 +1,50 @@
+//! The labels of runs that were given others than in their spec.
+
+use std::collections::BTreeMap;
+
+use deadpool_postgres::Object;
+
+use super::error_code::Failure;
+use super::text::{decode, encode};
+use prime_journal::JournalError;
+
+/// Created apart from the other tables, because databases of earlier versions do not have it.
+const SCHEMA: &str = r#"
+    CREATE TABLE run_labels (
+        run bigint PRIMARY KEY REFERENCES run (no) ON DELETE CASCADE,
+        body text COLLATE "C" NOT NULL
+    );
+"#;
+
+/// Makes the table of a database of an earlier version.
+pub(super) async fn create_missing(
+    transaction: &tokio_postgres::Transaction<'_>,
+) -> Result<(), Failure> {
+    let sql = "SELECT to_regclass('run_labels') IS NOT NULL";
+    if !transaction.query_one(sql, &[]).await?.get::<_, bool>(0) {
+        transaction.batch_execute(SCHEMA).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn relabel(client: &Object, run: &str, labels: &str) -> Result<(), Failure> {
+    let sql = "INSERT INTO run_labels (run, body) SELECT no, $2 FROM run WHERE id = $1
+        ON CONFLICT (run) DO UPDATE SET body = excluded.body";
+    let statement = client.prepare_cached(sql).await?;
+    match client.execute(&statement, &[&encode(run), &encode(labels)]).await? {
+        0 => Err(Failure::Final(JournalError::Refused(format!("there is no run {run:?}")))),
+        _ => Ok(()),
+    }
+}
+
+pub(super) async fn relabelled(
+    client: &Object,
+    runs: &[String],
+) -> Result<BTreeMap<String, String>, Failure> {
+    let sql = "SELECT r.id, l.body FROM run r JOIN run_labels l ON l.run = r.no
+        WHERE r.id = ANY ($1)";
+    let statement = client.prepare_cached(sql).await?;
+    let runs: Vec<_> = runs.iter().map(|run| encode(run)).collect();
+    let rows = client.query(&statement, &[&runs]).await?;
+    Ok(rows.iter().map(|row| (decode(row.get(0)), decode(row.get(1)))).collect())
+}

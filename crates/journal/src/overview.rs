@@ -1,0 +1,114 @@
+//! What runs add up to, by the facts of the search index.
+
+/// Figures of runs, which add up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// Number of runs.
+    pub runs: u64,
+    /// Committed steps, as their results count them.
+    pub steps: u64,
+    /// Proposals of all trajectories.
+    pub proposals: u64,
+    /// Proposals that were rejected or had to be tried again.
+    pub refused: u64,
+    /// Tokens of all prompts and completions.
+    pub tokens: u64,
+    /// Those of the completions.
+    pub completion_tokens: u64,
+    /// Run time, in milliseconds.
+    pub wall_ms: u64,
+}
+
+impl Sums {
+    /// Adds the figures of other runs.
+    pub fn add(&mut self, other: &Self) {
+        for (sum, more) in [
+            (&mut self.runs, other.runs),
+            (&mut self.steps, other.steps),
+            (&mut self.proposals, other.proposals),
+            (&mut self.refused, other.refused),
+            (&mut self.tokens, other.tokens),
+            (&mut self.completion_tokens, other.completion_tokens),
+            (&mut self.wall_ms, other.wall_ms),
+        ] {
+            *sum = sum.saturating_add(more);
+        }
+    }
+}
+
+/// Runs of one day that have the same task, models and end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunGroup {
+    /// The day of their acceptance, in days since 1970, UTC.
+    pub day: u64,
+    /// The slug of their task.
+    pub task: String,
+    /// The names of their models.
+    pub models: Vec<String>,
+    /// Whether they are over; their figures are 0 until then.
+    pub is_over: bool,
+    /// The status under which they are listed.
+    pub status: String,
+    /// What ended them; empty while they are open.
+    pub outcome: String,
+    /// Their figures.
+    pub sums: Sums,
+}
+
+/// How many lines of a task a constraint refused.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RefusedLines {
+    /// The slug of the task.
+    pub task: String,
+    /// The name of the constraint.
+    pub constraint: String,
+    /// Lines that violated it and were refused.
+    pub lines: u64,
+}
+
+/// What the runs of a query add up to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// The runs, in groups.
+    pub groups: Vec<RunGroup>,
+    /// What refused their lines, most lines first.
+    pub refused: Vec<RefusedLines>,
+    /// When the first of the runs was accepted, in milliseconds since 1970.
+    pub first_ms: Option<u64>,
+}
+
+/// What stands between a constraint and its count, and after the count.
+const BESIDE_COUNT: char = '\u{1f}';
+const AFTER_COUNT: char = '\u{1e}';
+
+/// Counts by constraint as one text, as [`counts_of`] reads it.
+pub fn counts_text(counts: &[(String, u64)]) -> String {
+    let plain = |name: &str| name.replace([BESIDE_COUNT, AFTER_COUNT], " ");
+    let count = |(name, lines): &(String, u64)| {
+        format!("{}{BESIDE_COUNT}{lines}{AFTER_COUNT}", plain(name))
+    };
+    counts.iter().map(count).collect()
+}
+
+/// The counts in a text of [`counts_text`]. What is none is passed over.
+pub fn counts_of(text: &str) -> impl Iterator<Item = (&str, u64)> {
+    text.split_terminator(AFTER_COUNT).filter_map(|part| {
+        let (name, lines) = part.split_once(BESIDE_COUNT)?;
+        Some((name, lines.parse().ok()?))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_read_as_they_were_written() {
+        let counts = [("sorted", 3), ("", 1), ("größe \u{1f} x\u{1e}", 7)];
+        let counts = counts.map(|(name, lines)| (name.to_owned(), lines));
+        let text = counts_text(&counts);
+        let read: Vec<_> = counts_of(&text).collect();
+        assert_eq!(read, [("sorted", 3), ("", 1), ("größe   x ", 7)]);
+        assert_eq!(counts_of("no count").count() + counts_of("").count(), 0);
+    }
+}
