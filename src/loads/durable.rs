@@ -1,7 +1,7 @@
 //! The load on the ring with a journal: every run is accepted, recorded and committed as in the
 //! daemon. A step counts when it is durable.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -286,6 +286,7 @@ impl DurableLaunch<'_> {
             config_hash: self.load.config_hash.clone(),
             split: None,
             forked_from: None,
+            labels: BTreeMap::new(),
             traceparent: None,
         };
 

@@ -153,14 +153,18 @@ export async function getBlob(path: string): Promise<Blob> {
   return (await request(path, { headers: headers() })).blob();
 }
 
-export async function post<T>(path: string, body?: unknown): Promise<T> {
+async function send<T>(method: string, path: string, body?: unknown): Promise<T> {
   const text = body === undefined ? undefined : jsonText(body);
-  const init = {
-    method: "POST",
-    headers: headers({ "Content-Type": "application/json" }),
-    body: text,
-  };
+  const init = { method, headers: headers({ "Content-Type": "application/json" }), body: text };
   return parseJson(await (await request(path, init)).text()) as T;
+}
+
+export function post<T>(path: string, body?: unknown): Promise<T> {
+  return send("POST", path, body);
+}
+
+export function put<T>(path: string, body: unknown): Promise<T> {
+  return send("PUT", path, body);
 }
 
 /** A part of an address. */

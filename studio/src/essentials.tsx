@@ -6,6 +6,7 @@ import { get, getAsSpelled, post } from "./api";
 import { State } from "./drawing";
 import { Exact, prettyJson } from "./exact";
 import { asError, useLoad } from "./hooks";
+import { LabelForm } from "./labels";
 import { isOver } from "./live";
 import { Panel, Problem, Skeleton } from "./parts";
 import { href } from "./router";
@@ -238,11 +239,12 @@ function Settings({ run, spec }: { run: Run; spec: Spec }): JSX.Element {
             </div>
           ))}
         </dl>
-        {run.labels.map((label) => (
-          <p key={label} class="small">
-            <Quoted text={label} />
+        {run.notes.map((note) => (
+          <p key={note} class="small">
+            <Quoted text={note} />
           </p>
         ))}
+        <LabelForm key={run.id} run={run} />
         <details onToggle={(event) => setOpen(event.currentTarget.open)}>
           <summary>Every setting</summary>
           {isOpen && (

@@ -17,11 +17,13 @@ import { Run } from "./run";
 import { Runs } from "./runs";
 import { Tasks } from "./tasks";
 import { visible } from "./text";
+import { Totals } from "./totals";
 
 type ScreenName = [path: string, label: string];
 const NODES: ScreenName = ["nodes", "Nodes"];
 const SCREENS: ScreenName[] = [
   ["runs", "Runs"],
+  ["overview", "Overview"],
   ["review", "Review"],
   ["compare", "Compare"],
   ["agents", "Agents"],
@@ -116,6 +118,7 @@ function Screen({ path }: { path: string[] }): JSX.Element {
   const [screen = "runs", item] = path;
   if (screen === "runs" && item === "new") return <NewRun />;
   if (screen === "runs") return item === undefined ? <Runs /> : <Run key={item} id={item} />;
+  if (screen === "overview") return <Totals />;
   if (screen === "review") return <Queue />;
   if (screen === "compare") return <Compare />;
   if (screen === "agents") return <Agents />;

@@ -104,6 +104,7 @@ export function NewRun(): JSX.Element {
       "force",
       ...SEARCH,
       ...LIMITS.map((name) => `budget.${name}`),
+      "labels",
     ],
   ];
   const wrong = at === "" ? undefined : shown.find(inside);
@@ -332,6 +333,19 @@ export function NewRun(): JSX.Element {
           {number("completion_tokens", "Maximum completion tokens", "budget.")}
           {number("wall_ms", "Maximum run time, in ms", "budget.")}
         </div>
+        {field({
+          name: "labels",
+          label: "Labels",
+          hint: "one a line, such as team: red",
+          text: form.labels,
+          children: (
+            <textarea
+              rows={2}
+              value={form.labels}
+              onInput={(event) => put({ labels: event.currentTarget.value })}
+            />
+          ),
+        })}
         {error !== undefined && wrong === undefined && (
           <div class="problem" role="alert">
             <Text of={error.message} />

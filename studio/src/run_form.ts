@@ -6,6 +6,7 @@ import { jsonText, numberOf, parseJson } from "./exact";
 import type { Count } from "./exact";
 import { EXAMPLE, definitionOf, problemOf } from "./input_form";
 import type { ProblemForm } from "./input_form";
+import { labelLines, readLabels } from "./labels";
 import { agentsOf, instanceOf } from "./spec";
 import type { Spec } from "./spec";
 import type { Agent, TaskDetail } from "./types";
@@ -42,6 +43,8 @@ export interface Form {
   tokens: string;
   completion_tokens: string;
   wall_ms: string;
+  /** One a line. */
+  labels: string;
 }
 
 export const START: Form = {
@@ -69,6 +72,7 @@ export const START: Form = {
   tokens: "",
   completion_tokens: "",
   wall_ms: "",
+  labels: "",
 };
 
 export const STRATEGIES = ["iterative", "greedy", "best_of_n", "beam", "ahead", "particle_filter", "uct"];
@@ -140,6 +144,7 @@ export function formOf(spec: Spec, present: Agent[]): Partial<Form> {
     seed: String(sampling.seed),
     temperature: String(sampling.temperature),
     top_p: String(sampling.top_p),
+    labels: labelLines(spec.labels ?? {}),
   };
 }
 
@@ -163,6 +168,7 @@ export function requestOf(form: Form, task: TaskDetail | undefined): Record<stri
     problem: () => ({ problem: definitionOf(form.problem, json) }),
   }[form.kind]();
   const budget = numbers(form, LIMITS, "budget.");
+  const labels = readLabels(form.labels);
   return {
     ...what,
     ...(form.preset === "" ? {} : { preset: form.preset }),
@@ -173,5 +179,6 @@ export function requestOf(form: Form, task: TaskDetail | undefined): Record<stri
     ...numbers(form, SEARCH),
     ...(Object.keys(budget).length === 0 ? {} : { budget }),
     ...(Object.keys(agents).length === 0 ? {} : { agents }),
+    ...(Object.keys(labels).length === 0 ? {} : { labels }),
   };
 }

@@ -5,6 +5,7 @@ import { useState } from "preact/hooks";
 import { get, post } from "./api";
 import type { ApiError } from "./api";
 import { asError, useLoad } from "./hooks";
+import { Labels } from "./labels";
 import { Badge, Problem, Skeleton } from "./parts";
 import { go, href, setQuery, usePlace, useScrollBack } from "./router";
 import { SEARCHED, STATUSES, useRuns } from "./runs_list";
@@ -42,6 +43,7 @@ function Row({
         <div class="muted small">
           <Text of={run.instance === run.task ? run.id : run.instance} max={80} />
         </div>
+        <Labels of={run.labels} />
       </th>
       <td class="num wide" title="Committed steps of the deepest trajectory">
         {run.proposals === 0 ? <span class="muted">not started</span> : count(run.steps)}
@@ -166,6 +168,8 @@ const MORE = [
   ["agent", "Agent", "text", "name"],
   ["model", "Model", "text", "name"],
   ["outcome", "Outcome", "text", "such as agreed"],
+  ["label", "Label", "text", "name or name:value"],
+  ["key", "Key", "text", "name, or * for all"],
   ["steps_min", "Steps from", "number", "0"],
   ["steps_max", "Steps to", "number", "any"],
   ["tokens_min", "Tokens from", "number", "0"],
@@ -173,11 +177,11 @@ const MORE = [
 ] as const;
 
 /** The start of a day of this place as a time of the daemon, and back. */
-function timeOf(day: string): string {
+export function timeOf(day: string): string {
   return day === "" ? "" : new Date(`${day}T00:00:00`).toISOString();
 }
 
-function dayOf(time: string | null): string {
+export function dayOf(time: string | null): string {
   const date = new Date(time ?? "");
   if (Number.isNaN(date.getTime())) return "";
   const two = (number: number) => String(number).padStart(2, "0");

@@ -37,6 +37,7 @@ const FIELDS = [
   "agents",
   "tokens",
   "wall_ms",
+  "labels",
   "created_at",
   "updated_at",
 ].join(",");
@@ -52,6 +53,8 @@ export const SEARCHED = [
   "agent",
   "model",
   "outcome",
+  "label",
+  "key",
   "since",
   "before",
   "steps_min",

@@ -24,6 +24,8 @@ export interface Spec {
   overrides: Partial<Record<Role, string | null>>;
   agents: Record<Role, string>;
   recorded?: unknown;
+  /** Those of its acceptance. */
+  labels?: Record<string, string>;
   config_hash: string;
 }
 
@@ -77,7 +79,7 @@ function compared(a: unknown, b: unknown, path: string[]): Difference[] {
 }
 
 /** Fields that say how a run came to be rather than what it is. */
-const ASIDE = new Set(["notes", "overrides", "config_hash", "origin"]);
+const ASIDE = new Set(["notes", "overrides", "config_hash", "labels", "origin"]);
 
 /** Where two runs have other inputs or settings. */
 export function differences(a: Spec, b: Spec): Difference[] {

@@ -52,7 +52,9 @@ export interface Run {
   seed: Count;
   strategy: string;
   agents: { executor: string; verifier: string; coordinator: string };
-  labels: string[];
+  notes: string[];
+  /** Those that clients gave it. */
+  labels?: Record<string, string>;
   /** The engines that its agents ask, each with the SHA-256 of its model. */
   engines?: Record<string, string | null>;
   models?: string[];
@@ -84,6 +86,43 @@ export interface RunList {
   runs: Run[];
   unreadable?: string[];
   next: string | null;
+  incomplete?: boolean;
+}
+
+/** What runs add up to. */
+export interface Figures {
+  runs: number;
+  open: number;
+  verified: number;
+  unrefuted: number;
+  unverified: number;
+  failed: number;
+  cancelled: number;
+  verified_share: number | null;
+  outcomes: Record<string, number>;
+  steps: number;
+  proposals: number;
+  refused: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+  wall_ms: number;
+  runs_per_hour: number;
+  steps_per_hour: number;
+}
+
+export interface NamedFigures extends Figures {
+  name: string;
+}
+
+export interface Totals {
+  key?: string;
+  since: string;
+  before: string;
+  total: Figures;
+  tasks: NamedFigures[];
+  models: NamedFigures[];
+  days: NamedFigures[];
+  constraints: { task: string; constraint: string; lines: number }[];
   incomplete?: boolean;
 }
 

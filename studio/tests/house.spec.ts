@@ -108,7 +108,7 @@ test("with a key, reports are saved", async ({ daemon, watched: page }) => {
 test("every screen works at 360 pixels and in the dark", async ({ daemon, watched: page }) => {
   const id = await erring(daemon);
   await page.emulateMedia({ colorScheme: "dark" });
-  const screens = ["runs", "runs/new", `runs/${id}`, `compare?a=${id}&b=${id}`, "compare", "agents", "engines", "nodes", "tasks", "tasks/bubble-sort", "reports", "review"];
+  const screens = ["runs", "runs/new", `runs/${id}`, `compare?a=${id}&b=${id}`, "compare", "agents", "engines", "nodes", "tasks", "tasks/bubble-sort", "reports", "review", "overview"];
   for (const width of [1360, 360]) {
     await page.setViewportSize({ width, height: 800 });
     for (const path of screens) {

@@ -121,7 +121,7 @@ fn accepted_and_ended(pair: &Pair, accepted: &Side, ended: &Side) {
 
     let daemon = Daemon::start_in(&daemon.kill(), &sets(ended));
     let after = daemon.finished(&run);
-    for field in ["agents", "verifier", "checked_kinds", "labels", "config_hash"] {
+    for field in ["agents", "verifier", "checked_kinds", "notes", "config_hash"] {
         assert_eq!(after[field], before[field], "{what}: {field}");
     }
     assert_eq!(
@@ -130,7 +130,7 @@ fn accepted_and_ended(pair: &Pair, accepted: &Side, ended: &Side) {
         "{what}"
     );
     for field in
-        ["status", "answer", "steps", "proposals", "retries", "backtracks", "labels", "config_hash"]
+        ["status", "answer", "steps", "proposals", "retries", "backtracks", "notes", "config_hash"]
     {
         assert_eq!(after[field], whole[field], "{what}: {field}, as without a restart");
     }
@@ -149,7 +149,7 @@ fn accepted_and_ended(pair: &Pair, accepted: &Side, ended: &Side) {
     assert_eq!(fork.status, 202, "{what}: {fork:?}");
     let fork = fork.location.unwrap();
     let forked = daemon.finished(&fork);
-    for field in ["agents", "verifier", "checked_kinds", "labels", "status"] {
+    for field in ["agents", "verifier", "checked_kinds", "notes", "status"] {
         assert_eq!(forked[field], after[field], "{what}: {field} of the fork");
     }
     let rejected = rejected_after(&trace(&daemon, &fork), "forked");
@@ -192,7 +192,7 @@ fn the_label_of_an_executor_that_is_no_model_stays() {
         Daemon::start_in(&daemon.kill(), &[SCRIPTED, "agents.verifier.implementation=reference"]);
     let after = daemon.finished(&run);
     assert_eq!(
-        after["labels"],
+        after["notes"],
         json!(["executor `reference` is the task's own algorithm, not a model"])
     );
 

@@ -41,6 +41,7 @@ mod openai;
 mod openai_forms;
 mod openai_streams;
 mod overload;
+mod overview;
 mod own_modules;
 mod own_tasks;
 mod owners;

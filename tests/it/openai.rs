@@ -104,7 +104,7 @@ fn a_completion_has_the_answer_its_steps_and_the_facts_of_its_run() {
         "votes",
         "agreement",
         "steps",
-        "labels",
+        "notes",
     ] {
         assert_eq!(prime[field], run[field], "{field}");
     }

@@ -54,7 +54,7 @@ impl Keyed {
             .into()
     }
 
-    fn get(&self, key: &str, path: &str) -> Answer {
+    pub fn get(&self, key: &str, path: &str) -> Answer {
         let get = self
             .daemon
             .client
@@ -78,7 +78,7 @@ impl Keyed {
     }
 
     /// A finished run's path.
-    fn finished(&self, key: &str) -> String {
+    pub fn finished(&self, key: &str) -> String {
         let taken = self.post(key, "/v1/runs", &short_run());
         assert_eq!(taken.status, 202, "{taken:?}");
         let run = taken.location.unwrap();

@@ -51,7 +51,7 @@ fn wrong_answers_are_rejected_and_right_ones_verified() {
     });
     assert_eq!(record["verification"], verification, "nothing was measured for this problem");
     assert_eq!((&record["outcome"], &record["votes"][0]["votes"]), (&json!("agreed"), &json!(2)));
-    assert_eq!(record["labels"], json!(["executor `replay` replays given lines, not a model"]));
+    assert_eq!(record["notes"], json!(["executor `replay` replays given lines, not a model"]));
 
     let trace = daemon.text(&format!("{run}/trace"));
     let steps: Vec<Value> = trace.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -118,7 +118,7 @@ fn nothing_is_verified_without_a_check() {
         let record = daemon.finished(&daemon.submitted(&json!({"problem": problem})));
         assert_ne!(record["status"], "verified", "{record}");
         assert_eq!(record["answer"], "42");
-        assert_eq!(record["labels"][1], why);
+        assert_eq!(record["notes"][1], why);
     }
 
     // And so does a tautology.

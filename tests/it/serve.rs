@@ -32,7 +32,7 @@ fn a_run_is_accepted_executed_and_its_result_kept() {
         result["agents"],
         json!({"executor": "reference", "verifier": "rules", "coordinator": "threshold"})
     );
-    assert!(result["labels"][0].as_str().unwrap().contains("not a model"));
+    assert!(result["notes"][0].as_str().unwrap().contains("not a model"));
     assert!(result["answer"].is_object() && result["steps"].is_u64() && result["wall_ms"].is_u64());
     assert!(result.get("correct").is_none(), "the daemon does not know the reference answer");
     assert_eq!(result["config_hash"], taken.body["config_hash"]);

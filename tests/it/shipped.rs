@@ -346,7 +346,7 @@ fn an_escalation_asks_the_large_one_where_the_small_one_errs() {
 
     assert_eq!(result["correct"], true, "{result}");
     assert!(
-        result["labels"].to_string().contains("scripted"),
+        result["notes"].to_string().contains("scripted"),
         "a part that is not a model is named: {result}"
     );
 

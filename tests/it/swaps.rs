@@ -86,7 +86,7 @@ fn an_executor_behind_a_server_solves_a_task_and_is_named() {
         (&json!(true), &json!(true), &json!(7))
     );
     assert_eq!(result["agents"]["executor"], "openai");
-    assert_eq!(result["labels"], json!([]), "it is a model as far as anybody can know");
+    assert_eq!(result["notes"], json!([]), "it is a model as far as anybody can know");
 
     let host = stub.url.trim_start_matches("http://").trim_end_matches("/v1");
     let trace = std::fs::read_to_string(trace).unwrap();

@@ -10,11 +10,12 @@ use prime_engine::Engine;
 use prime_service::metrics::{CONTENT_TYPE, Metrics, TEXT_CONTENT_TYPE};
 
 /// The patterns that become labels; all other paths share one label.
-const ROUTES: [&str; 41] = [
+const ROUTES: [&str; 43] = [
     "/v1/runs",
     "/v1/runs/{id}",
     "/v1/runs/{id}/cancel",
     "/v1/runs/{id}/fork",
+    "/v1/runs/{id}/labels",
     "/v1/runs/{id}/events",
     "/v1/runs/{id}/trace",
     "/v1/runs/{id}/reviews",
@@ -28,6 +29,7 @@ const ROUTES: [&str; 41] = [
     "/v1/runs/{id}/spec",
     "/v1/runs/{id}/progress",
     "/v1/compare",
+    "/v1/overview",
     "/v1/gc",
     "/v1/reload",
     "/v1/split",

@@ -11,7 +11,7 @@
 //! - Routes of runs: `runs`, `events`, `reviews`, `steps`, `try_step`, `verify`; for OpenAI's
 //!   clients: `openai`; for agents with tools: `mcp`.
 //! - Routes of operations: `health`, from what `readiness` finds; `http_metrics`, with
-//!   `store_readings`; `reload`, `split`, `catalog` with `uploads`, `cluster`,
+//!   `store_readings`; `reload`, `split`, `overview`, `catalog` with `uploads`, `cluster`,
 //!   `reports`, `openapi`.
 //! - `studio`: the page for browsers. `stop_signals`: what ends the process.
 //! - `head_requests`: HEAD for all of them. `latest_check`: a result that is renewed at most once
@@ -38,6 +38,7 @@ mod latest_check;
 pub mod mcp;
 mod openai;
 mod openapi;
+mod overview;
 mod parameters;
 mod progress;
 mod readiness;
@@ -103,7 +104,10 @@ fn configure(config: &mut web::ServiceConfig) {
         .configure(split::configure)
         .configure(mcp::configure);
     config.configure(steps::configure).configure(studio::configure).configure(cluster::configure);
-    config.configure(try_step::configure).configure(reports::configure);
+    config
+        .configure(try_step::configure)
+        .configure(reports::configure)
+        .configure(overview::configure);
     config.default_service(web::to(|| async { Err::<HttpResponse, _>(ApiError::no_such_route()) }));
 }
 

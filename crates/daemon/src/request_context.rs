@@ -13,6 +13,11 @@ pub(super) fn owner_of(request: &HttpRequest) -> String {
     request.extensions().get::<Owner>().map_or_else(String::new, |owner| owner.name.clone())
 }
 
+/// Who asks.
+pub(super) fn asking(request: &HttpRequest) -> Owner {
+    Owner { name: owner_of(request), rights: rights_of(request) }
+}
+
 /// What a request may do.
 pub(super) fn rights_of(request: &HttpRequest) -> Rights {
     request.extensions().get::<Owner>().map_or(Rights::Stranger, |owner| owner.rights)
@@ -23,8 +28,12 @@ pub(super) fn needs_admin(request: &HttpRequest, what: &str) -> Result<(), ApiEr
     if rights_of(request) == Rights::Admin {
         return Ok(());
     }
+    Err(admin_needed(what))
+}
+
+fn admin_needed(what: &str) -> ApiError {
     let message = format!("only a key with `admin = true` {what}: ask the operator of this daemon");
-    Err(ApiError::forbidden("admin_key_needed", message))
+    ApiError::forbidden("admin_key_needed", message)
 }
 
 /// Whose runs a listing for this owner shows: the owner's; without keys, everybody's.
@@ -32,23 +41,38 @@ pub(super) fn shown_to(owner: String) -> Option<String> {
     Some(owner).filter(|owner| !owner.is_empty())
 }
 
-/// A run that the request may see: its owner's, or any without keys.
+/// The name that stands for all keys.
+pub(super) const ALL_KEYS: &str = "*";
+
+/// Whose runs a listing shows that names a key: `None` for all.
+pub(super) fn listed_owner(asking: &Owner, key: Option<&str>) -> Result<Option<String>, ApiError> {
+    match key {
+        None => Ok(shown_to(asking.name.clone())),
+        Some(ALL_KEYS) if asking.rights == Rights::Admin => Ok(None),
+        Some(key) if asking.rights == Rights::Admin || key == asking.name => {
+            Ok(Some(key.to_owned()))
+        }
+        Some(_) => Err(admin_needed("may list the runs of other keys")),
+    }
+}
+
+/// A run that the request may see: its owner's; any with an admin's key, or without keys.
 pub(super) async fn authorized_run(
     state: &State,
     request: &HttpRequest,
     id: &str,
 ) -> Result<RunRecord, ApiError> {
-    owned_run(state, &owner_of(request), id).await
+    owned_run(state, &asking(request), id).await
 }
 
-/// A run that an owner may see: its own, or any if the owner has no name.
+/// A run that an owner may see: its own; any if it is an admin, or has no name.
 pub(super) async fn owned_run(
     state: &State,
-    asking: &str,
+    asking: &Owner,
     id: &str,
 ) -> Result<RunRecord, ApiError> {
     let (owner, record) = state.runs.reader().get(id).await?;
-    if asking.is_empty() || asking == owner {
+    if asking.rights == Rights::Admin || asking.name.is_empty() || asking.name == owner {
         Ok(record)
     } else {
         // Not 403: that would tell a stranger that the run exists.

@@ -7,7 +7,9 @@ use utoipa::openapi::{Ref, RefOr, Schema, Type};
 use utoipa::{IntoParams, PartialSchema, ToSchema};
 
 use super::error::ApiError;
+use super::guard::Owner;
 use super::parameters::{millis, page_limit};
+use super::request_context::listed_owner;
 use super::state::State;
 use prime_journal::search::TERMS_MAX;
 use prime_journal::{Position, Query, SearchQuery, SortKey};
@@ -35,8 +37,11 @@ pub struct ListQuery {
     pub agent: Option<String>,
     /// One of `models`.
     pub model: Option<String>,
-    /// One of `labels`.
+    /// The name of a label, or `NAME:VALUE`.
     pub label: Option<String>,
+    /// Only runs of the key with this name; `*` stands for all keys. Of another key than the
+    /// request's only an admin's key may ask.
+    pub key: Option<String>,
     /// Whether a step was flagged for review.
     pub flagged: Option<bool>,
     /// `true`: only runs with a step that needs review and has none.
@@ -148,6 +153,7 @@ const FIELDS: &[&str] = &[
     "last_rejection",
     "mean_reward",
     "models",
+    "notes",
     "outcome",
     "pops",
     "proposals",
@@ -325,12 +331,13 @@ impl ListQuery {
     }
 }
 
-/// A page of the runs of an owner, or of all.
+/// A page of the runs of the key that asks, or of those that an admin asks for.
 pub(super) async fn list_runs(
     state: &State,
-    owner: Option<String>,
+    asking: &Owner,
     mut wanted: ListQuery,
 ) -> Result<RunList, ApiError> {
+    let owner = listed_owner(asking, wanted.key.as_deref())?;
     let names = wanted.fields.take();
     let fields = names.as_deref().map(fields_of).transpose()?;
 

@@ -1,4 +1,4 @@
-//! Routes of runs: submit, list, show, cancel, fork.
+//! Routes of runs: submit, list, show, label, cancel, fork.
 
 use actix_web::{HttpRequest, HttpResponse, web};
 
@@ -6,7 +6,7 @@ use super::background::in_background;
 use super::error::{ApiError, ErrorBody, method_not_allowed};
 use super::guard::{Body, Rights, json};
 use super::parameters::parse_query;
-use super::request_context::{authorized_run, owner_of, rights_of, shown_to};
+use super::request_context::{asking, authorized_run, owner_of, rights_of};
 use super::run_calls::cancel_run;
 use super::run_list::{ListQuery, RunList, list_runs};
 use super::state::State;
@@ -15,7 +15,7 @@ use super::wire::{CollectRequest, Collected, ForkQuery, ForkRequest, SubmitHeade
 use prime_journal::{DamagedRow, Removed};
 use prime_service::app::Overrides;
 use prime_service::requests::{RunRequest, spec_with_agents};
-use prime_service::runs::{Cleanup, RunRecord};
+use prime_service::runs::{Cleanup, Labels, RunRecord, check_labels};
 
 /// A century, as for `journal.retention_days`.
 const DAYS_MAX: u32 = 36_500;
@@ -38,6 +38,7 @@ pub fn configure(config: &mut web::ServiceConfig) {
         .service(resource("/v1/gc", web::post().to(collect), "POST"))
         .service(resource("/v1/runs/{id}", web::get().to(show), "GET"))
         .service(resource("/v1/runs/{id}/cancel", web::post().to(cancel), "POST"))
+        .service(resource("/v1/runs/{id}/labels", web::put().to(label), "PUT"))
         .service(resource("/v1/runs/{id}/fork", web::post().to(fork), "POST"));
 }
 
@@ -100,10 +101,13 @@ pub async fn submit(
 /// answer, its lines and its figures as soon after its end.
 #[utoipa::path(
     get, path = "/v1/runs", tag = "runs", operation_id = "list_runs", params(ListQuery),
-    responses((status = 200, description = "A page of runs", body = RunList)),
+    responses(
+        (status = 200, description = "A page of runs", body = RunList),
+        (status = 403, description = "Only an admin's key asks for the runs of others; without keys, another host or origin", body = ErrorBody),
+    ),
 )]
 pub async fn list(state: web::Data<State>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let page = list_runs(&state, shown_to(owner_of(&request)), parse_query(&request)?).await?;
+    let page = list_runs(&state, &asking(&request), parse_query(&request)?).await?;
     Ok(HttpResponse::Ok().json(page))
 }
 
@@ -180,6 +184,31 @@ pub async fn cancel(
 ) -> Result<HttpResponse, ApiError> {
     authorized_run(&state, &request, &id).await?;
     Ok(HttpResponse::Ok().json(cancel_run(&state, &id).await?))
+}
+
+/// Replaces a run's labels.
+///
+/// The body is all labels of the run from now on, by name; `{}` removes them. The run may be over.
+#[utoipa::path(
+    put, path = "/v1/runs/{id}/labels", tag = "runs", operation_id = "label_run",
+    params(("id", description = "The run's `id`")),
+    request_body(
+        content = std::collections::BTreeMap<String, String>,
+        example = json!({"team": "red", "experiment": "7"}),
+    ),
+    responses((status = 200, description = "The run; the labels are durable", body = RunRecord)),
+)]
+pub async fn label(
+    state: web::Data<State>,
+    request: HttpRequest,
+    id: web::Path<String>,
+    body: Body,
+) -> Result<HttpResponse, ApiError> {
+    let labels: Labels = json(&body.0)?;
+    check_labels(&labels).map_err(|error| ApiError::bad_field("labels", error))?;
+    authorized_run(&state, &request, &id).await?;
+    state.runs.store().relabel(&id, &labels).await?;
+    Ok(HttpResponse::Ok().json(authorized_run(&state, &request, &id).await?))
 }
 
 /// Starts a new run from the first events of another.

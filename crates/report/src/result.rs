@@ -146,8 +146,10 @@ pub struct RunResult {
     /// Steps that need review; left out if there are none. Reviews do not change `verified`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reviews: Option<Reviews>,
-    /// Caveats for anyone who compares this result with others.
-    pub labels: Vec<String>,
+    /// Caveats for anyone who compares this result with others. Earlier programs called them
+    /// `labels`.
+    #[serde(alias = "labels")]
+    pub notes: Vec<String>,
 }
 
 fn iterative() -> String {
@@ -208,7 +210,7 @@ impl RunResult {
             wall_ms: 0,
             seed,
             strategy: strategy.name().to_owned(),
-            labels: notes,
+            notes,
             agents,
             models,
             config_hash,
@@ -476,8 +478,8 @@ impl RunResult {
             );
         }
 
-        for label in &self.labels {
-            line("note", label);
+        for note in &self.notes {
+            line("note", note);
         }
 
         text

@@ -17,8 +17,8 @@ pub struct ApiKey {
     /// belong to this name.
     #[schemars(extend("format" = "name"))]
     pub name: String,
-    /// True if the key may act for all keys: remove finished runs of others (`POST /v1/gc`) and
-    /// reload the configuration (`POST /v1/reload`). Without keys everybody may.
+    /// True if the key may act for all keys: see and change the runs of others, remove finished ones
+    /// (`POST /v1/gc`) and reload the configuration (`POST /v1/reload`). Without keys everybody may.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub admin: bool,
     /// SHA-256 of the key, 64 hexadecimal digits. The key itself is not stored.

@@ -209,6 +209,21 @@ const PRODUCT: &[Examples] = &[
         )],
     ),
     (
+        "prime-agents-runs-label",
+        &[(
+            "Give a run a label, and take another one away:",
+            "prime-agents runs label run_019a0b1c2d3e4f5061728394a5b team:red --remove draft",
+        )],
+    ),
+    (
+        "prime-agents-runs-overview",
+        &[(
+            "Add up the runs of November:",
+            "prime-agents runs overview --since 2026-11-01T00:00:00Z --before \
+             2026-12-01T00:00:00Z",
+        )],
+    ),
+    (
         "prime-agents-runs-split",
         &[(
             "Compare the two sides of an A/B test since a day:",

@@ -46,6 +46,12 @@ struct Search {
     /// Only runs that asked this model
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
+    /// Only runs with this label, whatever its value, or with this value
+    #[arg(long, value_name = "NAME[:VALUE]")]
+    label: Option<String>,
+    /// Only runs of the key with this name, for an admin's key: `*` stands for all keys
+    #[arg(long, value_name = "NAME")]
+    key: Option<String>,
     /// Only runs with a step that was flagged for review
     #[arg(long)]
     flagged: bool,
@@ -124,6 +130,8 @@ impl Search {
             ("outcome", self.outcome.clone()),
             ("agent", self.agent.clone()),
             ("model", self.model.clone()),
+            ("label", self.label.clone()),
+            ("key", self.key.clone()),
             ("flagged", self.flagged.then(|| "true".to_owned())),
             ("since", self.since.clone()),
             ("before", self.before.clone()),

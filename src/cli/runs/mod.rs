@@ -6,7 +6,9 @@ mod client;
 mod display;
 mod fork;
 mod gc;
+mod label;
 mod list;
+mod overview;
 mod reconnect;
 mod reverify;
 mod review;
@@ -49,12 +51,16 @@ enum RunsCommand {
     Trace(trace::TraceArguments),
     /// End a run with its committed steps
     Cancel(cancel::CancelArguments),
+    /// Give a run labels, by which it is found
+    Label(label::LabelArguments),
     /// Start a new run from the first events of another and print its id
     Fork(fork::ForkArguments),
     /// List the steps of a run that need review, with their reviews
     Reviews(review::ReviewsArguments),
     /// Accept or reject a step that needs review
     Review(review::ReviewArguments),
+    /// Add up runs by task, model and day, and say which constraints refused most lines
+    Overview(overview::OverviewArguments),
     /// Compare the runs on both sides of agents.split
     Split(split::SplitArguments),
     /// Remove finished runs from the daemon's journal
@@ -118,9 +124,11 @@ pub fn runs(arguments: &RunsArguments) -> anyhow::Result<ExitCode> {
         RunsCommand::Watch(arguments) => watch::watch(arguments),
         RunsCommand::Trace(arguments) => trace::trace(arguments),
         RunsCommand::Cancel(arguments) => cancel::cancel(arguments),
+        RunsCommand::Label(arguments) => label::label(arguments),
         RunsCommand::Fork(arguments) => fork::fork(arguments),
         RunsCommand::Reviews(arguments) => review::reviews(arguments),
         RunsCommand::Review(arguments) => review::review(arguments),
+        RunsCommand::Overview(arguments) => overview::overview(arguments),
         RunsCommand::Split(arguments) => split::split(arguments),
         RunsCommand::Gc(arguments) => gc::gc(arguments),
         RunsCommand::Reverify(arguments) => reverify::reverify(arguments),

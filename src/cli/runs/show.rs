@@ -46,6 +46,10 @@ fn text(record: &RunRecord) -> String {
         line("forked", &format!("from {} at event {}", origin.run, origin.seq));
     }
 
+    for (name, value) in &record.labels {
+        line("label", &format!("{name}: {value}"));
+    }
+
     text + &record.result.text()
 }
 

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::client::{ClientError, Post};
 use super::display::Display;
+use super::label::label_pair as label;
 use super::watch::{Patience, Watched, exit_code};
 use super::{Common, KEY_VARIABLE, show};
 use crate::cli::output::{Output, note, print};
@@ -60,6 +61,9 @@ pub struct SubmitArguments {
     problem: Option<PathBuf>,
     #[command(flatten)]
     options: RunOptions,
+    /// Label of the run, by which it is found; may be given several times
+    #[arg(long = "label", value_name = "NAME:VALUE", value_parser = label)]
+    labels: Vec<(String, String)>,
     /// Try even if the daemon's models have not learnt the task
     #[arg(long)]
     force: bool,
@@ -193,6 +197,10 @@ impl SubmitArguments {
         ]);
 
         request.append(&mut self.options.fields());
+        if !self.labels.is_empty() {
+            let labels = self.labels.iter().cloned().map(|(name, value)| (name, value.into()));
+            request.insert("labels".to_owned(), Value::Object(labels.collect()));
+        }
         if self.force {
             request.insert("force".to_owned(), true.into());
         }

@@ -1,4 +1,4 @@
-//! `run`: the fields of a result, what labels it, and inputs of one's own.
+//! `run`: the fields of a result, what its notes say, and inputs of one's own.
 
 use prime_stub_server::StubServer;
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ fn check_fields(result: &Value) {
 }
 
 fn label_of<'a>(result: &'a Value, part: &str) -> Option<&'a str> {
-    result["labels"]
+    result["notes"]
         .as_array()
         .unwrap()
         .iter()

@@ -135,5 +135,5 @@ fn a_model_of_random_weights_ends_within_its_budget() {
             && result["tokens"]["completion"].as_u64().unwrap() > 0
     );
     assert_eq!(result["agents"]["executor"], "llama");
-    assert_eq!(result["labels"], json!([]), "a model and invariants need no remark");
+    assert_eq!(result["notes"], json!([]), "a model and invariants need no remark");
 }

@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout_at};
 
 use crate::error::ApiError;
-use crate::guard::json;
-use crate::request_context::{owned_run, shown_to};
+use crate::guard::{Owner, json};
+use crate::request_context::owned_run;
 use crate::run_calls::cancel_run;
 use crate::run_list::list_runs;
 use crate::state::State;
@@ -89,15 +89,15 @@ pub trait Backend: Send + Sync {
     async fn cancel(&self, id: &str) -> Result<Value, ToolError>;
 }
 
-/// This process, on behalf of an owner of runs; one without a name may see all of them.
+/// This process, on behalf of an owner of runs.
 pub struct Local {
     state: web::Data<State>,
-    owner: String,
+    asking: Owner,
 }
 
 impl Local {
-    pub fn new(state: web::Data<State>, owner: String) -> Self {
-        Self { state, owner }
+    pub fn new(state: web::Data<State>, asking: Owner) -> Self {
+        Self { state, asking }
     }
 }
 
@@ -113,30 +113,30 @@ fn body(arguments: &Map<String, Value>) -> Vec<u8> {
 #[async_trait]
 impl Backend for Local {
     fn own_tasks(&self) -> TaskPrograms {
-        self.state.runs.app().tasks().of_owner(&self.owner)
+        self.state.runs.app().tasks().of_owner(&self.asking.name)
     }
 
     async fn verify(&self, request: Map<String, Value>) -> Result<Value, ToolError> {
         let own = self.own_tasks();
-        value(verify(&self.state.verify, &self.owner, own, body(&request).into()).await?)
+        value(verify(&self.state.verify, &self.asking.name, own, body(&request).into()).await?)
     }
 
     async fn start(&self, request: Map<String, Value>) -> Result<Value, ToolError> {
         let wanted = json(&body(&request))?;
-        value(submit_run(&self.state, &self.owner, None, None, wanted).await?.record)
+        value(submit_run(&self.state, &self.asking.name, None, None, wanted).await?.record)
     }
 
     async fn list(&self, query: Map<String, Value>) -> Result<Value, ToolError> {
         let wanted = json(&body(&query))?;
-        value(list_runs(&self.state, shown_to(self.owner.clone()), wanted).await?)
+        value(list_runs(&self.state, &self.asking, wanted).await?)
     }
 
     async fn read(&self, id: &str) -> Result<Value, ToolError> {
-        value(owned_run(&self.state, &self.owner, id).await?)
+        value(owned_run(&self.state, &self.asking, id).await?)
     }
 
     async fn events(&self, id: &str, watch: Watch) -> Result<Vec<(u64, Value)>, ToolError> {
-        owned_run(&self.state, &self.owner, id).await?;
+        owned_run(&self.state, &self.asking, id).await?;
 
         let deadline = Instant::now() + watch.wait;
         let mut batches = Box::pin(self.state.runs.reader().events(id, watch.after, true));
@@ -155,7 +155,7 @@ impl Backend for Local {
     }
 
     async fn cancel(&self, id: &str) -> Result<Value, ToolError> {
-        owned_run(&self.state, &self.owner, id).await?;
+        owned_run(&self.state, &self.asking, id).await?;
         value(cancel_run(&self.state, id).await?)
     }
 }

@@ -23,6 +23,7 @@ use actix_web::web;
 use rmcp::ServiceExt as _;
 
 use super::daemon_error::DaemonError;
+use super::guard::{Owner, Rights};
 use super::journal::open_runs;
 use super::state::State;
 use prime_service::app::App;
@@ -67,7 +68,9 @@ pub async fn serve_stdio_here(app: App) -> Result<(), StdioError> {
     let (journal, runs) = open_runs(app, metrics, None::<Telemetry>)?;
     let state = State::new(Arc::clone(&runs), false, None).map_err(DaemonError::Serve)?;
     journal.begin(&runs).map_err(DaemonError::Resume)?;
-    let served = serve_stdio(Arc::new(Local::new(web::Data::new(state), String::new()))).await;
+    // Whoever starts the program has its journal.
+    let everybody = Owner { name: String::new(), rights: Rights::Admin };
+    let served = serve_stdio(Arc::new(Local::new(web::Data::new(state), everybody))).await;
     runs.park();
     journal.close();
     runs.app().shutdown();

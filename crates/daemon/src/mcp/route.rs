@@ -17,7 +17,7 @@ use super::json_rpc::{Message, Received, error, lossy_refused, read, takes_batch
 use super::server::Server;
 use crate::error::{ApiError, method_not_allowed};
 use crate::guard::Body;
-use crate::request_context::owner_of;
+use crate::request_context::asking;
 use crate::state::State;
 
 const JSON: &str = "application/json";
@@ -71,7 +71,7 @@ async fn answer(
     if let Some(refusal) = lossy_refused(&body.0) {
         return Ok(HttpResponse::BadRequest().json(refusal));
     }
-    let tools = Server::new(Arc::new(Local::new(state, owner_of(&request))));
+    let tools = Server::new(Arc::new(Local::new(state, asking(&request))));
 
     match read(&body.0, takes_batches(version(&request))) {
         Received::One(Message::Valid { id, value, .. }) => {

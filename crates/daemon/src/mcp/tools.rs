@@ -162,6 +162,8 @@ impl Tool {
                     "status": {"enum": statuses},
                     "task": {"type": "string"},
                     "needs_review": {"type": "boolean"},
+                    "label": {"type": "string", "description": "The name of a label, or NAME:VALUE"},
+                    "key": {"type": "string", "description": "Runs of this key, `*` of all; of others for an admin's key only"},
                     "after": {"type": "string", "description": "`next` of the previous page"},
                     "limit": {"type": "integer", "minimum": 1, "maximum": 1000},
                 });

@@ -77,7 +77,7 @@ mod tests {
             "retries": 0, "backtracks": 0, "pops": 0, "rounds": 1, "trajectories": 1, "votes": [], "agreement": 0.0,
             "tokens": {"prompt": 5, "completion": 2}, "wall_ms": 1, "seed": 1,
             "agents": {"executor": "reference", "verifier": "rules", "coordinator": "threshold"},
-            "config_hash": "c", "labels": [],
+            "config_hash": "c", "notes": [],
         }))
         .unwrap()
     }

@@ -110,7 +110,8 @@ pub struct RunInfo {
     /// Votes of the winner over the trajectories of its round, 0 to 1.
     pub agreement: f64,
     pub steps: u64,
-    pub labels: Vec<String>,
+    /// Caveats for anyone who compares the result with others.
+    pub notes: Vec<String>,
 }
 
 /// Token counts.
@@ -173,7 +174,7 @@ impl From<&RunRecord> for RunInfo {
             votes: result.votes,
             agreement: result.agreement,
             steps: result.steps,
-            labels: result.labels,
+            notes: result.notes,
         }
     }
 }
@@ -345,7 +346,7 @@ mod tests {
             "retries": 0, "backtracks": 0, "pops": 0, "rounds": 1, "trajectories": 1, "votes": [], "agreement": 0.0,
             "tokens": {"prompt": 5, "completion": 2}, "wall_ms": 1, "seed": 1,
             "agents": {"executor": "reference", "verifier": "rules", "coordinator": "threshold"},
-            "config_hash": "c", "labels": ["l"],
+            "config_hash": "c", "notes": ["l"],
         }))
         .unwrap()
     }
@@ -390,7 +391,7 @@ mod tests {
                 "prime": {
                     "run": "run_x", "status": "unverified", "verified": false, "verifier": "rules",
                     "checked_kinds": ["format"], "outcome": "steps_spent", "votes": [], "agreement": 0.0, "steps": 3,
-                    "labels": ["l"],
+                    "notes": ["l"],
                 },
             })
         );

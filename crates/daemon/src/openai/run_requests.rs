@@ -65,6 +65,7 @@ fn merge(above: RunRequest, below: RunRequest) -> RunRequest {
             completion_tokens: above.budget.completion_tokens.or(below.budget.completion_tokens),
             wall_ms: above.budget.wall_ms.or(below.budget.wall_ms),
         },
+        labels: if above.labels.is_empty() { below.labels } else { above.labels },
         force: above.force.or(below.force),
         agents: Overrides {
             executor: above.agents.executor.or(below.agents.executor),
@@ -91,6 +92,7 @@ fn fields_in(request: &RunRequest) -> Vec<&'static str> {
         ("budget.tokens", budget.tokens.is_some()),
         ("budget.completion_tokens", budget.completion_tokens.is_some()),
         ("budget.wall_ms", budget.wall_ms.is_some()),
+        ("labels", !request.labels.is_empty()),
         ("force", request.force.is_some()),
         ("agents.executor", agents.executor.is_some()),
         ("agents.verifier", agents.verifier.is_some()),

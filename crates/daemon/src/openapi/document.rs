@@ -9,8 +9,8 @@ use super::{integer_bounds, named_variants};
 use crate::error::method_not_allowed;
 use crate::state::State;
 use crate::{
-    catalog, cluster, events, exchanges, health, http_metrics, openai, progress, reload, reports,
-    reviews, runs, split, steps, try_step, uploads, verify,
+    catalog, cluster, events, exchanges, health, http_metrics, openai, overview, progress, reload,
+    reports, reviews, runs, split, steps, try_step, uploads, verify,
 };
 
 /// The introduction.
@@ -32,9 +32,11 @@ Every error has one shape, `ErrorBody`, and every response a header `X-Request-I
         runs::show,
         runs::cancel,
         runs::fork,
+        runs::label,
         runs::collect,
         reload::route::reload,
         split::show,
+        overview::show,
         cluster::show,
         reports::list,
         reports::file,

@@ -17,6 +17,9 @@ use crate::search::{
 
 /// Most trigrams that are looked up: the texts that have them are compared anyway.
 const TRIGRAMS_MAX: usize = 32;
+/// Texts with the trigrams of a search from which on it follows an order and compares each text,
+/// rather than sort all that have them: so many that the first page comes soon.
+const COMMON_MIN: u32 = 5_000;
 
 /// The version of the tables. Those of another one are made again: all in them is derived.
 const VERSION: i64 = 2;
@@ -254,9 +257,19 @@ fn column(sort: SortKey) -> Option<&'static str> {
     }
 }
 
-/// A search as SQL: the number, the value, the place and whether the text has all terms.
-fn statement(query: &SearchQuery) -> (String, Vec<Value>) {
-    let matching = trigrams(&query.terms);
+/// Whether so many texts have these trigrams that the order finds them sooner.
+fn is_common(connection: &Connection, matching: &str) -> Result<bool, JournalError> {
+    let sql = "SELECT count(*) FROM
+        (SELECT 1 FROM run_trigrams WHERE run_trigrams MATCH ?1 LIMIT ?2)";
+    let found: u32 = connection
+        .prepare_cached(sql)?
+        .query_row(params![matching, COMMON_MIN], |row| row.get(0))?;
+    Ok(found == COMMON_MIN)
+}
+
+/// A search as SQL: the number, the value, the place and whether the text has all terms. With
+/// `matching`, it looks at the texts that have these trigrams alone.
+fn statement(query: &SearchQuery, matching: Option<String>) -> (String, Vec<Value>) {
     let at = if matching.is_some() { "f.rowid" } else { "s.at" };
     let mut conditions = conditions(query, at);
 
@@ -309,26 +322,18 @@ pub(super) fn find(
         return Ok(SearchPage::default());
     }
 
-    let (sql, values) = statement(query);
-    let values: Vec<&dyn ToSql> = values.iter().map(|value| value as &dyn ToSql).collect();
-    let mut statement = transaction.prepare_cached(&sql)?;
-    let mut found = statement.query(&values[..])?;
-    let (mut page, mut runs, mut last) = (SearchPage::default(), Vec::new(), None);
-    let mut examined = 0;
-    while let Some(row) = found.next()? {
-        if runs.len() == query.limit as usize || examined == EXAMINED_MAX {
-            page.next = last;
-            break;
+    let matching = trigrams(&query.terms);
+    let found = match (&matching, column(query.sort)) {
+        (Some(common), Some(_)) if is_common(&transaction, common)? => {
+            let found = Places::of(&transaction, query, None)?;
+            // Where the texts come late in this order, sorting them ends sooner than looking on.
+            if found.is_cut { Places::of(&transaction, query, matching)? } else { found }
         }
-        // Only texts cost more than a place of a list.
-        examined += usize::from(!query.terms.is_empty());
-        let (run, position, has_all) = read(row)?;
-        last = Some(position);
-        runs.extend(has_all.then_some(run));
-    }
-    drop(found);
+        _ => Places::of(&transaction, query, matching)?,
+    };
 
-    for run in runs {
+    let mut page = SearchPage { next: found.next, ..SearchPage::default() };
+    for run in found.runs {
         // One that an earlier program has removed is still noted.
         let rows = Found::read(&transaction, "WHERE r.no = ?1", &[&run])?;
         let rows = rows.finish(&transaction, None)?;
@@ -336,6 +341,45 @@ pub(super) fn find(
         page.damaged.extend(rows.damaged);
     }
     Ok(page)
+}
+
+/// What a statement finds: the numbers of runs.
+#[derive(Default)]
+struct Places {
+    runs: Vec<i64>,
+    /// Where the next page begins.
+    next: Option<Position>,
+    /// Whether it looked at as many texts as it may before the page was full.
+    is_cut: bool,
+}
+
+impl Places {
+    fn of(
+        transaction: &Connection,
+        query: &SearchQuery,
+        matching: Option<String>,
+    ) -> Result<Self, JournalError> {
+        let (sql, values) = statement(query, matching);
+        let values: Vec<&dyn ToSql> = values.iter().map(|value| value as &dyn ToSql).collect();
+        let mut statement = transaction.prepare_cached(&sql)?;
+        let mut rows = statement.query(&values[..])?;
+
+        let (mut found, mut last, mut examined) = (Self::default(), None, 0);
+        while let Some(row) = rows.next()? {
+            let is_full = found.runs.len() == query.limit as usize;
+            if is_full || examined == EXAMINED_MAX {
+                found.is_cut = !is_full;
+                found.next = last;
+                break;
+            }
+            // Only texts cost more than a place of a list.
+            examined += usize::from(!query.terms.is_empty());
+            let (run, position, has_all) = read(row)?;
+            last = Some(position);
+            found.runs.extend(has_all.then_some(run));
+        }
+        Ok(found)
+    }
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<(i64, Position, bool)> {

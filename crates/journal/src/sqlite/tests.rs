@@ -1,5 +1,6 @@
 //! Tests that are specific to the SQLite store: its file.
 
+mod common_words;
 mod damaged_pages;
 mod damaged_rows;
 mod folding;

@@ -5,6 +5,7 @@ use super::error::{Reason, RequestError};
 use super::instance::Instance;
 use super::run_request::RunRequest;
 use crate::app::{BeyondLearnt, Overrides, beyond_learnt, check_learnt, split};
+use crate::runs::{Labels, check_labels};
 use prime_agent_set::task_program::TaskPrograms;
 use prime_report::Arm;
 use prime_settings::Settings;
@@ -18,6 +19,8 @@ pub struct CheckedRequest {
     /// The settings with its choices and these agents.
     pub settings: Settings,
     pub instance: Instance,
+    /// The client's labels.
+    pub labels: Labels,
     /// Whether to try a task that the executor's models have not learnt.
     is_forced: bool,
 }
@@ -32,6 +35,7 @@ impl CheckedRequest {
         tasks: &TaskPrograms,
         request: &RunRequest,
     ) -> Result<Self, RequestError> {
+        check_labels(&request.labels).map_err(|error| RequestError::field("labels", error))?;
         // The settings come first because they are cheap: an instance may have to be generated.
         let chosen = ChosenSettings::of(settings, request)?;
         let instance = Instance::of(tasks, request)?;
@@ -51,7 +55,8 @@ impl CheckedRequest {
 
         let settings = overrides.apply(&settings);
         let is_forced = request.force.unwrap_or(false);
-        Self { overrides, split, settings, instance, is_forced }
+        let labels = request.labels.clone();
+        Self { overrides, split, settings, instance, labels, is_forced }
     }
 
     /// What of an input of the client's own is larger than all that the built-in model has learnt

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::app::NotLearnt;
-use crate::runs::RunError;
+use crate::runs::{BadLabels, RunError};
 use prime_agent_set::registry::RegistryError;
 use prime_agent_set::task_program::OpenError;
 use prime_bench::tasks::instance::NoSuchIndex;
@@ -71,6 +71,8 @@ pub enum Reason {
         option: &'static str,
         allowed: Vec<String>,
     },
+    #[error(transparent)]
+    BadLabels(#[from] BadLabels),
     #[error("does not go with `problem`: give one of the two")]
     ExcludedByProblem,
     #[error("give either an input, or difficulty, index and base_seed")]

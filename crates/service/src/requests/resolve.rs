@@ -53,7 +53,7 @@ impl CheckedRequest {
         traceparent: Option<String>,
     ) -> Result<ResolvedRun, RequestError> {
         let beyond = self.beyond_learnt();
-        let Self { overrides, split, settings, instance, .. } = self;
+        let Self { overrides, split, settings, instance, labels, .. } = self;
         let Instance { name, problem, module } = instance;
 
         check_agents(agents, problem.as_ref())?;
@@ -78,6 +78,7 @@ impl CheckedRequest {
             config_hash: settings.hash(),
             split,
             forked_from: None,
+            labels,
             traceparent,
         };
         Ok(ResolvedRun { spec, problem })

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::labels::Labels;
 use super::spec::{Origin, RunSpec};
 use prime_journal::{ReviewCounts, RunRow};
 use prime_protocol::{Assurance, Ending, Outcome};
@@ -96,6 +97,10 @@ pub struct RunRecord {
     /// or null where that was not known; left out if there are none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub engines: BTreeMap<String, Option<String>>,
+    /// The labels that clients gave it; left out if there are none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<String, String>, required = false)]
+    pub labels: Labels,
     #[serde(flatten)]
     pub result: RunResult,
 }
@@ -137,6 +142,7 @@ impl RunRecord {
             chain: row.head.hash.to_string(),
             engines: spec.engines(),
             forked_from: spec.forked_from,
+            labels: spec.labels,
             result,
         }
         .with_reviews(row.reviews))

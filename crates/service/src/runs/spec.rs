@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::labels::Labels;
 use crate::app::Overrides;
 use prime_agent_set::task_program::{OpenError, TaskPrograms};
 use prime_agent_set::{Names, RecordedAgents};
@@ -75,6 +76,9 @@ pub struct RunSpec {
     pub split: Option<Arm>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<Origin>,
+    /// The labels of its acceptance; the journal has those that were given since.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: Labels,
     /// The caller's trace context (W3C `traceparent`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,

@@ -137,6 +137,7 @@ impl LiveRun {
             chain: committed.head.hash.to_string(),
             engines: self.spec.engines(),
             forked_from: self.spec.forked_from.clone(),
+            labels: self.spec.labels.clone(),
             result,
         }
     }

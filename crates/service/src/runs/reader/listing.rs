@@ -120,6 +120,7 @@ impl RunReader {
                 Err(error) => page.leave_out(row.id, &error.to_string()),
             }
         }
+        self.store.label(&mut page.runs).await?;
         self.cluster.name_missing_agents(&mut page.runs).await?;
         Ok(page)
     }

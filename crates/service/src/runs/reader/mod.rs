@@ -1,10 +1,11 @@
 //! What users see of runs, open or finished: their records, one by one, in `listing`s and in the
-//! `comparison` of the sides of a split; their events (`event_reader`), their `trace`, and
+//! `comparison` of the sides of a split; what they add up to (`overview`); their events (`event_reader`), their `trace`, and
 //! `waiting` for progress. Open runs are read from memory, all others from the journal.
 
 pub(super) mod comparison;
 pub(super) mod event_reader;
 pub(super) mod listing;
+pub(super) mod overview;
 pub(super) mod trace;
 mod waiting;
 
@@ -44,6 +45,13 @@ impl RunReader {
     /// # Errors
     /// When it does not exist, or the journal cannot be read.
     pub async fn get(&self, id: &str) -> Result<(String, RunRecord), RunError> {
+        let (owner, mut record) = self.unlabelled(id).await?;
+        self.store.label(std::slice::from_mut(&mut record)).await?;
+        Ok((owner, record))
+    }
+
+    /// A run with its owner and the labels of its acceptance.
+    async fn unlabelled(&self, id: &str) -> Result<(String, RunRecord), RunError> {
         if let Some(live) = self.live.unfinished(id) {
             self.count_events(&live).await;
             let record = live.record();

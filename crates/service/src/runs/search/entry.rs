@@ -1,10 +1,12 @@
 //! What is noted of a run: facts of its spec and its result, and a text of a bounded length.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::runs::labels::{Labels, searched_labels};
 use crate::runs::record::RunRecord;
 use crate::runs::spec::RunSpec;
 use prime_journal::{RunRow, SearchEntry, Segment};
@@ -13,8 +15,13 @@ use prime_journal::{RunRow, SearchEntry, Segment};
 const INPUT_BYTES_MAX: usize = 2_048;
 const ANSWER_BYTES_MAX: usize = 1_024;
 const LINES_BYTES_MAX: usize = 2_048;
+/// Most constraints of a run whose refused lines are kept.
+const CONSTRAINTS_MAX: usize = 32;
+/// Most bytes of a constraint's name, and most names that are counted.
+const NAME_BYTES_MAX: usize = 128;
+const NAMES_MAX: usize = 1_000;
 
-/// A committed step in an event, if it is one.
+/// A step in an event, if it is one.
 #[derive(Deserialize)]
 struct Step<'e> {
     #[serde(borrow)]
@@ -25,6 +32,8 @@ struct Step<'e> {
     applicable: bool,
     #[serde(borrow, default)]
     action: Cow<'e, str>,
+    #[serde(borrow, default)]
+    violations: Vec<Cow<'e, str>>,
 }
 
 /// A text as it is searched: in lowercase, with spaces in place of control characters.
@@ -59,26 +68,63 @@ fn bounded(text: &str, most: usize) -> &str {
     &text[..end]
 }
 
-/// The committed lines in these events, each once.
-pub(super) fn lines_of(segments: &[Segment]) -> Vec<String> {
-    let (mut lines, mut bytes) = (Vec::new(), 0);
-    for (_, event) in segments.iter().flat_map(Segment::events) {
-        // What is no step, or none that this version knows, has no line.
-        let Ok(step) = serde_json::from_slice::<Step<'_>>(event) else { continue };
-        let is_committed = step.event == "step" && step.decision == "proceed" && step.applicable;
-        if is_committed && !lines.iter().any(|line| *line == step.action) {
-            bytes += step.action.len() + 1;
-            lines.push(step.action.into_owned());
-        }
-        if bytes > LINES_BYTES_MAX {
-            break;
-        }
-    }
-    lines
+/// What the events of a run say: its committed lines, each once, as far as they are searched, and
+/// the lines that each constraint refused.
+#[derive(Default)]
+pub(super) struct Steps {
+    lines: Vec<String>,
+    line_bytes: usize,
+    refusals: BTreeMap<String, u64>,
 }
 
-/// The entry of a run with these committed lines.
-pub(super) fn entry_of(row: &RunRow, lines: &[String]) -> SearchEntry {
+impl Steps {
+    pub fn see(&mut self, segments: &[Segment]) {
+        for (_, event) in segments.iter().flat_map(Segment::events) {
+            // What is no step, or none that this version knows, has no line.
+            let Ok(step) = serde_json::from_slice::<Step<'_>>(event) else { continue };
+            if step.event != "step" {
+                continue;
+            }
+            match &*step.decision {
+                "proceed" if step.applicable => self.commit(step.action),
+                "retry" | "backtrack" => self.refuse(&step.violations),
+                _ => {}
+            }
+        }
+    }
+
+    fn commit(&mut self, line: Cow<'_, str>) {
+        let is_full = self.line_bytes > LINES_BYTES_MAX;
+        if !is_full && !self.lines.iter().any(|known| *known == line) {
+            self.line_bytes += line.len() + 1;
+            self.lines.push(line.into_owned());
+        }
+    }
+
+    fn refuse(&mut self, violations: &[Cow<'_, str>]) {
+        let unnamed = [Cow::Borrowed("")];
+        let violations = if violations.is_empty() { &unnamed } else { violations };
+        for name in violations {
+            let name = bounded(name, NAME_BYTES_MAX);
+            if let Some(lines) = self.refusals.get_mut(name) {
+                *lines += 1;
+            } else if self.refusals.len() < NAMES_MAX {
+                self.refusals.insert(name.to_owned(), 1);
+            }
+        }
+    }
+
+    /// The constraints that refused most lines.
+    fn most_refused(&self) -> Vec<(String, u64)> {
+        let mut all: Vec<_> = self.refusals.clone().into_iter().collect();
+        all.sort_by(|a, b| b.1.cmp(&a.1));
+        all.truncate(CONSTRAINTS_MAX);
+        all
+    }
+}
+
+/// The entry of a run with these steps, and with labels that were given since its acceptance.
+pub(super) fn entry_of(row: &RunRow, steps: &Steps, labels: Option<Labels>) -> SearchEntry {
     let spec = serde_json::from_str::<RunSpec>(&row.spec);
     let (Ok(spec), Ok(record)) = (spec, RunRecord::of_row(row)) else {
         // Of another version: found by what the journal itself knows.
@@ -90,7 +136,7 @@ pub(super) fn entry_of(row: &RunRow, lines: &[String]) -> SearchEntry {
     let result = &record.result;
     let input = unescaped(&spec.input);
     let answer = result.answer.as_ref().map(unescaped).unwrap_or_default();
-    let lines = lines.join("\n");
+    let lines = steps.lines.join("\n");
     let parts = [
         row.id.as_str(),
         &spec.task,
@@ -109,10 +155,14 @@ pub(super) fn entry_of(row: &RunRow, lines: &[String]) -> SearchEntry {
         outcome: result.outcome.clone().unwrap_or_default(),
         agents,
         models: result.models.clone(),
-        labels: result.labels.clone(),
+        labels: searched_labels(&labels.unwrap_or(spec.labels)),
         is_flagged: row.reviews.needed > 0,
         steps: result.steps,
+        proposals: result.proposals,
+        refused: result.retries + result.backtracks,
+        refusals: steps.most_refused(),
         tokens: result.tokens.total(),
+        completion_tokens: result.tokens.completion,
         wall_ms: result.wall_ms,
         text: searched_text(&parts.join("\n")),
     }
@@ -142,12 +192,47 @@ mod tests {
             step("swap 1 2", "backtrack", true),
             "no JSON".to_owned(),
         ];
+        let lines_of = |segment| {
+            let mut steps = Steps::default();
+            steps.see(&[segment]);
+            steps.lines
+        };
         let segment = Segment::following(Head::genesis("{}"), events);
-        assert_eq!(lines_of(&[segment]), ["cmp 0 1", "swap \"0\" 1"]);
+        assert_eq!(lines_of(segment), ["cmp 0 1", "swap \"0\" 1"]);
 
         let many = (0..10_000).map(|number| step(&format!("line {number}"), "proceed", true));
-        let lines = lines_of(&[Segment::following(Head::genesis("{}"), many)]).join("\n");
+        let lines = lines_of(Segment::following(Head::genesis("{}"), many)).join("\n");
         assert!(lines.len() < LINES_BYTES_MAX + 20, "{}", lines.len());
+    }
+
+    #[test]
+    fn refused_lines_are_counted_by_constraint() {
+        let refused = |decision: &str, violations: &[&str]| {
+            serde_json::json!({
+                "event": "step", "action": "x", "decision": decision, "applicable": true,
+                "violations": violations,
+            })
+            .to_string()
+        };
+        let long = "x".repeat(200);
+        let mut events = vec![
+            refused("retry", &["sorted"]),
+            refused("backtrack", &["sorted", "\"quoted\""]),
+            refused("backtrack", &[]),
+            refused("proceed", &["minor"]),
+            refused("retry", &[&long]),
+        ];
+        let mut steps = Steps::default();
+        steps.see(&[Segment::following(Head::genesis("{}"), &events)]);
+        let expected = [("sorted", 2), ("", 1), ("\"quoted\"", 1), (&long[..128], 1)];
+        let expected = expected.map(|(name, lines)| (name.to_owned(), lines));
+        assert_eq!(steps.most_refused(), expected);
+
+        // A program may invent a name for each line.
+        events.extend((0..2_000).map(|number| refused("retry", &[&format!("new {number}")])));
+        steps.see(&[Segment::following(Head::genesis("{}"), &events)]);
+        assert_eq!((steps.most_refused().len(), steps.refusals.len()), (32, 1_000));
+        assert_eq!(steps.most_refused()[0], ("sorted".to_owned(), 4));
     }
 
     #[test]
@@ -168,7 +253,8 @@ mod tests {
     #[test]
     fn a_run_of_another_version_is_found_by_its_id() {
         let (row, _) = RunRow::probe("ABC".to_owned());
-        let entry = entry_of(&RunRow { task: "n-queens".to_owned(), ..row }, &[]);
+        let entry =
+            entry_of(&RunRow { task: "n-queens".to_owned(), ..row }, &Steps::default(), None);
         assert_eq!((entry.run.as_str(), entry.text.as_str()), ("ABC", "abc n-queens"));
         assert_eq!(entry.status, "queued");
     }

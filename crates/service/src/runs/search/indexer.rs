@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::entry::{entry_of, lines_of};
+use super::entry::{Steps, entry_of};
 use crate::runs::error::RunError;
+use crate::runs::labels::read_labels;
 use crate::runs::service::Runs;
 use prime_journal::{Journal, JournalError};
 
@@ -17,12 +18,30 @@ const GATHERED: Duration = Duration::from_millis(200);
 const BETWEEN: Duration = Duration::from_millis(20);
 /// Pause after a failure.
 const FAILED: Duration = Duration::from_secs(5);
-/// Bytes of a run's events in which its lines are looked for.
-const EVENT_BYTES: usize = 256 << 10;
+/// Bytes of a run's events in one read, and in which its steps are looked for.
+const READ_BYTES: usize = 256 << 10;
+const EVENT_BYTES: usize = 16 << 20;
+
+/// The steps in a run's events, up to where these are damaged.
+fn steps_of(journal: &dyn Journal, id: &str) -> Result<Steps, JournalError> {
+    let (mut steps, mut last, mut bytes) = (Steps::default(), 0, 0);
+    while bytes < EVENT_BYTES {
+        let segments = match journal.segments(id, last, READ_BYTES) {
+            Err(JournalError::Damaged(_)) => break,
+            segments => segments?,
+        };
+        let Some(newest) = segments.last() else { break };
+        last = newest.last_seq();
+        bytes += segments.iter().map(|segment| segment.body.len()).sum::<usize>();
+        steps.see(&segments);
+    }
+    Ok(steps)
+}
 
 /// Notes these runs. Those that are gone are passed over.
 fn note(journal: &dyn Journal, ids: &[String]) -> Result<(), JournalError> {
     let mut entries = Vec::new();
+    let mut relabelled = journal.labels().relabelled(ids)?;
     for id in ids {
         // A damaged run cannot be found by its text, and hides no other.
         let row = match journal.run(id) {
@@ -33,13 +52,10 @@ fn note(journal: &dyn Journal, ids: &[String]) -> Result<(), JournalError> {
             row => row?,
         };
         let Some(row) = row else { continue };
-        let lines = match journal.segments(id, 0, EVENT_BYTES) {
-            _ if !row.is_over => Vec::new(),
-            Ok(segments) => lines_of(&segments),
-            Err(JournalError::Damaged(_)) => Vec::new(),
-            Err(error) => return Err(error),
-        };
-        entries.push(entry_of(&row, &lines));
+        let steps = if row.is_over { steps_of(journal, id)? } else { Steps::default() };
+        // Labels that this version cannot read are shown as an error where the run is read.
+        let labels = relabelled.remove(id).and_then(|text| read_labels(&text).ok());
+        entries.push(entry_of(&row, &steps, labels));
     }
     if entries.is_empty() { Ok(()) } else { journal.search().note(&entries) }
 }

@@ -1,0 +1,134 @@
+//! The labels that clients give their runs: names with values, by which runs are found.
+
+use std::collections::BTreeMap;
+
+use super::error::RunError;
+use super::record::RunRecord;
+use super::store::RunStore;
+
+/// Values by name.
+pub type Labels = BTreeMap<String, String>;
+
+/// Maximum labels of a run.
+pub const LABELS_MAX: usize = 16;
+/// Longest name and longest value, in bytes.
+pub const LABEL_NAME_MAX: usize = 64;
+pub const LABEL_VALUE_MAX: usize = 128;
+/// What stands between name and value where runs are looked for.
+const BEFORE_VALUE: char = ':';
+
+/// What is wrong with labels.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadLabels {
+    #[error("there are {0}; give at most {LABELS_MAX}")]
+    TooMany(usize),
+    #[error(
+        "{0:?} is no name of a label; give 1 to {LABEL_NAME_MAX} letters, digits, `.`, `_`, `-` \
+         and `/`"
+    )]
+    Name(String),
+    #[error("the value of `{name}` has {bytes} bytes; give at most {LABEL_VALUE_MAX}")]
+    LongValue { name: String, bytes: usize },
+    #[error("the value of `{0}` has a control character: leave it out")]
+    ControlCharacter(String),
+}
+
+/// Checks the labels that a client gives.
+///
+/// # Errors
+/// The first one that is not allowed.
+pub fn check_labels(labels: &Labels) -> Result<(), BadLabels> {
+    if labels.len() > LABELS_MAX {
+        return Err(BadLabels::TooMany(labels.len()));
+    }
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte);
+    for (name, value) in labels {
+        if !(1..=LABEL_NAME_MAX).contains(&name.len()) || !name.bytes().all(allowed) {
+            return Err(BadLabels::Name(name.clone()));
+        }
+        if value.len() > LABEL_VALUE_MAX {
+            let bytes = value.len();
+            return Err(BadLabels::LongValue { name: name.clone(), bytes });
+        }
+        if value.contains(char::is_control) {
+            return Err(BadLabels::ControlCharacter(name.clone()));
+        }
+    }
+    Ok(())
+}
+
+/// What labels are found by: each name, and each name with its value.
+pub(super) fn searched_labels(labels: &Labels) -> Vec<String> {
+    let both =
+        |(name, value): (&String, &String)| [name.clone(), format!("{name}{BEFORE_VALUE}{value}")];
+    labels.iter().flat_map(both).collect()
+}
+
+impl RunStore {
+    /// Replaces all labels of a run, which may be over; durable when this returns.
+    ///
+    /// # Errors
+    /// When the run does not exist, or the journal cannot be written.
+    pub async fn relabel(&self, id: &str, labels: &Labels) -> Result<(), RunError> {
+        let text = serde_json::to_string(labels).expect("invariant: texts serialise");
+        let name = id.to_owned();
+        // Whether it exists; a run that is removed meanwhile is refused below.
+        self.row(id).await?;
+        self.read(move |journal| journal.labels().relabel(&name, &text)).await?;
+        self.changed().add([id.to_owned()]);
+        Ok(())
+    }
+
+    /// Puts the labels into records that were given since the acceptance.
+    pub(super) async fn label(&self, records: &mut [RunRecord]) -> Result<(), RunError> {
+        let ids: Vec<String> = records.iter().map(|record| record.id.clone()).collect();
+        let mut found = self.read(move |journal| journal.labels().relabelled(&ids)).await?;
+        for record in records {
+            if let Some(text) = found.remove(&record.id) {
+                record.labels = read_labels(&text)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Labels as the journal keeps them.
+pub(super) fn read_labels(text: &str) -> Result<Labels, RunError> {
+    serde_json::from_str(text).map_err(|error| RunError::Unreadable(format!("labels: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(pairs: &[(&str, &str)]) -> Labels {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn labels_are_few_short_texts_without_control_characters() {
+        let longest = ("n".repeat(64), "v".repeat(128));
+        let good = [("team/a.b-c_D9", "größe: \"x\""), ("empty", ""), (&longest.0, &longest.1)];
+        assert_eq!(check_labels(&labels(&good)), Ok(()));
+
+        let many: Labels = (0..17).map(|number| (number.to_string(), String::new())).collect();
+        for (bad, part) in [
+            (many, "there are 17; give at most 16"),
+            (labels(&[("", "x")]), "\"\" is no name of a label"),
+            (labels(&[("a:b", "x")]), "\"a:b\" is no name"),
+            (labels(&[("größe", "x")]), "is no name"),
+            (labels(&[(&"n".repeat(65), "x")]), "1 to 64 letters"),
+            (labels(&[("a", &"v".repeat(129))]), "`a` has 129 bytes; give at most 128"),
+            (labels(&[("a", "x\ny")]), "`a` has a control character"),
+        ] {
+            let error = check_labels(&bad).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn labels_are_found_by_name_and_by_value() {
+        let found = searched_labels(&labels(&[("team", "a:b"), ("x", "")]));
+        assert_eq!(found, ["team", "team:a:b", "x", "x:"]);
+    }
+}
