@@ -19,7 +19,7 @@ fn ids(page: &Value) -> Vec<&str> {
     page["runs"].as_array().expect("a list").iter().map(|run| run["id"].as_str().unwrap()).collect()
 }
 
-/// The lines that constraints refused, by their names, in a run's trace.
+/// The lines that constraints refused, by their names, in a run's trace; those without are under "".
 fn refused(daemon: &Daemon, run: &str) -> BTreeMap<String, u64> {
     let mut refused = BTreeMap::new();
     for line in daemon.text(&format!("{run}/trace?states=false")).lines() {
@@ -27,8 +27,13 @@ fn refused(daemon: &Daemon, run: &str) -> BTreeMap<String, u64> {
         if !["retry", "backtrack"].map(Value::from).contains(&event["decision"]) {
             continue;
         }
-        for name in event["violations"].as_array().unwrap() {
-            *refused.entry(name.as_str().unwrap().to_owned()).or_default() += 1;
+        let names = event["violations"].as_array().unwrap().iter();
+        let mut names: Vec<&str> = names.map(|name| name.as_str().unwrap()).collect();
+        if names.is_empty() {
+            names.push("");
+        }
+        for name in names {
+            *refused.entry(name.to_owned()).or_default() += 1;
         }
     }
     refused
