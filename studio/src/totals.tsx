@@ -29,6 +29,18 @@ const FIELDS = [
 
 const ENDS = ["verified", "unrefuted", "unverified", "failed", "cancelled"] as const;
 
+/** What the tables show beside a name; figures begin with #. */
+const COLUMNS = [
+  "#Runs",
+  "Share",
+  "#Verified",
+  "#Failed",
+  "#Steps",
+  "#Refused",
+  "#Tokens",
+  "#Run time",
+];
+
 /** A share of the largest of a column, as a bar. */
 function Share({ of, most }: { of: number; most: number }): JSX.Element {
   return (
@@ -149,7 +161,7 @@ function Rows(props: {
     <Panel title={title}>
       <Table
         name={title}
-        columns={[name, "#Runs", "Share", "#Verified", "#Failed", "#Steps", "#Refused", "#Tokens", "#Run time"]}
+        columns={[name, ...COLUMNS]}
       >
         {entries.map((entry) => {
           const of = list(entry.name);
@@ -209,7 +221,13 @@ function Outcomes({ of, to }: { of: Figures; to: (more: Filters) => string }): J
   );
 }
 
-function Constraints({ of, to }: { of: Found["constraints"]; to: (more: Filters) => string }): JSX.Element | null {
+function Constraints({
+  of,
+  to,
+}: {
+  of: Found["constraints"];
+  to: (more: Filters) => string;
+}): JSX.Element | null {
   if (of.length === 0) return null;
   const most = Math.max(...of.map(({ lines }) => lines));
   return (
@@ -247,6 +265,17 @@ function dayFilter(name: string, given: Filters): Filters {
   };
 }
 
+/** The key whose runs these are, where there are keys. */
+function Whose({ of }: { of: string | undefined }): JSX.Element | null {
+  if (of === undefined) return null;
+  if (of === "*") return <>, of all keys</>;
+  return (
+    <>
+      , of the key <Text of={of} max={80} />
+    </>
+  );
+}
+
 export function Totals(): JSX.Element {
   const place = usePlace().query;
   const given = Object.fromEntries(
@@ -271,7 +300,7 @@ export function Totals(): JSX.Element {
         <>
           <p class="muted">
             Runs accepted from {time(data.since)} to {time(data.before)}
-            {data.key !== undefined && (data.key === "*" ? ", of all keys" : <>, of the key <Text of={data.key} max={80} /></>)}.
+            <Whose of={data.key} />.
             Days are those of UTC.
           </p>
           {data.incomplete === true && (
@@ -282,15 +311,38 @@ export function Totals(): JSX.Element {
           <Head of={data.total} list={to} />
           {days.length > 1 && (
             <Panel title="Runs by day">
-              <Bars value={days.map(({ runs }) => runs)} other={undefined} name="Runs by day" isLow />
+              <Bars
+                value={days.map(({ runs }) => runs)}
+                other={undefined}
+                name="Runs by day"
+                isLow
+              />
               <p class="small muted">
                 From {days[0]?.name} to {days.at(-1)?.name}
               </p>
             </Panel>
           )}
-          <Rows name="Task" title="By task" entries={data.tasks} list={(task) => ({ task })} to={to} />
-          <Rows name="Model" title="By model" entries={data.models} list={(model) => ({ model })} to={to} />
-          <Rows name="Day" title="By day" entries={data.days} list={(day) => dayFilter(day, given)} to={to} />
+          <Rows
+            name="Task"
+            title="By task"
+            entries={data.tasks}
+            list={(task) => ({ task })}
+            to={to}
+          />
+          <Rows
+            name="Model"
+            title="By model"
+            entries={data.models}
+            list={(model) => ({ model })}
+            to={to}
+          />
+          <Rows
+            name="Day"
+            title="By day"
+            entries={data.days}
+            list={(day) => dayFilter(day, given)}
+            to={to}
+          />
           <Outcomes of={data.total} to={to} />
           <Constraints of={data.constraints} to={to} />
         </>

@@ -19,7 +19,8 @@ fn ids(page: &Value) -> Vec<&str> {
     page["runs"].as_array().expect("a list").iter().map(|run| run["id"].as_str().unwrap()).collect()
 }
 
-/// The lines that constraints refused, by their names, in a run's trace; those without are under "".
+/// The lines that constraints refused, by their names, in a run's trace; "" is for those that no
+/// constraint refused.
 fn refused(daemon: &Daemon, run: &str) -> BTreeMap<String, u64> {
     let mut refused = BTreeMap::new();
     for line in daemon.text(&format!("{run}/trace?states=false")).lines() {
@@ -174,7 +175,7 @@ fn labels_are_shown_searched_and_replaced() {
     for (bad, part) in [
         (json!(many), "there are 17; give at most 16"),
         (json!({"a b": "x"}), "\"a b\" is no name of a label"),
-        (json!({"a": "x".repeat(129)}), "has 129 bytes; give at most 128"),
+        (json!({"a": "x".repeat(129)}), "has 129 characters; give at most 128"),
         (json!({"a": "x\u{7}"}), "control character"),
     ] {
         put(&labels, &bad).refused(400, Some("labels"), &[part]);

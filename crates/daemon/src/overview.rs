@@ -44,14 +44,20 @@ pub struct OverviewQuery {
 
 /// Adds up runs.
 ///
-/// By task, by model, by day, and by the constraint that refused lines, over the runs in the journal
-/// that the request's key owns; with an admin's key or without keys, over all. A run counts about a
-/// second after it was accepted, its figures as soon after its end.
+/// By task, by model, by day, and by the constraint that refused lines, over the runs in the
+/// journal that the request's key owns; with an admin's key or without keys, over all. A run counts
+/// about a second after it was accepted, its figures as soon after its end.
 #[utoipa::path(
-    get, path = "/v1/overview", tag = "operations", operation_id = "overview", params(OverviewQuery),
+    get, path = "/v1/overview", tag = "operations", operation_id = "overview",
+    params(OverviewQuery),
     responses(
         (status = 200, description = "The figures", body = Overview),
-        (status = 403, description = "Only an admin's key asks for the runs of others; without keys, another host or origin", body = ErrorBody),
+        (
+            status = 403,
+            description = "Only an admin's key asks for the runs of others; without keys, another \
+                host or origin",
+            body = ErrorBody,
+        ),
     ),
 )]
 pub async fn show(state: web::Data<State>, request: HttpRequest) -> Result<HttpResponse, ApiError> {

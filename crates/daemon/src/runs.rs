@@ -15,7 +15,7 @@ use super::wire::{CollectRequest, Collected, ForkQuery, ForkRequest, SubmitHeade
 use prime_journal::{DamagedRow, Removed};
 use prime_service::app::Overrides;
 use prime_service::requests::{RunRequest, spec_with_agents};
-use prime_service::runs::{Cleanup, Labels, RunRecord, check_labels};
+use prime_service::runs::{Cleanup, LabelMap, Labels, RunRecord, check_labels};
 
 /// A century, as for `journal.retention_days`.
 const DAYS_MAX: u32 = 36_500;
@@ -193,7 +193,7 @@ pub async fn cancel(
     put, path = "/v1/runs/{id}/labels", tag = "runs", operation_id = "label_run",
     params(("id", description = "The run's `id`")),
     request_body(
-        content = std::collections::BTreeMap<String, String>,
+        content = LabelMap,
         example = json!({"team": "red", "experiment": "7"}),
     ),
     responses((status = 200, description = "The run; the labels are durable", body = RunRecord)),

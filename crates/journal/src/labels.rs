@@ -10,7 +10,8 @@ pub trait RunLabels {
     /// Replaces a run's labels, as JSON; durable when this returns. The run may be over.
     ///
     /// # Errors
-    /// [`JournalError::Refused`] if there is no such run, and those of the store; then nothing has changed.
+    /// [`JournalError::Refused`] if there is no such run, and those of the store; then nothing has
+    /// changed.
     fn relabel(&self, run: &str, labels: &str) -> Result<(), JournalError>;
 
     /// The labels of those of these runs that were given others than in their spec, by their ids.

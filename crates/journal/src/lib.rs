@@ -3,6 +3,7 @@
 
 #![warn(missing_docs)]
 
+mod adder;
 mod chain;
 mod cluster;
 pub mod compression;
@@ -21,13 +22,14 @@ mod verifier;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
 
+pub use adder::{Adder, Facts};
 pub use chain::{ChainHash, Head};
 pub use cluster::{BlockedRun, Cluster, ClusterStatus, NodeStatus};
 pub use copy::{Copied, copy};
 pub use error::JournalError;
 pub use journal::{Journal, Query, Removed, Retention, Size, Write};
 pub use labels::RunLabels;
-pub use overview::{RefusedLines, RunGroup, Sums, Totals};
+pub use overview::{Part, RefusedLines, Sums, Totals};
 pub use records::{
     DamagedRow, FlaggedEvent, IdempotencyKey, Review, ReviewCounts, RunRow, RunRows, Segment,
     Snapshot,

@@ -1,5 +1,7 @@
 //! What runs add up to, by the facts of the search index.
 
+use std::collections::BTreeMap;
+
 /// Figures of runs, which add up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
@@ -36,23 +38,17 @@ impl Sums {
     }
 }
 
-/// Runs of one day that have the same task, models and end.
+/// What some of the runs add up to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RunGroup {
-    /// The day of their acceptance, in days since 1970, UTC.
-    pub day: u64,
-    /// The slug of their task.
-    pub task: String,
-    /// The names of their models.
-    pub models: Vec<String>,
-    /// Whether they are over; their figures are 0 until then.
-    pub is_over: bool,
-    /// The status under which they are listed.
-    pub status: String,
-    /// What ended them; empty while they are open.
-    pub outcome: String,
-    /// Their figures.
+pub struct Part {
+    /// Their figures. Those of open runs are 0, but for their number.
     pub sums: Sums,
+    /// Runs that are not over.
+    pub open: u64,
+    /// Runs that are over, by the status under which they are listed.
+    pub statuses: BTreeMap<String, u64>,
+    /// The same runs by what ended them.
+    pub outcomes: BTreeMap<String, u64>,
 }
 
 /// How many lines of a task a constraint refused.
@@ -69,8 +65,14 @@ pub struct RefusedLines {
 /// What the runs of a query add up to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// The runs, in groups.
-    pub groups: Vec<RunGroup>,
+    /// All of them.
+    pub total: Part,
+    /// By the slug of their task.
+    pub tasks: BTreeMap<String, Part>,
+    /// By the name of a model; a run with several models counts for each.
+    pub models: BTreeMap<String, Part>,
+    /// By the day of their acceptance, in days since 1970, UTC.
+    pub days: BTreeMap<u64, Part>,
     /// What refused their lines, most lines first.
     pub refused: Vec<RefusedLines>,
     /// When the first of the runs was accepted, in milliseconds since 1970.

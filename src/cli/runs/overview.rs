@@ -88,7 +88,8 @@ fn text(overview: &Overview) -> String {
         over, total.verified, total.unrefuted, total.unverified, total.failed, total.cancelled
     );
     text += &format!(
-        "{:.1} runs and {:.1} steps an hour; {} prompt and {} completion tokens; {} s of run time\n",
+        "{:.1} runs and {:.1} steps an hour; {} prompt and {} completion tokens; {} s of run \
+         time\n",
         total.runs_per_hour,
         total.steps_per_hour,
         total.prompt_tokens,

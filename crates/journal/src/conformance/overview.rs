@@ -1,9 +1,11 @@
 //! What runs add up to.
 
+use std::collections::BTreeMap;
+
 use super::fixtures::{Make, end};
 use super::search::{accept, entry, note};
 use crate::journal::Retention;
-use crate::overview::{RefusedLines, RunGroup, Sums, Totals};
+use crate::overview::{Part, RefusedLines, Sums, Totals};
 use crate::search::{SearchEntry, SearchQuery};
 
 const DAY_MS: u64 = 86_400_000;
@@ -24,7 +26,6 @@ pub fn runs_add_up_by_what_is_noted(make: Make<'_>) {
         accept(journal, id, owner, created_ms);
     }
     journal.commit(&[end("a", 1), end("b", 1), end("c", 1)]).unwrap();
-    let large = u64::MAX / 4;
     let finished = |id: &str, refusals: &[(&str, u64)]| SearchEntry {
         outcome: "agreed".to_owned(),
         models: vec!["m".to_owned(), "n o".to_owned()],
@@ -35,7 +36,7 @@ pub fn runs_add_up_by_what_is_noted(make: Make<'_>) {
         refusals: refusals.iter().map(|(name, lines)| ((*name).to_owned(), *lines)).collect(),
         tokens: 100,
         completion_tokens: 40,
-        wall_ms: large,
+        wall_ms: 1_000_000_000_000,
         ..entry(id, "")
     };
     note(
@@ -48,34 +49,32 @@ pub fn runs_add_up_by_what_is_noted(make: Make<'_>) {
         ],
     );
 
-    let over = |day, outcome: &str, runs| RunGroup {
-        day,
-        task: "edit_distance".to_owned(),
-        models: vec!["m".to_owned(), "n o".to_owned()],
-        is_over: true,
-        status: "verified".to_owned(),
-        outcome: outcome.to_owned(),
-        sums: Sums {
-            runs,
-            steps: 3 * runs,
-            proposals: 9 * runs,
-            refused: 4 * runs,
-            tokens: 100 * runs,
-            completion_tokens: 40 * runs,
-            wall_ms: large * runs,
-        },
+    let sums = |runs| Sums {
+        runs,
+        steps: 3 * runs,
+        proposals: 9 * runs,
+        refused: 4 * runs,
+        tokens: 100 * runs,
+        completion_tokens: 40 * runs,
+        wall_ms: 1_000_000_000_000 * runs,
     };
-    let open = RunGroup {
-        day: 1,
-        task: "edit_distance".to_owned(),
-        status: "queued".to_owned(),
-        sums: Sums { runs: 1, ..Sums::default() },
-        ..RunGroup::default()
+    let counts = |of: &[(&str, u64)]| -> BTreeMap<String, u64> {
+        of.iter().map(|(name, runs)| ((*name).to_owned(), *runs)).collect()
+    };
+    let part = |over: u64, open: u64, outcomes: &[(&str, u64)]| Part {
+        sums: Sums { runs: over + open, ..sums(over) },
+        open,
+        statuses: counts(&[("verified", over)]),
+        outcomes: counts(outcomes),
     };
     let all = totals(&SearchQuery::default());
-    let mut groups = all.groups;
-    groups.sort_by_key(|group| (group.day, group.is_over));
-    assert_eq!(groups, [over(0, "agreed", 2), open.clone(), over(1, "stuck", 1)]);
+    let both = [("agreed", 2), ("stuck", 1)];
+    assert_eq!(all.total, part(3, 1, &both));
+    assert_eq!(all.tasks, BTreeMap::from([("edit_distance".to_owned(), part(3, 1, &both))]));
+    let models = ["m", "n o"].map(|name| (name.to_owned(), part(3, 0, &both)));
+    assert_eq!(all.models, BTreeMap::from(models));
+    let days = [(0, part(2, 0, &both[..1])), (1, part(1, 1, &both[1..]))];
+    assert_eq!(all.days, BTreeMap::from(days));
     let expected = [refused("sorted", 5), refused("format", 4), refused("größe \0", 1)];
     assert_eq!((all.refused, all.first_ms), (expected.to_vec(), Some(10)));
 
@@ -92,13 +91,12 @@ pub fn runs_add_up_by_what_is_noted(make: Make<'_>) {
         (SearchQuery { limit: 1, terms: vec!["x".to_owned()], ..any() }, 4, 10),
     ] {
         let found = totals(&query);
-        let sum = |of: &[RunGroup]| of.iter().map(|group| group.sums.runs).sum::<u64>();
         let refused = found.refused.iter().map(|refused| refused.lines).sum::<u64>();
-        assert_eq!((sum(&found.groups), refused), (runs, lines), "{query:?}");
+        assert_eq!((found.total.sums.runs, refused), (runs, lines), "{query:?}");
     }
 
     let old = Retention { updated_before_ms: Some(u64::MAX), ..Retention::default() };
     while journal.collect(&old).unwrap().has_more {}
     let left = totals(&SearchQuery::default());
-    assert_eq!((left.groups, left.refused), (vec![open], Vec::new()));
+    assert_eq!((left.total.sums.runs, left.total.open, left.refused), (1, 1, Vec::new()));
 }

@@ -7,7 +7,7 @@ use utoipa::openapi::{RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::app::Overrides;
-use crate::runs::Labels;
+use crate::runs::{LabelMap, Labels};
 use prime_bench::tasks::{self, Difficulty};
 use prime_problems::Definition;
 use prime_settings::{StrategyName, VoteName};
@@ -63,9 +63,9 @@ pub struct RunRequest {
     #[serde(default)]
     pub agents: Overrides,
     /// Labels, by which runs are found: up to 16 names of 1 to 64 letters, digits, `.`, `_`, `-`
-    /// and `/`, with values of up to 128 bytes without control characters.
+    /// and `/`, with values of up to 128 characters, without control characters.
     #[serde(default)]
-    #[schema(value_type = std::collections::BTreeMap<String, String>, required = false)]
+    #[schema(value_type = LabelMap, required = false)]
     pub labels: Labels,
     /// Whether to try a task that the executor's models have not learnt.
     pub force: Option<bool>,

@@ -2,6 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use utoipa::openapi::schema::ObjectBuilder;
+use utoipa::openapi::{RefOr, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
+
 use super::error::RunError;
 use super::record::RunRecord;
 use super::store::RunStore;
@@ -11,11 +15,34 @@ pub type Labels = BTreeMap<String, String>;
 
 /// Maximum labels of a run.
 pub const LABELS_MAX: usize = 16;
-/// Longest name and longest value, in bytes.
+/// Longest name and longest value, in characters.
 pub const LABEL_NAME_MAX: usize = 64;
 pub const LABEL_VALUE_MAX: usize = 128;
 /// What stands between name and value where runs are looked for.
 const BEFORE_VALUE: char = ':';
+
+/// Labels in the OpenAPI document.
+pub struct LabelMap;
+
+impl PartialSchema for LabelMap {
+    fn schema() -> RefOr<Schema> {
+        let name = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .pattern(Some(format!("^[A-Za-z0-9._/-]{{1,{LABEL_NAME_MAX}}}$")));
+        let value = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .max_length(Some(LABEL_VALUE_MAX))
+            .pattern(Some(r"^[^\u0000-\u001f\u007f-\u009f]*$"));
+        ObjectBuilder::new()
+            .schema_type(Type::Object)
+            .property_names(Some(name))
+            .additional_properties(Some(value))
+            .max_properties(Some(LABELS_MAX))
+            .into()
+    }
+}
+
+impl ToSchema for LabelMap {}
 
 /// What is wrong with labels.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,8 +54,8 @@ pub enum BadLabels {
          and `/`"
     )]
     Name(String),
-    #[error("the value of `{name}` has {bytes} bytes; give at most {LABEL_VALUE_MAX}")]
-    LongValue { name: String, bytes: usize },
+    #[error("the value of `{name}` has {length} characters; give at most {LABEL_VALUE_MAX}")]
+    LongValue { name: String, length: usize },
     #[error("the value of `{0}` has a control character: leave it out")]
     ControlCharacter(String),
 }
@@ -46,9 +73,9 @@ pub fn check_labels(labels: &Labels) -> Result<(), BadLabels> {
         if !(1..=LABEL_NAME_MAX).contains(&name.len()) || !name.bytes().all(allowed) {
             return Err(BadLabels::Name(name.clone()));
         }
-        if value.len() > LABEL_VALUE_MAX {
-            let bytes = value.len();
-            return Err(BadLabels::LongValue { name: name.clone(), bytes });
+        let length = value.chars().count();
+        if length > LABEL_VALUE_MAX {
+            return Err(BadLabels::LongValue { name: name.clone(), length });
         }
         if value.contains(char::is_control) {
             return Err(BadLabels::ControlCharacter(name.clone()));
@@ -107,7 +134,7 @@ mod tests {
 
     #[test]
     fn labels_are_few_short_texts_without_control_characters() {
-        let longest = ("n".repeat(64), "v".repeat(128));
+        let longest = ("n".repeat(64), "ö".repeat(128));
         let good = [("team/a.b-c_D9", "größe: \"x\""), ("empty", ""), (&longest.0, &longest.1)];
         assert_eq!(check_labels(&labels(&good)), Ok(()));
 
@@ -118,7 +145,7 @@ mod tests {
             (labels(&[("a:b", "x")]), "\"a:b\" is no name"),
             (labels(&[("größe", "x")]), "is no name"),
             (labels(&[(&"n".repeat(65), "x")]), "1 to 64 letters"),
-            (labels(&[("a", &"v".repeat(129))]), "`a` has 129 bytes; give at most 128"),
+            (labels(&[("a", &"v".repeat(129))]), "`a` has 129 characters; give at most 128"),
             (labels(&[("a", "x\ny")]), "`a` has a control character"),
         ] {
             let error = check_labels(&bad).unwrap_err().to_string();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::labels::Labels;
+use super::labels::{LabelMap, Labels};
 use super::spec::{Origin, RunSpec};
 use prime_journal::{ReviewCounts, RunRow};
 use prime_protocol::{Assurance, Ending, Outcome};
@@ -99,7 +99,7 @@ pub struct RunRecord {
     pub engines: BTreeMap<String, Option<String>>,
     /// The labels that clients gave it; left out if there are none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schema(value_type = BTreeMap<String, String>, required = false)]
+    #[schema(value_type = LabelMap, required = false)]
     pub labels: Labels,
     #[serde(flatten)]
     pub result: RunResult,

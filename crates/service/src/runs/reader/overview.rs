@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use super::RunReader;
 use crate::runs::error::RunError;
 use crate::runs::record::{Status, timestamp};
-use prime_journal::{RefusedLines, RunGroup, SearchQuery, Sums, Totals};
+use prime_journal::{Part, RefusedLines, SearchQuery, Totals};
 
 /// Most entries of each list.
 const ENTRIES_MAX: usize = 1_000;
@@ -72,8 +72,8 @@ pub struct RefusedBy {
 /// What runs add up to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Overview {
-    /// The key whose runs these are, as the parameter `key` of lists takes it: `*` for all. Left out
-    /// where there are no keys.
+    /// The key whose runs these are, as the parameter `key` of lists takes it: `*` for all. Left
+    /// out where there are no keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// The beginning of the period: as asked for, or when the first run was accepted.
@@ -119,52 +119,31 @@ impl Period {
     }
 }
 
-/// Groups that add up.
-#[derive(Clone, Default)]
-struct Added {
-    sums: Sums,
-    open: u64,
-    statuses: BTreeMap<String, u64>,
-    outcomes: BTreeMap<String, u64>,
-}
-
-impl Added {
-    fn add(&mut self, group: &RunGroup) {
-        self.sums.add(&group.sums);
-        if !group.is_over {
-            self.open += group.sums.runs;
-            return;
-        }
-        *self.statuses.entry(group.status.clone()).or_default() += group.sums.runs;
-        *self.outcomes.entry(group.outcome.clone()).or_default() += group.sums.runs;
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "a share for display")]
-    fn figures(self, period: Period) -> Figures {
-        let Self { sums, open, statuses, mut outcomes } = self;
-        let of = |status: Status| statuses.get(status.name()).copied().unwrap_or_default();
-        let (over, verified) = (sums.runs - open, of(Status::Verified));
-        // A run of another version does not say what ended it.
-        outcomes.remove("");
-        Figures {
-            runs: sums.runs,
-            open,
-            verified,
-            unrefuted: of(Status::Unrefuted),
-            unverified: of(Status::Unverified),
-            failed: of(Status::Failed),
-            cancelled: of(Status::Cancelled),
-            verified_share: (over > 0).then(|| verified as f64 / over as f64),
-            outcomes,
-            steps: sums.steps,
-            proposals: sums.proposals,
-            refused: sums.refused,
-            prompt_tokens: sums.tokens.saturating_sub(sums.completion_tokens),
-            completion_tokens: sums.completion_tokens,
-            wall_ms: sums.wall_ms,
-            runs_per_hour: period.rate(sums.runs),
-            steps_per_hour: period.rate(sums.steps),
-        }
+#[expect(clippy::cast_precision_loss, reason = "a share for display")]
+fn figures(part: Part, period: Period) -> Figures {
+    let Part { sums, open, statuses, mut outcomes } = part;
+    let of = |status: Status| statuses.get(status.name()).copied().unwrap_or_default();
+    let (over, verified) = (sums.runs - open, of(Status::Verified));
+    // A run of another version does not say what ended it.
+    outcomes.remove("");
+    Figures {
+        runs: sums.runs,
+        open,
+        verified,
+        unrefuted: of(Status::Unrefuted),
+        unverified: of(Status::Unverified),
+        failed: of(Status::Failed),
+        cancelled: of(Status::Cancelled),
+        verified_share: (over > 0).then(|| verified as f64 / over as f64),
+        outcomes,
+        steps: sums.steps,
+        proposals: sums.proposals,
+        refused: sums.refused,
+        prompt_tokens: sums.tokens.saturating_sub(sums.completion_tokens),
+        completion_tokens: sums.completion_tokens,
+        wall_ms: sums.wall_ms,
+        runs_per_hour: period.rate(sums.runs),
+        steps_per_hour: period.rate(sums.steps),
     }
 }
 
@@ -174,9 +153,9 @@ fn day_name(day: u64) -> String {
 }
 
 /// The entries with most runs first.
-fn by_runs(all: BTreeMap<String, Added>, period: Period) -> Vec<NamedFigures> {
+fn by_runs(all: BTreeMap<String, Part>, period: Period) -> Vec<NamedFigures> {
     let named =
-        |(name, added): (String, Added)| NamedFigures { name, figures: added.figures(period) };
+        |(name, part): (String, Part)| NamedFigures { name, figures: figures(part, period) };
     let mut all: Vec<NamedFigures> = all.into_iter().map(named).collect();
     all.sort_by(|a, b| b.figures.runs.cmp(&a.figures.runs));
     all.truncate(ENTRIES_MAX);
@@ -185,33 +164,22 @@ fn by_runs(all: BTreeMap<String, Added>, period: Period) -> Vec<NamedFigures> {
 
 impl Overview {
     fn of(totals: Totals, period: Period) -> Self {
-        let mut total = Added::default();
-        let [mut tasks, mut models] = [(); 2].map(|()| BTreeMap::<String, Added>::new());
-        let mut days = BTreeMap::<u64, Added>::new();
-        for group in &totals.groups {
-            total.add(group);
-            tasks.entry(group.task.clone()).or_default().add(group);
-            days.entry(group.day).or_default().add(group);
-            for model in &group.models {
-                models.entry(model.clone()).or_default().add(group);
-            }
-        }
-
-        let day = |(day, added): (u64, Added)| NamedFigures {
+        let Totals { total, tasks, models, days, refused, .. } = totals;
+        let day = |(day, part): (u64, Part)| NamedFigures {
             name: day_name(day),
-            figures: added.figures(period.on(day)),
+            figures: figures(part, period.on(day)),
         };
-        let refused =
+        let refused_by =
             |RefusedLines { task, constraint, lines }| RefusedBy { task, constraint, lines };
         Self {
             key: None,
             since: timestamp(period.since_ms),
             before: timestamp(period.before_ms),
-            total: total.figures(period),
+            total: figures(total, period),
             tasks: by_runs(tasks, period),
             models: by_runs(models, period),
             days: days.into_iter().rev().take(ENTRIES_MAX).map(day).collect(),
-            constraints: totals.refused.into_iter().take(ENTRIES_MAX).map(refused).collect(),
+            constraints: refused.into_iter().take(ENTRIES_MAX).map(refused_by).collect(),
             incomplete: false,
         }
     }
@@ -236,33 +204,37 @@ impl RunReader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use prime_journal::Sums;
 
-    fn group(day: u64, task: &str, models: &[&str], status: &str, runs: u64) -> RunGroup {
-        RunGroup {
-            day,
-            task: task.to_owned(),
-            models: models.iter().map(|model| (*model).to_owned()).collect(),
-            is_over: status != "queued",
-            status: status.to_owned(),
-            outcome: if status == "verified" { "agreed" } else { "" }.to_owned(),
+    fn part(verified: u64, failed: u64, open: u64) -> Part {
+        let runs = verified + failed + open;
+        let counts = |of: &[(&str, u64)]| -> BTreeMap<String, u64> {
+            of.iter().map(|(name, runs)| ((*name).to_owned(), *runs)).collect()
+        };
+        Part {
             sums: Sums {
                 runs,
                 steps: 10 * runs,
-                tokens: 7,
-                completion_tokens: 2,
+                tokens: 7 * runs,
+                completion_tokens: 2 * runs,
                 ..Sums::default()
             },
+            open,
+            statuses: counts(&[("verified", verified), ("failed", failed)]),
+            outcomes: counts(&[("agreed", verified), ("", failed)]),
         }
     }
 
     #[test]
-    fn groups_add_up_by_task_model_and_day() {
+    fn parts_become_figures_with_rates_of_their_period() {
+        let named = |parts: [(&str, Part); 2]| {
+            BTreeMap::from(parts.map(|(name, part)| (name.to_owned(), part)))
+        };
         let totals = Totals {
-            groups: vec![
-                group(0, "sort", &["m"], "verified", 3),
-                group(1, "sort", &["m", "n"], "failed", 1),
-                group(1, "queens", &[], "queued", 2),
-            ],
+            total: part(3, 1, 2),
+            tasks: named([("sort", part(3, 1, 0)), ("queens", part(0, 0, 2))]),
+            models: named([("n", part(0, 1, 0)), ("m", part(3, 1, 0))]),
+            days: BTreeMap::from([(0, part(3, 0, 0)), (1, part(0, 1, 2))]),
             refused: vec![RefusedLines {
                 task: "sort".to_owned(),
                 constraint: "order".to_owned(),
@@ -278,7 +250,7 @@ mod tests {
         assert_eq!((total.runs, total.open, total.verified, total.failed), (6, 2, 3, 1));
         assert_eq!(total.verified_share, Some(0.75), "of the four that are over");
         assert_eq!(total.outcomes, BTreeMap::from([("agreed".to_owned(), 3)]));
-        assert_eq!((total.prompt_tokens, total.completion_tokens), (15, 6));
+        assert_eq!((total.prompt_tokens, total.completion_tokens), (30, 12));
         assert_eq!((total.runs_per_hour, total.steps_per_hour), (6.0 / 18.0, 60.0 / 18.0));
 
         let of = |list: &[NamedFigures]| -> Vec<(String, u64, f64)> {

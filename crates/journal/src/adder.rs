@@ -1,0 +1,162 @@
+//! Adds runs up, at the cost of a few look-ups for each: an overview adds a hundred thousand.
+
+use std::collections::HashMap;
+
+use crate::overview::{Part, RefusedLines, Sums, Totals, counts_of};
+use crate::search::{created_ms, day_of, names_of};
+
+/// The facts of a run, or of runs that have all but the figures in common.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'f> {
+    /// The place of the first of them in the order of creation.
+    pub at: i64,
+    /// The slug of their task.
+    pub task: &'f str,
+    /// The names of their models ([`names_text`](crate::search::names_text)).
+    pub models: &'f str,
+    /// Whether they are over.
+    pub is_over: bool,
+    /// The status under which they are listed.
+    pub status: &'f str,
+    /// What ended them.
+    pub outcome: &'f str,
+    /// Their figures.
+    pub sums: Sums,
+}
+
+/// A part, with counts by the number of an end.
+#[derive(Default)]
+struct Tally {
+    sums: Sums,
+    open: u64,
+    ends: Vec<u64>,
+}
+
+impl Tally {
+    fn add(&mut self, sums: &Sums, end: Option<usize>) {
+        self.sums.add(sums);
+        match end {
+            None => self.open += sums.runs,
+            Some(end) => {
+                if self.ends.len() <= end {
+                    self.ends.resize(end + 1, 0);
+                }
+                self.ends[end] += sums.runs;
+            }
+        }
+    }
+}
+
+/// A task with what refused its lines.
+#[derive(Default)]
+struct Task {
+    tally: Tally,
+    refused: Vec<(String, u64)>,
+}
+
+/// Runs that are added up.
+#[derive(Default)]
+pub struct Adder {
+    total: Tally,
+    tasks: HashMap<String, Task>,
+    models: HashMap<String, Tally>,
+    /// Runs come in the order of their days, or nearly.
+    days: Vec<(u64, Tally)>,
+    /// Statuses with outcomes: few, so that looking through them is fast.
+    ends: Vec<(String, String)>,
+    first_at: Option<i64>,
+}
+
+/// The value of a key, which is copied only when it is new.
+fn entry<'m, V: Default>(map: &'m mut HashMap<String, V>, key: &str) -> &'m mut V {
+    if !map.contains_key(key) {
+        map.insert(key.to_owned(), V::default());
+    }
+    map.get_mut(key).expect("invariant: the key is there")
+}
+
+impl Adder {
+    /// Adds runs. `refusals` is what refused their lines
+    /// ([`counts_text`](crate::overview::counts_text)).
+    pub fn add(&mut self, facts: &Facts<'_>, refusals: &str) {
+        let Facts { at, task, models, is_over, status, outcome, sums } = facts;
+        let end = is_over.then(|| self.end(status, outcome));
+        self.first_at = Some(self.first_at.map_or(*at, |first| first.min(*at)));
+        self.total.add(sums, end);
+        self.day(day_of(*at)).add(sums, end);
+        // By the text of all names, which is taken apart at the end.
+        entry(&mut self.models, models).add(sums, end);
+
+        let task = entry(&mut self.tasks, task);
+        task.tally.add(sums, end);
+        for (constraint, lines) in counts_of(refusals) {
+            match task.refused.iter_mut().find(|(known, _)| known == constraint) {
+                Some((_, found)) => *found = found.saturating_add(lines),
+                None => task.refused.push((constraint.to_owned(), lines)),
+            }
+        }
+    }
+
+    fn end(&mut self, status: &str, outcome: &str) -> usize {
+        let known = self.ends.iter().position(|end| end.0 == status && end.1 == outcome);
+        known.unwrap_or_else(|| {
+            self.ends.push((status.to_owned(), outcome.to_owned()));
+            self.ends.len() - 1
+        })
+    }
+
+    fn day(&mut self, day: u64) -> &mut Tally {
+        let at = match self.days.iter().rposition(|(known, _)| *known == day) {
+            Some(at) => at,
+            None => {
+                self.days.push((day, Tally::default()));
+                self.days.len() - 1
+            }
+        };
+        &mut self.days[at].1
+    }
+
+    /// What was added.
+    pub fn totals(self) -> Totals {
+        let Self { total, tasks, models, days, ends, first_at } = self;
+        let mut totals = Totals { first_ms: first_at.map(created_ms), ..Totals::default() };
+        add_part(&mut totals.total, &total, &ends);
+        for (day, tally) in days {
+            add_part(totals.days.entry(day).or_default(), &tally, &ends);
+        }
+        let mut refused = Vec::new();
+        let mut tasks: Vec<_> = tasks.into_iter().collect();
+        tasks.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        for (task, Task { tally, refused: of_task }) in tasks {
+            add_part(totals.tasks.entry(task.clone()).or_default(), &tally, &ends);
+            refused.extend(of_task.into_iter().map(|(constraint, lines)| RefusedLines {
+                task: task.clone(),
+                constraint,
+                lines,
+            }));
+        }
+        let mut models: Vec<_> = models.into_iter().collect();
+        models.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        for (names, tally) in models {
+            for name in names_of(&names) {
+                add_part(totals.models.entry(name).or_default(), &tally, &ends);
+            }
+        }
+
+        refused.sort_by(|a, b| {
+            b.lines
+                .cmp(&a.lines)
+                .then_with(|| (&a.task, &a.constraint).cmp(&(&b.task, &b.constraint)))
+        });
+        Totals { refused, ..totals }
+    }
+}
+
+fn add_part(part: &mut Part, tally: &Tally, ends: &[(String, String)]) {
+    part.sums.add(&tally.sums);
+    part.open += tally.open;
+    for ((status, outcome), runs) in ends.iter().zip(&tally.ends).filter(|(_, runs)| **runs > 0) {
+        *part.statuses.entry(status.clone()).or_default() += runs;
+        *part.outcomes.entry(outcome.clone()).or_default() += runs;
+    }
+}
