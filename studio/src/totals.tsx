@@ -34,6 +34,7 @@ const COLUMNS = [
   "#Runs",
   "Share",
   "#Verified",
+  "#Of those over",
   "#Failed",
   "#Steps",
   "#Refused",
@@ -179,11 +180,9 @@ function Rows(props: {
               <td>
                 <Share of={entry.runs} most={most} />
               </td>
+              <td class="num">{number(entry.verified, { status: "verified" })}</td>
               <td class="num">
-                {number(entry.verified, { status: "verified" })}
-                {entry.verified_share !== null && (
-                  <span class="muted"> {percent(entry.verified_share)}</span>
-                )}
+                {entry.verified_share === null ? "" : percent(entry.verified_share)}
               </td>
               <td class="num">{number(entry.failed, { status: "failed" })}</td>
               <td class="num">{count(entry.steps)}</td>

@@ -20,8 +20,8 @@ test("an overview adds runs up, and each number leads to its runs", async ({ dae
   await expect(page).toHaveURL(/runs\?task=gcd-euclidean/);
   await expect(page.locator("tbody tr")).toHaveCount(1);
   await page.goBack();
-  await page.getByLabel("Task").fill("bubble-sort");
-  await page.getByLabel("Task").press("Enter");
+  await page.getByRole("searchbox", { name: "Task" }).fill("bubble-sort");
+  await page.getByRole("searchbox", { name: "Task" }).press("Enter");
   await expect(tasks.getByRole("row")).toHaveCount(2);
   await page.getByRole("region", { name: "By day", exact: true }).getByRole("link", { name: "1", exact: true }).first().click();
   await expect(page).toHaveURL(/task=bubble-sort/);
