@@ -58,8 +58,8 @@ struct Task {
 #[derive(Default)]
 pub struct Adder {
     total: Tally,
-    tasks: HashMap<String, Task>,
-    models: HashMap<String, Tally>,
+    tasks: Named<Task>,
+    models: Named<Tally>,
     /// Runs come in the order of their days, or nearly.
     days: Vec<(u64, Tally)>,
     /// Statuses with outcomes: few, so that looking through them is fast.
@@ -67,12 +67,33 @@ pub struct Adder {
     first_at: Option<i64>,
 }
 
-/// The value of a key, which is copied only when it is new.
-fn entry<'m, V: Default>(map: &'m mut HashMap<String, V>, key: &str) -> &'m mut V {
-    if !map.contains_key(key) {
-        map.insert(key.to_owned(), V::default());
+/// Values by name. A name is copied only when it is new.
+#[derive(Default)]
+struct Named<V> {
+    places: HashMap<String, usize>,
+    values: Vec<V>,
+}
+
+impl<V: Default> Named<V> {
+    fn of(&mut self, name: &str) -> &mut V {
+        let known = self.places.get(name).copied();
+        let place = known.unwrap_or_else(|| {
+            self.places.insert(name.to_owned(), self.values.len());
+            self.values.push(V::default());
+            self.values.len() - 1
+        });
+        &mut self.values[place]
     }
-    map.get_mut(key).expect("invariant: the key is there")
+
+    /// All of them, in the order of their names.
+    fn sorted(self) -> Vec<(String, V)> {
+        let mut names: Vec<(String, usize)> = self.places.into_iter().collect();
+        names.sort_unstable_by_key(|(_, place)| *place);
+        let mut all: Vec<(String, V)> =
+            names.into_iter().zip(self.values).map(|((name, _), value)| (name, value)).collect();
+        all.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        all
+    }
 }
 
 impl Adder {
@@ -85,9 +106,9 @@ impl Adder {
         self.total.add(sums, end);
         self.day(day_of(*at)).add(sums, end);
         // By the text of all names, which is taken apart at the end.
-        entry(&mut self.models, models).add(sums, end);
+        self.models.of(models).add(sums, end);
 
-        let task = entry(&mut self.tasks, task);
+        let task = self.tasks.of(task);
         task.tally.add(sums, end);
         for (constraint, lines) in counts_of(refusals) {
             match task.refused.iter_mut().find(|(known, _)| known == constraint) {
@@ -106,14 +127,12 @@ impl Adder {
     }
 
     fn day(&mut self, day: u64) -> &mut Tally {
-        let at = match self.days.iter().rposition(|(known, _)| *known == day) {
-            Some(at) => at,
-            None => {
-                self.days.push((day, Tally::default()));
-                self.days.len() - 1
-            }
-        };
-        &mut self.days[at].1
+        let known = self.days.iter().rposition(|(known, _)| *known == day);
+        let place = known.unwrap_or_else(|| {
+            self.days.push((day, Tally::default()));
+            self.days.len() - 1
+        });
+        &mut self.days[place].1
     }
 
     /// What was added.
@@ -125,9 +144,7 @@ impl Adder {
             add_part(totals.days.entry(day).or_default(), &tally, &ends);
         }
         let mut refused = Vec::new();
-        let mut tasks: Vec<_> = tasks.into_iter().collect();
-        tasks.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        for (task, Task { tally, refused: of_task }) in tasks {
+        for (task, Task { tally, refused: of_task }) in tasks.sorted() {
             add_part(totals.tasks.entry(task.clone()).or_default(), &tally, &ends);
             refused.extend(of_task.into_iter().map(|(constraint, lines)| RefusedLines {
                 task: task.clone(),
@@ -135,9 +152,7 @@ impl Adder {
                 lines,
             }));
         }
-        let mut models: Vec<_> = models.into_iter().collect();
-        models.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        for (names, tally) in models {
+        for (names, tally) in models.sorted() {
             for name in names_of(&names) {
                 add_part(totals.models.entry(name).or_default(), &tally, &ends);
             }
