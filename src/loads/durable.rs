@@ -249,7 +249,7 @@ impl DurableLoad {
             vec![None; trajectories as usize];
         let (commit, followers) = (Arc::new(Mutex::new(empty())), Mutex::default());
         let launch = DurableLaunch { load: self, steps, runs, commit, followers };
-        let measured = measure(&plan.measurement(trajectories), &launch).await?;
+        let measured = Box::pin(measure(&plan.measurement(trajectories), &launch)).await?;
 
         // The next load must not overlap the end of this one.
         launch.wait(|committed, _| committed.is_over).await;

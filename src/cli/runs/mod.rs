@@ -41,7 +41,7 @@ enum RunsCommand {
     /// Submit a run and print its id
     Submit(Box<submit::SubmitArguments>),
     /// List runs, newest first
-    List(list::ListArguments),
+    List(Box<list::ListArguments>),
     /// Show the record of a run
     Show(show::ShowArguments),
     /// Follow the events of a run until it ends, across restarts of the daemon; exit code 0 if

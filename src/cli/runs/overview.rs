@@ -1,5 +1,6 @@
 //! `runs overview`: what the runs in a daemon's journal add up to.
 
+use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
@@ -99,7 +100,7 @@ fn text(overview: &Overview) -> String {
 
     if !total.outcomes.is_empty() {
         let mut outcomes: Vec<_> = total.outcomes.iter().collect();
-        outcomes.sort_by(|a, b| b.1.cmp(a.1));
+        outcomes.sort_by_key(|(_, runs)| Reverse(**runs));
         let rows = outcomes.into_iter().map(|(name, runs)| [name.clone(), runs.to_string()]);
         text += &format!("\n{}", Table::new(["outcome", "runs"], rows));
     }

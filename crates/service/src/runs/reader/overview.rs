@@ -1,5 +1,6 @@
 //! What the runs in the journal add up to: by task, model and day, and what refused their lines.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -157,7 +158,7 @@ fn by_runs(all: BTreeMap<String, Part>, period: Period) -> Vec<NamedFigures> {
     let named =
         |(name, part): (String, Part)| NamedFigures { name, figures: figures(part, period) };
     let mut all: Vec<NamedFigures> = all.into_iter().map(named).collect();
-    all.sort_by(|a, b| b.figures.runs.cmp(&a.figures.runs));
+    all.sort_by_key(|entry| Reverse(entry.figures.runs));
     all.truncate(ENTRIES_MAX);
     all
 }

@@ -1,6 +1,7 @@
 //! What is noted of a run: facts of its spec and its result, and a text of a bounded length.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -117,7 +118,7 @@ impl Steps {
     /// The constraints that refused most lines.
     fn most_refused(&self) -> Vec<(String, u64)> {
         let mut all: Vec<_> = self.refusals.clone().into_iter().collect();
-        all.sort_by(|a, b| b.1.cmp(&a.1));
+        all.sort_by_key(|(_, lines)| Reverse(*lines));
         all.truncate(CONSTRAINTS_MAX);
         all
     }
