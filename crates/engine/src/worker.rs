@@ -85,6 +85,9 @@ fn tokens(model: Option<OsString>) -> ExitCode {
 }
 
 fn serve(parent: i32) -> ExitCode {
+    #[cfg(all(feature = "llama", target_os = "linux", target_arch = "x86_64"))]
+    super::ffi::allow_tiles();
+
     // Both are needed: the signal ends a worker that is computing, the closed socket one that is
     // waiting.
     let bound =
