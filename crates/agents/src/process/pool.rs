@@ -35,7 +35,8 @@ pub struct ProcessPool {
     driver: Mutex<Option<(watch::Sender<()>, JoinHandle<()>)>>,
 }
 
-/// Which slots are idle, and who waits for one. Not both: a slot is idle while nobody waits.
+/// Which slots are idle, and which turns wait for one. Never both: while a turn waits, no slot is
+/// idle.
 struct Turns(Mutex<Queue>);
 
 struct Queue {
@@ -53,7 +54,7 @@ struct SlotPermit {
 
 impl Turns {
     fn new(slots: usize) -> Arc<Self> {
-        // A call has a time limit, so that owners need only take turns.
+        // Calls have a time limit, so that it is enough if owners take turns.
         let waiting = FairQueue::new(slots);
         Arc::new(Self(Mutex::new(Queue { idle: (0..slots).collect(), waiting })))
     }
@@ -70,10 +71,11 @@ impl Turns {
         permitted.await.expect("invariant: who waits is in the queue until it gets a slot")
     }
 
-    /// Gives the idle slots to those who wait.
+    /// Gives the idle slots to the turns that wait.
     fn hand_out(self: &Arc<Self>) {
         while let Some((turn, permit)) = self.next() {
-            // Unlocked: if nobody waits for it any more, it is dropped here and handed on.
+            // The lock is released first: if the turn no longer waits, the permit is dropped here
+            // and goes to another turn.
             drop(turn.send(permit));
         }
     }
@@ -157,7 +159,7 @@ impl ProcessPool {
         })
     }
 
-    /// As [`ProcessPool::ask_for`], for nobody in particular.
+    /// As [`ProcessPool::ask_for`], without an owner.
     pub async fn ask(
         &self,
         request: impl FnOnce(u64) -> Vec<u8> + Send,
@@ -203,6 +205,7 @@ impl ProcessPool {
         Some(driver)
     }
 
+    /// An error of the agent whose processes these are.
     pub fn error(&self, failure: Failure, reason: impl Into<String>) -> AgentError {
         AgentError::new(&*self.launch.agent, failure, reason)
     }

@@ -1,5 +1,5 @@
-//! Prompts from the templates of `agents/`, and the parsing of free answers. The prompts that our
-//! own models are trained on are in `prime_lessons`.
+//! Prompts from the templates of `agents/`, and the parsing of free answers. The prompts that the
+//! built-in models are trained on are in `prime_lessons`.
 
 use std::sync::LazyLock;
 
@@ -46,7 +46,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     templates.set_undefined_behavior(UndefinedBehavior::Strict);
     // Models are trained on prompts that end with a newline.
     templates.set_keep_trailing_newline(true);
-    // Gives errors line numbers; costs nothing until one occurs.
+    // Errors then have line numbers; this costs nothing until one occurs.
     templates.set_debug(true);
 
     for (name, text) in BUILT_IN.into_iter().chain(TEMPLATES_OF_BENCHMARK) {
@@ -65,7 +65,7 @@ pub fn last_line(answer: &str) -> &str {
 /// The lines of a free answer, the last first, without surrounding whitespace and backquotes. Blank
 /// lines and lines that only open or close a code block are left out.
 pub fn lines_from_the_end(answer: &str) -> impl Iterator<Item = &str> {
-    // Marks that show nothing, such as one of the byte order, hide no backquote.
+    // Invisible characters, such as a byte order mark, must not hide a backquote.
     let is_blank = |c: char| {
         c.is_whitespace() || matches!(c, '\0' | '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}')
     };

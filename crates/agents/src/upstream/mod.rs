@@ -158,7 +158,7 @@ impl OpenAiModel {
         self.client.pool.snapshot()
     }
 
-    /// Probes every server once, all at a time; takes seconds at most.
+    /// Probes all servers at the same time, once each; takes a few seconds at most.
     pub async fn probe(&self) -> Vec<Probed> {
         let servers = 0..self.client.pool.backends().len();
         let probes = servers
@@ -172,7 +172,7 @@ impl OpenAiModel {
     }
 }
 
-/// Longest wait for the servers of a pool to say what they are.
+/// Maximum time for the servers of a pool to say what they are.
 const DETECTION_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Asks the servers of a pool what they are, and says what was found; `None` if none answers.
@@ -192,7 +192,7 @@ fn ask_for_dialect(
                 break;
             }
         }
-        // Nobody listens any more if it took too long.
+        // If it took too long, the receiver is gone.
         drop(sender.send(found));
     });
 

@@ -204,7 +204,7 @@ impl Pool {
             }
         }
 
-        // Waiters are served when capacity is returned; nobody returns any when a pause ends.
+        // Waiters are served when capacity is returned, but nothing returns any when a pause ends.
         for at in wake_at {
             let pool = Arc::clone(self);
             // Ends with the runtime at the latest.
