@@ -50,7 +50,7 @@ pub enum BaselineError {
 /// later. Errors do not name the file.
 pub fn read(path: &Path) -> Result<Report, BaselineError> {
     let mut text = String::new();
-    // One byte more than the limit tells that a file is longer.
+    // One byte more than the limit shows that a file is longer.
     let length = File::open(path)?.take(BYTES_MAX + 1).read_to_string(&mut text)?;
     if length as u64 > BYTES_MAX {
         return Err(BaselineError::TooLong);

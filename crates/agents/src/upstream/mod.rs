@@ -101,7 +101,7 @@ impl OpenAiModel {
             if let Some(other) = backends.iter().find(is_same) {
                 return Err(PoolError::Duplicate { name: other.name.to_string() });
             }
-            // Several servers behind one gateway differ by their path only, or by their scheme.
+            // Servers of one gateway may differ only by their path or their scheme.
             for name in [backend.qualified_name(), backend.full_name()] {
                 if backends.iter().any(|other| other.name == backend.name) {
                     backend.name = name;

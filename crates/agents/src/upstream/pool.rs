@@ -144,7 +144,7 @@ impl Pool {
             waiting.serve(|hint| self.pick(states, hint, now))
         };
 
-        // Outside the lock: dropping a permit that nobody takes locks it again.
+        // This is done outside the lock: dropping a permit that no waiter takes locks it again.
         for (sender, permit) in served {
             // A waiter that has just left does not take the permit: it is dropped, and thereby
             // released.

@@ -93,8 +93,8 @@ fn action_in(text: &str) -> Option<String> {
 }
 
 /// Reads an answer; `has_schema` says whether it was asked to be an object with an action, and
-/// `prompt_bytes` how long the prompt is, from which its tokens are estimated if nobody counted
-/// them.
+/// `prompt_bytes` how long the prompt is, from which its tokens are estimated if the server does
+/// not count them.
 pub(super) fn completion(
     answer: &Value,
     has_schema: bool,

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use super::response::{ResponseError, message};
 use crate::written::{Hearer, Written};
 
-/// Maximum parts of an answer: so many for each token that it may have, and some beyond that. A
-/// server that sends more does not stop where it was told to.
+/// Maximum parts of an answer: this many for each token that it may have, and [`PARTS_BEYOND`]
+/// more. A server that sends more does not stop where it was told to.
 const PARTS_PER_TOKEN: u64 = 8;
 const PARTS_BEYOND: u64 = 256;
 

@@ -53,7 +53,7 @@ impl AskedRun {
         }
     }
 
-    /// The level as records name it: [`GIVEN`](crate::records::GIVEN) for given inputs.
+    /// The level as records name it: [`GIVEN`] for given inputs.
     pub fn level(&self) -> &'static str {
         if self.task.given().is_some() { GIVEN } else { self.difficulty.name() }
     }

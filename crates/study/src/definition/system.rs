@@ -306,7 +306,7 @@ fn one_shot(section: &SystemSection, style: &str, problem: &mut impl FnMut(Strin
     })
 }
 
-/// One trajectory that nobody checks.
+/// One trajectory without a verifier.
 const SINGLE_PASS: [&str; 3] =
     ["run.fanout=1", "run.max_rounds=1", "agents.verifier.implementation=none"];
 

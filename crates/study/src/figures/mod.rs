@@ -67,7 +67,7 @@ pub(crate) fn rows_of(figure: &str) -> &'static str {
 /// data are left out.
 pub fn all_figures(results: &Results<'_>, numbers: &[String]) -> Vec<Figure> {
     let mut asked = wanted(numbers, 'F');
-    // Of these the paper has only tables.
+    // The paper has these only as tables.
     asked.extend(
         wanted(numbers, 'T')
             .into_iter()

@@ -235,8 +235,8 @@ fn parse(path: &Path, line: usize, text: &str) -> Result<Record, ReadError> {
 /// ignored and counted. Where a run was not measured at first, its later record counts.
 ///
 /// # Errors
-/// If the file cannot be read or decompressed, is Parquet, a line other than the last is no record,
-/// a record has another schema, or a run was measured twice.
+/// If the file cannot be read or decompressed, is Parquet, a line other than the last is not a
+/// record, a record has another schema, or a run was measured twice.
 pub fn read(path: &Path) -> Result<Records, ReadError> {
     let failed = |reason| ReadError::File { path: path.to_owned(), reason };
 

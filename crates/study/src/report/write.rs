@@ -56,7 +56,7 @@ fn folder(path: PathBuf) -> Result<PathBuf, ReportError> {
     Ok(path)
 }
 
-/// Removes files of an earlier report that this one does not have, so that nobody takes them for
+/// Removes files of an earlier report that this one does not have, so that they are not taken for
 /// its own. `kept` are the names of this report's files, and `extensions` those of all files that
 /// reports have.
 fn remove_others(

@@ -15,7 +15,7 @@ pub(crate) const BOOTSTRAP_SEED: u64 = 42;
 pub struct Accuracy {
     /// The mean, 0 to 1.
     pub mean: f64,
-    /// The 95 % interval, or why there is none.
+    /// The 95 % interval, or why it is left out.
     pub interval: Computed<Interval>,
     /// How the interval was computed.
     pub method: &'static str,

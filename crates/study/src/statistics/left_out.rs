@@ -38,7 +38,7 @@ pub enum LeftOut {
         /// Number of values on the right.
         right: usize,
     },
-    /// A value has no logarithm, or is no share.
+    /// A value that must be positive is not.
     #[error("{what} must be positive, and {value} is not")]
     NotPositive {
         /// What must be positive.
