@@ -42,7 +42,7 @@ pub use resources::{
 };
 
 /// The limits of uploaded modules.
-pub fn uploaded_limits(uploads: &Uploads) -> UploadedLimits {
+pub(crate) fn uploaded_limits(uploads: &Uploads) -> UploadedLimits {
     let Uploads { fuel_max, memory_bytes_max, line_bytes_max, threads, .. } = *uploads;
     UploadedLimits { fuel_max, memory_bytes_max, line_bytes_max, threads }
 }
@@ -221,7 +221,7 @@ impl App {
     ///
     /// # Errors
     /// When there is no such agent, or it cannot be built.
-    pub fn agents_named(&self, names: &Names) -> Result<Arc<AgentSet>, RegistryError> {
+    pub(crate) fn agents_named(&self, names: &Names) -> Result<Arc<AgentSet>, RegistryError> {
         if names == self.agents().names() {
             Ok(Arc::clone(self.agents()))
         } else {
@@ -230,12 +230,12 @@ impl App {
     }
 
     /// The record of a run of these agents and this task; `None` for custom agents.
-    pub fn record_for(&self, agents: &AgentSet, task: &str) -> Option<Arc<RecordedAgents>> {
+    pub(crate) fn record_for(&self, agents: &AgentSet, task: &str) -> Option<Arc<RecordedAgents>> {
         self.agents.record_for(agents, task, &self.settings.engines)
     }
 
     /// The recorded agents of a run of this task, if it is known already whether they can be built.
-    pub fn known_agents(
+    pub(crate) fn known_agents(
         &self,
         record: &Arc<RecordedAgents>,
         task: &str,
@@ -249,7 +249,7 @@ impl App {
     ///
     /// # Errors
     /// Which agent this process cannot build, and what to do.
-    pub fn recorded_agents(
+    pub(crate) fn recorded_agents(
         &self,
         record: &Arc<RecordedAgents>,
         task: &str,
@@ -341,7 +341,7 @@ impl App {
 
     /// Why a run of these agents could not continue at present, if one of their engines is out of
     /// service.
-    pub fn lost_engine(&self, agents: &RecordedAgents) -> Option<AppError> {
+    pub(crate) fn lost_engine(&self, agents: &RecordedAgents) -> Option<AppError> {
         let lost = |engine: &Engine| {
             let spec = engine.spec();
             let applies = |path: &Path| {

@@ -33,7 +33,7 @@ impl EngineModel {
 
     /// The same, in another space of the engine's cache ([`Request::space`]).
     #[must_use]
-    pub fn in_space(self, space: u64) -> Self {
+    pub(crate) fn in_space(self, space: u64) -> Self {
         Self { space, ..self }
     }
 }

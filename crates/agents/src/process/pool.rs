@@ -112,7 +112,7 @@ impl ProcessPool {
     }
 
     /// As [`ProcessPool::start`], for a program that declares a task and computes its steps.
-    pub fn start_task(name: &str, program: &Program) -> Result<Self, ProcessError> {
+    pub(crate) fn start_task(name: &str, program: &Program) -> Result<Self, ProcessError> {
         Self::start_as("task", name, program, Some(OnceLock::new()))
     }
 
@@ -160,7 +160,7 @@ impl ProcessPool {
     }
 
     /// As [`ProcessPool::ask_for`], without an owner.
-    pub async fn ask(
+    pub(crate) async fn ask(
         &self,
         request: impl FnOnce(u64) -> Vec<u8> + Send,
     ) -> Result<Vec<u8>, AgentError> {
@@ -170,7 +170,7 @@ impl ProcessPool {
     /// Waits for a process, builds the request with an id, and returns the answer line. Owners are
     /// served in turn. A turn that is cancelled while it waits leaves the queue; later, its process
     /// is killed and restarted.
-    pub async fn ask_for(
+    pub(crate) async fn ask_for(
         &self,
         owner: &Arc<str>,
         request: impl FnOnce(u64) -> Vec<u8> + Send,

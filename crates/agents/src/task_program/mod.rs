@@ -11,7 +11,7 @@ mod declaration;
 mod digest;
 mod error;
 mod form;
-pub mod limits;
+mod limits;
 mod list;
 mod machine;
 mod module;

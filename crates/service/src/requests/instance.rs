@@ -74,7 +74,7 @@ impl Instance {
     }
 
     /// Returns whether it is an input of a task that came with the request.
-    pub fn is_own_input(&self) -> bool {
+    pub(crate) fn is_own_input(&self) -> bool {
         self.name == INPUT && self.problem.has_reference()
     }
 
