@@ -9,7 +9,7 @@ use prime_settings::{Settings, UpstreamPool};
 /// Looks up an environment variable.
 pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// Why there is no pool of a name.
+/// Why a named pool cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The configuration has no such pool.

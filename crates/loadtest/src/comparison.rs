@@ -54,8 +54,7 @@ pub struct Row {
     pub baseline: f64,
     /// This test's value, in the metric's unit.
     pub now: f64,
-    /// The change relative to the baseline in per cent, with its sign; infinite if the baseline is
-    /// 0.
+    /// The change relative to the baseline in per cent, with its sign; infinite if that is 0.
     pub change_percent: f64,
     /// What the change amounts to.
     pub change: Change,
@@ -289,8 +288,10 @@ fn warnings(now: &Report, baseline: &Report) -> Vec<String> {
     warnings
 }
 
-/// Checks that a baseline can be compared with a load that is yet to run. // # Errors If the modes
-/// differ, or no count of trajectories is in common.
+/// Checks that a baseline can be compared with a load that is yet to run.
+///
+/// # Errors
+/// If the modes differ, or no count of trajectories is in common.
 pub fn check(baseline: &Report, mode: Mode, trajectories: &[u32]) -> Result<(), ComparisonError> {
     if baseline.mode != mode {
         let (baseline, now) = (description::mode(baseline.mode), description::mode(mode));

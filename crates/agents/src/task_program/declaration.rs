@@ -38,7 +38,7 @@ struct Declaration {
     state: BTreeMap<String, String>,
     #[serde(default)]
     answer: BTreeMap<String, String>,
-    /// An input with which one can start.
+    /// An example of an input.
     example: Option<Map<String, Value>>,
 }
 

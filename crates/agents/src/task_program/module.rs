@@ -1,7 +1,7 @@
 //! A task that is a WebAssembly module: the same lines as a program's, in a sandbox. A module
-//! imports nothing, exports its `memory`, `alloc(length) -> address` and `answer(address, length)
-//! -> address << 32 | length`, and is instantiated anew for each request: nothing is left of
-//! earlier requests, so that the same question gets the same answer.
+//! imports nothing, exports its `memory`, `alloc(length) -> address` and
+//! `answer(address, length) -> address << 32 | length`, and is instantiated anew for each request:
+//! nothing is left of earlier requests, so that the same question gets the same answer.
 
 use std::sync::Arc;
 

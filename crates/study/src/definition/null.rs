@@ -20,7 +20,7 @@ impl Study {
         let set = format!("agents.executor.implementation={UNIFORM}");
         let is_there = |system: &System| system.name == UNIFORM || system.sets.contains(&set);
         let is_run = |system: &System| !matches!(system.source, Source::Answers(_));
-        // The user's own tasks show only when they are given whether they have choices.
+        // Whether the user's own tasks have choices is known only when they are given.
         let has_choices =
             !self.ask.own.is_empty() || self.ask.tasks.iter().any(|task| has_choices(*task));
         let is_wanted = has_choices && self.systems.iter().any(is_run);

@@ -62,7 +62,7 @@ impl Leases {
         let number = granted.last;
         granted.runs.insert(id.clone(), number);
         drop(granted);
-        // There is no receiver only if the process ends.
+        // The receiver is gone only if the process ends.
         drop(self.starts.send((id, number)));
     }
 
@@ -145,8 +145,7 @@ impl Execution {
         // registration.
         self.abandon(id);
 
-        // After this, the run's row has all that this node wrote under an earlier lease, or ever
-        // will.
+        // After this, the run's row has all that it will ever get from earlier leases of this node.
         self.store.settle();
 
         let mut pauses = 0;
