@@ -1,4 +1,4 @@
-//! What is noted of a run: facts of its spec and its result, and a text of a bounded length.
+//! The search entry of a run: facts of its spec and its result, and a text of bounded length.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::runs::record::RunRecord;
 use crate::runs::spec::RunSpec;
 use prime_journal::{RunRow, SearchEntry, Segment};
 
-/// Most bytes of the parts of a run's text.
+/// Maximum bytes of the parts of a run's text.
 const INPUT_BYTES_MAX: usize = 2_048;
 const ANSWER_BYTES_MAX: usize = 1_024;
 const LINES_BYTES_MAX: usize = 2_048;
@@ -63,7 +63,7 @@ fn bounded(text: &str, most: usize) -> &str {
 pub(super) fn lines_of(segments: &[Segment]) -> Vec<String> {
     let (mut lines, mut bytes) = (Vec::new(), 0);
     for (_, event) in segments.iter().flat_map(Segment::events) {
-        // What is no step, or none that this version knows, has no line.
+        // An event that is not a step of this version has no line.
         let Ok(step) = serde_json::from_slice::<Step<'_>>(event) else { continue };
         let is_committed = step.event == "step" && step.decision == "proceed" && step.applicable;
         if is_committed && !lines.iter().any(|line| *line == step.action) {
@@ -81,7 +81,7 @@ pub(super) fn lines_of(segments: &[Segment]) -> Vec<String> {
 pub(super) fn entry_of(row: &RunRow, lines: &[String]) -> SearchEntry {
     let spec = serde_json::from_str::<RunSpec>(&row.spec);
     let (Ok(spec), Ok(record)) = (spec, RunRecord::of_row(row)) else {
-        // Of another version: found by what the journal itself knows.
+        // A run of another version is found by what the journal itself knows.
         let status = row.status.clone();
         let text = searched_text(&format!("{} {}", row.id, row.task));
         return SearchEntry { run: row.id.clone(), status, text, ..SearchEntry::default() };
