@@ -212,7 +212,8 @@ pub(super) fn allow_tiles() {
     const ARCH_REQ_XCOMP_PERM: libc::c_long = 0x1023;
     const XFEATURE_XTILEDATA: libc::c_long = 18;
 
-    let none = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+    let none =
+        libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
     // SAFETY: zeroes are a valid `stack_t`, which the first call fills in. No handler runs on the
     // signal stack that is put aside, and the last call puts back the same one. The request
     // changes what the kernel saves of this process, and no memory of it.

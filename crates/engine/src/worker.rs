@@ -1,7 +1,8 @@
 //! The entry point of an engine's child process.
 //!
 //! Standard input is the socket to the parent. The process ends when the socket closes or the
-//! parent dies, and opens no files but the model and its adapters.
+//! parent dies, opens no files but the model and its adapters, and confines itself to that as far
+//! as the kernel can.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::AsFd as _;
@@ -124,6 +125,9 @@ fn decode(spec: &EngineSpec, fault: Option<Fault>, mut transport: SocketTranspor
 
     ffi::keep_logs(if spec.logs { ffi::Stderr::All } else { ffi::Stderr::Errors });
     ffi::exit_on_abort();
+    // Before anything of the model is read, and while there is one thread.
+    #[cfg(target_os = "linux")]
+    super::confinement::confine_worker();
 
     match contexts::serve(spec, fault, &mut transport) {
         Ok(()) => ExitCode::SUCCESS,
