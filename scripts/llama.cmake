@@ -1,6 +1,10 @@
 # Read by CMake when it builds llama.cpp (see .cargo/config.toml).
 if(PROJECT_NAME STREQUAL "llama.cpp")
   set(LLAMA_BUILD_COMMON OFF CACHE BOOL "the tools' library is not linked" FORCE)
+  # For the processor of this machine alone. The build script of llama-cpp-sys-2 sets the option itself, before this file.
+  if("$ENV{LLAMA_NATIVE}" STREQUAL "1")
+    set(GGML_NATIVE ON CACHE BOOL "all instructions of this processor" FORCE)
+  endif()
 endif()
 
 # The sources of a target with these names, without folder and suffix, as absolute paths in `result`. A name that the pinned
@@ -34,6 +38,15 @@ function(prime_optimize_less)
   if(TARGET ggml-base)
     prime_sources(sources ggml-base gguf ggml-backend-meta ggml-opt)
     set_source_files_properties(${sources} TARGET_DIRECTORY ggml-base PROPERTIES COMPILE_OPTIONS -O1)
+  endif()
+endfunction()
+
+# GCC before 14 believes that a tile configuration is its first eight bytes, and leaves out the stores to the rest: then the
+# first AMX instruction is an illegal one.
+function(prime_keep_tile_configuration)
+  if(TARGET ggml-cpu AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14)
+    prime_sources(sources ggml-cpu amx/mmq)
+    set_source_files_properties(${sources} TARGET_DIRECTORY ggml-cpu PROPERTIES COMPILE_OPTIONS "-fno-dse;-fno-tree-dse")
   endif()
 endfunction()
 
@@ -72,5 +85,6 @@ endfunction()
 if(PROJECT_NAME STREQUAL "llama.cpp")
   cmake_language(DEFER CALL prime_precompile_headers)
   cmake_language(DEFER CALL prime_optimize_less)
+  cmake_language(DEFER CALL prime_keep_tile_configuration)
   cmake_language(DEFER CALL prime_unite)
 endif()

@@ -69,6 +69,24 @@ fn cpu() -> Finding {
     finding("cpu", Ok(format!("{model}, {} cores for this process", cores())))
 }
 
+/// The confinement of the processes that compute models.
+#[cfg(all(feature = "llama", target_os = "linux"))]
+fn workers() -> Finding {
+    let detail = match prime_engine::confinement() {
+        None => "not confined in a build for GPUs",
+        Some(found) => match (found.landlock, found.seccomp) {
+            (true, true) => "may compute and read; may not write files, run programs or connect",
+            (false, true) => {
+                "may not run programs or connect; this kernel cannot keep them from writing files \
+                 (Landlock, Linux 5.13)"
+            }
+            (true, false) => "may not write files or run programs; this kernel has no seccomp",
+            (false, false) => "not confined: this kernel has neither Landlock nor seccomp",
+        },
+    };
+    finding("engine workers", Ok(detail.to_owned()))
+}
+
 fn devices() -> Vec<Finding> {
     match prime_engine::devices() {
         Ok(devices) => devices
@@ -254,6 +272,8 @@ fn descriptors(settings: &Settings) -> Finding {
 pub fn doctor(arguments: &DoctorArguments) -> anyhow::Result<ExitCode> {
     let settings = arguments.configuration.load()?;
     let mut findings = vec![cpu()];
+    #[cfg(all(feature = "llama", target_os = "linux"))]
+    findings.push(workers());
     findings.extend(devices());
     findings.extend(engines(&settings, arguments.no_load));
     findings.extend(chat_templates(&settings));

@@ -12,7 +12,9 @@ use prime_protocol::{Opinion, Score, Trajectory, Usage, Verdict};
 
 /// A verifier and its name in the verdict's opinions.
 pub struct EnsembleMember {
+    /// Name of the verifier, unique in the ensemble.
     pub name: String,
+    /// The verifier.
     pub verifier: Arc<dyn super::Verifier>,
 }
 
@@ -28,13 +30,18 @@ pub struct EnsembleVerifier {
     review_above: Score,
 }
 
-/// Members that cannot form an ensemble.
+/// Why verifiers cannot form an ensemble.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EnsembleError {
+    /// There are no members.
     #[error("the ensemble has no members: name at least one verifier")]
     Empty,
+    /// Two members have the same name.
     #[error("the ensemble has two members called `{name}`: give them different names")]
-    Duplicate { name: String },
+    Duplicate {
+        /// That name.
+        name: String,
+    },
 }
 
 /// The upper median; `None` for an empty list.
@@ -109,13 +116,14 @@ impl AsyncVerifier for EnsembleVerifier {
         )
     }
 
-    /// True if at least half of the members do: as many as it takes to call a constraint violated.
+    /// True if at least half of the members read them: as many as it takes to call a constraint
+    /// violated.
     fn reads_words(&self) -> bool {
         2 * self.members.iter().filter(|member| member.verifier.reads_words()).count()
             >= self.members.len()
     }
 
-    /// True if any member does: it would never vote.
+    /// True if any member needs it: that member would never vote.
     fn needs_algorithm(&self) -> bool {
         self.members.iter().any(|member| member.verifier.needs_algorithm())
     }

@@ -1,5 +1,5 @@
-//! Executor `escalation`: a small executor first, and a large one where the small one's samples
-//! differ or were rejected.
+//! Executor `escalation`: a small executor first, and a large one if the small one's samples differ
+//! or were rejected.
 
 use std::sync::Arc;
 
@@ -12,7 +12,9 @@ use prime_protocol::{Trajectory, Usage, sample_seed};
 /// An executor and the name that its proposals carry as their source.
 #[derive(Clone)]
 pub struct NamedExecutor {
+    /// The name, by which results know the executor.
     pub name: Arc<str>,
+    /// The executor.
     pub executor: Arc<dyn super::Executor>,
 }
 
@@ -79,7 +81,8 @@ impl EscalatingExecutor {
             }
         }
 
-        // A line that was rejected here, or an exhausted grammar, is what the large one is for.
+        // The large executor is there for lines that were rejected here, and for exhausted
+        // grammars.
         let is_new =
             |proposal: &Proposal| !proposal.is_exhausted && !trajectory.excludes(&proposal.line);
         let agreed = agreed.filter(|proposal| !disagrees && is_new(proposal));

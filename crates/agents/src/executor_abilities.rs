@@ -42,7 +42,7 @@ pub fn reads_prose(settings: &Settings, name: &str) -> bool {
         ExecutorImplementation::Escalation => {
             agent.members().into_iter().all(|member| reads_prose(settings, member))
         }
-        // What they read is not known; nothing speaks against it.
+        // It is unknown what they read, so they are given the benefit of the doubt.
         ExecutorImplementation::Process | ExecutorImplementation::Replay => true,
     }
 }

@@ -1,5 +1,6 @@
-//! Work of several owners that waits for few workers. Owners take turns, so that one with much work
-//! or slow work holds up another by one piece of it; within an owner, so do the kinds of its work.
+//! Work of several owners that waits for few workers. Owners take turns, so that one with much or
+//! slow work holds up another by one piece at most; within an owner, the kinds of its work take
+//! turns.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::sync::Arc;
 /// Waiting work, by owner and kind.
 #[derive(Debug)]
 pub struct FairQueue<K, T> {
-    /// Those with work that waits or runs, in the order of their turns. There are few.
+    /// Owners with work that waits or runs, in the order of their turns. There are few.
     owners: VecDeque<Owner<K, T>>,
     share_max: usize,
 }
@@ -16,7 +17,7 @@ pub struct FairQueue<K, T> {
 struct Owner<K, T> {
     name: Arc<str>,
     running: usize,
-    /// In the order of their turns; none is empty.
+    /// Waiting work by kind, in the order of their turns; no queue is empty.
     kinds: VecDeque<(K, VecDeque<T>)>,
 }
 
@@ -32,12 +33,12 @@ impl<K: PartialEq, T> FairQueue<K, T> {
         Self { owners: VecDeque::new(), share_max: share_max.max(1) }
     }
 
-    /// Pieces that wait.
+    /// Number of pieces that wait.
     pub fn waiting(&self) -> usize {
         self.owners.iter().map(Owner::waiting).sum()
     }
 
-    /// Pieces of one owner that wait.
+    /// Number of pieces of one owner that wait.
     pub fn waiting_of(&self, owner: &str) -> usize {
         self.owners.iter().find(|one| *one.name == *owner).map_or(0, Owner::waiting)
     }
@@ -94,7 +95,7 @@ impl<K: PartialEq, T> FairQueue<K, T> {
         self.forget_idle();
     }
 
-    /// Removes the waiting pieces that are not to be kept.
+    /// Removes the waiting pieces that `keep` does not accept.
     pub fn retain(&mut self, keep: impl Fn(&T) -> bool) {
         for owner in &mut self.owners {
             owner.kinds.iter_mut().for_each(|(_, items)| items.retain(&keep));
@@ -120,7 +121,7 @@ mod tests {
         queue
     }
 
-    /// What is taken while nothing ends.
+    /// The pieces that are taken while none ends.
     fn all(queue: &mut FairQueue<u8, &'static str>) -> Vec<&'static str> {
         std::iter::from_fn(|| queue.take()).map(|(_, item)| item).collect()
     }

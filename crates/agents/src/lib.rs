@@ -2,6 +2,8 @@
 //! agents, and those of `prime-roles`. They know tasks and the protocol; they know no actors and
 //! hold no run state.
 
+#![warn(missing_docs)]
+
 pub mod card;
 #[cfg(test)]
 mod conformance_tests;

@@ -15,13 +15,13 @@ use prime_settings::Thinking;
 /// An adapter at a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServedAdapter {
-    /// Its name there.
+    /// Its name at the server.
     pub name: Arc<str>,
-    /// How strongly it is applied.
+    /// The factor with which it is applied; 1 is as trained.
     pub scale: f64,
 }
 
-/// What a model is asked.
+/// A request to a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompletionRequest {
     /// The slug of the step's task, by which one of several models is chosen.
@@ -48,24 +48,26 @@ pub struct CompletionRequest {
     /// True if a newline ends the completion where the grammar permits its end; obeyed by the same
     /// models.
     pub newline_ends: bool,
+    /// How tokens are drawn.
     pub sampling: Sampling,
     /// Maximum tokens of the completion, at least 1.
     pub max_tokens: u32,
     /// Whether to return the log-probabilities of the completion's tokens.
     pub logprobs: bool,
-    /// How many alternatives to return for the first token, with `logprobs`; only servers do.
+    /// How many alternatives to return for the first token, with `logprobs`; only servers return
+    /// any.
     pub alternatives: u32,
-    /// A text that is to be scored after the prompt instead of completing it; only servers of
-    /// reward models do.
+    /// A text to be scored after the prompt, instead of completing the prompt; only servers of
+    /// reward models do this.
     pub scored: Option<String>,
     /// Equal for requests that share a prefix: a server that has computed one has the prefix of the
     /// others cached.
     pub affinity: u64,
     /// The adapter that a server applies; local engines have it in their context.
     pub adapter: Option<ServedAdapter>,
-    /// Hears what the model writes while it writes it.
+    /// Receives what the model writes while it is written.
     pub hearer: Option<Hearer>,
-    /// True if the completion comes with what the model was sent, where that is known.
+    /// Whether the completion is to include what the model was sent, if that is known.
     pub with_exact: bool,
 }
 
@@ -99,16 +101,20 @@ impl CompletionRequest {
 /// What a model read: the prompt in its chat template, with special tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExactPrompt {
+    /// The rendered text.
     pub text: String,
+    /// Its token ids in the model's vocabulary.
     pub tokens: Vec<u32>,
 }
 
 /// What a model wrote.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Completion {
+    /// The answer, without the thinking.
     pub text: String,
     /// What the model thought before `text`; empty if nothing is known of it.
     pub reasoning: String,
+    /// Tokens that the completion cost.
     pub usage: Usage,
     /// Token ids in the model's vocabulary, where known.
     pub tokens: Vec<u32>,
@@ -134,11 +140,13 @@ pub struct Completion {
 /// Completes prompts. Dropping the future cancels the request.
 #[async_trait]
 pub trait Model: Send + Sync {
+    /// Completes a prompt, or scores a text after it.
+    ///
     /// # Errors
     /// There is no completion.
     async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError>;
 
-    /// Returns whether it holds its completions to the grammar of a request.
+    /// Returns whether the grammar of a request constrains its completions.
     fn applies_grammars(&self) -> bool {
         true
     }
@@ -155,7 +163,7 @@ impl<M: Model + ?Sized> Model for Arc<M> {
     }
 }
 
-/// A model whose requests the listener of the turn at hand gets, if it keeps them.
+/// A model whose requests go to the listener of the current turn, if it keeps them.
 pub struct KeptModel<M>(pub M);
 
 #[async_trait]
@@ -218,6 +226,7 @@ pub struct TappedModel<M> {
 }
 
 impl<M> TappedModel<M> {
+    /// The model, observed by this tap.
     pub fn new(model: M, tap: Tap) -> Self {
         Self { model, tap }
     }

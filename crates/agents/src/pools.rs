@@ -9,19 +9,30 @@ use prime_settings::{Settings, UpstreamPool};
 /// Looks up an environment variable.
 pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// A pool that cannot be opened.
+/// Why a named pool cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
+    /// The configuration has no such pool.
     #[error("there is no pool `{name}` (section `pools`)")]
-    Unknown { name: String },
+    Unknown {
+        /// The name that was asked for.
+        name: String,
+    },
+    /// The pool is configured, but cannot be opened.
     #[error("pool `{name}`: {cause}")]
-    Unusable { name: String, cause: PoolError },
+    Unusable {
+        /// Name of the pool.
+        name: String,
+        /// Why it cannot be opened.
+        cause: PoolError,
+    },
 }
 
 /// An open pool none of whose servers answers a probe.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("pool `{name}`: no server answers: {reasons}")]
 pub struct NoServerAnswers {
+    /// Name of the pool.
     pub name: String,
     /// What is wrong with each server.
     pub reasons: String,

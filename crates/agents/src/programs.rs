@@ -1,5 +1,5 @@
-//! The programs that a process has started, so that they can be ended with it: their agents live on
-//! in threads that nobody waits for.
+//! The programs that a process has started, so that they can be ended with it: their agents live in
+//! threads that nothing waits for.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 

@@ -42,13 +42,18 @@ const WITHOUT_LOCATOR: u32 = 1;
 /// The agents of a run, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordedAgents {
+    /// Version of the form of this record.
     pub version: u32,
+    /// The executor.
     pub executor: RecordedRole,
+    /// The verifier.
     pub verifier: RecordedRole,
+    /// The coordinator.
     pub coordinator: RecordedRole,
     /// The verifier that says where the fault of a refuted trajectory lies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub locator: Option<RecordedRole>,
+    /// The thresholds that coordinators follow.
     pub thresholds: RecordedThresholds,
     /// What results quote of the verifier's card, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,12 +61,13 @@ pub struct RecordedAgents {
     /// The texts of the prompt templates, and of those that they import, by `role/file`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub templates: BTreeMap<String, String>,
-    /// The SHA-256 of each engine's model file; null where it was not known.
+    /// The SHA-256 of each engine's model file, by engine; null if it was not known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub engines: BTreeMap<String, Option<String>>,
     /// The SHA-256 of each adapter's file, by path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub adapters: BTreeMap<String, String>,
+    /// The pools that agents ask, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pools: BTreeMap<String, RecordedPool>,
     /// The SHA-256 of each recording that is replayed, by path.
@@ -72,6 +78,7 @@ pub struct RecordedAgents {
 /// The agent of a role.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordedRole {
+    /// Name of the agent that has the role.
     pub name: String,
     /// The agent and those that it is composed of, by name.
     pub agents: BTreeMap<String, RecordedAgent>,
@@ -80,7 +87,9 @@ pub struct RecordedRole {
 /// An implementation with the options that it uses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordedAgent {
+    /// Name of the implementation.
     pub implementation: String,
+    /// The options that the implementation uses, defaults included.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub options: Map<String, Value>,
 }
@@ -88,16 +97,22 @@ pub struct RecordedAgent {
 /// The thresholds that coordinators take from section `run`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordedThresholds {
+    /// τ_soft: the score up to which a step is tolerated after its last retry.
     pub tau_soft: f64,
+    /// τ_hard: the score above which a step backtracks at once.
     pub tau_hard: f64,
+    /// Maximum number of retries in one state.
     pub retries_max: u32,
 }
 
 /// The properties of a pool that determine its answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordedPool {
+    /// The API that is used, such as chat completions.
     pub api: Api,
+    /// The kind of server.
     pub dialect: Dialect,
+    /// Additional fields of requests, as JSON text.
     pub extra: String,
     /// The models of its servers, sorted, each once.
     pub models: Vec<String>,
@@ -146,7 +161,7 @@ impl RecordedAgent {
         }
     }
 
-    /// The file that it replays, if it is one that replays a recording.
+    /// The file that it replays, if it replays a recording.
     fn recording(&self) -> Option<&str> {
         let path = self.options.get("recording").and_then(Value::as_str);
         path.filter(|path| !path.is_empty())
@@ -284,8 +299,8 @@ impl RecordedAgents {
         configured.into_iter().chain(self.locator.iter().map(|role| (Role::Verifier, role)))
     }
 
-    /// The models that the verifier asks: engines, each with the SHA-256 of its model's file where
-    /// that is known, and models on servers, without one.
+    /// The models that the verifier asks: engines, each with the SHA-256 of its model's file if
+    /// that is known, and models on servers, without a digest.
     pub fn of_verifier(&self) -> BTreeMap<String, Option<String>> {
         let mut models = BTreeMap::new();
         for agent in self.verifier.agents.values() {
@@ -300,6 +315,7 @@ impl RecordedAgents {
         models
     }
 
+    /// The names of the agents, for results.
     pub fn names(&self) -> Names {
         Names {
             executor: self.executor.name.clone(),

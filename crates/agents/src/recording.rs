@@ -47,6 +47,7 @@ struct Step {
 pub struct RecordingError {
     /// The line's number, from 1.
     pub line: usize,
+    /// What is wrong with the line.
     pub detail: String,
 }
 
@@ -130,7 +131,7 @@ impl Recording {
         self.positions.entry((*lines, step.depth, *tries)).or_default().push((id, proposals.len()));
         *tries += 1;
 
-        // As the run did: only a committed step leads to another state.
+        // This follows the run: only a committed step leads to another state.
         if step.applicable && step.decision == Decision::Proceed {
             let next = hash_lines(*lines, &step.action);
             walk.0.push((next, 0));
@@ -163,6 +164,8 @@ pub struct RecordingExecutor {
 }
 
 impl RecordingExecutor {
+    /// An executor that replays this recording; `run_seed` is the seed of the run that it is in, if
+    /// that has one.
     pub fn new(recording: Arc<Recording>, run_seed: Option<u64>) -> Self {
         Self { recording, run_seed }
     }

@@ -115,6 +115,7 @@ pub struct Resources {
     pub model_digests: BTreeMap<String, String>,
     /// The SHA-256 of adapters' files, by path; others are read when an agent is built.
     pub adapter_digests: BTreeMap<String, String>,
+    /// The open pools of servers.
     pub pools: Pools,
     /// The programs of the agents that were built with these resources.
     pub programs: Programs,
@@ -122,6 +123,7 @@ pub struct Resources {
     pub tasks: TaskPrograms,
     /// The only source of API keys.
     pub environment: Environment,
+    /// Observes the requests to all models, if set.
     pub tap: Option<Tap>,
     /// Models in local engines share no cached prefix with those of other spaces.
     pub space: u64,
@@ -145,7 +147,7 @@ impl Default for Resources {
 }
 
 impl Resources {
-    /// An adapter with the digest that is known here, else with that of its file now.
+    /// An adapter, with the digest that is known here or else with that of the file as it is now.
     ///
     /// # Errors
     /// The file cannot be read, or the scale is out of range.
@@ -180,7 +182,7 @@ pub struct AgentSet {
     id: AgentSetId,
     names: Names,
     notes: Vec<String>,
-    /// One of its verifiers: only the agent itself knows on what its verdicts rest.
+    /// One verifier of the set: only the agent itself knows what its verdicts rest on.
     judge: Arc<dyn Verifier>,
     needs_algorithm: bool,
     reads_prose: bool,
@@ -195,10 +197,25 @@ pub struct AgentSet {
 /// An agent that cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegistryError {
+    /// No implementation or definition has this name.
     #[error("agents.{role}.implementation: unknown agent {name:?}")]
-    Unknown { role: Role, name: String },
+    Unknown {
+        /// Role of the agent.
+        role: Role,
+        /// The name, as configured.
+        name: String,
+    },
+    /// The agent cannot be built.
     #[error("{role} `{name}`: {reason}")]
-    Unusable { role: Role, name: String, reason: String },
+    Unusable {
+        /// Role of the agent.
+        role: Role,
+        /// Name of the agent.
+        name: String,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// The verifier's card cannot be quoted.
     #[error("agents.verifier.card: {0}")]
     Card(Box<CardError>),
 }
@@ -236,7 +253,7 @@ impl AgentSet {
         name.clone_into(&mut self.names.executor);
         self.executor = Arc::new(executor);
 
-        // What was known of the former executor holds no longer.
+        // What was known about the former executor no longer holds.
         self.needs_algorithm = false;
         self.reads_prose = true;
         self.draws_choices = false;
@@ -283,6 +300,7 @@ impl AgentSet {
         Self { recorded: Some(recorded), ..self }
     }
 
+    /// The names of the agents, for results.
     pub fn names(&self) -> &Names {
         &self.names
     }

@@ -3,8 +3,7 @@
 /// Longest thinking that is kept with a step, in bytes.
 const KEPT_BYTES_MAX: usize = 256 << 10;
 
-/// An estimate of how many of the tokens were thinking, by the lengths of the texts, where nothing
-/// better is known.
+/// Estimates from the lengths of the texts how many of the tokens were thinking.
 pub(crate) fn estimated_tokens(completion: u64, thought: &str, said: &str) -> u64 {
     let (thought, said) = (thought.chars().count() as u64, said.trim().chars().count() as u64);
     (completion * thought).checked_div(thought + said).unwrap_or(0)

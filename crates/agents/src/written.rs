@@ -6,10 +6,10 @@ use std::time::Duration;
 use prime_roles::live::{self, Writing};
 use tokio::time::Instant;
 
-/// Pause between two reports of what is written.
+/// Minimum time between two reports of the text.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Most bytes of a text that are told: its end, which is what a reader watches.
+/// Maximum bytes of a text that are reported: its end, which is what readers watch.
 const TEXT_BYTES_MAX: usize = 4096;
 
 /// A part of a completion, as it arrives.
@@ -24,8 +24,8 @@ pub enum Written<'a> {
 }
 
 /// Receives what a model writes, part by part, in order. It is called on the thread of the
-/// connection, so it must return quickly and must not panic. What it hears is what a model or
-/// server wrote: untrusted until it is cleaned.
+/// connection, so it must return quickly and must not panic. The text comes from a model or server:
+/// it is untrusted until it is cleaned.
 #[derive(Clone)]
 pub struct Hearer(Arc<dyn Fn(Written<'_>) + Send + Sync>);
 
@@ -35,8 +35,8 @@ impl Hearer {
         Self(Arc::new(hear))
     }
 
-    /// Tells the listener of the turn at hand, if it has one, the text so far; a few times a
-    /// second. Called by an agent while its future is polled.
+    /// A hearer that reports the text so far to the listener of the current turn, a few times a
+    /// second; `None` if the turn has no listener. An agent calls this while its future is polled.
     pub fn of_turn() -> Option<Self> {
         let listener = live::listener()?;
         let so_far = Mutex::new(SoFar::default());
@@ -48,7 +48,7 @@ impl Hearer {
         }))
     }
 
-    /// Tells it.
+    /// Passes on a part.
     pub fn tell(&self, written: Written<'_>) {
         (self.0)(written);
     }
@@ -66,7 +66,7 @@ impl PartialEq for Hearer {
     }
 }
 
-/// The text so far, and when it was told last.
+/// The text so far, and when it was last reported.
 #[derive(Default)]
 struct SoFar {
     text: String,
@@ -75,7 +75,7 @@ struct SoFar {
 }
 
 impl SoFar {
-    /// Takes a part; returns the text if it is to be told now.
+    /// Takes a part; returns the text if it is to be reported now.
     fn take(&mut self, written: Written<'_>) -> Option<String> {
         let (part, is_thought) = match written {
             Written::Thought(part) => (part, true),

@@ -203,6 +203,31 @@ unsafe extern "C" fn on_abort(message: *const c_char) {
     unsafe { libc::_exit(ABORTED) }
 }
 
+/// Lets this process use AMX's tiles, which a llama.cpp built for this processor (`LLAMA_NATIVE=1`)
+/// multiplies with. Linux grants them only while no thread has a signal stack that is too small for
+/// their registers, as those that Rust makes are, so a worker calls this while it has one thread,
+/// which then has no signal stack of its own any more. Without AMX nothing changes.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub(super) fn allow_tiles() {
+    const ARCH_REQ_XCOMP_PERM: libc::c_long = 0x1023;
+    const XFEATURE_XTILEDATA: libc::c_long = 18;
+
+    let none =
+        libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+    // SAFETY: zeroes are a valid `stack_t`, which the first call fills in. No handler runs on the
+    // signal stack that is put aside, and the last call puts back the same one. The request
+    // changes what the kernel saves of this process, and no memory of it.
+    unsafe {
+        let mut before: libc::stack_t = std::mem::zeroed();
+        if libc::sigaltstack(&raw const none, &raw mut before) != 0 {
+            return;
+        }
+        if libc::syscall(libc::SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) != 0 {
+            libc::sigaltstack(&raw const before, std::ptr::null_mut());
+        }
+    }
+}
+
 /// Fails an assertion as ggml does, for [`Fault::AbortOn`](super::Fault::AbortOn).
 pub(super) fn abort_on_purpose() -> ! {
     // SAFETY: the arguments are NUL-terminated and the format takes no further ones.

@@ -53,6 +53,8 @@ mod awaited_prefix;
 mod batch_budget;
 #[cfg(feature = "llama")]
 mod batching;
+#[cfg(all(feature = "llama", target_os = "linux"))]
+mod confinement;
 #[cfg(feature = "llama")]
 mod context_cache;
 #[cfg(feature = "llama")]
@@ -85,6 +87,8 @@ mod turn_timer;
 pub use adapter::{Adapter, Scale};
 pub use chat::{Begins, Chat, Rendered, TemplateVariables, check_template_variables};
 pub use chat_check::check_chat;
+#[cfg(all(feature = "llama", target_os = "linux"))]
+pub use confinement::{Confinement, confinement};
 pub use counts::EngineCounts;
 pub use devices::{
     Device, DeviceError, DeviceInfo, DeviceKind, Devices, DevicesError, GpuBackend, PciId, devices,

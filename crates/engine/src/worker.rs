@@ -1,7 +1,8 @@
 //! The entry point of an engine's child process.
 //!
 //! Standard input is the socket to the parent. The process ends when the socket closes or the
-//! parent dies, and opens no files but the model and its adapters.
+//! parent dies, opens no files but the model and its adapters, and confines itself to that as far
+//! as the kernel can.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::AsFd as _;
@@ -85,6 +86,9 @@ fn tokens(model: Option<OsString>) -> ExitCode {
 }
 
 fn serve(parent: i32) -> ExitCode {
+    #[cfg(all(feature = "llama", target_os = "linux", target_arch = "x86_64"))]
+    super::ffi::allow_tiles();
+
     // Both are needed: the signal ends a worker that is computing, the closed socket one that is
     // waiting.
     let bound =
@@ -121,6 +125,9 @@ fn decode(spec: &EngineSpec, fault: Option<Fault>, mut transport: SocketTranspor
 
     ffi::keep_logs(if spec.logs { ffi::Stderr::All } else { ffi::Stderr::Errors });
     ffi::exit_on_abort();
+    // Before anything of the model is read, and while there is one thread.
+    #[cfg(target_os = "linux")]
+    super::confinement::confine_worker();
 
     match contexts::serve(spec, fault, &mut transport) {
         Ok(()) => ExitCode::SUCCESS,

@@ -22,6 +22,8 @@ impl TestStart {
     }
 }
 
+/// Builds the report of a test. Its remarks say whether the machine was busy before the test, and
+/// which rates were not held.
 pub fn report(
     start: TestStart,
     mode: Mode,

@@ -15,29 +15,42 @@ const BYTES_MAX: u64 = 64 << 20;
 /// Why a file cannot be a baseline.
 #[derive(Debug, thiserror::Error)]
 pub enum BaselineError {
+    /// The file cannot be opened or read, or is not UTF-8.
     #[error("cannot be read")]
     Unreadable(#[from] std::io::Error),
+    /// The file is longer than any report.
     #[error(
         "is longer than {BYTES_MAX} bytes, so it is not a load test report: give a file written by \
          --save"
     )]
     TooLong,
+    /// The file is not JSON or has wrong fields; with the location and the parser's message.
     #[error("is not a load test report: {0}: give a file written by --save")]
     NoReport(String),
+    /// The report was written by a version with another [`FORMAT`].
     #[error(
         "has report format {found}, and this version reads format {FORMAT} (`legs` of format 1 are \
          `stages` now): measure the baseline again"
     )]
-    OtherFormat { found: String },
+    OtherFormat {
+        /// The format of the file, as it is written there.
+        found: String,
+    },
+    /// A histogram cannot be decoded.
     #[error("with {trajectories} trajectories: {error}")]
-    Histogram { trajectories: u32, error: HistogramError },
+    Histogram {
+        /// Number of trajectories of its point.
+        trajectories: u32,
+        /// Why it cannot be decoded.
+        error: HistogramError,
+    },
 }
 
 /// Reads a file written by `--save`. Checks its histograms too, so that the comparison cannot fail
 /// later. Errors do not name the file.
 pub fn read(path: &Path) -> Result<Report, BaselineError> {
     let mut text = String::new();
-    // One byte more than the limit tells that a file is longer.
+    // One byte more than the limit shows that a file is longer.
     let length = File::open(path)?.take(BYTES_MAX + 1).read_to_string(&mut text)?;
     if length as u64 > BYTES_MAX {
         return Err(BaselineError::TooLong);

@@ -7,13 +7,17 @@ use super::report::{Mode, Point, Report};
 /// What is compared at each count of trajectories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
+    /// Steps per second: throughput, for which more is better.
     StepsPerSecond,
+    /// Median latency.
     P50,
+    /// 99th percentile of latency.
     P99,
+    /// CPU time per step.
     Cpu,
-    /// Exact: the same load allocates the same on any machine.
+    /// Allocations per step. Exact: the same load allocates the same on any machine.
     Allocations,
-    /// Exact, too.
+    /// Heap bytes per trajectory. Exact as well.
     Memory,
 }
 
@@ -22,13 +26,14 @@ pub enum Metric {
 pub enum Change {
     /// Worse by more than the tolerance.
     Worse,
+    /// Within the tolerance, or too small to tell from noise.
     Same,
     /// Better by more than the tolerance.
     Better,
 }
 
 impl Change {
-    /// Empty if nothing changed.
+    /// The word for the change in tables; empty if nothing changed.
     pub fn name(self) -> &'static str {
         match self {
             Self::Worse => "worse",
@@ -41,21 +46,30 @@ impl Change {
 /// A metric of both reports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
+    /// Number of trajectories.
     pub trajectories: u32,
+    /// What is compared.
     pub metric: Metric,
+    /// The baseline's value, in the metric's unit.
     pub baseline: f64,
+    /// This test's value, in the metric's unit.
     pub now: f64,
-    /// The change relative to the baseline in per cent, with its sign; infinite if the baseline is
-    /// 0.
+    /// The change relative to the baseline in per cent, with its sign; infinite if that is 0.
     pub change_percent: f64,
+    /// What the change amounts to.
     pub change: Change,
 }
 
+/// A comparison of a report with a baseline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
+    /// Change in per cent up to which a metric counts as unchanged.
     pub tolerance_percent: f64,
+    /// Version of prime-agents that measured the baseline.
     pub baseline_version: String,
+    /// Start of the baseline's test, RFC 3339, UTC.
     pub baseline_started: String,
+    /// The metrics that both reports have, point by point.
     pub rows: Vec<Row>,
     /// Differences that limit the comparison, in sentences.
     pub warnings: Vec<String>,
@@ -63,22 +77,36 @@ pub struct Comparison {
     pub regressions: Vec<String>,
 }
 
+/// Why two reports cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ComparisonError {
+    /// The reports measure different parts of the system.
     #[error(
         "the baseline has mode `{baseline}`, this test has mode `{now}`, and they measure \
          different things: give a baseline of mode `{now}`"
     )]
-    OtherMode { baseline: &'static str, now: &'static str },
+    OtherMode {
+        /// The mode of the baseline.
+        baseline: &'static str,
+        /// The mode of this test.
+        now: &'static str,
+    },
+    /// The reports share no count of trajectories.
     #[error(
         "the baseline and this test have no count of trajectories in common ({baseline} in the \
          baseline, {now} in this test): give --trajectories one of the baseline's, or measure the \
          baseline again"
     )]
-    NothingInCommon { baseline: String, now: String },
+    NothingInCommon {
+        /// The counts of the baseline, separated by commas.
+        baseline: String,
+        /// The counts of this test, separated by commas.
+        now: String,
+    },
 }
 
 impl Metric {
+    /// All metrics, in the order of a comparison's rows.
     pub const ALL: [Self; 6] =
         [Self::StepsPerSecond, Self::P50, Self::P99, Self::Cpu, Self::Allocations, Self::Memory];
 
@@ -260,7 +288,10 @@ fn warnings(now: &Report, baseline: &Report) -> Vec<String> {
     warnings
 }
 
-/// Checks whether a baseline can be compared with a load that is yet to run.
+/// Checks that a baseline can be compared with a load that is yet to run.
+///
+/// # Errors
+/// If the modes differ, or no count of trajectories is in common.
 pub fn check(baseline: &Report, mode: Mode, trajectories: &[u32]) -> Result<(), ComparisonError> {
     if baseline.mode != mode {
         let (baseline, now) = (description::mode(baseline.mode), description::mode(mode));

@@ -16,10 +16,18 @@ const NANOS_PER_MILLISECOND: f64 = 1e6;
 /// Why a report cannot be written as a log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HdrLogError {
+    /// A histogram cannot be decoded.
     #[error("with {trajectories} trajectories: {error}")]
-    Histogram { trajectories: u32, error: HistogramError },
+    Histogram {
+        /// Number of trajectories of its point.
+        trajectories: u32,
+        /// Why it cannot be decoded.
+        error: HistogramError,
+    },
+    /// The time of start is not RFC 3339; with its text.
     #[error("the report's time of start is invalid: {0:?}")]
     Started(String),
+    /// The writer of logs refused a histogram; with its message.
     #[error("the histograms cannot be encoded: {0}")]
     Encoding(String),
 }

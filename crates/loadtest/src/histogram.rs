@@ -15,6 +15,7 @@ pub const NANOS_MAX: u64 = 3_600_000_000_000;
 /// thousand.
 const TEXT_BYTES_MAX: usize = 4 << 20;
 
+/// Why the text of a histogram cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a histogram of the report cannot be decoded: {0}: was the file edited by hand?")]
 pub struct HistogramError(String);

@@ -3,6 +3,8 @@
 //! the load on a running daemon over HTTP. It must not know agents, runtime, engine or journal: the
 //! caller drives the load and reports its steps. It prints nothing.
 
+#![warn(missing_docs)]
+
 mod assemble;
 mod bar_chart;
 pub mod baseline;

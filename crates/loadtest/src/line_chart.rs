@@ -18,7 +18,7 @@ const SIZE: (u32, u32) = (480, 330);
 /// Room for the labels of the axes.
 const X_LABELS: u32 = 42;
 const Y_LABELS: u32 = 62;
-/// Most labels on an axis.
+/// Maximum number of labels on an axis.
 const LABELS_MAX: usize = 8;
 const FONT_SIZE: u32 = 14;
 /// Lengths of a dash and of the gap after it.

@@ -25,7 +25,9 @@ const LAUNCHES_MAX: usize = 256;
 pub struct Measurement {
     /// Number of trajectories, at least 1.
     pub trajectories: u32,
+    /// Length of the measurement, after the warm-up.
     pub length: Length,
+    /// Time before the measurement in which steps run but do not count.
     pub warmup: Duration,
     /// Steps due per second over all trajectories; `None` is a closed loop.
     pub rate: Option<f64>,
@@ -36,20 +38,30 @@ pub struct Measurement {
 /// Why a measurement failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasurementError {
+    /// A run ended that should have continued.
     #[error(
         "trajectory {trajectory} of the load ended as {outcome}, so the measurement is invalid"
     )]
-    Ended { trajectory: u32, outcome: String },
+    Ended {
+        /// Number of the trajectory, from 0.
+        trajectory: u32,
+        /// The run's outcome.
+        outcome: String,
+    },
+    /// The measurement was over before a step was decided.
     #[error("no step was decided during the measurement: give a longer --duration, or --steps")]
     NoSteps,
+    /// The runtime ended during the measurement.
     #[error("the runtime ended before the load")]
     Gone,
+    /// The thread of the open loop could not be started.
     #[error("the load generator could not be started: {0}")]
     Generator(std::io::Error),
 }
 
 /// Executes runs.
 pub trait Launch {
+    /// Why a run cannot be launched.
     type Error: From<MeasurementError>;
 
     /// Starts a run of a trajectory, which must report the run's start, steps and end.

@@ -37,7 +37,7 @@ fn chart(chart: &Chart) -> Value {
         title => chart.title,
         note => chart.note,
         legend => legend.collect::<Vec<_>>(),
-        // Its texts are escaped already.
+        // The drawing's texts are escaped already.
         svg => Value::from_safe_string(chart.svg.clone()),
     }
 }

@@ -33,6 +33,7 @@ impl Measured {
         self.record.coordination_share()
     }
 
+    /// Tokens of all measured steps.
     pub fn tokens(&self) -> Tokens {
         self.record.tokens
     }

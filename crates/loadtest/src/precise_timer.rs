@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::open_loop::TIMER_SLACK;
 
-/// Longest sleep of the thread.
+/// Longest sleep of the thread without a pending sleep.
 const IDLE: Duration = Duration::from_hours(1);
 
 /// A pending sleep.
@@ -44,6 +44,10 @@ impl Ord for Sleep {
 pub struct PreciseTimer(Sender<Sleep>);
 
 impl PreciseTimer {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// If the system refuses another thread.
     pub fn start() -> std::io::Result<Self> {
         let (sleeps, inbox) = unbounded();
         std::thread::Builder::new().name("timer".to_owned()).spawn(move || run(&inbox))?;

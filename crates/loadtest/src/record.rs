@@ -8,6 +8,7 @@ use super::histogram::empty;
 /// A stage that steps are divided into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StageKind {
+    /// Name of the stage in reports.
     pub name: &'static str,
     /// An agent's own work, not coordination.
     pub is_work: bool,
@@ -16,7 +17,9 @@ pub struct StageKind {
 /// Tokens that models read and wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tokens {
+    /// Tokens of prompts.
     pub prompt: u64,
+    /// Generated tokens.
     pub completion: u64,
 }
 

@@ -15,11 +15,15 @@ pub struct Report {
     pub version: String,
     /// Start of the test, RFC 3339, UTC.
     pub started: String,
+    /// The machine that the test ran on.
     pub machine: HostInfo,
+    /// What was measured.
     pub mode: Mode,
+    /// The load that was requested.
     pub load: Load,
     /// `None` if the runtime is in another process.
     pub runtime: Option<RuntimeFacts>,
+    /// A measurement for each count of trajectories, in the requested order.
     pub points: Vec<Point>,
     /// What a reader must know before comparing, in sentences: a rate that was not held, a busy
     /// machine.
@@ -40,13 +44,14 @@ pub enum Mode {
     Model,
 }
 
-/// The machine the test ran on. What it does not tell is empty or 0.
+/// The machine that the test ran on. A field is empty or 0 if the kernel does not provide it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostInfo {
     /// Model name of the processor.
     pub processor: String,
     /// Cores available to the process.
     pub cores: usize,
+    /// Installed memory.
     pub memory_bytes: u64,
     /// Kernel name and release.
     pub system: String,
@@ -60,7 +65,9 @@ pub struct Load {
     /// Steps due per second over all trajectories (runs, in mode `http`). `None`: closed loop,
     /// where a trajectory's next step is due as soon as its last is decided.
     pub rate: Option<f64>,
+    /// Length of the warm-up before each point.
     pub warmup_seconds: f64,
+    /// Length of each point's measurement.
     pub length: Length,
     /// Bytes added to each proposal's line (to the prompt, in mode `engine`).
     pub payload_bytes: usize,
@@ -80,28 +87,35 @@ pub struct Load {
 pub enum Length {
     /// Steps per trajectory.
     Steps(u64),
+    /// Seconds of wall time.
     Seconds(f64),
 }
 
 /// The runtime's configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RuntimeFacts {
+    /// Number of cells, each a ring of actors on its own thread.
     pub cells: usize,
-    /// `shared` or `own`.
+    /// Threads of agents: `shared` with their cell, or their `own`.
     pub placement: String,
+    /// Implementation of the executor.
     pub executor: String,
+    /// Implementation of the verifier.
     pub verifier: String,
+    /// Implementation of the coordinator.
     pub coordinator: String,
 }
 
 /// The measurement at one count of trajectories.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
+    /// Number of trajectories; in mode `http`, of clients.
     pub trajectories: u32,
     /// Steps decided during the measurement; with a journal, steps that became durable.
     pub steps: u64,
     /// Length of the measurement: the requested time, or until the last requested step.
     pub seconds: f64,
+    /// `steps` over `seconds`.
     pub steps_per_second: f64,
     /// Closed loop: from one decision of a trajectory to its next. Open loop: from the time when
     /// the step was due to its decision. Mode `http`: from the time when the run was due to its end
@@ -113,13 +127,15 @@ pub struct Point {
     pub coordination_share: Option<f64>,
     /// User and system time of this process, in microseconds.
     pub cpu_us_per_step: Option<f64>,
+    /// Number of heap allocations; `None` if they were not counted.
     pub allocations_per_step: Option<f64>,
+    /// Bytes of these allocations.
     pub allocated_bytes_per_step: Option<f64>,
     /// Heap growth from before the trajectories exist to when all wait for their first proposal,
     /// per trajectory. With few trajectories, or with a journal's buffers, it is imprecise or
     /// `None`.
     pub bytes_per_trajectory: Option<f64>,
-    /// Open loop only.
+    /// The requested rate and what became of it; `None` in a closed loop.
     pub rate: Option<Rate>,
     /// Turns that failed and were retried.
     pub failures: u64,
@@ -130,20 +146,28 @@ pub struct Point {
 /// A latency distribution in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
+    /// Mean.
     pub mean_us: f64,
+    /// Median.
     pub p50_us: f64,
+    /// 90th percentile.
     pub p90_us: f64,
+    /// 99th percentile.
     pub p99_us: f64,
+    /// 99.9th percentile.
     pub p999_us: f64,
+    /// Maximum.
     pub max_us: f64,
 }
 
 /// A part of a step, or of a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stage {
+    /// Name of the stage.
     pub name: String,
     /// An agent's own work, not coordination.
     pub is_work: bool,
+    /// Time that steps spent in the stage.
     pub latency: Latency,
 }
 

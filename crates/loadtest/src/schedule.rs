@@ -6,8 +6,8 @@ use super::report::Rate;
 
 /// Smallest share of a rate that must be reached, give or take a step, for the rate to be held.
 const REACHED_MIN: f64 = 0.99;
-/// Most steps that may wait for another step of their trajectory for the rate to be held, as a
-/// share of the steps due per second.
+/// Maximum number of steps that may wait for another step of their trajectory for the rate to be
+/// held, as a share of the steps due per second.
 const WAITING_MAX: f64 = 0.01;
 
 /// The times at which steps are due. Steps go to the trajectories in turn.

@@ -16,11 +16,15 @@ use super::schedule::Schedule;
 pub enum Phase {
     /// Trajectories start, and wait for their first proposal.
     Idle,
+    /// Steps run, but do not count yet.
     WarmUp,
+    /// Steps count.
     Measuring,
+    /// The measurement is over; the runs end.
     Over,
 }
 
+/// The shared state of one measurement.
 pub struct Session {
     id: u64,
     epoch: Instant,
@@ -73,10 +77,13 @@ impl Session {
         u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
+    /// Whether the stages of steps are timed, so that [`Trajectory::step`](crate::Trajectory::step)
+    /// needs their times.
     pub fn wants_stages(&self) -> bool {
         !self.stages.is_empty()
     }
 
+    /// Whether the measurement is in this phase.
     pub fn is(&self, phase: Phase) -> bool {
         self.phase.load(Ordering::Relaxed) == phase as u8
     }

@@ -12,6 +12,7 @@ use super::session::{Phase, Session};
 
 /// The end of one run of a trajectory.
 pub struct RunEnd {
+    /// Number of the trajectory, from 0.
     pub trajectory: u32,
     /// Why the measurement is invalid, if it is.
     pub failure: Option<String>,
@@ -48,6 +49,7 @@ impl Trajectory {
         }
     }
 
+    /// The measurement that the trajectory belongs to.
     pub fn session(&self) -> &Arc<Session> {
         &self.session
     }

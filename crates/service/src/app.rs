@@ -1,4 +1,4 @@
-//! Puts the parts together: from settings to a runtime with its engines. The one module that knows
+//! Puts the parts together: from settings to a runtime with its engines. Only this module knows
 //! every component.
 
 mod agent_sets;
@@ -42,7 +42,7 @@ pub use resources::{
 };
 
 /// The limits of uploaded modules.
-pub fn uploaded_limits(uploads: &Uploads) -> UploadedLimits {
+pub(crate) fn uploaded_limits(uploads: &Uploads) -> UploadedLimits {
     let Uploads { fuel_max, memory_bytes_max, line_bytes_max, threads, .. } = *uploads;
     UploadedLimits { fuel_max, memory_bytes_max, line_bytes_max, threads }
 }
@@ -52,16 +52,17 @@ pub fn uploaded_limits(uploads: &Uploads) -> UploadedLimits {
 #[error("the runtime ended before the run")]
 pub struct RuntimeEnded;
 
-/// Tasks that are programs, before there is an [`App`] that has them.
+/// Tasks that are programs, before an [`App`] takes them over.
 #[derive(Default)]
 pub struct OwnTasks {
+    /// The tasks.
     pub tasks: TaskPrograms,
-    /// Ends them.
+    /// The programs of these tasks, to end them.
     pub programs: Programs,
 }
 
 impl OwnTasks {
-    /// The configured ones.
+    /// The configured tasks.
     pub fn of(settings: &Settings) -> Self {
         let own = Self::default();
         own.tasks.configure(&settings.tasks, &own.programs);
@@ -141,7 +142,7 @@ impl App {
         let agents = AgentSet::from_settings(settings, resources)?;
         let compared = &settings.agents.split;
         if !compared.other.is_empty() {
-            // A mistake in the other agent must show now, not with the first run on that side.
+            // A mistake in the other agent must show now, not at the first run on that side.
             let mut other = Overrides::default();
             other.choose(compared.role, &compared.other);
             AgentSet::from_settings(&other.apply(settings), resources)?;
@@ -164,7 +165,7 @@ impl App {
     /// # Errors
     /// As [`App::start`].
     pub fn with_settings(&self, settings: Settings) -> Result<Self, AppError> {
-        // The configured engines come last: where both exist, a name means the configured one.
+        // The configured engines come last: if both exist, a name means the configured one.
         let mut running = self.agents.engines();
         running.extend(running_of(&self.settings, &self.resources));
 
@@ -176,13 +177,14 @@ impl App {
         let agents = Self::configured_agents(&settings, &resources)?;
         // The reload may have removed what killed a worker.
         running.values().for_each(|running| running.engine.restart());
-        // Last: nothing can fail any more.
+        // This comes last: nothing can fail any more.
         resources.tasks.configure(&settings.tasks, &resources.programs);
         resources.tasks.limit_uploads(uploaded_limits(&settings.uploads));
 
         Ok(Self::assemble(settings, resources, agents, Some(&self.runtime)))
     }
 
+    /// The settings in force.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -192,10 +194,12 @@ impl App {
         &self.resources.adapter_digests
     }
 
+    /// The hash of these settings, which records and results name.
     pub fn config_hash(&self) -> &str {
         &self.config_hash
     }
 
+    /// The cells that execute the runs of all configurations.
     pub fn runtime(&self) -> &Arc<Runtime> {
         &self.runtime
     }
@@ -217,7 +221,7 @@ impl App {
     ///
     /// # Errors
     /// When there is no such agent, or it cannot be built.
-    pub fn agents_named(&self, names: &Names) -> Result<Arc<AgentSet>, RegistryError> {
+    pub(crate) fn agents_named(&self, names: &Names) -> Result<Arc<AgentSet>, RegistryError> {
         if names == self.agents().names() {
             Ok(Arc::clone(self.agents()))
         } else {
@@ -226,12 +230,12 @@ impl App {
     }
 
     /// The record of a run of these agents and this task; `None` for custom agents.
-    pub fn record_for(&self, agents: &AgentSet, task: &str) -> Option<Arc<RecordedAgents>> {
+    pub(crate) fn record_for(&self, agents: &AgentSet, task: &str) -> Option<Arc<RecordedAgents>> {
         self.agents.record_for(agents, task, &self.settings.engines)
     }
 
     /// The recorded agents of a run of this task, if it is known already whether they can be built.
-    pub fn known_agents(
+    pub(crate) fn known_agents(
         &self,
         record: &Arc<RecordedAgents>,
         task: &str,
@@ -245,7 +249,7 @@ impl App {
     ///
     /// # Errors
     /// Which agent this process cannot build, and what to do.
-    pub fn recorded_agents(
+    pub(crate) fn recorded_agents(
         &self,
         record: &Arc<RecordedAgents>,
         task: &str,
@@ -290,8 +294,8 @@ impl App {
             };
             known.cloned()
         };
-        // What this process has anyway is told as well, so that it is known before a run asks for
-        // it.
+        // This process also reports what it has without being asked, so that it is known before a
+        // run needs it.
         let own = self
             .resources
             .model_digests
@@ -302,7 +306,7 @@ impl App {
         needs_met(&asked, &self.settings, &self.resources.environment, digest_of)
     }
 
-    /// Checks that what the agents ask answers: a server of each pool, a process of each program.
+    /// Checks that a server of each pool and a process of each program of the agents answers.
     ///
     /// # Errors
     /// The first that does not, and why.
@@ -337,7 +341,7 @@ impl App {
 
     /// Why a run of these agents could not continue at present, if one of their engines is out of
     /// service.
-    pub fn lost_engine(&self, agents: &RecordedAgents) -> Option<AppError> {
+    pub(crate) fn lost_engine(&self, agents: &RecordedAgents) -> Option<AppError> {
         let lost = |engine: &Engine| {
             let spec = engine.spec();
             let applies = |path: &Path| {

@@ -3,6 +3,8 @@
 //! counted ([`metrics`]) and traced ([`telemetry`]).
 //! Knows no HTTP routes and no command line.
 
+#![warn(missing_docs)]
+
 pub mod app;
 pub mod metrics;
 pub mod requests;

@@ -1,7 +1,9 @@
 //! Studies of agents on PRIME-Bench: records of runs, statistics, tables, figures and the page.
 //!
-//! Knows no agents, no runtime and no engine: the code that runs systems passes records in, and
-//! every report can be made again from records alone.
+//! This crate knows no agents, no runtime and no engine: the code that runs systems passes records
+//! in, and every report can be made again from records alone.
+
+#![warn(missing_docs)]
 
 pub mod definition;
 pub mod figures;

@@ -1,4 +1,4 @@
-//! What a study costs, before it is run: runs, and steps, tokens, time and price from a short
+//! What a study will cost: its runs; and proposals, tokens, time and price, estimated from a short
 //! trial.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,10 +9,10 @@ use serde::Serialize;
 use crate::definition::Study;
 use crate::records::{Key, Record};
 
-/// Instances of a cell whose references are counted: reference lengths vary little within a level.
+/// Number of a cell's instances whose reference steps are counted: they vary little within a level.
 const REFERENCES: u32 = 3;
 
-/// Prices of tokens, in any currency.
+/// Prices of tokens. All prices of a plan are in one currency, which the caller chooses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Prices {
     /// Price of a million prompt tokens.
@@ -24,19 +24,25 @@ pub struct Prices {
 /// An estimate: sums over runs. A trial of few runs makes it rough.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Cost {
+    /// Proposed steps of all trajectories.
     pub proposals: f64,
+    /// Tokens of all prompts.
     pub prompt_tokens: f64,
+    /// Generated tokens.
     pub completion_tokens: f64,
     /// Wall time with the given number of concurrent runs, if they share the machine as the trial's
     /// runs did.
     pub seconds: f64,
+    /// Price of these tokens, in the currency of [`Prices`].
     pub price: f64,
 }
 
 /// The plan of one system.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SystemPlan {
+    /// Name of the system.
     pub system: String,
+    /// Runs that the study asks of it.
     pub runs: u64,
     /// Runs that have a record already.
     pub finished: u64,
@@ -46,17 +52,20 @@ pub struct SystemPlan {
     pub estimate: Option<Cost>,
 }
 
-/// A plan.
+/// The plan of a study.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
+    /// Name of the study.
     pub study: String,
+    /// Plans of the systems, in the order of the study.
     pub systems: Vec<SystemPlan>,
 }
 
 impl Plan {
-    /// The sum over all systems, if each has an estimate or nothing to do.
+    /// Total cost of the runs that are still to do; `None` if a system with such runs has no
+    /// estimate.
     pub fn total(&self) -> Option<Cost> {
-        // A system that is finished costs nothing more, even if it was never tried.
+        // A finished system costs nothing more, even without a trial.
         let mut parts = self.systems.iter().map(|system| {
             if system.finished >= system.runs { Some(Cost::default()) } else { system.estimate }
         });
@@ -91,7 +100,7 @@ impl Cost {
     }
 }
 
-/// Mean cost of a trial's runs for each step of the reference.
+/// Mean cost of these runs for each step of the reference; `None` without runs.
 fn rate(runs: &[&Record], concurrent: usize, prices: Prices) -> Option<Cost> {
     let sum = |figure: fn(&Record) -> f64| runs.iter().map(|run| figure(run)).sum::<f64>();
     let steps = sum(|run| run.reference_steps.max(1) as f64);
@@ -152,7 +161,7 @@ pub fn plan(
         }
     }
 
-    // Kept, because all systems share the references.
+    // Computed once, because all systems share the references.
     let mut lengths: BTreeMap<(&str, Difficulty), f64> = BTreeMap::new();
     let mut plans = Vec::new();
     for (place, system) in study.systems.iter().enumerate() {
@@ -173,7 +182,7 @@ pub fn plan(
                         tried.iter().copied().filter(|run| wanted(run)).collect();
                     rate(&runs, concurrent, prices)
                 };
-                // From the most similar runs that were tried.
+                // From the most similar runs of the trial.
                 let a_step = select(&|run| run.task == slug && run.difficulty == level.name())
                     .or_else(|| select(&|run| run.task == slug))
                     .or_else(|| select(&|_| true));

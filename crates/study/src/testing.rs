@@ -3,7 +3,7 @@
 use crate::records::{Key, Provenance, Record, StageOutcome, Status};
 use prime_bench::tasks::{Kind, find};
 
-/// The run as if its verifier had looked at these kinds, with commas.
+/// The run as if its verifier had looked at these kinds, which commas separate.
 pub fn checked_by(kinds: &str, mut run: Record) -> Record {
     let sound = find(&run.task).expect("a task").spec().sound;
     run.set_kinds(kinds.split(',').filter_map(|kind| kind.parse::<Kind>().ok()).collect(), sound);

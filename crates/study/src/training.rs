@@ -14,10 +14,24 @@ use crate::tables::{Cell, Column, Table, slug};
 /// Why curves cannot be drawn.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainingError {
+    /// The file cannot be read.
     #[error("{}: {reason}", path.display())]
-    File { path: PathBuf, reason: io::Error },
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The system's message.
+        reason: io::Error,
+    },
+    /// A line is not a record of a training, or the records lack their counter.
     #[error("{}, line {line}: {reason}; name a file that `prime-agents train` wrote beside a model", path.display())]
-    Line { path: PathBuf, line: usize, reason: String },
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
 }
 
 /// Records of one training.
@@ -56,13 +70,13 @@ const FIELDS: [&str; 12] = [
     "rate",
     "gradient_norm",
 ];
-/// Rows of the table; the figure has all records.
+/// Maximum rows of the table; the figure has all records.
 const ROWS_MAX: usize = 50;
 
 /// Reads the records of a training. A last line that was not written whole is ignored.
 ///
 /// # Errors
-/// If the file cannot be read, has no records, or a line is none.
+/// If the file cannot be read or has no records, or if a line is not a record.
 pub fn read_training(path: &Path) -> Result<Training, TrainingError> {
     let text = fs::read_to_string(path)
         .map_err(|reason| TrainingError::File { path: path.to_owned(), reason })?;
@@ -111,7 +125,7 @@ impl Training {
         format!("training-{}", slug(&self.name))
     }
 
-    /// The curves of this training.
+    /// The curves of this training, one figure for each quantity that its records have.
     pub fn figures(&self) -> Vec<Figure> {
         let figure = |(id, axis, factor, fields): (&str, &str, f64, &[&str])| {
             let point = |record: &Map<String, Value>, field: &str| {
@@ -150,7 +164,7 @@ impl Training {
         CURVES.into_iter().filter_map(figure).collect()
     }
 
-    /// At most 50 records, evenly spaced, including the last one.
+    /// A table of at most 50 records, evenly spaced, including the last one.
     pub fn table(&self) -> Table {
         let fields: Vec<&str> = FIELDS
             .into_iter()

@@ -20,13 +20,14 @@ const RESOLVED: [&str; 5] = ["engine", "pool", "program", "kinds", "ensemble"];
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VerifierIdentity {
+    /// Name of its implementation, such as `rules` or `llama`.
     pub implementation: String,
-    /// The kinds of constraints that it checks, or is said to check; null where it names none.
+    /// The kinds of constraints that it checks, or is declared to check; null if it names none.
     pub kinds: Option<CheckedKinds>,
-    /// The SHA-256 of each engine's model file, sorted; null where it is not known.
+    /// The SHA-256 of each engine's model file, sorted; null if it is not known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub model_digests: Vec<Option<String>>,
-    /// The models on servers, as they call them, sorted.
+    /// Names of the models on servers, as the servers call them, sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub server_models: Vec<String>,
     /// The SHA-256 of the program's command line and of the files that it names.
@@ -125,7 +126,7 @@ impl VerifierIdentity {
 }
 
 impl fmt::Display for VerifierIdentity {
-    /// As in `rules, kinds sound` or `llama, model 0a1b2c3d4e5f, verdict token`.
+    /// For example `rules, kinds sound` or `llama, model 0a1b2c3d4e5f, verdict token`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.implementation)?;
         if let Some(kinds) = self.kinds {

@@ -38,8 +38,11 @@ pub struct VerifierCard {
     pub version: String,
     /// The verifier's name in the configuration.
     pub name: String,
+    /// The verifier that was measured.
     pub verifier: VerifierIdentity,
+    /// Slugs of the tasks on which it was measured.
     pub tasks: Vec<String>,
+    /// Levels at which it was measured.
     pub difficulties: Vec<Difficulty>,
     /// Base seed of the instances, from which everything else is drawn.
     pub base_seed: u64,
@@ -58,13 +61,17 @@ pub struct CardRow {
     pub task: Option<String>,
     /// Null: all levels.
     pub difficulty: Option<Difficulty>,
+    /// Errors on single steps.
     pub steps: StepRates,
+    /// Errors on whole runs.
     pub runs: RunRates,
+    /// How well it locates the first error of a trace.
     pub first_error: FirstErrorScore,
+    /// What its verdicts cost.
     pub cost: VerdictCost,
 }
 
-/// Errors on single steps, of those with a verdict.
+/// Errors on the single steps that got a verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepRates {
     /// Right steps that were rejected (V > 0).
@@ -75,11 +82,15 @@ pub struct StepRates {
     pub false_accepts_garbage: Proportion,
     /// Wrong steps by origin and type of error.
     pub by_error: Vec<ErrorRate>,
-    /// Steps without a verdict, and the first reason.
+    /// Number of steps without a verdict.
     pub failed: u64,
+    /// The first reason why a step has no verdict.
     pub failure: Option<String>,
-    /// Mean probability that a step is right, for right and for wrong steps, if verdicts carry one.
+    /// Mean probability, 0 to 1, with which verdicts call right steps right; null if they carry
+    /// none.
     pub probability_right: Option<f64>,
+    /// Mean probability, 0 to 1, with which verdicts call wrong steps right; null if they carry
+    /// none.
     pub probability_wrong: Option<f64>,
 }
 
@@ -92,8 +103,9 @@ pub struct RunRates {
     pub false_accepts: Proportion,
     /// Traces that end in a wrong answer, by origin and type of the first error.
     pub by_error: Vec<ErrorRate>,
-    /// Traces without a verdict on one of their steps, and the first reason.
+    /// Number of traces without a verdict on one of their steps.
     pub failed: u64,
+    /// The first reason why a step has no verdict.
     pub failure: Option<String>,
     /// Instances without traces, because theirs are longer than 200 lines.
     pub too_long: u64,
@@ -102,8 +114,11 @@ pub struct RunRates {
 /// How many wrong steps or traces of one kind were accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ErrorRate {
+    /// How the wrong steps or traces were made.
     pub origin: Origin,
+    /// Type of the error.
     pub error: ErrorType,
+    /// Those that were accepted, among all of this origin and type.
     pub false_accepts: Proportion,
 }
 
@@ -119,6 +134,7 @@ pub struct FirstErrorScore {
 }
 
 impl FirstErrorScore {
+    /// The score of these two shares; F1 is computed from them.
     pub fn new(erroneous: Proportion, correct: Proportion) -> Self {
         let (found, kept) = (erroneous.value, correct.value);
         let is_measured = erroneous.of > 0 && correct.of > 0;
@@ -130,7 +146,9 @@ impl FirstErrorScore {
 /// Means over all verdicts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VerdictCost {
+    /// Prompt tokens per verdict.
     pub prompt_tokens: f64,
+    /// Generated tokens per verdict.
     pub completion_tokens: f64,
     /// Wall time in microseconds; several steps are judged concurrently.
     pub micros_per_step: f64,
@@ -139,23 +157,57 @@ pub struct VerdictCost {
 /// A card that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CardError {
+    /// The file cannot be read.
     #[error("{path}: cannot be read: {reason}")]
-    Unreadable { path: String, reason: String },
+    Unreadable {
+        /// The file.
+        path: String,
+        /// The system's message.
+        reason: String,
+    },
+    /// The file is not a card.
     #[error(
         "{path}: is not a verifier card ({reason}); `prime-agents bench verifier --card FILE` \
          writes one"
     )]
-    NoCard { path: String, reason: String },
+    NoCard {
+        /// The file.
+        path: String,
+        /// Why it is not one.
+        reason: String,
+    },
+    /// The card has another format, or was measured by another version of this program.
     #[error(
         "{path}: is a card of {found}, and this is {expected}; measure the verifier again: \
          prime-agents bench verifier {name} --card {path}"
     )]
-    Version { path: String, found: String, expected: String, name: String },
+    Version {
+        /// The file.
+        path: String,
+        /// Version and format of the card.
+        found: String,
+        /// Version and format of this program.
+        expected: String,
+        /// The card's name of the verifier, to measure it again.
+        name: String,
+    },
+    /// The card describes another verifier than the configured one.
     #[error(
         "{path}: is a card of `{name}` ({of}), and the verifier is `{configured}` ({is}); measure \
          it: prime-agents bench verifier {configured} --card FILE"
     )]
-    OtherVerifier { path: String, name: String, of: String, configured: String, is: String },
+    OtherVerifier {
+        /// The file.
+        path: String,
+        /// The card's name of its verifier.
+        name: String,
+        /// Identity of the card's verifier, in words.
+        of: String,
+        /// Name of the configured verifier.
+        configured: String,
+        /// Identity of the configured verifier, in words.
+        is: String,
+    },
 }
 
 /// The parts that tell cards of other versions from files that are not cards.
@@ -167,7 +219,8 @@ struct Head {
 }
 
 impl VerifierCard {
-    /// A card of this version. The pair is [`Self::instances`] and [`Self::traces`].
+    /// A card in the present format and version. The pair is [`Self::instances`] and
+    /// [`Self::traces`].
     pub fn new(
         name: &str,
         verifier: VerifierIdentity,

@@ -84,7 +84,7 @@ fn results_quote_the_card_of_the_configured_verifier() {
 
     let without = loaded("rules", "").unwrap();
     assert_eq!(without.recorded().unwrap().card, None);
-    // The card changes nothing of what a later process builds.
+    // The card does not change what a later process builds.
     assert_eq!(without.recorded().unwrap().verifier, agents.recorded().unwrap().verifier);
 }
 

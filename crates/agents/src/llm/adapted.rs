@@ -38,6 +38,8 @@ pub struct AdaptedModel {
 }
 
 impl AdaptedModel {
+    /// A model from the contexts of an engine, by adapter.
+    ///
     /// # Panics
     /// An adapter that `choice` names is not among the models.
     pub fn new(choice: Choice, models: BTreeMap<Option<String>, Arc<dyn Model>>) -> Self {
@@ -68,7 +70,9 @@ impl Model for AdaptedModel {
 
 /// A pool of servers that apply an agent's adapters.
 pub struct ServedModel<M> {
+    /// Which adapter a task gets.
     pub choice: Choice,
+    /// The pool of servers.
     pub pool: M,
 }
 

@@ -16,6 +16,7 @@ const GRAMMAR: &str = "root ::= \"Proceed\" | \"Retry\" | \"Backtrack\"";
 /// Enough for one word in the smallest tokens, and an end of text.
 const TOKENS_MAX: u32 = 12;
 
+/// The options of a coordinator that asks a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CoordinatorOptions {
     /// Its name in the configuration and in messages.
@@ -28,6 +29,7 @@ pub struct CoordinatorOptions {
     pub thresholds: Thresholds,
     /// How much the model may think before its decision.
     pub thinking: Thinking,
+    /// Which of the committed steps its prompts include.
     pub history: History,
     /// Whether to ask about clean steps (V = 0) too; otherwise they proceed.
     pub ask_on_clean_steps: bool,
@@ -38,6 +40,8 @@ pub struct CoordinatorOptions {
 }
 
 impl CoordinatorOptions {
+    /// The defaults: a greedy model that sees the last eight steps and is asked about unclean steps
+    /// only.
     pub fn new(name: impl Into<String>, thresholds: Thresholds) -> Self {
         Self {
             name: name.into(),
@@ -89,6 +93,8 @@ fn limited(
 }
 
 impl LlmCoordinator {
+    /// A coordinator that asks this model.
+    ///
     /// # Errors
     /// A template does not exist or uses a variable that coordinators do not have.
     pub fn new(

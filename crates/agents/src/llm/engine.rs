@@ -33,7 +33,7 @@ impl EngineModel {
 
     /// The same, in another space of the engine's cache ([`Request::space`]).
     #[must_use]
-    pub fn in_space(self, space: u64) -> Self {
+    pub(crate) fn in_space(self, space: u64) -> Self {
         Self { space, ..self }
     }
 }
@@ -76,7 +76,7 @@ fn engine_request(request: CompletionRequest, is_chat: bool) -> Request {
     }
 }
 
-/// Passes on what an engine tells.
+/// Passes on the reports of an engine.
 fn watch(listener: Listener) -> Watch {
     Arc::new(move |Progress { text, prompt_tokens: tokens, prompt_computed: read }| {
         listener.writes(Writing { text, prompt: Some(PromptRead { read, tokens }) });

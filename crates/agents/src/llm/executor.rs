@@ -60,6 +60,8 @@ impl TaskGrammar {
 }
 
 impl LlmExecutor {
+    /// An executor that asks this model.
+    ///
     /// # Errors
     /// A template does not exist or uses a variable that executors do not have.
     pub fn new(
@@ -121,8 +123,8 @@ impl LlmExecutor {
         self.complete(request).await.map(Into::into)
     }
 
-    /// A completion that avoids the lines rejected at this state and, as far as possible, what
-    /// resembles them.
+    /// A completion that avoids the lines rejected at this state and, as far as possible, similar
+    /// ones.
     async fn complete_under_grammar(
         &self,
         request: CompletionRequest,
@@ -132,7 +134,7 @@ impl LlmExecutor {
         let (machine, top) = (trajectory.machine.as_ref(), trajectory.stack.top());
         let spec = machine.spec();
 
-        // Our own models end their lines themselves, and were trained without bounds.
+        // The built-in models end their lines themselves, and were trained without bounds.
         let is_own = template == COMPACT;
         let free = self.free_line(trajectory);
         let bounds = if is_own { None } else { Some(bounds(machine)) };
@@ -143,7 +145,7 @@ impl LlmExecutor {
         let reads_max = if is_own { reads_max } else { 0 };
         let request = CompletionRequest { grammar: Some(text), newline_ends: !is_own, ..request };
 
-        // The forms of a program's task may say little; its choices say all.
+        // The forms of a program's task may say little; its choices are exact.
         let lists_choices =
             self.options.choices == ChoicesName::Always || machine.problem().is_asked();
         if lists_choices && let Some(left) = choices_left(trajectory) {
@@ -173,8 +175,8 @@ impl LlmExecutor {
             return Ok(read);
         }
 
-        // Nothing is left beside what resembles the rejected lines: ask again without the prefixes,
-        // for the tokens that are left. Both answers are paid for.
+        // Only lines similar to the rejected ones are left: ask again without the prefixes, within
+        // the remaining tokens. Both answers count as spent.
         let Completion { usage: spent, .. } = read.completion;
         let answered = spent.completion.saturating_sub(spent.reasoning);
         let used = u32::try_from(answered).unwrap_or(u32::MAX);
@@ -191,11 +193,11 @@ impl LlmExecutor {
 /// that are left.
 const NO_CHOICES_MAX: usize = 2;
 
-/// Most bytes of the choices that a grammar lists.
+/// Maximum bytes of the choices that a grammar lists.
 const CHOICES_BYTES_MAX: usize = 64 << 10;
 
-/// The state's choices without the lines that were rejected there, where there are some and they
-/// are short enough to be listed.
+/// The state's choices without the lines that were rejected there; `None` if none are left or they
+/// are too long to be listed.
 fn choices_left(trajectory: &Trajectory) -> Option<Vec<String>> {
     let top = trajectory.stack.top();
     let is_left = |choice: &String| top.avoided().all(|line| line != choice);
@@ -212,7 +214,7 @@ fn bounds(machine: &dyn Machine) -> Bounds {
     Bounds::of([input.as_bytes(), &state])
 }
 
-/// The choices left at a state where they are finite and the model has missed them repeatedly. A
+/// The choices left at a state, if they are finite and the model has missed them repeatedly. A
 /// task's grammar also permits endlessly many lines that cannot be applied, and a model that knows
 /// no others would propose such lines until it is stuck.
 fn listed_choices(trajectory: &Trajectory) -> Option<Vec<String>> {
@@ -228,7 +230,7 @@ fn listed_choices(trajectory: &Trajectory) -> Option<Vec<String>> {
     (missed >= NO_CHOICES_MAX && !left.is_empty()).then_some(left)
 }
 
-/// Lines of a free answer that are tried from its end.
+/// Maximum number of lines of a free answer that are tried, from its end.
 const LINES_TRIED_MAX: usize = 200;
 
 /// The last line of a free answer that is an action, whatever is around or after it; the last line
@@ -239,7 +241,7 @@ fn last_action_or_line<'a>(answer: &'a str, forms: &[&str]) -> &'a str {
     tried.find(is_action).unwrap_or_else(|| prompt::last_line(answer))
 }
 
-/// How much each repetition of a rejected line raises the temperature, and up to what.
+/// By how much each repetition of a rejected line raises the temperature, and the limit of that.
 const TEMPERATURE_STEP: f32 = 0.2;
 const TEMPERATURE_RAISED_MAX: f32 = 1.0;
 
@@ -255,8 +257,8 @@ fn raised(temperature: f32, trajectory: &Trajectory) -> f32 {
     temperature.max((temperature + TEMPERATURE_STEP * f32::from(steps)).min(TEMPERATURE_RAISED_MAX))
 }
 
-/// Most tokens of an answer, and how much may be thought before it, of those that the run has left
-/// for the turn: the answer comes first.
+/// Maximum tokens of an answer and of the thinking before it, out of the tokens that the run has
+/// left for the turn. The answer has priority.
 fn shared(options: &ExecutorOptions, left: Option<u32>) -> (u32, Thinking) {
     let Some(left) = left else { return (options.max_tokens, options.thinking) };
     let answer = options.max_tokens.min(left);

@@ -1,4 +1,4 @@
-//! What an executor that asks a model is configured with.
+//! The configuration of an executor that asks a model.
 
 use std::collections::BTreeMap;
 
@@ -19,6 +19,7 @@ pub struct ExecutorOptions {
     pub variants: Vec<String>,
     /// The name of the system prompt's template.
     pub system: Option<String>,
+    /// Which of the committed steps its prompts include.
     pub history: History,
     /// True if the task's grammar constrains the completion: at most one free line, then an action.
     /// Otherwise the last line counts, without surrounding whitespace and backquotes.
@@ -27,9 +28,9 @@ pub struct ExecutorOptions {
     pub exclude_rejected: bool,
     /// When a free line may come before the action, under a grammar.
     pub derive: DeriveName,
-    /// Longest free line in characters; 0 = no limit.
+    /// Maximum characters of the free line; 0 = no limit.
     pub derive_characters: u32,
-    /// When the grammar is the list of the state's choices.
+    /// When the grammar lists the state's choices.
     pub choices: ChoicesName,
     /// How much the model may think before its answer.
     pub thinking: Thinking,

@@ -15,6 +15,7 @@ use prime_settings::DeriveName;
 pub struct Asked {
     /// The system prompt, if there is one.
     pub system: Option<String>,
+    /// The prompt of the turn.
     pub prompt: String,
 }
 
@@ -33,6 +34,8 @@ pub struct ExecutorPrompts {
 }
 
 impl ExecutorPrompts {
+    /// The prompts of an executor with these options.
+    ///
     /// # Errors
     /// A template does not exist or uses a variable that executors do not have.
     pub fn new(templates: &Templates, options: &ExecutorOptions) -> Result<Self, TemplateError> {

@@ -97,7 +97,7 @@ fn model_applies_grammars<A: RoleOptions>(
     }
 }
 
-/// An executor's options in its own terms.
+/// The options of an executor, translated from the configuration.
 #[expect(clippy::cast_possible_truncation, reason = "samplers work with single precision")]
 fn executor_options(
     settings: &Settings,
@@ -156,7 +156,7 @@ pub fn executor(
     )
 }
 
-/// The prompts of such an executor.
+/// The prompts of an executor that asks a model.
 ///
 /// # Errors
 /// A template is invalid.

@@ -1,8 +1,7 @@
 //! The expected rating of a step over the likely first tokens of a model's answer, as G-Eval
 //! computes it (Liu et al., 2023). Pure.
 
-/// The least probability that the ratings must have together; below it the model answers something
-/// else.
+/// Minimum total probability of the ratings; below it the model is answering something else.
 const MASS_MIN: f64 = 0.5;
 
 /// Why there is no expected rating.

@@ -40,7 +40,7 @@ impl LlmExecutor {
             reads += 1;
             let used = u32::try_from(whole.usage.completion).unwrap_or(u32::MAX);
             let left = request.max_tokens.saturating_sub(used);
-            // As if one completion had run out of tokens in the middle of its line.
+            // This looks as if one completion had run out of tokens in the middle of its line.
             if left == 0 {
                 (whole.is_stopped, whole.is_truncated) = (false, true);
                 break;
@@ -53,8 +53,8 @@ impl LlmExecutor {
                 grammar: Some(prompt::continued_grammar(machine.spec(), may_read).into()),
                 stop: may_read.then_some(QUERY_END),
                 max_tokens: left,
-                // A request draws from the start of its seed's numbers: the same ones again would
-                // correlate.
+                // A request draws from the start of its seed's sequence: the same numbers again
+                // would correlate.
                 sampling: Sampling {
                     seed: seed.wrapping_add((reads as u64).rotate_right(16)),
                     ..request.sampling
@@ -94,7 +94,7 @@ fn cut_after_query(completion: &mut Completion) {
 fn append(whole: &mut Completion, part: Completion) {
     let Usage { prompt, completion, cached, reasoning } = part.usage;
     whole.usage.prompt = prompt.saturating_sub(whole.usage.completion);
-    // What the first request found in the cache stays what it was.
+    // The tokens that the first request found in the cache still count as cached.
     whole.usage.cached = whole.usage.cached.max(cached).min(whole.usage.prompt);
     whole.usage.completion += completion;
     whole.usage.reasoning += reasoning;

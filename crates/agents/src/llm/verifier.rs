@@ -59,11 +59,14 @@ pub enum VerdictFormat {
         threshold: f64,
     },
     /// A reward model scores the line after the prompt; a score below `threshold` is wrong.
-    Reward { threshold: f64 },
+    Reward {
+        /// Minimum score of a right step, in the reward model's own units.
+        threshold: f64,
+    },
 }
 
-/// Alternatives to ask for, so that every rating can be among them: the most that OpenAI's API
-/// gives.
+/// Number of alternatives to ask for, so that every rating can be among them: the maximum of
+/// OpenAI's API.
 const ALTERNATIVES: u32 = 20;
 
 /// The grammar of an optional free line followed by this line.
@@ -75,10 +78,12 @@ fn ending_in(line: &str) -> String {
     format!("root ::= ([^\\n]* \"\\n\")? \"{literal}\"")
 }
 
+/// The options of a verifier that asks a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VerifierOptions {
     /// Its name in the configuration and in messages.
     pub name: String,
+    /// How the model expresses its verdict.
     pub format: VerdictFormat,
     /// The name of the prompt template.
     pub template: String,
@@ -89,6 +94,7 @@ pub struct VerifierOptions {
     pub kinds: CheckedKinds,
     /// How much the model may think before its verdict.
     pub thinking: Thinking,
+    /// Which of the committed steps its prompts include.
     pub history: History,
     /// 0 is greedy.
     pub temperature: f32,
@@ -147,6 +153,8 @@ pub struct LlmVerifier {
 }
 
 impl LlmVerifier {
+    /// A verifier that asks this model.
+    ///
     /// # Errors
     /// A template does not exist or uses a variable that verifiers do not have.
     pub fn new(
@@ -396,8 +404,8 @@ impl AsyncVerifier for LlmVerifier {
     async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError> {
         let problem = trajectory.machine.problem();
 
-        // A client's constraints with a check are evaluated whole; of a benchmark task only the
-        // format, since the model is to judge the rest.
+        // All of a client's constraints with a check are evaluated. Of a benchmark task only the
+        // format is, because the model judges the rest.
         let evaluated =
             if problem.has_reference() { Kinds::from_iter([Kind::Format]) } else { Kinds::ALL };
         if let Some(verdict) = Verdict::by_rules(trajectory.machine.as_ref(), evaluated) {

@@ -10,13 +10,23 @@ const SHOWN_CHARS: usize = 120;
 /// A program that cannot be used, found before it is started.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
+    /// The configuration gives no command.
     #[error(
         "{agent}: no program is configured; set its `command`, such as [\"python3\", \"-B\", \
          \"agent.py\"]"
     )]
-    NoCommand { agent: String },
+    NoCommand {
+        /// Role and name of the agent, as messages show it.
+        agent: String,
+    },
+    /// The system refuses another thread.
     #[error("{agent}: cannot start the thread that drives its processes: {reason}")]
-    NoThread { agent: String, reason: io::Error },
+    NoThread {
+        /// Role and name of the agent, as messages show it.
+        agent: String,
+        /// The system's message.
+        reason: io::Error,
+    },
 }
 
 /// Why a turn or a start failed.

@@ -35,7 +35,8 @@ pub struct ProcessPool {
     driver: Mutex<Option<(watch::Sender<()>, JoinHandle<()>)>>,
 }
 
-/// Which slots are idle, and who waits for one. Not both: a slot is idle while nobody waits.
+/// Which slots are idle, and which turns wait for one. Never both: while a turn waits, no slot is
+/// idle.
 struct Turns(Mutex<Queue>);
 
 struct Queue {
@@ -53,7 +54,7 @@ struct SlotPermit {
 
 impl Turns {
     fn new(slots: usize) -> Arc<Self> {
-        // A call has a time limit, so that owners need only take turns.
+        // Calls have a time limit, so that it is enough if owners take turns.
         let waiting = FairQueue::new(slots);
         Arc::new(Self(Mutex::new(Queue { idle: (0..slots).collect(), waiting })))
     }
@@ -70,10 +71,11 @@ impl Turns {
         permitted.await.expect("invariant: who waits is in the queue until it gets a slot")
     }
 
-    /// Gives the idle slots to those who wait.
+    /// Gives the idle slots to the turns that wait.
     fn hand_out(self: &Arc<Self>) {
         while let Some((turn, permit)) = self.next() {
-            // Unlocked: if nobody waits for it any more, it is dropped here and handed on.
+            // The lock is released first: if the turn no longer waits, the permit is dropped here
+            // and goes to another turn.
             drop(turn.send(permit));
         }
     }
@@ -110,7 +112,7 @@ impl ProcessPool {
     }
 
     /// As [`ProcessPool::start`], for a program that declares a task and computes its steps.
-    pub fn start_task(name: &str, program: &Program) -> Result<Self, ProcessError> {
+    pub(crate) fn start_task(name: &str, program: &Program) -> Result<Self, ProcessError> {
         Self::start_as("task", name, program, Some(OnceLock::new()))
     }
 
@@ -157,8 +159,8 @@ impl ProcessPool {
         })
     }
 
-    /// As [`ProcessPool::ask_for`], for nobody in particular.
-    pub async fn ask(
+    /// As [`ProcessPool::ask_for`], without an owner.
+    pub(crate) async fn ask(
         &self,
         request: impl FnOnce(u64) -> Vec<u8> + Send,
     ) -> Result<Vec<u8>, AgentError> {
@@ -168,7 +170,7 @@ impl ProcessPool {
     /// Waits for a process, builds the request with an id, and returns the answer line. Owners are
     /// served in turn. A turn that is cancelled while it waits leaves the queue; later, its process
     /// is killed and restarted.
-    pub async fn ask_for(
+    pub(crate) async fn ask_for(
         &self,
         owner: &Arc<str>,
         request: impl FnOnce(u64) -> Vec<u8> + Send,
@@ -203,6 +205,7 @@ impl ProcessPool {
         Some(driver)
     }
 
+    /// An error of the agent whose processes these are.
     pub fn error(&self, failure: Failure, reason: impl Into<String>) -> AgentError {
         AgentError::new(&*self.launch.agent, failure, reason)
     }

@@ -23,7 +23,8 @@ impl RestartPolicy {
 
     /// Records that a process exited or had to be terminated.
     pub fn record(&mut self, now: Instant) {
-        // One more than the limit shows that it is reached; older ones decide nothing.
+        // One fault more than the limit is enough to see that it is reached; older ones do not
+        // matter.
         self.faults.record(now.into_std(), self.restarts_max.saturating_add(1));
     }
 

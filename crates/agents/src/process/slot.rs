@@ -78,7 +78,7 @@ impl Slot {
                 continue;
             }
 
-            // Who only asks is told why it did not start, without another try.
+            // A job that only asks is told why the process did not start, without another try.
             if started.is_err() && !job.request.is_empty() {
                 started = self.start().await;
             }

@@ -34,8 +34,8 @@ fn kill_once(entry: &[u8]) -> bool {
     for process in processes.flatten() {
         let pid =
             process.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
-        // The descriptor first: the number might belong to another process by the time of the
-        // signal.
+        // The descriptor comes first: by the time of the signal, the number might belong to another
+        // process.
         let Some(descriptor) = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
             continue;
         };

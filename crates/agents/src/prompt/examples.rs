@@ -11,12 +11,12 @@ use prime_bench::prompts::visible;
 use prime_bench::tasks::{self, Machine, Spec};
 use prime_settings::ViewName;
 
-/// Steps of the reference trace that examples are taken from.
+/// Number of steps of the reference trace from which examples are taken.
 const STEPS_MAX: usize = 400;
-/// Bytes that are taken for a token: prompts are full of digits, which most models take one by one.
+/// Estimated bytes of a token: prompts are full of digits, and most models have one token for each.
 const BYTES_PER_TOKEN: usize = 3;
 
-/// A state and what follows.
+/// A state and the step that the algorithm takes there.
 #[derive(Serialize)]
 struct Worked {
     state: String,
@@ -26,18 +26,18 @@ struct Worked {
 /// The variable `examples`.
 #[derive(Serialize)]
 struct Examples {
-    /// The input that all of them have in common.
+    /// The input that all examples share.
     input: String,
     steps: Vec<Worked>,
 }
 
-/// The variable where there are no examples.
+/// The value of the variable if there are no examples.
 pub(super) fn none() -> Variable {
     Variable::from_serialize(Examples { input: String::new(), steps: Vec::new() })
 }
 
-/// Returns whether the instance is the one on its task's page: its own answer must not be shown to
-/// it.
+/// Returns whether the instance is the one on its task's page: its prompts must not show its own
+/// answer.
 pub(super) fn is_own(machine: &dyn Machine) -> bool {
     let problem = machine.problem();
     let example = serde_json::from_str::<serde_json::Value>(problem.spec().page.example.input);
@@ -81,8 +81,8 @@ fn text_of(view: ViewName, machine: &dyn Machine, spec: &Spec) -> String {
     view.text(&visible(spec, machine.state()))
 }
 
-/// The places of at most `most` steps that have room together: first one of each form of action,
-/// then any; each time the one that is farthest from the chosen ones.
+/// Indexes of at most `most` steps that fit into `room` together: first one of each form of action,
+/// then any; each time the step that is farthest from the chosen ones.
 fn chosen(steps: &[Worked], most: usize, mut room: usize) -> BTreeSet<usize> {
     let word = |place: usize| steps[place].action.split(' ').next().unwrap_or_default();
     let mut chosen = BTreeSet::new();

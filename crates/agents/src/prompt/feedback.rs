@@ -3,7 +3,7 @@
 
 use prime_bench::tasks::{Machine, Refusal};
 
-/// Begins the reasons of lines that have no end.
+/// The beginning of the reason why a line without an end was rejected.
 pub const CUT_OFF: &str = "cut off after ";
 
 /// Values of a field that are listed; further ones are only counted.
@@ -24,7 +24,8 @@ pub(super) fn explained(machine: &dyn Machine, line: &str, reason: Option<&str>)
                 None => detail.to_owned(),
             }
         }
-        // It can be applied, or only the task's program knows: the verdict says why it is wrong.
+        // The line can be applied, or only the task's program can tell: the verdict says why it is
+        // wrong.
         Ok(()) | Err(Refusal::Unanswered) => reason.unwrap_or("it is not the next step").to_owned(),
     }
 }
@@ -64,8 +65,8 @@ fn parts_after(line: &str) -> usize {
     line.split_whitespace().count().saturating_sub(1)
 }
 
-/// The first part of an action that no choice of the state has in its place, and those that the
-/// choices have.
+/// The first part of an action that no choice of the state has in this place, and the parts that
+/// choices have there.
 fn outside(machine: &dyn Machine, line: &str) -> Option<String> {
     let choices = machine.choices()?;
     let mut parts = line.split(' ');

@@ -1,5 +1,5 @@
-//! Prompts from the templates of `agents/`, and the parsing of free answers. The prompts that our
-//! own models are trained on are in `prime_lessons`.
+//! Prompts from the templates of `agents/`, and the parsing of free answers. The prompts that the
+//! built-in models are trained on are in `prime_lessons`.
 
 use std::sync::LazyLock;
 
@@ -17,7 +17,7 @@ mod shown;
 mod templates;
 mod variables;
 
-pub use feedback::CUT_OFF;
+pub(crate) use feedback::CUT_OFF;
 pub use shown::Shown;
 pub use templates::{Prompt, TemplateError, Templates};
 pub use variables::{History, PromptContext, names};
@@ -46,7 +46,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     templates.set_undefined_behavior(UndefinedBehavior::Strict);
     // Models are trained on prompts that end with a newline.
     templates.set_keep_trailing_newline(true);
-    // Gives errors line numbers; costs nothing until one occurs.
+    // Errors then have line numbers; this costs nothing until one occurs.
     templates.set_debug(true);
 
     for (name, text) in BUILT_IN.into_iter().chain(TEMPLATES_OF_BENCHMARK) {
@@ -57,15 +57,16 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     templates
 });
 
-/// The action line of a free answer: the last of [its lines](lines_from_the_end).
+/// The action line of a free answer: the last line that is not blank and does not only open or
+/// close a code block, without surrounding whitespace and backquotes.
 pub fn last_line(answer: &str) -> &str {
     lines_from_the_end(answer).next().unwrap_or_default()
 }
 
 /// The lines of a free answer, the last first, without surrounding whitespace and backquotes. Blank
 /// lines and lines that only open or close a code block are left out.
-pub fn lines_from_the_end(answer: &str) -> impl Iterator<Item = &str> {
-    // Marks that show nothing, such as one of the byte order, hide no backquote.
+pub(crate) fn lines_from_the_end(answer: &str) -> impl Iterator<Item = &str> {
+    // Invisible characters, such as a byte order mark, must not hide a backquote.
     let is_blank = |c: char| {
         c.is_whitespace() || matches!(c, '\0' | '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}')
     };
@@ -91,7 +92,10 @@ pub fn grammar(spec: &Spec, free: FreeLine, bounds: Option<Bounds>) -> String {
 }
 
 /// Like [`grammar`], but the action line is one of these.
-pub fn grammar_of_lines<'l>(lines: impl IntoIterator<Item = &'l str>, free: FreeLine) -> String {
+pub(crate) fn grammar_of_lines<'l>(
+    lines: impl IntoIterator<Item = &'l str>,
+    free: FreeLine,
+) -> String {
     completed(free, &pattern::gbnf_of_lines(lines))
 }
 
@@ -106,7 +110,7 @@ fn completed(free: FreeLine, action: &str) -> String {
 
 /// The grammar of what follows a value that the derivation has looked up: the rest of the
 /// derivation, with a further query if `may_read`, and the action line.
-pub fn continued_grammar(spec: &Spec, may_read: bool) -> String {
+pub(crate) fn continued_grammar(spec: &Spec, may_read: bool) -> String {
     let letter = if may_read { "[^\\n]" } else { "[^?\\n]" };
     format!("root ::= {letter}* \"\\n\" action\n{}", pattern::gbnf(spec.actions))
 }

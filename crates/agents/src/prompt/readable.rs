@@ -1,9 +1,9 @@
-//! Inputs and states as a person would note them down: a field a line, the places of a list
-//! numbered from 0, the rows of a grid below each other.
+//! Inputs and states as a person would note them down: one field per line, list items numbered from
+//! 0, the rows of a grid below each other.
 
 use serde_json::Value;
 
-/// Longest list whose places are numbered.
+/// Longest list whose items are numbered.
 const NUMBERED_MAX: usize = 32;
 
 /// A JSON object as lines without a last newline; any other value as one line.
@@ -67,7 +67,7 @@ fn short(value: &Value) -> String {
     match value {
         Value::Null => "none".to_owned(),
         Value::String(text) if text.is_empty() => "(empty)".to_owned(),
-        // What could break the line is quoted.
+        // Text that could break the line is quoted.
         Value::String(text) if text.chars().any(char::is_control) => value.to_string(),
         Value::String(text) => text.clone(),
         Value::Array(values) if values.is_empty() => "(empty)".to_owned(),

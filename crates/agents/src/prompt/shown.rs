@@ -8,11 +8,13 @@ use super::readable::readable;
 /// What of a turn a prompt shows, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shown {
-    /// Most worked examples.
+    /// Maximum number of worked examples.
     pub examples: u32,
-    /// Most tokens of them together, as far as that can be said without a model.
+    /// Maximum tokens of all examples together, as far as they can be estimated without a model.
     pub example_tokens: u32,
+    /// How inputs and states are written.
     pub view: ViewName,
+    /// What is said about rejected lines.
     pub feedback: FeedbackName,
     /// Whether the task's constraints are listed.
     pub constraints: bool,

@@ -18,8 +18,9 @@ use prime_protocol::Role;
     line.map_or_else(String::new, |line| format!(", line {line}"))
 )]
 pub struct TemplateError {
+    /// Name of the template.
     pub template: String,
-    /// The line, from 1, where it is known.
+    /// The line, from 1, if it is known.
     pub line: Option<usize>,
     /// What is wrong and what to do.
     pub detail: String,
@@ -166,10 +167,12 @@ pub struct Prompt {
 }
 
 impl Prompt {
+    /// Name of its template.
     pub fn name(&self) -> &str {
         &self.name
     }
 
+    /// The role whose turns it describes.
     pub fn role(&self) -> Role {
         self.role
     }

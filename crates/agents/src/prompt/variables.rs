@@ -21,15 +21,18 @@ pub enum History {
     None,
     /// The last ones, up to this number.
     Window(usize),
+    /// All of them.
     Full,
 }
 
 /// The data of a turn from which template variables are computed. Fields that a role does not have
 /// stay at their defaults.
 pub struct PromptContext<'a> {
+    /// The trajectory whose turn it is.
     pub trajectory: &'a Trajectory,
+    /// Which of the committed steps are included.
     pub history: History,
-    /// User-defined: `variables.NAME`.
+    /// User-defined variables, as `variables.NAME`.
     pub variables: &'a BTreeMap<String, String>,
     /// True if a grammar constrains the answer.
     pub is_held: bool,
@@ -48,6 +51,7 @@ pub struct PromptContext<'a> {
 }
 
 impl<'a> PromptContext<'a> {
+    /// A turn with these fields, in which the others have their defaults.
     pub fn new(
         trajectory: &'a Trajectory,
         history: History,
@@ -171,7 +175,7 @@ fn input(machine: &dyn Machine, role: Role) -> serde_json::Value {
     if role == Role::Verifier { data } else { prompts::visible(machine.spec(), data) }
 }
 
-/// What an executor is told of its last line.
+/// What an executor is told about its last line.
 fn last_feedback(context: &PromptContext<'_>) -> Option<String> {
     let trajectory = context.trajectory;
     let feedback = trajectory.feedback.as_deref()?;
@@ -195,12 +199,12 @@ fn last_feedback(context: &PromptContext<'_>) -> Option<String> {
     }
 }
 
-/// What was computed for earlier prompts.
+/// Values that were computed for earlier prompts.
 #[derive(Clone, Copy)]
 pub(super) struct Known<'k> {
     /// The variable `task` of each benchmark task.
     pub tasks: &'k DashMap<&'static str, Variable>,
-    /// The variable `examples` of each.
+    /// The variable `examples` of each benchmark task.
     pub examples: &'k DashMap<(&'static str, Shown), Variable>,
 }
 

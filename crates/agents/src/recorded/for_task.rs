@@ -30,7 +30,7 @@ impl RecordedAgent {
         (own, by_task.map(|(task, adapter)| (task.clone(), text(adapter))).collect())
     }
 
-    /// Reduces the adapters to the one for this task and returns its path, if it is a file's.
+    /// Reduces the adapters to the one for this task and returns its path, if it is a file.
     fn narrow_adapters(&mut self, role: Role, task: &str) -> Option<String> {
         let (own, by_task) = self.adapters();
         let adapters = AgentAdapters { own: &own, scale: 1.0, by_task: &by_task };

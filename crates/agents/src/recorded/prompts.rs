@@ -9,7 +9,7 @@ use crate::llm::{Asked, ExecutorPrompts, from_settings};
 use prime_protocol::{Role, Trajectory};
 use prime_settings::{ExecutorAgent, Settings, UpstreamPool};
 
-/// The prompts of those of a run's executors that ask a model, by name.
+/// The prompts of a run's executors that ask a model, by name.
 pub struct RecordedPrompts {
     executor: String,
     by_name: BTreeMap<String, ExecutorPrompts>,
@@ -41,7 +41,7 @@ impl RecordedAgents {
         let mut by_name = BTreeMap::new();
         let mut failure = None;
         settings.walk_configured::<ExecutorAgent>(&mut |name, agent| {
-            // It asks no model.
+            // The agent asks no model.
             if agent.templates().is_empty() {
                 return;
             }

@@ -19,13 +19,23 @@ use prime_settings::{
 /// Why the agents of a record cannot be built now, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AgentMissing {
+    /// The record has a newer form than this version reads; with that form's number.
     #[error(
         "the agents were recorded in form {0}, which this version cannot read: start a newer \
          version"
     )]
     Version(u32),
+    /// An agent lacks something here, or it has changed.
     #[error("{role} `{name}`: {reason}")]
-    Agent { role: Role, name: String, reason: String },
+    Agent {
+        /// Role of the agent.
+        role: Role,
+        /// Name of the agent.
+        name: String,
+        /// What is missing or has changed, and what to do.
+        reason: String,
+    },
+    /// The settings that the record gives are invalid, in words.
     #[error("{0}")]
     Unusable(String),
 }

@@ -286,7 +286,7 @@ fn ensemble(builder: &FactoryBuilder<'_>, options: &Ensemble) -> FactoryResult<d
         EnsembleVerifier::new(members.iter().zip(&made).map(member).collect(), delta)
     };
 
-    // Whether these members can form an ensemble must show now, not when an actor starts.
+    // An ensemble that these members cannot form must be refused now, not when an actor starts.
     make().map_err(|error| builder.unusable(error.to_string()))?;
     Ok(Arc::new(move || Arc::new(make().expect("invariant: the first one could be built"))))
 }

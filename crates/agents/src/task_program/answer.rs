@@ -1,4 +1,4 @@
-//! Parses a program's answers about a task strictly, as those of agents.
+//! Parses a program's answers about a task, as strictly as the answers of agents.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -67,7 +67,7 @@ pub(super) struct State {
     pub answer: Option<Value>,
 }
 
-/// Why a line is no answer, as a clause whose subject is the program.
+/// Why a line is not an answer, as a clause whose subject is the program.
 #[derive(Debug)]
 pub(super) struct BadAnswer {
     pub failure: Failure,
@@ -110,7 +110,7 @@ pub(super) struct Rule<'r> {
 /// The constraints that a task declares, by name.
 pub(super) type Rules<'r> = dyn Fn(&str) -> Option<Rule<'r>> + 'r;
 
-/// Those of a task's constant part.
+/// The constraints of a task's constant part.
 pub(super) fn rules_of(spec: &'static Spec) -> impl Fn(&str) -> Option<Rule<'static>> {
     |name| {
         let declared = spec.constraints.iter().find(|constraint| constraint.name == name)?;
@@ -141,7 +141,7 @@ fn found(violation: Violation, rules: &Rules<'_>) -> Result<Found, BadAnswer> {
 /// Reads an answer.
 ///
 /// # Errors
-/// It is an error, or is not an answer about this.
+/// The answer is an error, or is not an answer to what was asked.
 pub(super) fn read(line: &[u8], asked: Asked, rules: &Rules<'_>) -> Result<Answer, BadAnswer> {
     let text = std::str::from_utf8(line).map_err(|_| malformed("it is not UTF-8"))?;
     let fields: Fields = serde_json::from_str(text).map_err(malformed)?;
@@ -161,7 +161,8 @@ pub(super) fn read(line: &[u8], asked: Asked, rules: &Rules<'_>) -> Result<Answe
         let digest = digest_of(&[&Value::String(refused.clone())]);
         return Ok(Answer { digest, outcome: Outcome::Refused(shown(&refused)) });
     }
-    // States are handed back: a number that changes on the way would make another state of it.
+    // States are sent back to the program: a number that changes on the way would make a different
+    // state.
     if let Some(lost) = prime_problems::lossy(text) {
         return Err(malformed(format!("`{}`: {lost}", lost.path)));
     }

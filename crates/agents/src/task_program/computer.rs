@@ -29,7 +29,7 @@ impl Computer {
     /// The answer to a request of this owner that is built with an id.
     ///
     /// # Errors
-    /// There is none: the program or the module fails, takes too long, or writes too much.
+    /// There is no answer: the program or the module fails, takes too long, or writes too much.
     pub async fn ask(
         &self,
         owner: &Arc<str>,
@@ -39,7 +39,7 @@ impl Computer {
             Self::Program(pool) => pool.ask_for(owner, request).await,
             Self::Module(pool) => {
                 let answer = pool.ask(owner, request(MODULE_REQUEST)).await?;
-                // What is no answer at all is named where it is read.
+                // Text that is not an answer is reported where it is read.
                 match serde_json::from_slice(&answer) {
                     Ok(Numbered { id }) if id != MODULE_REQUEST => {
                         let reason = format!("it answered request {id}, not {MODULE_REQUEST}");
@@ -54,7 +54,7 @@ impl Computer {
         }
     }
 
-    /// Whether somebody else wrote it, who may use less.
+    /// Whether a client uploaded it; its limits are then lower.
     pub fn is_foreign(&self) -> bool {
         matches!(self, Self::Module(pool) if pool.is_foreign())
     }

@@ -1,5 +1,5 @@
-//! What a program declares of its task in its answer to the handshake, made into the constant part
-//! that every other task has.
+//! What a program declares about its task in its answer to the handshake, as the constant part that
+//! every task has.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -38,11 +38,11 @@ struct Declaration {
     state: BTreeMap<String, String>,
     #[serde(default)]
     answer: BTreeMap<String, String>,
-    /// An input, to begin with.
+    /// An example of an input.
     example: Option<Map<String, Value>>,
 }
 
-/// A form, alone or with what people are told of it.
+/// A form of action lines, alone or with a description.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "a form, or a table with `form`, `line`, `effect`, `example`")]
 enum Action {
@@ -180,7 +180,7 @@ pub(super) fn name_of(declared: &Value) -> Result<String, String> {
     Ok(read(declared)?.name)
 }
 
-/// What is looked at of a declaration whose task nobody runs yet.
+/// The parts of a declaration that matter before the task is run.
 pub(super) struct Glance {
     pub name: String,
     /// Its example, if it declares one.
@@ -216,7 +216,7 @@ fn read(declared: &Value) -> Result<Declaration, String> {
     Ok(read)
 }
 
-/// A text that lives as long as the process.
+/// The text, kept as long as the process lives.
 fn kept(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())
 }
@@ -282,8 +282,7 @@ fn build(slug: &str, declared: Declaration) -> Spec {
         sizes: ["", "", ""],
         actions: &[],
         constraints,
-        // The problem is what its program says: an answer with which it finds nothing wrong is
-        // right.
+        // The program defines the problem: an answer in which it finds nothing wrong is right.
         sound: constraints.iter().map(|constraint| constraint.kind).collect::<Kinds>(),
         decisive: &[],
         hidden: &[],
@@ -307,8 +306,8 @@ struct Specs {
     by_key: BTreeMap<String, &'static Spec>,
 }
 
-/// The constant part of a task of this name. Equal declarations have the same one, which is never
-/// freed, as that of every task: there are as many as there are changes to a task's declaration.
+/// The constant part of a task of this name. Equal declarations share one, which is never freed, as
+/// for every task: there is one for each change to a task's declaration.
 ///
 /// # Errors
 /// What is wrong with the declaration.

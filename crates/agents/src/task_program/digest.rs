@@ -1,4 +1,4 @@
-//! What tells the program of a task from another one.
+//! The digest that tells programs of tasks apart.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -12,7 +12,7 @@ use crate::{AgentError, Failure};
 
 /// The content of a regular file that is not too large.
 fn content(path: &str) -> Option<Vec<u8>> {
-    // First, because opening a pipe would wait for its writer.
+    // This comes first, because opening a pipe would wait for its writer.
     let metadata = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
     if metadata.len() > MODULE_BYTES_MAX as u64 {
         return None;

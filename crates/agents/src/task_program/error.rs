@@ -1,16 +1,26 @@
-//! Why an instance of a task that is a program cannot be had.
+//! Errors of opening an instance of a task that is a program.
 
 use crate::AgentError;
 
-/// Why an instance of a program's task cannot be had.
+/// Why an instance of a program's task cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
     /// No such task is configured.
     #[error("there is no task `{name}`: {}", configured(known))]
-    Unknown { name: String, known: Vec<String> },
+    Unknown {
+        /// The name that was asked for.
+        name: String,
+        /// Names of the configured tasks.
+        known: Vec<String>,
+    },
     /// The program refuses the input.
     #[error("{task}: {reason}")]
-    Refused { task: &'static str, reason: String },
+    Refused {
+        /// Name of the task.
+        task: &'static str,
+        /// Why, as the program says it.
+        reason: String,
+    },
     /// The program cannot be asked, or contradicts itself.
     #[error(transparent)]
     Program(#[from] AgentError),

@@ -1,5 +1,5 @@
-//! Limits of a task that is a program, with reasons. Sizes are in bytes of UTF-8. What a program
-//! may write in a line is `line_bytes_max` of its configuration.
+//! Limits of a task that is a program, with reasons. Sizes are in bytes of UTF-8. The longest line
+//! that a program may write is `line_bytes_max` of its configuration.
 
 /// Bytes of the statement, which is part of every prompt.
 pub const STATEMENT_BYTES_MAX: usize = 32 << 10;
@@ -35,11 +35,11 @@ pub const INPUT_BYTES_MAX: usize = 1 << 20;
 /// Bytes of the states of a trajectory, each of which is kept for a pop.
 pub const STATES_BYTES_MAX: usize = 256 << 20;
 
-/// The same for a module that a client has uploaded.
+/// Bytes of the states of a trajectory, for a module that a client has uploaded.
 pub const UPLOADED_STATES_BYTES_MAX: usize = 64 << 20;
 
-/// Share of these bytes for the states that one state's proposals lead to, which are kept until one
-/// is taken.
+/// Divisor of these bytes: the states that one state's proposals lead to, which are kept until one
+/// is taken, may have this part of them.
 pub const SUCCESSORS_SHARE: usize = 4;
 
 /// T_max of a start that does not give `steps_max`.
@@ -48,8 +48,8 @@ pub const STEPS_MAX_DEFAULT: u64 = 1_000;
 /// The largest `steps_max`.
 pub const STEPS_MAX: u64 = 1_000_000;
 
-/// One of this many steps is asked twice, to see whether the program answers the same; so is each
-/// start, and each step that ends a trace.
+/// One in this many steps is asked twice, to see whether the program gives the same answer; so is
+/// each start, and each step that ends a trace.
 pub const ASKED_TWICE_EVERY: u64 = 16;
 
 /// Bytes of a WebAssembly module, which is compiled when its task is first asked for.
@@ -61,7 +61,7 @@ pub const UPLOADED_DECLARATION_BYTES_MAX: usize = 64 << 10;
 /// Bytes of all declarations that a process has seen: it keeps them, because runs refer to them.
 pub const DECLARATIONS_BYTES_MAX: usize = 256 << 20;
 
-/// Uploaded modules that stay compiled although nobody uses them at present, and the bytes of all
-/// of them before they were compiled.
+/// Number of uploaded modules that stay compiled while they are not in use.
 pub const COMPILED_KEPT_MAX: usize = 32;
+/// Bytes of all these modules together, before compilation.
 pub const COMPILED_KEPT_BYTES_MAX: usize = 64 << 20;

@@ -22,7 +22,7 @@ struct Shared {
     compiled: Compiled,
 }
 
-/// What a program declares of its task, or why it cannot be asked.
+/// The task that a program declares, or why the program cannot be asked.
 pub type Declared = Result<&'static Spec, AgentError>;
 
 /// The tasks that are programs or modules: those of the configuration, and the uploaded ones of one
@@ -31,7 +31,7 @@ pub type Declared = Result<&'static Spec, AgentError>;
 pub struct TaskPrograms {
     shared: Arc<Shared>,
     owner: Option<Arc<str>>,
-    /// Whose questions are asked, where no uploads are to be found.
+    /// The owner for whom questions are asked, if uploads are not looked up.
     asker: Option<Arc<str>>,
 }
 
@@ -59,18 +59,18 @@ impl TaskPrograms {
         configured.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), task);
     }
 
-    /// Finds uploaded modules here from now on. Only the first call has an effect.
+    /// Uses this store of uploaded modules from now on. Only the first call has an effect.
     pub fn find_uploads(&self, store: Arc<dyn ModuleStore>) {
-        // Another one would have other modules for the same runs.
+        // Another store would have different modules for the same runs.
         let _ = self.shared.uploads.set(store);
     }
 
-    /// What uploaded modules that are started from now on may use.
+    /// Sets the limits of uploaded modules that are started from now on.
     pub fn limit_uploads(&self, limits: UploadedLimits) {
         self.shared.compiled.limit(limits);
     }
 
-    /// With the tasks that this owner has uploaded.
+    /// The same tasks, and those that this owner has uploaded.
     #[must_use]
     pub fn of_owner(&self, owner: &str) -> Self {
         Self { shared: Arc::clone(&self.shared), owner: Some(owner.into()), asker: None }
@@ -82,7 +82,7 @@ impl TaskPrograms {
         Self { asker: Some(owner.into()), ..self.clone() }
     }
 
-    /// Who asks; an empty text for nobody in particular.
+    /// The owner that questions count for; empty if there is none.
     pub fn asker(&self) -> &str {
         self.asker.as_ref().or(self.owner.as_ref()).map_or("", |asker| asker)
     }
@@ -130,7 +130,7 @@ impl TaskPrograms {
         Ok(all)
     }
 
-    /// What the programs declare of their tasks, sorted by name. All are started at once; blocks
+    /// What the programs declare about their tasks, sorted by name. All are started at once; blocks
     /// until all have answered the handshake, or for this long.
     ///
     /// # Errors

@@ -1,5 +1,4 @@
-//! The machine of a task that is a program: it walks over states that the program has answered
-//! with.
+//! The machine of a task that is a program: it moves between states that the program has returned.
 
 use std::sync::Arc;
 
@@ -19,7 +18,7 @@ use prime_bench::tasks::{
 pub(super) struct Walk {
     problem: Asking,
     at: Arc<Node>,
-    /// What was asked last: kept here while other trajectories leave the state.
+    /// The last line that was asked about: kept here while other trajectories leave the state.
     foreseen: Option<(Box<str>, Step)>,
     candidate: Option<Arc<Node>>,
     /// Why the program refused the last line.
@@ -31,7 +30,7 @@ impl Walk {
         Self { problem, at, foreseen: None, candidate: None, refused: None }
     }
 
-    /// What a line does, as far as it is known.
+    /// The effect of a line, if it is known.
     fn known(&self, line: &str) -> Result<Step, Refusal> {
         if self.at.answer.is_some() {
             return Err(Refusal::Illegal("the trace has ended"));

@@ -1,6 +1,6 @@
-//! Tasks that are programs or WebAssembly modules: one says how a problem starts and what a line
-//! does to a state, in the JSON Lines protocol of `docs/your-task.md`. It keeps nothing between
-//! requests: the state travels.
+//! Tasks that are programs or WebAssembly modules: these say how a problem starts and what a line
+//! does to a state, in the JSON Lines protocol of `docs/your-task.md`. They keep nothing between
+//! requests: each request carries the state.
 //!
 //! Invariants: no actor's thread waits for a program; a program that fails fails its own runs only;
 //! one that contradicts itself ends the run that notices, without an answer.
@@ -11,7 +11,7 @@ mod declaration;
 mod digest;
 mod error;
 mod form;
-pub mod limits;
+mod limits;
 mod list;
 mod machine;
 mod module;

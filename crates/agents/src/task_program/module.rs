@@ -1,7 +1,7 @@
 //! A task that is a WebAssembly module: the same lines as a program's, in a sandbox. A module
 //! imports nothing, exports its `memory`, `alloc(length) -> address` and
 //! `answer(address, length) -> address << 32 | length`, and is instantiated anew for each request:
-//! nothing is left of the one before, so that the same question has the same answer.
+//! nothing is left of earlier requests, so that the same question gets the same answer.
 
 use std::sync::Arc;
 
@@ -19,15 +19,18 @@ use crate::{AgentError, Failure};
 /// What a module may use for one answer.
 #[derive(Clone, Copy, Debug)]
 pub struct ModuleLimits {
+    /// Maximum fuel, about one unit per instruction.
     pub fuel_max: u64,
+    /// Maximum bytes of its memory.
     pub memory_bytes_max: u64,
+    /// Maximum bytes of its answer.
     pub line_bytes_max: u64,
-    /// Whether somebody else wrote it: then also what a module may be made of is limited, so that
-    /// compiling it takes no more time and memory than its size suggests.
+    /// Whether a client uploaded it: its structure is then limited too, so that compiling it takes
+    /// no more time and memory than its size suggests.
     pub is_foreign: bool,
 }
 
-/// Elements of a module's tables: they hold its functions, and are memory of this process.
+/// Maximum elements of a module's tables, which hold its functions and use memory of this process.
 const TABLE_ELEMENTS_MAX: usize = 100_000;
 
 /// Version of the protocol.
@@ -58,7 +61,7 @@ pub(super) struct ModulePool {
     agent: Arc<str>,
     compiled: Arc<Compiled>,
     workers: Arc<Workers>,
-    /// Among the modules of these workers.
+    /// Its number among the modules of these workers.
     number: u64,
     declared: Value,
 }
@@ -76,7 +79,7 @@ fn invalid(error: &Error) -> Fault {
     Fault::new(Failure::Refused, format!("it is no usable module: {reason}"))
 }
 
-/// What ended a call. The same call ends so again: nothing of it is transient.
+/// What ended a call. The same call would end in the same way: no such fault is transient.
 fn ended(error: &Error, limits: &ModuleLimits) -> Fault {
     let reason = match error.as_trap_code() {
         Some(TrapCode::OutOfFuel) => format!(
@@ -194,7 +197,7 @@ impl ModulePool {
     /// answer lasts.
     ///
     /// # Errors
-    /// It is no module, imports something, or does not declare a task.
+    /// The bytes are not a module, or it imports something, or does not declare a task.
     pub fn start(
         name: &str,
         bytes: &[u8],
@@ -216,7 +219,7 @@ impl ModulePool {
         let (job, answered) = Job::new(move || compiled.answer(&request));
         self.workers.add(owner, self.number, job);
         match answered.await {
-            // The same call ends so again.
+            // The same call would end in the same way.
             Ok(answer) => answer.map_err(|fault| AgentError {
                 is_transient: false,
                 ..self.error(fault.failure, fault.reason)
@@ -254,7 +257,7 @@ mod tests {
 
     const HELLO: &str = r#"{"prime":1,"task":{"name":"m","statement":"s"}}"#;
 
-    /// A module that answers the handshake, and everything else by `body`, which leaves an `i64`.
+    /// A module that answers the handshake, and everything else with `body`, which leaves an `i64`.
     fn module(body: &str, more: &str) -> Vec<u8> {
         let data = HELLO.replace('"', "\\22");
         let text = format!(

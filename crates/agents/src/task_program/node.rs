@@ -1,4 +1,4 @@
-//! A state that a program has answered with, and what is known of the lines that lead on from it.
+//! A state that a program has returned, and what is known about the lines that lead on from it.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
@@ -53,7 +53,7 @@ struct Known {
 #[derive(Debug)]
 enum Kept {
     Step(Step),
-    /// After another line was taken: the step is still known while somebody is in its state.
+    /// After another line was taken: the step is still known while a trajectory is in its state.
     Left(Weak<Node>),
 }
 
@@ -81,7 +81,7 @@ impl Node {
         self.known().get(line).map(|known| known.digest)
     }
 
-    /// Notes what was answered.
+    /// Notes an answer.
     pub fn learn(&self, line: &str, digest: u64, step: Step) {
         self.known().insert(line.into(), Known { digest, step: Kept::Step(step) });
     }
@@ -95,7 +95,7 @@ impl Node {
         self.known().values().map(bytes).sum()
     }
 
-    /// A line was taken: the states that others lead to are no longer kept for its sake.
+    /// Notes that a line was taken: the states that other lines lead to are no longer kept.
     pub fn leave(&self) {
         for known in self.known().values_mut() {
             if let Kept::Step(Step::Leads(node)) = &known.step {
@@ -128,7 +128,8 @@ fn hash_value(value: &Value, hasher: &mut impl Hasher) {
     }
 }
 
-/// Equal for lists of equal JSON, whatever the order of fields; within this process.
+/// A digest that is equal for lists of equal JSON, whatever the order of fields, within this
+/// process.
 pub(super) fn digest_of(values: &[&Value]) -> u64 {
     let mut hasher = DefaultHasher::new();
     values.iter().for_each(|value| hash_value(value, &mut hasher));

@@ -14,9 +14,9 @@ use crate::Failure;
 const NO_NAME: &str = "task";
 
 /// Checks a module that a client wants to upload, with the limits that its answers will have, and
-/// returns the name that it declares. Where it declares an example, it is asked for its start, and
-/// where that has choices, for the step by the first of them: each twice. Nothing of the module is
-/// kept. Blocks for as long as the fuel of five answers lasts.
+/// returns the name that it declares. If it declares an example, it is asked for its start and, if
+/// that has choices, for the step of the first one, each twice. Nothing of the module is kept.
+/// Blocks for as long as the fuel of five answers lasts.
 ///
 /// # Errors
 /// What is wrong with it, as a clause whose subject is the module.
@@ -70,7 +70,7 @@ fn at(what: &str, mut fault: Fault) -> Fault {
     fault
 }
 
-/// What it answers, the same twice.
+/// The module's answer, which must be the same twice.
 fn ask(
     module: &Compiled,
     rules: &Rules<'_>,
@@ -91,7 +91,7 @@ fn ask(
     }
 }
 
-/// Why a task may not have this name, if it may not.
+/// Why a task may not have this name; `None` if it may.
 pub fn name_fault(name: &str) -> Option<String> {
     if !prime_settings::is_name(name) {
         Some(format!("{name:?} is no name: write up to 64 lower-case letters, digits, `-` and `_`"))

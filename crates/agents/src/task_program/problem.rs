@@ -23,7 +23,7 @@ pub(super) struct Asking(Arc<Inner>);
 
 struct Inner {
     pool: Computer,
-    /// Who asks.
+    /// The owner for whom questions are asked.
     owner: Arc<str>,
     spec: &'static Spec,
     input: Value,
@@ -46,7 +46,7 @@ fn request(fields: &impl Serialize) -> Vec<u8> {
     line
 }
 
-/// A request about a step. `state` is JSON, which is handed back as it is kept.
+/// A request about a step. `state` is JSON, which is sent back as it is stored.
 fn step_request(id: u64, input: &Value, state: &str, line: &str) -> Vec<u8> {
     let line = Value::from(line);
     format!("{{\"id\":{id},\"input\":{input},\"state\":{state},\"line\":{line}}}\n").into_bytes()
@@ -61,7 +61,7 @@ fn node(state: State, below: usize) -> Node {
     node
 }
 
-/// That a program contradicts itself.
+/// The error that a program contradicts itself.
 fn inconsistent(pool: &Computer, what: &str) -> AgentError {
     pool.error(
         Failure::Inconsistent,
@@ -184,7 +184,7 @@ impl Problem for Asking {
         Box::new(Walk::at(self.clone(), Arc::clone(&self.0.start)))
     }
 
-    /// The state alone: what the program says beside it is not known.
+    /// Only the state: what else the program says about it is not known.
     fn machine_at(&self, state: &Value) -> Result<Box<dyn Machine>, BadInput> {
         Ok(Box::new(Walk::at(self.clone(), Arc::new(Node::alone(state)))))
     }

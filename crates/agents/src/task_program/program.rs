@@ -31,7 +31,7 @@ const UPLOADED_START_MAX: Duration = Duration::from_mins(1);
 
 /// Where the program or the module comes from.
 enum Source {
-    /// A program ends with these.
+    /// A program ends with `programs`.
     Configured {
         task: Box<OwnTask>,
         programs: Programs,
@@ -120,12 +120,12 @@ impl TaskProgram {
             AgentError::new(format!("task `{name}`"), Failure::Refused, reason)
         };
 
-        // First, because opening a pipe would wait for its writer.
+        // This comes first, because opening a pipe would wait for its writer.
         let metadata = std::fs::metadata(module).map_err(|error| unreadable(&error))?;
         if !metadata.is_file() {
             return Err(unreadable(&"it is not a regular file"));
         }
-        // A byte more than is allowed shows that it is too large; a device never ends.
+        // One byte more than is allowed shows that the file is too large; a device never ends.
         let file = File::open(module).map_err(|error| unreadable(&error))?;
         let mut bytes = Vec::new();
         let most = MODULE_BYTES_MAX as u64 + 1;
@@ -168,7 +168,7 @@ impl TaskProgram {
         }
     }
 
-    /// After this, a start that is under way has failed.
+    /// The time after which a start in progress has failed.
     fn start_timeout(&self) -> Duration {
         match &self.source {
             Source::Configured { task, .. } => {
@@ -197,7 +197,7 @@ impl TaskProgram {
         }
     }
 
-    /// The JSON that it declares of its task. Blocks until a process has answered the handshake.
+    /// The JSON with which it declares its task. Blocks until a process has answered the handshake.
     ///
     /// # Errors
     /// It cannot be started, or its declaration cannot be used.
@@ -208,8 +208,8 @@ impl TaskProgram {
         pool.declared().cloned().ok_or_else(missing)
     }
 
-    /// What the program declares of its task. Blocks until a process has answered the handshake, or
-    /// for this long.
+    /// What the program declares about its task. Blocks until a process has answered the handshake,
+    /// at most for `wait`.
     ///
     /// # Errors
     /// It cannot be started, has not answered yet, or its declaration cannot be used.

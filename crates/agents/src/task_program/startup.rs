@@ -1,4 +1,4 @@
-//! The start of a task's program, which all who want to know its declaration share: none of them
+//! The start of a task's program, shared by all callers that need its declaration: none of them
 //! starts it again, and a start that failed is not repeated at once.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::AgentError;
 
-/// How long a failed start stands for the next ones.
+/// How long a failed start also counts for later callers.
 const FAILURE_STANDS: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Default)]

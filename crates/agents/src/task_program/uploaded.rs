@@ -1,4 +1,4 @@
-//! Modules that clients have uploaded: where they are, and which of them are compiled.
+//! Modules that clients have uploaded: where they are stored, and which of them are compiled.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -30,13 +30,16 @@ pub trait ModuleStore: Send + Sync {
     fn module(&self, digest: &str) -> Result<Option<Vec<u8>>, AgentError>;
 }
 
-/// What uploaded modules may use.
+/// The resources that uploaded modules may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UploadedLimits {
+    /// Maximum fuel of an answer, about one unit per instruction.
     pub fuel_max: u64,
+    /// Maximum bytes of a module's memory.
     pub memory_bytes_max: u64,
+    /// Maximum bytes of an answer.
     pub line_bytes_max: u64,
-    /// Threads that compute the answers of all of them.
+    /// Number of threads that compute the answers of all of them.
     pub threads: u32,
 }
 
@@ -87,9 +90,9 @@ struct Recent {
 
 #[derive(Default)]
 struct Kept {
-    /// Those in use.
+    /// The modules in use.
     known: BTreeMap<(String, String), Weak<TaskProgram>>,
-    /// Used last at the end.
+    /// Recently used modules, the latest at the end.
     recent: VecDeque<Recent>,
 }
 
@@ -119,7 +122,7 @@ impl Kept {
         }
     }
 
-    /// Takes out what is more than may be kept; never the one that was used last.
+    /// Removes the modules that exceed the limits, except for the one that was used last.
     fn shrink(&mut self) -> Vec<Arc<TaskProgram>> {
         let mut out = Vec::new();
         let mut bytes: usize = self.recent.iter().map(|recent| recent.bytes).sum();
@@ -157,7 +160,7 @@ impl Compiled {
         match &*workers {
             Some(known) if known.threads() == threads => Arc::clone(known),
             _ => {
-                // One thread is left to the others, where there are several.
+                // One thread is left to the others, if there are several.
                 let share = threads.saturating_sub(1).max(1);
                 let new = Arc::new(Workers::start("uploaded", threads, share));
                 *workers = Some(Arc::clone(&new));
@@ -206,7 +209,7 @@ impl Compiled {
 mod tests {
     use super::*;
 
-    /// Modules that are all the same text, which is none; counts how often one is read.
+    /// Modules that are all the same text, which is not a module; counts how often one is read.
     #[derive(Default)]
     struct Texts {
         read: Mutex<Vec<String>>,
@@ -246,7 +249,7 @@ mod tests {
         }
         let kept = digests(&compiled);
         assert_eq!((kept.len(), kept[0].as_str()), (COMPILED_KEPT_MAX, "0"));
-        // It is not kept any more, but in use.
+        // The module is no longer kept, but still in use.
         assert!(Arc::ptr_eq(&one, &compiled.get("count", "a", &store)));
         assert_eq!(digests(&compiled).len(), COMPILED_KEPT_MAX + 1);
         compiled.get("count", "new", &store);

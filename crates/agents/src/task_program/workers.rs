@@ -1,5 +1,5 @@
-//! Threads that compute the answers of modules. Several modules can share them. Those who ask are
-//! served in turn and so are the modules, so that many requests, or slow ones, hold up no others.
+//! Threads that compute the answers of modules. Several modules can share them. Owners are served
+//! in turn, and so are the modules, so that many or slow requests hold up no others.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -28,7 +28,7 @@ impl Job {
     }
 
     fn run(self) {
-        // Nobody waits for the answer to a turn that was cancelled.
+        // A cancelled turn does not wait for its answer.
         if !self.reply.is_canceled() {
             drop(self.reply.send((self.compute)()));
         }

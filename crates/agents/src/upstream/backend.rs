@@ -101,7 +101,7 @@ impl Backend {
         format!("{} {}", self.completion_url, self.model).into()
     }
 
-    /// Says once that the server answers with another model than it is asked for.
+    /// Logs once that the server answers with another model than it was asked for.
     pub fn tell_of_other_model(&self, other: &str) {
         if !self.told_of_other_model.swap(true, Ordering::Relaxed) {
             tracing::warn!(

@@ -12,7 +12,7 @@ use prime_settings::Dialect;
 
 /// Longest time for one question.
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// Most bytes of an answer that are read.
+/// Maximum bytes of an answer that are read.
 const BYTES_MAX: usize = 4 << 20;
 
 /// The host of OpenAI's API.
@@ -21,7 +21,7 @@ const OPENAI_HOST: &str = "api.openai.com";
 /// A route beside `/v1`, what its answer has, and which kind of server has it.
 type Route = (&'static str, &'static [&'static str], Dialect);
 
-/// The routes in the order in which they are asked: the most telling one first.
+/// The routes in the order in which they are asked, the most specific one first.
 const ROUTES: [Route; 5] = [
     ("props", &["default_generation_settings", "build_info"], Dialect::LlamaServer),
     ("get_model_info", &["model_path"], Dialect::Sglang),
@@ -79,7 +79,7 @@ async fn asked(client: &Client, url: Url, key: Option<&HeaderValue>) -> Option<(
 }
 
 /// The dialect of the server with this base URL; `plain` if it answers and is of no known kind,
-/// `None` if it does not answer. Takes at most some seconds.
+/// `None` if it does not answer. Takes a few seconds at most.
 pub async fn detected(client: &Client, base: &Url, key: Option<&HeaderValue>) -> Option<Dialect> {
     if base.host_str() == Some(OPENAI_HOST) {
         return Some(Dialect::Openai);
@@ -99,7 +99,7 @@ pub async fn detected(client: &Client, base: &Url, key: Option<&HeaderValue>) ->
     Some(Dialect::Plain)
 }
 
-/// What a dialect means for a run, in words for a person.
+/// What a dialect means for a run, in words.
 pub fn described(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::LlamaServer => "llama.cpp's server",

@@ -1,4 +1,4 @@
-//! Health probes: periodic ones, and one that somebody waits for.
+//! Health probes: periodic ones, and one that a caller waits for.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::retry::RetryingClient;
 
 /// Upper bound for the timeout of a periodic probe.
 const PERIODIC_TIMEOUT_MAX: Duration = Duration::from_secs(10);
-/// Upper bound for the timeout of a probe that somebody waits for.
+/// Upper bound for the timeout of a probe that a caller waits for.
 const AWAITED_TIMEOUT_MAX: Duration = Duration::from_secs(5);
 
 /// Probes one backend until the runtime shuts down.

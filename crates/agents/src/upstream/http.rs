@@ -83,7 +83,7 @@ impl HttpClient {
             .client
             .post(url)
             .header(CONTENT_TYPE, "application/json")
-            // Without it, a gateway may compress as it likes (RFC 9110, 12.5.3).
+            // Without this header, a gateway may compress as it likes (RFC 9110, 12.5.3).
             .header(ACCEPT_ENCODING, IDENTITY)
             .body(sent.body.to_string());
         let exchange = self.exchange(backend, request, sent);
@@ -131,7 +131,7 @@ impl HttpClient {
             let reason = format!(
                 "{compressed}: turn compression off in the server, or in the gateway before it"
             );
-            // It would compress the next one too. A pause does not cure that.
+            // The server would compress the next answer too, even after a pause.
             let error = AttemptError::permanent(Failure::Malformed, reason);
             return Err(AttemptError { is_fault: false, ..error });
         }
@@ -177,7 +177,7 @@ impl HttpClient {
         let mut streamed = Streamed::new(self.api == Api::Chat, tokens_max);
         let mut bytes = 0;
 
-        // What has arrived was paid for, however it ends.
+        // The parts that have arrived count as spent, however the answer ends.
         let costing = |error: AttemptError, streamed: &Streamed| AttemptError {
             usage: Usage::new(0, streamed.tokens()),
             ..error
@@ -235,7 +235,8 @@ impl HttpClient {
     /// A body of at most `response_bytes_max` bytes.
     async fn whole(&self, mut response: Response) -> Result<Vec<u8>, AttemptError> {
         let fits = |length: usize| length <= self.response_bytes_max;
-        // Refused before anything is downloaded, where the server says how much it is.
+        // If the server announces the length, a body that is too long is refused before the
+        // download.
         let length = response.content_length().map(usize::try_from);
         if length.is_some_and(|length| !length.is_ok_and(fits)) {
             return Err(self.too_long());
@@ -313,7 +314,7 @@ fn unreachable(error: &reqwest::Error) -> AttemptError {
 /// Reads the answer of a server, which says which model has given it.
 fn read(backend: &Backend, answer: &Value, sent: &Sent<'_>) -> Result<Completion, ResponseError> {
     let mut completion = completion(answer, sent.has_schema, sent.prompt_bytes, &backend.name)?;
-    // An adapter is asked for as a model.
+    // An adapter is requested by the name of a model.
     let asked = sent.body["model"].as_str().unwrap_or(&backend.model);
     if let Some(other) = other_model(answer, asked) {
         let other = sanitized(other, backend.secret());
@@ -328,7 +329,7 @@ fn broken_off(error: &reqwest::Error) -> AttemptError {
     AttemptError::transient(Failure::Unreachable, reason)
 }
 
-/// The error of an unusable answer, and what it cost at least.
+/// The error of an unusable answer, with the least that it can have cost.
 #[expect(clippy::needless_pass_by_value, reason = "passed to `map_err`")]
 fn malformed(error: ResponseError, backend: &Backend, spent: Usage) -> AttemptError {
     let reason = match &error {
@@ -348,7 +349,7 @@ fn malformed(error: ResponseError, backend: &Backend, spent: Usage) -> AttemptEr
         ResponseError::HalfStream(_) => {
             AttemptError { failure: Failure::Unreachable, usage: spent, ..failed }
         }
-        // It would do so again.
+        // The server would do the same again.
         ResponseError::Endless(_) => {
             AttemptError { failure: Failure::TooLong, usage: spent, is_retryable: false, ..failed }
         }

@@ -101,7 +101,7 @@ impl OpenAiModel {
             if let Some(other) = backends.iter().find(is_same) {
                 return Err(PoolError::Duplicate { name: other.name.to_string() });
             }
-            // Several servers behind one gateway differ by their path only, or by their scheme.
+            // Servers of one gateway may differ only by their path or their scheme.
             for name in [backend.qualified_name(), backend.full_name()] {
                 if backends.iter().any(|other| other.name == backend.name) {
                     backend.name = name;
@@ -158,7 +158,7 @@ impl OpenAiModel {
         self.client.pool.snapshot()
     }
 
-    /// Probes every server once, all at a time; takes seconds at most.
+    /// Probes all servers at the same time, once each; takes a few seconds at most.
     pub async fn probe(&self) -> Vec<Probed> {
         let servers = 0..self.client.pool.backends().len();
         let probes = servers
@@ -172,7 +172,7 @@ impl OpenAiModel {
     }
 }
 
-/// Longest wait for the servers of a pool to say what they are.
+/// Maximum time for the servers of a pool to say what they are.
 const DETECTION_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Asks the servers of a pool what they are, and says what was found; `None` if none answers.
@@ -192,7 +192,7 @@ fn ask_for_dialect(
                 break;
             }
         }
-        // Nobody listens any more if it took too long.
+        // If it took too long, the receiver is gone.
         drop(sender.send(found));
     });
 

@@ -144,7 +144,7 @@ impl Pool {
             waiting.serve(|hint| self.pick(states, hint, now))
         };
 
-        // Outside the lock: dropping a permit that nobody takes locks it again.
+        // This is done outside the lock: dropping a permit that no waiter takes locks it again.
         for (sender, permit) in served {
             // A waiter that has just left does not take the permit: it is dropped, and thereby
             // released.
@@ -204,7 +204,7 @@ impl Pool {
             }
         }
 
-        // Waiters are served when capacity is returned; nobody returns any when a pause ends.
+        // Waiters are served when capacity is returned, but nothing returns any when a pause ends.
         for at in wake_at {
             let pool = Arc::clone(self);
             // Ends with the runtime at the latest.

@@ -48,7 +48,7 @@ impl Refused {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
     }
 
-    /// Remembers a field; whether it was new.
+    /// Remembers a field; returns whether it was new.
     pub fn add(&self, name: &'static str) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name)
     }
@@ -97,7 +97,7 @@ mod tests {
              'max_completion_tokens' instead.",
             "max_tokens",
         );
-        // The parameter counts, and not what else the message names.
+        // The parameter decides, not what else the message names.
         let value = error("Unsupported value beside max_tokens: only 1 is.", "temperature");
         let Value::Object(extra) = json!({"seed": 4}) else { panic!("an object") };
         let sent = json!({

@@ -24,7 +24,7 @@ pub(super) struct RequestFormat {
     pub refused: Refused,
 }
 
-/// How hard OpenAI's models are to think for a budget: they know no number of tokens.
+/// The effort that corresponds to a budget, for OpenAI's models, which take no number of tokens.
 fn effort(thinking: Thinking) -> Option<&'static str> {
     match thinking {
         Thinking::AsModel => None,
@@ -120,12 +120,12 @@ impl RequestFormat {
             }
         }
 
-        // Thinking comes on top of the answer.
+        // Thinking is added to the tokens of the answer.
         let budget = if let Thinking::AtMost(tokens) = request.thinking { tokens } else { 0 };
         put(self.limit(), request.max_tokens.saturating_add(budget).into());
         put("temperature", decimal(request.sampling.temperature));
         put("top_p", decimal(request.sampling.top_p));
-        // 31 bits: what every server accepts.
+        // Every server accepts 31 bits.
         put("seed", (request.sampling.seed % (1 << 31)).into());
 
         let streams = !self.refused.has("stream");
@@ -166,7 +166,7 @@ impl RequestFormat {
         body
     }
 
-    /// The name of the limit of tokens, as far as it is known by now.
+    /// The name of the field that limits tokens, as far as it is known by now.
     fn limit(&self) -> &'static str {
         let [old, new] = LIMITS;
         match (self.dialect, self.refused.has(old), self.refused.has(new)) {

@@ -63,7 +63,8 @@ pub(super) fn answer(body: &[u8]) -> Result<Value, ResponseError> {
     }
 }
 
-/// What a message says beside its thinking: fields of its own, parts of the content, or marks.
+/// The thinking of a message, and what it says besides. Thinking is in fields of its own, in parts
+/// of the content, or between marks.
 fn thought_and_said(choice: &Value) -> (String, Option<String>) {
     let message = choice.get("message").unwrap_or(choice);
     let content = message.get("content").or_else(|| choice.get("text"));
@@ -92,8 +93,8 @@ fn action_in(text: &str) -> Option<String> {
 }
 
 /// Reads an answer; `has_schema` says whether it was asked to be an object with an action, and
-/// `prompt_bytes` how long the prompt is, from which its tokens are estimated if nobody counted
-/// them.
+/// `prompt_bytes` how long the prompt is, from which its tokens are estimated if the server does
+/// not count them.
 pub(super) fn completion(
     answer: &Value,
     has_schema: bool,
@@ -156,7 +157,7 @@ fn text_of(content: &Value) -> Option<String> {
         _ => return None,
     };
     let texts = parts.iter().filter(|part| part["type"] == "text");
-    // Without any, `None`.
+    // `None` if there are no parts of text.
     texts
         .filter_map(|part| part["text"].as_str())
         .map(str::to_owned)
@@ -174,8 +175,8 @@ fn thinking_of(content: &Value) -> String {
     texts.collect::<Vec<_>>().join("\n\n")
 }
 
-/// The model that an answer names, if that is another than was asked for. Servers name dated
-/// versions and paths of a model, too, which are the same; `default` asks for whichever is loaded.
+/// The model that an answer names, if it is not the one that was asked for. Dated versions and
+/// paths of a model count as the same model; `default` asks for any that is loaded.
 pub(super) fn other_model<'a>(answer: &'a Value, asked: &str) -> Option<&'a str> {
     let named = answer["model"].as_str().filter(|name| !name.is_empty())?;
     let plain = |name: &str| name.rsplit('/').next().unwrap_or(name).to_lowercase();
@@ -439,7 +440,7 @@ mod tests {
             let expected = ResponseError::Withheld { reason, usage: Usage::new(9, 4) };
             assert_eq!(found, Err(expected), "{message}");
         }
-        // What was said counts, whatever else there is.
+        // If there is text, it counts, whatever else there is.
         let both = json!({"content": "move 1 0 2", "tool_calls": [{"function": {"name": "f"}}]});
         let found = read(&json!({"choices": [{"message": both}]}));
         assert_eq!(found.map(|found| found.text), Ok("move 1 0 2".to_owned()));

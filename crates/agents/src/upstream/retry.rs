@@ -57,7 +57,7 @@ impl RetryPolicy {
 
 impl RetryingClient {
     /// Sends a request until there is a completion, a permanent error, or no attempt left. Must be
-    /// called in the pool's runtime. `tell` hears of what it meets meanwhile.
+    /// called in the pool's runtime. `tell` receives the failures of attempts that are retried.
     ///
     /// # Errors
     /// The last attempt's error, with the backend's name.
@@ -83,7 +83,7 @@ impl RetryingClient {
                 sleep(delay.max(retry_after.min(self.policy.backoff.max))).await;
             }
 
-            // It may wait long, although it has not failed itself.
+            // The request may wait long, although it has not failed itself.
             if failed.is_none()
                 && let Some(error) = self.pool.unavailable()
             {
@@ -120,8 +120,8 @@ impl RetryingClient {
                         hearer.tell(Written::Restarted);
                     }
 
-                    // Before the permit is returned, so that the breaker knows it when the next
-                    // waiter is served.
+                    // This comes before the permit is returned, so that the breaker knows of the
+                    // failure when the next waiter is served.
                     permit.failed(&error);
                     let name = Arc::clone(&permit.backend().name);
 
@@ -129,7 +129,7 @@ impl RetryingClient {
                         return Err(agent_error(&name, &error, attempt + 1));
                     }
                     hint.avoid = Some(permit.index());
-                    // If the caller has gone, nobody listens.
+                    // If the caller is gone, nothing receives it.
                     drop(tell.send(agent_error(&name, &error, attempt + 1)));
                     failed = Some((name, error));
                 }
@@ -140,8 +140,8 @@ impl RetryingClient {
         Err(agent_error(&name, &error, self.policy.retries_max + 1))
     }
 
-    /// Sends a request once, or again without the fields that the server refuses: that is no
-    /// failure, and the pool remembers it.
+    /// Sends a request, and sends it again without the fields that the server refuses: a refusal is
+    /// not a failure, and the pool remembers it.
     async fn sent(
         &self,
         request: &CompletionRequest,
@@ -161,7 +161,7 @@ impl RetryingClient {
                 Err(error) => error,
             };
 
-            // Ends, because each turn leaves out one field more than the one before.
+            // The loop ends, because each iteration leaves out one more field.
             let Some(field) = error.refused.filter(|field| body.get(*field).is_some()) else {
                 return Err(error);
             };

@@ -20,22 +20,22 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
 }
 
-/// Seconds in digits. The standard knows no fraction, but servers send some: it is rounded up,
-/// because less than what was asked for would be too early. More seconds than 64 bits hold are as
-/// many as they do: the caller limits every delay.
+/// Seconds in digits. The standard has no fractions, but some servers send them: they are rounded
+/// up, because a shorter delay would be too early. More seconds than 64 bits can hold become the
+/// maximum: the caller limits every delay.
 fn seconds(text: &str) -> Option<Duration> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     if whole.is_empty() || !(whole.bytes().chain(fraction.bytes())).all(|c| c.is_ascii_digit()) {
         return None;
     }
-    // These are digits, so that only their number can be wrong.
+    // The text has only digits, so that parsing can fail only if there are too many.
     let whole: u64 = whole.parse().unwrap_or(u64::MAX);
     let has_more = fraction.bytes().any(|digit| digit != b'0');
     Some(Duration::from_secs(whole.saturating_add(has_more.into())))
 }
 
 fn date(text: &str) -> Option<Timestamp> {
-    // RFC 2822 knows `GMT` too.
+    // RFC 2822 includes `GMT`.
     DateTimeParser::new().parse_timestamp(text).ok()
 }
 

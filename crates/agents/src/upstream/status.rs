@@ -13,12 +13,15 @@ pub struct UpstreamStatus {
     pub name: Arc<str>,
     /// Requests in flight.
     pub in_flight: u32,
+    /// Maximum number of requests in flight.
     pub concurrent_max: u32,
     /// True if it answered the last health probe.
     pub is_healthy: bool,
+    /// State of its circuit breaker.
     pub breaker: BreakerState,
     /// Requests sent, retries included.
     pub requests: u64,
+    /// Requests among them that were retries.
     pub retries: u64,
     /// Failed requests by kind; kinds that never occurred are absent.
     pub failures: BTreeMap<Failure, u64>,

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use super::response::{ResponseError, message};
 use crate::written::{Hearer, Written};
 
-/// Parts of an answer for each token that it may have, and beyond: a server that sends more does
-/// not stop where it was told to.
+/// Maximum parts of an answer: this many for each token that it may have, and [`PARTS_BEYOND`]
+/// more. A server that sends more does not stop where it was told to.
 const PARTS_PER_TOKEN: u64 = 8;
 const PARTS_BEYOND: u64 = 256;
 
@@ -20,7 +20,7 @@ pub(super) struct Streamed {
     is_done: bool,
     content: String,
     reasoning: String,
-    /// Entries of lists that the parts continue, by their place in the choice.
+    /// Entries of the lists that the parts continue, by their path in the choice.
     lists: Map<String, Value>,
     finish_reason: Value,
     usage: Value,
@@ -55,7 +55,7 @@ impl Streamed {
     /// Takes the next bytes of the body.
     ///
     /// # Errors
-    /// They are not events of an answer, or more than there may be.
+    /// The bytes are not events of an answer, or there are too many of them.
     pub fn push(&mut self, bytes: &[u8], hearer: Option<&Hearer>) -> Result<(), ResponseError> {
         let mut rest = bytes;
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
@@ -110,7 +110,7 @@ impl Streamed {
             list.as_array_mut().into_iter().for_each(|list| list.extend(more.iter().cloned()));
         }
 
-        // A whole message instead of a part is what a server sends that does not stream.
+        // A server that does not stream sends a whole message instead of a part.
         let message = [choice.get("delta"), choice.get("message")].into_iter().flatten().next();
         let message = message.unwrap_or(choice);
         let text = |names: &[&str]| names.iter().find_map(|name| message[*name].as_str());
@@ -138,7 +138,7 @@ impl Streamed {
     /// The answer as it would have come at once.
     ///
     /// # Errors
-    /// It has broken off, or there is none.
+    /// The answer has broken off, or there is none.
     pub fn into_answer(mut self) -> Result<Value, ResponseError> {
         // A line without its end may be the last one.
         let line = std::mem::take(&mut self.line);
@@ -153,7 +153,7 @@ impl Streamed {
 
         let mut choice = json!({ "finish_reason": self.finish_reason });
         if self.is_chat {
-            // No content at all is another finding than an empty one.
+            // A missing content is a different finding from an empty one.
             let has_content = !self.content.is_empty() || self.reasoning.is_empty();
             choice["message"] = json!({
                 "content": has_content.then_some(self.content),
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     fn read(events: &str, tokens_max: Option<u64>) -> Result<Value, ResponseError> {
-        // However the bytes are cut, the answer is the same.
+        // The answer is the same however the bytes are cut.
         let mut answers = [1, 7, events.len().max(1)].map(|size| {
             let mut streamed = Streamed::new(true, tokens_max);
             let pushed =

@@ -1,13 +1,13 @@
-//! The tokens of a server's answer: as the server counts them, or as their texts let one estimate
-//! them. A budget of tokens has to end a run even if the server counts none. Pure.
+//! The tokens of a server's answer: counted by the server, or estimated from the texts. A budget of
+//! tokens has to end a run even if the server counts none. Pure.
 
 use serde_json::Value;
 
 use prime_protocol::Usage;
 
-/// Bytes of text for each token, where nobody has counted them: of English text and of code.
+/// Estimated bytes per token of English text and code, for servers that do not count.
 const BYTES_PER_TOKEN: u64 = 4;
-/// No answer has as many tokens: a larger count is not one.
+/// No answer has this many tokens: a larger number is not a count.
 const COUNT_MAX: u64 = 1 << 40;
 
 /// The tokens that a response took, of a prompt with this many bytes.
@@ -17,13 +17,13 @@ pub(super) fn usage(answer: &Value, prompt_bytes: usize) -> Usage {
         let counts = places.iter().filter_map(|place| whole(usage.pointer(place)?));
         counts.into_iter().find(|count| *count <= COUNT_MAX)
     };
-    // Who counts none has not counted: a text has some.
+    // A server that reports no tokens has not counted them: a text has some.
     let counted =
         |place: &str, estimate: u64| count(&[place]).filter(|count| *count > 0).unwrap_or(estimate);
     let prompt = counted("/prompt_tokens", of_bytes(prompt_bytes));
     let completion = counted("/completion_tokens", of_choice(answer));
 
-    // A part of the tokens cannot be more than all of them.
+    // A part cannot have more tokens than the whole.
     let cached = count(&["/prompt_tokens_details/cached_tokens", "/prompt_cache_hit_tokens"]);
     let reasoning = count(&["/completion_tokens_details/reasoning_tokens", "/reasoning_tokens"]);
     Usage {
@@ -58,7 +58,7 @@ fn of_choice(answer: &Value) -> u64 {
 
 /// A count: some servers write the integer 12 as `12.0`, which JSON does not tell apart.
 pub(super) fn whole(value: &Value) -> Option<u64> {
-    /// 2^53: from here on a float may stand for several integers.
+    /// 2^53: from here on, a float may stand for several integers.
     const INEXACT_FROM: f64 = 9_007_199_254_740_992.0;
 
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is exact")]

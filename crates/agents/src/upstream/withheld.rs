@@ -17,7 +17,7 @@ pub(super) enum Withheld {
 }
 
 impl Withheld {
-    /// With what the model wrote cleaned.
+    /// The same, with the model's words cleaned.
     pub fn sanitized(&self, clean: impl Fn(&str) -> String) -> Self {
         match self {
             Self::ToolCall(name) => Self::ToolCall(clean(name)),

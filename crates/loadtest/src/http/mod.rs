@@ -54,8 +54,10 @@ pub struct HttpLoad {
     pub length: Length,
 }
 
+/// What a load on a daemon gave.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HttpMeasured {
+    /// The measurement, for a report.
     pub point: Point,
     /// What a reader must know, in sentences.
     pub remarks: Vec<String>,

@@ -13,7 +13,8 @@ use prime_agent_set::{
 use prime_engine::Engine;
 use prime_settings::{Engine as EngineEntry, Settings};
 
-/// Most sets of each origin that are kept besides the configured one; the oldest goes.
+/// Maximum number of sets of each origin that are kept besides the configured one; the oldest is
+/// dropped.
 const SETS_MAX: usize = 16;
 
 /// The sets of agents of this process.
@@ -26,7 +27,7 @@ pub struct AgentSets {
     building: Mutex<()>,
     /// Engines that were started for recorded sets, or could not be.
     started: Mutex<Started>,
-    /// The SHA-256 of models that no engine has loaded, as far as they were asked for.
+    /// The SHA-256 of models that no engine has loaded, if they were asked for.
     digests: Mutex<BTreeMap<String, Option<String>>>,
 }
 
@@ -49,7 +50,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Adds an entry; the oldest one goes if there are too many.
+/// Adds an entry, and drops the oldest one if there are too many.
 fn keep<T>(entries: &mut Vec<T>, entry: T) {
     if entries.len() == SETS_MAX {
         entries.remove(0);
@@ -99,7 +100,8 @@ impl AgentSets {
         {
             return Ok(Arc::clone(known));
         }
-        // Without the lock, because building may take long. Two requests may build the same set.
+        // The lock is not held, because building may take long. Two requests may build the same
+        // set.
         let agents = Arc::new(AgentSet::from_settings(&settings, resources)?);
         keep(&mut locked(&self.others).chosen, Arc::clone(&agents));
         Ok(agents)
@@ -201,7 +203,7 @@ impl AgentSets {
         if let Some(known) = locked(&self.digests).get(name) {
             return known.clone();
         }
-        // Without the lock: a large model takes seconds to read.
+        // The lock is not held: a large model takes seconds to read.
         let digest = model_file(name, entry).ok().and_then(|model| model_digest(&model).ok());
         locked(&self.digests).insert(name.to_owned(), digest.clone());
         digest
@@ -217,8 +219,8 @@ impl AgentSets {
     }
 }
 
-/// The engine of this name with the recorded model, and the digest of that. Starts it where it does
-/// not run.
+/// The engine of this name with the recorded model, and the digest of the model. Starts the engine
+/// if it does not run.
 fn engine_of(
     name: &str,
     record: &RecordedAgents,

@@ -1,4 +1,4 @@
-//! How wide this process may run.
+//! How many cores this process may use.
 
 /// Cores available to this process.
 pub fn cores() -> usize {

@@ -11,7 +11,7 @@ use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId, Problem, Spec}
 use prime_models::BuiltInModel;
 use prime_settings::{ExecutorAgent, Settings, first_that_knows};
 
-/// None of the executor's models was trained on this task.
+/// The error that none of the executor's models was trained on the task.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the executor's models have not learnt `{task}`; they know {}. Configure an executor that can read the task, such as a \
@@ -19,15 +19,17 @@ use prime_settings::{ExecutorAgent, Settings, first_that_knows};
     known.join(", ")
 )]
 pub struct NotLearnt {
+    /// Slug of the task.
     pub task: &'static str,
+    /// Slugs of the tasks that the models know, in the benchmark's order.
     pub known: Vec<&'static str>,
 }
 
-/// Checks that somebody in the configured executor may know the task: a model that was trained on
-/// it or whose tasks are not known, a program, the algorithm itself.
+/// Checks that some part of the configured executor may know the task: a model that was trained on
+/// it or whose tasks are not known, a program, or the algorithm itself.
 ///
 /// # Errors
-/// The executor consists of models that were trained on other tasks alone.
+/// The executor consists only of models that were trained on other tasks.
 pub fn check_learnt(settings: &Settings, task: &Spec) -> Result<(), NotLearnt> {
     if may_know(settings, task) {
         return Ok(());
@@ -59,9 +61,11 @@ fn may_know(settings: &Settings, task: &Spec) -> bool {
 /// A part of an input that is larger than in any instance that the model has learnt from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BeyondLearnt {
+    /// Name of the built-in model.
     pub model: &'static str,
     /// What is too large, such as "the length of `a`".
     pub what: String,
+    /// The size in the input.
     pub size: u64,
     /// The largest that the model has learnt.
     pub most: u64,
@@ -78,16 +82,16 @@ impl fmt::Display for BeyondLearnt {
     }
 }
 
-/// Instances of a level by which the sizes of a task are known. All levels are learnt, and the
-/// largest sizes are those of the last one.
+/// Number of instances of each level from which the sizes of a task are taken. All levels are
+/// learnt, and the last one has the largest sizes.
 const SAMPLED: [u32; 3] = [20, 20, 200];
 
-/// The sizes of an input, by what they are.
+/// The sizes of an input, by what they measure.
 type Sizes = BTreeMap<String, u64>;
 
 /// The first part of an input that is larger than what the built-in model that is asked about its
-/// task has learnt. `None` as well if another executor, or a model of the user's, proposes: nobody
-/// knows what it can do. May compute for milliseconds.
+/// task has learnt. Also `None` if another executor or a model of the user proposes, since its
+/// abilities are unknown. May compute for milliseconds.
 pub fn beyond_learnt(settings: &Settings, problem: &dyn Problem) -> Option<BeyondLearnt> {
     let spec = problem.spec();
     let model = asked(settings, spec.slug)?;

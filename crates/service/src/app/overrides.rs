@@ -11,10 +11,13 @@ use prime_settings::Settings;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Overrides {
+    /// Implementation or definition of the executor; the configured one by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executor: Option<String>,
+    /// Implementation or definition of the verifier; the configured one by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verifier: Option<String>,
+    /// Implementation or definition of the coordinator; the configured one by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coordinator: Option<String>,
 }

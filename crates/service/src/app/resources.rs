@@ -36,8 +36,8 @@ pub(super) fn model_file(name: &str, engine: &prime_settings::Engine) -> Result<
     }
 }
 
-/// The spec of a configured engine, for at most `turns` turns at once; `None` stands for as many as
-/// it takes.
+/// The spec of a configured engine, for at most `turns` turns at once; `None` stands for its
+/// maximum.
 ///
 /// # Errors
 /// The model's file does not exist, or the built-in model cannot be written to the cache.
@@ -139,7 +139,7 @@ pub fn resources_of<'s>(
     turns: Option<u32>,
 ) -> Result<Resources, AppError> {
     let mut running = Running::new();
-    // Passed along, so that all configurations share one view of each server.
+    // The pools are passed along, so that all configurations share one view of each server.
     let mut pools = Pools::default();
     for settings in all {
         let resources = renewed(settings, &running, pools, turns)?;
@@ -258,7 +258,7 @@ pub(super) fn first_adapters(
 /// The SHA-256 of the adapters of configured agents, as their files are now.
 fn adapter_digests(settings: &Settings) -> BTreeMap<String, String> {
     let all = settings.adapters_needed().into_values().flatten().flatten();
-    // One that cannot be read is refused where it is opened, which names its engine.
+    // An adapter that cannot be read is refused when it is opened, with the name of its engine.
     all.filter_map(|(path, _)| file_digest(path.as_ref()).ok().map(|digest| (path, digest)))
         .collect()
 }

@@ -7,7 +7,7 @@ use prime_agent_set::model::{Completion, CompletionRequest, Tap};
 use prime_agent_set::{AgentError, AgentSet, Agents, Proposal, Ruling, Sampling};
 use prime_protocol::{Trajectory, Verdict};
 
-/// A request to a model, and what came of it.
+/// A request to a model, and its result.
 pub type Exchange = (CompletionRequest, Result<Completion, AgentError>);
 
 /// The requests to models during a turn. Clones share the list.
@@ -26,13 +26,13 @@ impl Exchanges {
         })
     }
 
-    /// The requests so far, which leave the list.
+    /// Takes the requests so far out of the list.
     pub fn take(&self) -> Vec<Exchange> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// What a turn begins with.
+/// How a turn begins.
 pub enum TurnInput {
     /// The executor proposes.
     Propose(Sampling),
@@ -40,22 +40,24 @@ pub enum TurnInput {
     Judge(String),
 }
 
-/// A turn as far as it came.
+/// The result of a turn, up to where it failed.
 #[derive(Default)]
 pub struct TriedTurn {
-    /// Where the executor proposed.
+    /// The executor's proposal, if it was asked for one.
     pub proposal: Option<Proposal>,
     /// The line that was judged.
     pub line: Option<String>,
     /// Why the line cannot be applied in the state.
     pub refusal: Option<String>,
+    /// The verdict on the line.
     pub verdict: Option<Verdict>,
+    /// What the coordinator decided on this verdict.
     pub ruling: Option<Ruling>,
-    /// Why it went no further.
+    /// Why the turn could not be completed.
     pub failure: Option<AgentError>,
 }
 
-/// Has the agents take one turn. The trajectory keeps the line as its machine's candidate; nothing
+/// Lets the agents take one turn. The trajectory keeps the line as its machine's candidate; nothing
 /// is committed.
 pub async fn try_turn(
     agents: &AgentSet,

@@ -1,5 +1,5 @@
-//! Gauges over all nodes that share the journal. Each node shows the same, as its store says it, so
-//! a query takes one of them (`max`) and does not add them up.
+//! Gauges over all nodes that share the journal. Each node shows the same values, as the store
+//! reports them, so a query must take one of them (`max`) and not their sum.
 
 use std::fmt::Error;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,8 +13,8 @@ use prometheus_client::registry::Unit;
 use super::labels::{Node, NodeInfo};
 use prime_journal::{ClusterStatus, NodeStatus};
 
-/// What the store said last; nothing for a journal that is not shared, or a store that does not
-/// answer.
+/// The last status from the store; `None` for a journal that is not shared, or a store that does
+/// not answer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cluster(Arc<Mutex<Option<ClusterStatus>>>);
 

@@ -62,7 +62,7 @@ pub(super) struct Engines {
     counters: [Family<Engine, Counter>; COUNTERS.len()],
     decode_p99: Family<Engine, Gauge<f64, std::sync::atomic::AtomicU64>>,
     memory: Family<Engine, Gauge>,
-    /// The engines that were told of.
+    /// The engines whose status was reported.
     told: Mutex<BTreeSet<String>>,
 }
 
@@ -134,7 +134,7 @@ impl Engines {
         self.in_flight.get_or_create(&engine).set(level(status.in_flight as u64));
         self.sequences.get_or_create(&engine).set(i64::from(status.counts.live));
 
-        // The engine itself counts: its totals replace ours.
+        // The engine itself counts: its totals replace those here.
         let store = |counter: &Counter, value: u64| counter.inner().store(value, Ordering::Relaxed);
         store(&self.restarts.get_or_create(&engine), u64::from(status.restarts));
         for ((.., number), counter) in COUNTERS.iter().zip(&self.counters) {
@@ -142,7 +142,7 @@ impl Engines {
         }
 
         self.decode_p99.get_or_create(&engine).set(f64::from(status.counts.decode_p99_us) / 1e6);
-        // The worker is another process, whose memory the operating system knows.
+        // The worker is another process, whose memory is read from the operating system.
         let memory = status.worker_pid.and_then(|pid| resident_bytes(&pid.to_string()));
         self.memory.get_or_create(&engine).set(level(memory.unwrap_or(0)));
     }

@@ -17,11 +17,15 @@ pub struct GpuReading {
     pub index: u32,
     /// Its UUID, as `nvidia-smi -L` prints it.
     pub uuid: String,
+    /// Memory in use, by all processes.
     pub memory_used_bytes: Option<u64>,
+    /// Installed memory.
     pub memory_total_bytes: Option<u64>,
     /// Share of recent time in which a kernel ran, 0 to 1.
     pub utilisation: Option<f64>,
+    /// Temperature in degrees Celsius.
     pub celsius: Option<u32>,
+    /// Power draw in watts.
     pub watts: Option<f64>,
 }
 

@@ -78,7 +78,7 @@ pub struct Gpu {
     pub uuid: String,
 }
 
-/// A node of those that share the journal. Names need not differ.
+/// A node that shares the journal. Several nodes may have one name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Node {
     pub node: String,

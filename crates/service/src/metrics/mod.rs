@@ -1,6 +1,6 @@
-//! Metrics of the process in the OpenMetrics text format, or Prometheus' own. No globals:
-//! [`Metrics`] is passed to all that count. Counting costs a few atomic additions; the text is
-//! rendered on request.
+//! Metrics of the process in the OpenMetrics text format, or Prometheus' own. There are no globals:
+//! [`Metrics`] is passed to all parts that count. Counting costs a few atomic additions; the text
+//! is rendered on request.
 
 mod cluster;
 mod engines;
@@ -61,7 +61,7 @@ const COMMIT_SECONDS: [f64; 12] =
 const COMMIT_EVENTS: [f64; 12] =
     [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 4096.0];
 
-/// What the process counts.
+/// The counters, gauges and histograms of the process.
 pub struct Metrics {
     registry: Registry,
     /// The names of the benchmark's constraints, the only ones that become labels.

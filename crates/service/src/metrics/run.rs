@@ -72,7 +72,7 @@ impl RunMeter {
             .iter()
             .filter_map(|constraint| metrics.constraints.get(constraint.name));
 
-        // Before the events: the run is open and queued from now on.
+        // This comes before the events: the run is open and queued from now on.
         metrics.runs_open.inc();
         metrics.runs_queued.inc();
         Self {
@@ -182,7 +182,7 @@ impl Observer for RunMeter {
 }
 
 impl Drop for RunMeter {
-    /// A run that has not ended, such as one left for the next process, is no longer open here.
+    /// A run without an end, such as one that the next process resumes, is no longer open here.
     fn drop(&mut self) {
         self.close();
     }

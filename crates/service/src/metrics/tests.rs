@@ -13,7 +13,7 @@ use prime_journal::{BlockedRun, ClusterStatus, NodeStatus};
 use prime_protocol::{Decision, Role, RoleTimes, Speculations, TurnId, Usage, Verdict};
 use prime_runtime::{Event, Hangs, Observer as _};
 
-/// Two GPUs, of which the second tells its memory only.
+/// Two GPUs, of which the second reports only its memory.
 #[derive(Debug)]
 struct TwoGpus;
 

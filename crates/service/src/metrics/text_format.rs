@@ -7,8 +7,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-/// What this format calls a type of OpenMetrics, and the suffix that it adds to the family's name.
-/// Returned as suffix and type.
+/// The suffix that this format adds to a family's name, and its name for the OpenMetrics type.
 fn renamed(kind: &str) -> (&'static str, &str) {
     match kind {
         "counter" => ("_total", "counter"),

@@ -12,12 +12,13 @@ use prime_settings::Settings;
 
 /// A request, checked as far as possible without agents.
 pub struct CheckedRequest {
-    /// The agents that it chooses, or that its side of a comparison has.
+    /// The agents that it chooses, or those of its side of a comparison.
     pub overrides: Overrides,
     /// Its side in the comparison of `agents.split`, if it takes part.
     pub split: Option<Arm>,
     /// The settings with its choices and these agents.
     pub settings: Settings,
+    /// The problem to solve.
     pub instance: Instance,
     /// The client's labels.
     pub labels: Labels,
@@ -59,8 +60,8 @@ impl CheckedRequest {
         Self { overrides, split, settings, instance, labels, is_forced }
     }
 
-    /// What of an input of the client's own is larger than all that the built-in model has learnt
-    /// from, if anything is.
+    /// The part of the client's own input that is larger than in any instance that the built-in
+    /// model has learnt from, if there is one.
     pub fn beyond_learnt(&self) -> Option<BeyondLearnt> {
         if !self.instance.is_own_input() {
             return None;
@@ -74,7 +75,7 @@ impl CheckedRequest {
     /// [`Reason::NotLearnt`], about the field `task`.
     pub fn check_learnt(&self) -> Result<(), RequestError> {
         let problem = &self.instance.problem;
-        // No model is trained on a custom problem: whether one can read it is asked of the agents.
+        // No model is trained on a custom problem: the agents say whether they can read it.
         if self.is_forced || !problem.has_reference() {
             return Ok(());
         }

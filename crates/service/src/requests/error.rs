@@ -44,7 +44,7 @@ impl RequestError {
         Self::Field { field: field.into(), reason: reason.into() }
     }
 
-    /// The same error about another field, from which the one named was made.
+    /// The same error about another field, from which the named one was derived.
     #[must_use]
     pub fn moved_to(self, field: &'static str) -> Self {
         match self {
@@ -57,42 +57,76 @@ impl RequestError {
 /// What is wrong with the value of a field.
 #[derive(Debug, thiserror::Error)]
 pub enum Reason {
+    /// The configuration has no such preset.
     #[error("there is no preset {name:?} (section `presets`); {}", known_presets(known))]
-    UnknownPreset { name: String, known: Vec<String> },
-    /// More than the configuration allows, where 0 stands for no limit; or nothing.
+    UnknownPreset {
+        /// The name, as requested.
+        name: String,
+        /// Names of the configured presets.
+        known: Vec<String>,
+    },
+    /// The value is 0 or above the configured limit; a limit of 0 means none.
     #[error("is {given}; give {}", range_up_to(*limit))]
-    OverLimit { given: u64, limit: u64 },
+    OverLimit {
+        /// The requested value.
+        given: u64,
+        /// The configured limit; 0 for none.
+        limit: u64,
+    },
+    /// The value is outside of the range that a configuration may have.
     #[error("is {found}, but must be {expected}")]
-    OutOfRange { found: String, expected: String },
+    OutOfRange {
+        /// The requested value.
+        found: String,
+        /// The range, in words.
+        expected: String,
+    },
+    /// The configuration does not let requests choose this agent.
     #[error("{agent:?} is not allowed here; allowed ({option}): {}", names_or_none(allowed))]
     AgentNotAllowed {
+        /// The agent, as requested.
         agent: String,
         /// The key of the configuration with the allowed names.
         option: &'static str,
+        /// Names of the agents that requests may choose.
         allowed: Vec<String>,
     },
+    /// The labels are too many, or one of them is not allowed.
     #[error(transparent)]
     BadLabels(#[from] BadLabels),
+    /// The field describes a benchmark instance, and the request has a custom problem.
     #[error("does not go with `problem`: give one of the two")]
     ExcludedByProblem,
+    /// The request has both an input and the place of a benchmark instance.
     #[error("give either an input, or difficulty, index and base_seed")]
     InputAndInstance,
+    /// No task has this slug.
     #[error(transparent)]
     UnknownTask(#[from] UnknownTask),
+    /// The input is not one of the task.
     #[error(transparent)]
     BadInput(#[from] BadInput),
+    /// The task's algorithm finds no solution of the input.
     #[error(
         "it has no solution: the algorithm of {task} searches all of it and finds none; give \
          another input"
     )]
-    NoSolution { task: &'static str },
+    NoSolution {
+        /// Slug of the task.
+        task: &'static str,
+    },
+    /// The task is a program, and the request has no input for it.
     #[error(
         "the task `{task}` is a program, which has no instances of its own: give an `input` alone"
     )]
-    NeedsInput { task: String },
+    NeedsInput {
+        /// Name of the task.
+        task: String,
+    },
     /// The program of a task refuses the input, or cannot be asked.
     #[error(transparent)]
     Program(OpenError),
+    /// The task has no instance with this index.
     #[error(transparent)]
     NoSuchIndex(#[from] NoSuchIndex),
     /// An agent does not exist, or cannot be built.
@@ -104,34 +138,60 @@ pub enum Reason {
     /// The executor chosen for a fork does not know its task.
     #[error(transparent)]
     ChosenHasNotLearnt(NotLearnt),
+    /// The executor follows a reference algorithm, which a custom problem lacks.
     #[error(
         "the executor `{executor}` follows a task's algorithm, and a custom problem has none: configure a model, or \
          choose another executor (`agents.executor`)"
     )]
-    NoAlgorithm { executor: String },
+    NoAlgorithm {
+        /// Name of the executor.
+        executor: String,
+    },
+    /// The executor knows only the benchmark's tasks.
     #[error(
         "the executor `{executor}` is a model for the tasks of the benchmark (`agents.executor.prompt` is `compact`) and cannot \
          read it: configure a model that follows instructions, with the prompt `step`, or choose another executor \
          (`agents.executor`)"
     )]
-    ReadsNoProse { executor: String },
+    ReadsNoProse {
+        /// Name of the executor.
+        executor: String,
+    },
+    /// The executor cannot write lines of this task, which is a program.
     #[error(
         "the executor `{executor}` cannot propose lines of the task `{task}`: {why}; configure a \
          model that follows instructions, with the prompt `step`, a program, or `uniform` where \
          the task lists `choices` (`agents.executor.implementation`)"
     )]
-    CannotPropose { executor: String, task: &'static str, why: &'static str },
+    CannotPropose {
+        /// Name of the executor.
+        executor: String,
+        /// Name of the task.
+        task: &'static str,
+        /// Why it cannot, as a clause.
+        why: &'static str,
+    },
+    /// The verifier follows a reference algorithm, which the problem lacks.
     #[error(
         "the verifier `{verifier}` follows a task's algorithm, and this has none: choose `rules`, \
          which judges by the problem's own checks, a language model, or a program \
          (`agents.verifier.implementation`)"
     )]
-    JudgesByAlgorithm { verifier: String },
+    JudgesByAlgorithm {
+        /// Name of the verifier.
+        verifier: String,
+    },
+    /// The problem has a constraint in natural language that the verifier does not read.
     #[error(
         "the constraint {constraint:?} is in prose, which the verifier `{verifier}` cannot read: write it as a `check`, or choose a \
          verifier that is a language model (`agents.verifier`)"
     )]
-    UnreadableConstraint { constraint: String, verifier: String },
+    UnreadableConstraint {
+        /// Name of the constraint.
+        constraint: String,
+        /// Name of the verifier.
+        verifier: String,
+    },
 }
 
 fn known_presets(known: &[String]) -> String {

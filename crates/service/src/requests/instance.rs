@@ -14,16 +14,17 @@ use prime_problems::Custom;
 /// The name of a problem that came with the request.
 const INPUT: &str = "input";
 
-/// Steps of the reference after which nobody waits to learn whether an input has a solution: some
-/// milliseconds. A longer search is bounded as every run is, by its budget.
+/// Maximum steps of the reference for finding out whether an input has a solution: some
+/// milliseconds. A longer search is bounded by its budget, like every run.
 const SEARCHED_STEPS_MAX: u64 = 100_000;
 
-/// A problem to solve, and what it is called in results.
+/// A problem to solve, and its name in results.
 #[derive(Clone)]
 pub struct Instance {
     /// `<task>/<difficulty>/<index>`, followed by `@<base seed>` unless that is the benchmark's, or
     /// `input` for a problem that came with the request.
     pub name: String,
+    /// The problem.
     pub problem: Arc<dyn Problem>,
     /// The digest of the task's module, if a client has uploaded it.
     pub module: Option<String>,
@@ -73,7 +74,7 @@ impl Instance {
     }
 
     /// Returns whether it is an input of a task that came with the request.
-    pub fn is_own_input(&self) -> bool {
+    pub(crate) fn is_own_input(&self) -> bool {
         self.name == INPUT && self.problem.has_reference()
     }
 

@@ -6,7 +6,7 @@
 //! - `chosen_settings`: the settings with its choices, within what the configuration allows.
 //! - `checked`: both together, as far as they can be checked without agents.
 //! - `resolve`: with the agents, the spec. Also the spec of a fork that changes agents.
-//! - `error`: which field is invalid, and why. Where requests come from maps it to its own form.
+//! - `error`: which field is invalid, and why. Each way in maps it to its own form.
 
 mod checked;
 mod chosen_settings;

@@ -15,9 +15,11 @@ use prime_agent_set::{AgentSet, Agents as _, Names};
 use prime_bench::tasks::Problem;
 use prime_protocol::{Role, RunPlan};
 
-/// What a request comes to.
+/// A request after its resolution.
 pub struct ResolvedRun {
+    /// Everything that determines what the run does.
     pub spec: RunSpec,
+    /// The problem to solve.
     pub problem: Arc<dyn Problem>,
 }
 
@@ -42,10 +44,10 @@ pub fn resolve(
 }
 
 impl CheckedRequest {
-    /// The run of a request whose agents, those of its `overrides`, are built.
+    /// The run of a request, with the agents that were built from its `overrides`.
     ///
     /// # Errors
-    /// When they cannot work on its problem.
+    /// When these agents cannot work on its problem.
     pub fn with_agents(
         self,
         app: &App,
@@ -112,7 +114,7 @@ pub fn spec_with_agents(
         check_learnt(&settings, problem.spec())
             .map_err(|error| RequestError::field("agents", Reason::ChosenHasNotLearnt(error)))?;
     }
-    // The problem is the parent's, so whatever does not suit it is the fault of the agents.
+    // The problem is the parent's, so if agents and problem do not match, the agents are at fault.
     check_agents(&agents, problem.as_ref()).map_err(|error| error.moved_to("agents"))?;
 
     let mut notes = agents.notes().to_vec();
@@ -122,7 +124,7 @@ pub fn spec_with_agents(
     ));
 
     Ok(RunSpec {
-        // The steps before keep the basis on which they were judged.
+        // Earlier steps keep the basis on which they were judged.
         plan: RunPlan {
             basis: agents.basis(problem.as_ref()),
             locates: agents.names().locator.is_some(),
@@ -139,7 +141,7 @@ pub fn spec_with_agents(
     })
 }
 
-/// Why no answer to a client's problem can be verified, if none can.
+/// Why no answer to a client's problem can be verified; `None` if one can.
 pub fn never_verified(problem: &dyn Problem) -> Option<&'static str> {
     if problem.has_reference() || problem.is_asked() {
         None
@@ -206,10 +208,10 @@ fn can_propose(agents: &AgentSet, problem: &dyn Problem) -> Result<(), &'static 
     Err("it is a model for the built-in tasks (`agents.executor.prompt` is `compact`)")
 }
 
-/// Checks that the verifier reads constraints in prose, if there are some.
+/// Checks that the verifier reads the problem's constraints in prose, if it has any.
 ///
 /// # Errors
-/// When there are, and it does not.
+/// When the problem has such constraints and the verifier does not read them.
 fn reads_all(problem: &dyn Problem, agents: &AgentSet) -> Result<(), RequestError> {
     if !problem.needs_reader() || agents.verifier().reads_words() {
         return Ok(());

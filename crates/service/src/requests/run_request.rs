@@ -47,16 +47,21 @@ pub struct RunRequest {
     #[schema(minimum = 1, maximum = 256)]
     #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub fanout: Option<u32>,
+    /// Maximum number of rounds, each ended by a vote.
     #[schema(minimum = 1, maximum = 100)]
     #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub max_rounds: Option<u32>,
+    /// Seed of the run, from which the seeds of all turns are derived.
     #[schema(maximum = 9_223_372_036_854_775_807_u64)]
     #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub seed: Option<u64>,
+    /// Sampling temperature; 0 is greedy.
     #[schema(minimum = 0.0, maximum = 2.0)]
     pub temperature: Option<f64>,
+    /// Nucleus sampling: only the likeliest tokens with this probability in total are drawn.
     #[schema(exclusive_minimum = 0.0, maximum = 1.0)]
     pub top_p: Option<f64>,
+    /// Limits of the run.
     #[serde(default)]
     pub budget: BudgetRequest,
     /// Agents instead of the configured ones, as far as the configuration allows.

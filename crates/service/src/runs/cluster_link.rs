@@ -1,5 +1,5 @@
-//! The nodes that share the journal, if it is shared: what this one asks of them, what it tells
-//! their store, and who waits here for news of a run that another node executes.
+//! The nodes that share the journal, if it is shared: what this node asks them, what it tells their
+//! store, and who waits here for news of a run that another node executes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -10,11 +10,11 @@ use super::error::RunError;
 use super::record::{RunRecord, Status};
 use prime_journal::{Cluster, ClusterStatus, JournalError};
 
-/// The other nodes. Empty where the journal is this daemon's own.
+/// The other nodes. There are none if the journal is this daemon's own.
 #[derive(Default)]
 pub struct ClusterLink {
     cluster: OnceLock<Arc<dyn Cluster>>,
-    /// Those who wait for news, by run. An entry is dead once nobody waits any more.
+    /// Waiters for news, by run. An entry is dead once it has no waiters.
     waiting: Mutex<HashMap<String, Weak<Notify>>>,
 }
 
@@ -24,7 +24,7 @@ impl ClusterLink {
         self.cluster.get().is_some()
     }
 
-    /// Other nodes may execute runs of the same journal from now on.
+    /// Notes that other nodes may execute runs of the same journal from now on.
     pub fn share(&self, cluster: Arc<dyn Cluster>, open_runs_max: u32) {
         drop(self.cluster.set(cluster));
         self.limit_open_runs(open_runs_max);
@@ -39,7 +39,7 @@ impl ClusterLink {
         }
     }
 
-    /// Open runs that other nodes hold or may take, as far as this one knows.
+    /// Number of open runs that other nodes hold or may take, as far as this one knows.
     pub fn open_elsewhere(&self) -> usize {
         let open = self.cluster.get().map_or(0, |cluster| cluster.open_elsewhere());
         usize::try_from(open).unwrap_or(usize::MAX)
@@ -75,7 +75,7 @@ impl ClusterLink {
             return Ok(());
         };
 
-        // What this node itself waits for is more precise, and stays.
+        // The reason why this node itself waits is more precise, and stays.
         for record in records.iter_mut().filter(|record| record.waiting_for.is_none()) {
             if let Some(run) = blocked.iter().find(|run| run.id == record.id) {
                 record.status = Status::Queued;
@@ -112,7 +112,7 @@ impl ClusterLink {
         notify
     }
 
-    /// Wakes those who wait for news of a run.
+    /// Wakes the waiters for news of a run.
     pub fn changed(&self, id: &str) {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let known = waiting.get(id).and_then(Weak::upgrade);

@@ -1,4 +1,4 @@
-//! How decisions are called in events and answers.
+//! Names of decisions in events and answers.
 
 use prime_protocol::Decision;
 

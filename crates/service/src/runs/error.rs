@@ -7,50 +7,85 @@ use prime_journal::JournalError;
 /// Why a run could not be accepted, found or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
+    /// There is no run with this id.
     #[error(
         "there is no run {0}; finished runs are removed after journal.retention_days, and when the journal exceeds journal.retention_bytes"
     )]
     NotFound(String),
+    /// As many runs are open as the daemon may have.
     #[error("{open} runs are open, and server.queue_max is {limit}: try again later")]
-    Full { open: usize, limit: u32 },
+    Full {
+        /// Number of open runs.
+        open: usize,
+        /// The limit, `server.queue_max`.
+        limit: u32,
+    },
+    /// As many runs of this owner are open as it may have.
     #[error(
         "{open} runs of this key are open, and it may have {limit} (open_runs_max of the key, or \
          server.key_open_runs_max): wait until one of them ends, or cancel one"
     )]
-    OwnerFull { open: usize, limit: u32 },
+    OwnerFull {
+        /// Number of its open runs.
+        open: usize,
+        /// Its limit.
+        limit: u32,
+    },
+    /// The daemon is stopping and accepts nothing more.
     #[error("the daemon is stopping: submit the run again in a moment")]
     Draining,
+    /// The journal cannot be written at present; with the reason.
     #[error("{0}")]
     NotWritable(String),
+    /// The idempotency key belongs to another request; with the id of its run.
     #[error(
         "this Idempotency-Key was used with another request, for run {0}: use a new key for a new request"
     )]
     KeyReused(String),
+    /// The idempotency key belongs to a run that was removed; with its id.
     #[error(
         "this Idempotency-Key was used for run {0}, which was removed since, and is not executed again: use a new key to \
          submit the request as a new run"
     )]
     KeySpent(String),
+    /// An engine of the run's agents is out of service; with the reason.
     #[error("no new runs at present: {0}")]
     EngineLost(String),
+    /// The agents of the run cannot be built; with the agent and what to do.
     #[error("{0}")]
     Agents(String),
+    /// The request cannot be served for this run at present; with the reason.
     #[error("{0}")]
     Conflict(String),
+    /// The event does not need review.
     #[error(
         "event {seq} of this run is not a step that needs review: GET /v1/runs/{id}/reviews lists those"
     )]
-    NotFlagged { id: String, seq: u64 },
+    NotFlagged {
+        /// The id of the run.
+        id: String,
+        /// The number of the event.
+        seq: u64,
+    },
+    /// The event with this number is not a durable step of the run.
     #[error(
         "event {0} of this run is not a step, or not durable yet: GET /v1/runs/ID/steps lists the steps"
     )]
     NoSuchStep(u64),
+    /// The run has no step of this trajectory.
     #[error(
         "this run has no step of trajectory {round}.{trajectory} yet: GET /v1/runs/ID/tree lists its trajectories"
     )]
-    NoSuchTrajectory { round: u32, trajectory: u32 },
+    NoSuchTrajectory {
+        /// The round, from 1.
+        round: u32,
+        /// The trajectory in the round, from 0.
+        trajectory: u32,
+    },
+    /// The journal cannot be read or written.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// Another version wrote the run's row; with the parser's message.
     #[error("the journal holds a row that this version cannot read: {0}")]
     Unreadable(String),
 }

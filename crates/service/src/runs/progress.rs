@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use prime_protocol::{Decision, Rejection, Speculations, Usage};
 use prime_report::{RejectedStep, RunResult, StepLine, TraceLine};
 
-/// What the events of a run add up to.
+/// Counts over the events of a run so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     pub is_under_way: bool,
@@ -60,7 +60,7 @@ impl Progress {
             Decision::Proceed if step.applicable => {
                 self.steps = self.steps.max(step.depth as u64 + 1);
             }
-            // Passed over: the line could not be applied, so that nothing was committed.
+            // The line could not be applied, so that nothing was committed.
             Decision::Proceed => {}
             Decision::Retry => self.retries += 1,
             Decision::Backtrack => {

@@ -17,19 +17,22 @@ use prime_report::{Reviews, RunResult};
 pub enum Status {
     /// Accepted; not started, or waiting for its agents.
     Queued,
+    /// Executed by the runtime.
     Running,
-    /// Over, with an answer that is promised to be right.
+    /// Over, with an answer that is guaranteed to be right.
     Verified,
-    /// Over, with an answer in which nobody found a fault, which is no proof.
+    /// Over, with an answer in which the verifier found no fault, which is not a proof.
     Unrefuted,
-    /// Over, without an answer, or with one that broke a constraint or that nobody checked.
+    /// Over, without an answer, or with one that broke a constraint or was not checked.
     Unverified,
     /// An agent failed permanently; `failure` says why.
     Failed,
+    /// Ended by its owner.
     Cancelled,
 }
 
 impl Status {
+    /// All statuses, in the order of a run's life.
     pub const ALL: [Self; 7] = [
         Self::Queued,
         Self::Running,
@@ -40,11 +43,13 @@ impl Status {
         Self::Cancelled,
     ];
 
+    /// The status as JSON and the journal spell it.
     pub fn name(self) -> &'static str {
         ["queued", "running", "verified", "unrefuted", "unverified", "failed", "cancelled"]
             [self as usize]
     }
 
+    /// Whether the run has ended; after that, only reviews change its record.
     pub fn is_over(self) -> bool {
         !matches!(self, Self::Queued | Self::Running)
     }
@@ -73,34 +78,39 @@ impl Status {
 /// A run, as far as it is durable.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct RunRecord {
+    /// The id of the run; ids sort by time of acceptance.
     pub id: String,
+    /// What the run is doing, or how it ended.
     pub status: Status,
-    /// Which of the agents that the run was accepted with this process cannot build, and what to
-    /// do; of a shared journal, also what no live node has. The run waits, `queued`, until a
-    /// reload, a restart or a node brings the agent back; left out otherwise.
+    /// The agent, of those that the run was accepted with, that this process cannot build, and what
+    /// to do; with a shared journal, also what no live node has. The run waits, `queued`, until a
+    /// reload, a restart or a node brings the agent back. Left out if nothing is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<String>,
     /// How often another process resumed it.
     pub resumed: u32,
-    /// RFC 3339, UTC.
+    /// When the run was accepted: RFC 3339, UTC.
     #[schema(format = DateTime)]
     pub created_at: String,
+    /// When the record last changed: RFC 3339, UTC.
     #[schema(format = DateTime)]
     pub updated_at: String,
     /// Number of its last durable event, as in `Last-Event-ID` and `fork?seq=`.
     pub events: u64,
     /// The hash chain over its spec and its events up to that one: SHA-256 in hex.
     pub chain: String,
+    /// The run and event that it continues, if it is a fork.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<Origin>,
     /// The engines that its agents ask about its task, each with the SHA-256 of its model's file,
-    /// or null where that was not known; left out if there are none.
+    /// or null if that was not known; left out if there are none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub engines: BTreeMap<String, Option<String>>,
     /// The labels that clients gave it; left out if there are none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = LabelMap, required = false)]
     pub labels: Labels,
+    /// The result so far; final once the run is over.
     #[serde(flatten)]
     pub result: RunResult,
 }

@@ -13,21 +13,22 @@ use prime_journal::{DamagedRow, Removed, Retention};
 /// Time between two rounds of removal.
 const PERIOD: Duration = Duration::from_mins(1);
 const DAY_MS: u64 = 86_400_000;
-/// Most entries of a warning about damage.
+/// Maximum number of entries in a warning about damage.
 const NAMED_MAX: usize = 10;
 
 /// Which finished runs to remove.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cleanup {
-    /// Only those of this owner.
+    /// Only runs of this owner, if set.
     pub owner: Option<String>,
-    /// Those whose last change is more than this many days ago.
+    /// Removes runs whose last change is more than this many days ago, if set.
     pub older_than_days: Option<u32>,
-    /// Then the oldest while the journal, or what the owner's finished runs hold, exceeds this.
+    /// Then removes the oldest while the journal, or the owner's finished runs, exceed this many
+    /// bytes, if set.
     pub bytes_max: Option<u64>,
 }
 
-/// Names in the log what cannot be removed.
+/// Logs the rows that cannot be removed.
 fn warn_of_damage(damaged: &[DamagedRow]) {
     for DamagedRow { id, reason } in damaged.iter().take(NAMED_MAX) {
         tracing::warn!(run = id, reason, "cannot remove what is damaged");
@@ -52,7 +53,7 @@ impl Runs {
         let retention = Arc::new(Retention {
             owner,
             updated_before_ms: older_than_days.map(|days| match days {
-                // All of them, whatever the time is.
+                // 0 days means all of them, whatever the time is.
                 0 => now.max(self.store().now_ms()),
                 days => now.saturating_sub(u64::from(days) * DAY_MS),
             }),
@@ -69,7 +70,7 @@ impl Runs {
             all.runs += round.runs;
             all.events += round.events;
             all.bytes += round.bytes;
-            // The last round has met all that stays.
+            // The last round has seen all rows that stay.
             all.damaged = round.damaged;
             if !round.has_more || self.is_draining() {
                 warn_of_damage(&all.damaged);
@@ -78,7 +79,7 @@ impl Runs {
         }
     }
 
-    /// The time by which runs are removed: without jumps of the system's clock that may be wrong.
+    /// The time by which runs are removed, without jumps of the system's clock that may be wrong.
     async fn trusted_now_ms(&self) -> Result<u64, RunError> {
         let hours = self.app().settings().journal.clock_trust_hours;
         let trust = Duration::from_hours(u64::from(hours));
@@ -115,7 +116,7 @@ impl Runs {
         }
     }
 
-    /// Removes the task modules that nobody uses any more.
+    /// Removes the task modules that are no longer used.
     async fn collect_uploads(&self) {
         let collected = match self.trusted_now_ms().await {
             Ok(now_ms) => self.collect_versions(now_ms).await,
@@ -130,14 +131,14 @@ impl Runs {
 
     /// Applies the configured retention periodically, until the daemon drains.
     pub async fn run_retention(self: Arc<Self>) {
-        // Before this process writes times of its own to the journal.
+        // This comes before this process writes its own times to the journal.
         if let Err(error) = self.trusted_now_ms().await {
             tracing::warn!(%error, "cannot read what time the journal knows");
         }
 
         let mut drained = self.drained();
         while tokio::time::timeout(PERIOD, drained.wait_for(|drained| *drained)).await.is_err() {
-            // A key that exceeds its own limit makes room before all are looked at.
+            // A key that exceeds its own limit makes room before all runs are looked at.
             let app = self.app();
 
             let of_keys = app

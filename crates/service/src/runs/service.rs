@@ -1,4 +1,4 @@
-//! The runs of a daemon. Each part has its own work; what needs several of them is done here.
+//! The runs of a daemon. Work that needs several of the parts is done here.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -105,7 +105,7 @@ impl Runs {
         &self.retention_clock
     }
 
-    /// Answers about the steps of runs.
+    /// Answers questions about the steps of runs.
     pub fn steps(&self) -> &StepIndexes {
         &self.steps
     }
@@ -131,6 +131,7 @@ impl Runs {
         self.execution.observers().wrap_with(wrap);
     }
 
+    /// The metrics that count these runs.
     pub fn metrics(&self) -> &Metrics {
         self.execution.observers().metrics()
     }
@@ -185,7 +186,8 @@ impl Runs {
         }
     }
 
-    /// The run that this request was accepted as before, if any: what it names may be gone since.
+    /// The run as which this request was accepted before, if it was. What the request names may be
+    /// gone since.
     ///
     /// # Errors
     /// The key was used for another request, its run was removed, or the journal cannot be read.
@@ -237,7 +239,7 @@ impl Runs {
     pub async fn cancel(&self, id: &str, patience: Duration) -> Result<RunRecord, RunError> {
         let live = self.live.get(id);
 
-        // Also for a run that is here: its lease may be lost before it ends.
+        // This applies to a run that is here, too: its lease may be lost before it ends.
         if self.is_shared() && !self.store.row(id).await?.is_over {
             self.cluster.request_cancel(id).await?;
             if live.is_none() {
@@ -284,6 +286,7 @@ impl Runs {
         self.cluster.status().await
     }
 
+    /// Whether the daemon is stopping, so that new runs are refused.
     pub fn is_draining(&self) -> bool {
         self.live.is_draining()
     }

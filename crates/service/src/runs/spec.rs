@@ -19,17 +19,20 @@ use prime_runtime::RunSampling;
 /// The parent of a forked run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Origin {
+    /// The id of the parent.
     pub run: String,
     /// The last event that was copied.
     pub seq: u64,
 }
 
-/// Why the problem of a run cannot be had.
+/// Why the problem of a run cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoProblem {
+    /// This version does not know the task, or cannot read the input.
     #[error("{0}")]
     Unreadable(String),
-    /// At present: a configuration with the task's program brings it back.
+    /// The task's program is missing at present: a configuration that has it brings the problem
+    /// back.
     #[error("{0}")]
     Missing(String),
 }
@@ -43,23 +46,24 @@ pub struct RunSpec {
     pub instance: String,
     /// The task's input object; the definition of a custom problem.
     pub input: Value,
-    /// Whether the task is a program or a module; of one of the configuration only its name is
-    /// recorded.
+    /// Whether the task is a program or a module. For a configured one, only its name is recorded.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_of_program: bool,
-    /// The SHA-256 of the task's module, if a client has uploaded it: the run keeps to it, whatever
-    /// becomes of the task. The journal looks for it here before it removes a module.
+    /// The SHA-256 of the task's module, if a client has uploaded it: the run keeps using it,
+    /// whatever happens to the task. The journal looks here before it removes a module.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
+    /// The plan: strategy, rounds, thresholds and limits.
     pub plan: RunPlan,
+    /// How its executors sample, and the run's seed.
     pub sampling: RunSampling,
     /// The agents that the request chose instead of the configured ones.
     #[serde(default)]
     pub overrides: Overrides,
     /// The resulting agents.
     pub agents: Names,
-    /// The same, with everything that determines what they do: the process that executes the run
-    /// builds its agents from here. `None` for custom agents.
+    /// These agents with everything that determines what they do: the process that executes the run
+    /// builds its agents from this record. `None` for custom agents.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -70,10 +74,12 @@ pub struct RunSpec {
     /// Caveats about the agents for anyone who compares results.
     #[serde(default)]
     pub notes: Vec<String>,
+    /// Hash of the settings with which it was accepted.
     pub config_hash: String,
     /// Its side in the comparison of `agents.split`, if it takes part; `overrides` has the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<Arm>,
+    /// The run and event that it continues, if it is a fork.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<Origin>,
     /// The labels of its acceptance; the journal has those that were given since.
@@ -122,7 +128,7 @@ impl RunSpec {
         recorded.engines.keys().chain(served).cloned().collect()
     }
 
-    /// Who judges its steps.
+    /// The judge of its steps.
     pub fn judge(&self) -> Judge {
         Judge {
             verifier: self.agents.verifier.clone(),

@@ -1,16 +1,17 @@
 //! The clock by which runs are removed for their age. The system's clock may be wrong: set by hand,
-//! by a broken battery, by a server of times. One that is a month ahead would make every finished
+//! by a broken battery, or by a time server. One that is a month ahead would make every finished
 //! run a month older at once. So a jump ahead does not count until the clock has run evenly for a
-//! while, in which somebody can mend it.
+//! while, in which somebody can correct it.
 //!
-//! What has come for sure is what the journal knows to have come, and what this process has
-//! measured since with a clock that cannot be set.
+//! The time that has certainly come is the one that the journal has seen, plus what this process
+//! has measured since with a clock that cannot be set.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// What a clock may be ahead of what is known: drift, and a short time in which nothing ran.
+/// By how much a clock may be ahead of the known time: drift, and a short time in which nothing
+/// ran.
 const LEAD_MAX_MS: u64 = 3_600_000;
 
 /// A clock that does not jump ahead.
@@ -49,13 +50,13 @@ impl TrustedClock {
         let is_trusted =
             lead_ms <= LEAD_MAX_MS || now.saturating_duration_since(self.even_since) >= trust;
 
-        // Time that did not come, too: a clock that was set back may have been wrong before.
+        // Time that did not come counts, too: a clock that was set back may have been wrong before.
         self.trusted_ms = if is_trusted { wall_ms } else { known_ms };
         self.tell(is_trusted, lead_ms, trust);
         self.trusted_ms
     }
 
-    /// Logs the begin of a distrust, once.
+    /// Logs once that distrust begins.
     fn tell(&mut self, is_trusted: bool, lead_ms: u64, trust: Duration) {
         if !is_trusted && !self.has_told {
             tracing::info!(
@@ -79,8 +80,8 @@ mod tests {
     const T: u64 = 20_000 * DAY;
     const TRUST: Duration = Duration::from_hours(24);
 
-    /// Readings at these hours since the start, of a clock that is ahead of the right time by this,
-    /// each with the time that is expected: how far the trusted clock is ahead of the right time.
+    /// Readings: the hours since the start, how far the system's clock is ahead of the right time,
+    /// and how far the trusted clock is expected to be ahead of it.
     fn check(reached: Option<u64>, readings: &[(u64, u64, i64)]) {
         let start = Instant::now();
         let mut clock = TrustedClock::start(reached, T + readings[0].1, start);
@@ -102,7 +103,7 @@ mod tests {
             Some(T),
             &[(0, 31 * DAY, 0), (1, 31 * DAY, 0), (23, 31 * DAY, 0), (24, 31 * DAY, 31 * day)],
         );
-        // It was mended in time.
+        // It was corrected in time.
         check(Some(T), &[(0, 31 * DAY, 0), (23, 31 * DAY, 0), (24, 0, 0), (100, 0, 0)]);
         // Nothing ran for a month.
         check(Some(T - 31 * DAY), &[(0, 0, -31 * day), (23, 0, -31 * day), (24, 0, 0)]);
@@ -135,7 +136,7 @@ mod tests {
         let hour = HOUR.cast_signed();
         check(Some(T), &[(0, HOUR, hour), (1, HOUR, hour), (2, 2 * HOUR, 2 * hour)]);
         check(Some(T), &[(0, HOUR + 1, 0)]);
-        // The journal has seen a later time: a clock that was wrong then is right now.
+        // The journal has seen a later time: a clock that was wrong then and is right now.
         check(Some(T + 31 * DAY), &[(0, 0, 0), (1, 0, 0)]);
     }
 

@@ -1,5 +1,5 @@
 //! Task modules that clients upload: checked, stored in the journal, found there for runs, and
-//! collected when nobody uses them any more.
+//! removed when they are no longer used.
 
 use std::sync::Arc;
 
@@ -12,9 +12,10 @@ use prime_agent_set::task_program::{ModuleStore, name_fault, probe_module};
 use prime_agent_set::{AgentError, Failure};
 use prime_journal::{Journal, JournalError, Stored, TaskVersion, UploadLimits};
 
-/// How long a version that was released stays: runs of it that are accepted meanwhile find it.
+/// How long a released version stays: runs of it that are accepted meanwhile still find it.
 const RELEASED_STAYS_MS: u64 = 3_600_000;
-/// Versions that an owner may have for each task that it may have, released ones included.
+/// Maximum number of versions of an owner, as a multiple of the tasks that it may have, released
+/// versions included.
 const VERSIONS_PER_TASK: u64 = 8;
 
 /// The modules in a journal.
@@ -45,16 +46,22 @@ impl ModuleStore for JournalModules {
 /// Why a module was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum UploadError {
+    /// The configuration does not allow uploads.
     #[error("nobody may upload tasks here (uploads.key_tasks_max is 0)")]
     Off,
+    /// The module cannot be used; with the reason.
     #[error("the module cannot be used: {0}")]
     Module(String),
+    /// The task may not have this name; with the reason.
     #[error("{0}")]
     Name(String),
+    /// A configured task has this name.
     #[error("`{0}` is a task of this daemon's configuration: give the task another name")]
     Configured(String),
+    /// The owner has as many tasks or bytes as it may have; with the limit.
     #[error("{0}")]
     Full(String),
+    /// The journal cannot be read or written.
     #[error(transparent)]
     Run(#[from] RunError),
 }
@@ -62,8 +69,9 @@ pub enum UploadError {
 /// A version that a client has uploaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uploaded {
+    /// The version, as the journal keeps it.
     pub version: TaskVersion,
-    /// Whether it was not the current one before.
+    /// Whether it replaces another version, or is the first one.
     pub is_new: bool,
 }
 
@@ -97,7 +105,7 @@ impl Runs {
             return Err(UploadError::Off);
         }
         let app = self.app();
-        // Before the module is compiled.
+        // This comes before the module is compiled.
         if let Some(name) = &name {
             check_name(name, |name| app.tasks().is_configured(name))?;
         }
@@ -164,7 +172,7 @@ impl Runs {
         }
     }
 
-    /// Removes a task of this owner; open runs keep its module. Whether there was one.
+    /// Removes a task of this owner; open runs keep its module. Returns whether there was one.
     ///
     /// # Errors
     /// The journal cannot be written.
@@ -182,8 +190,7 @@ impl Runs {
         self.store().read(move |journal| journal.uploads().versions(Some(&owner))).await
     }
 
-    /// Says which uploaded tasks nobody can run, because a configured one has their name; a sentence
-    /// for each.
+    /// A sentence for each uploaded task that cannot be run, because a configured one has its name.
     ///
     /// # Errors
     /// The journal cannot be read.

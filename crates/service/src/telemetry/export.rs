@@ -27,10 +27,16 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Why telemetry cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
+    /// The endpoint is not an address that spans can be sent to.
     #[error(
         "telemetry.otlp_endpoint = {endpoint:?}: {reason}; set it to the collector's address, such as http://127.0.0.1:4318"
     )]
-    Endpoint { endpoint: String, reason: String },
+    Endpoint {
+        /// The endpoint, as configured.
+        endpoint: String,
+        /// What is wrong with it.
+        reason: String,
+    },
 }
 
 /// Sends traces of runs to a collector.
@@ -78,7 +84,7 @@ impl Telemetry {
             .with_span_processor(
                 BatchSpanProcessor::builder(exporter).with_batch_config(queue.build()).build(),
             )
-            // A caller that does not record its trace does not want ours recorded either.
+            // If a caller does not record its trace, this part of it is not recorded either.
             .with_sampler(Sampler::ParentBased(Box::new(Sampler::AlwaysOn)))
             .with_resource(resource)
             .build();

@@ -177,7 +177,7 @@ impl Traced {
         span.end_with_timestamp(now);
     }
 
-    /// An agent could not do a turn. The reason may name what was asked for, and stays here.
+    /// An agent could not do a turn. The reason may contain what was asked, so it is not exported.
     fn mishap(&self, name: &'static str, id: TurnId, role: Role, failure: Failure) {
         let now = self.now();
         let mut open = self.open();

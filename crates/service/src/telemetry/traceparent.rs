@@ -6,6 +6,7 @@ use std::str::FromStr;
 /// A caller's place in its trace. Ids are never all zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceParent {
+    /// The id of the trace.
     pub trace_id: [u8; 16],
     /// The caller's span.
     pub parent_id: [u8; 8],

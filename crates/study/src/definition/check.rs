@@ -18,32 +18,42 @@ const REPEATS_MAX: u32 = 1_000;
 pub struct Ask {
     /// Tasks, each once, in the paper's order; after them those of [`Study::give`].
     pub tasks: Vec<&'static dyn AnyTask>,
-    /// Names of tasks that users define, which somebody has to [`Study::give`].
+    /// Names of the user's own tasks, which the caller adds with [`Study::give`].
     pub own: Vec<String>,
+    /// Levels, ascending, each once. A task with given inputs has none and is asked once.
     pub difficulties: Vec<Difficulty>,
     /// Instances of each task, level and base seed.
     pub instances: u32,
+    /// Base seeds of the benchmark's instances, each once, in the file's order.
     pub base_seeds: Vec<u64>,
+    /// Runs of each instance by each system, 1 to 1,000.
     pub repeats: u32,
+    /// Seed from which the sampling seed of each run is derived.
     pub sampling_seed: u64,
 }
 
 /// A study that can be run.
 #[derive(Clone)]
 pub struct Study {
+    /// Lower-case letters, digits and hyphens: the name of the file of records.
     pub name: String,
+    /// What the study is for; may be empty.
     pub description: String,
     /// Kinds of constraints that verifiers may see.
     pub kinds: Kinds,
     /// Options over the configuration for all systems, in the form of `--set`.
     pub sets: Vec<String>,
+    /// What every system is asked.
     pub ask: Ask,
+    /// Systems in the file's order; the null executor, if it is added, comes last.
     pub systems: Vec<System>,
+    /// Limits of each run, as the file gives them.
     pub budget: BudgetSection,
-    /// What is made equal, if anything is.
+    /// How spending is made equal; `None` without `budget.match`.
     pub matched: Option<Matched>,
     /// Prompt tokens that count as spent.
     pub prompts: Prompts,
+    /// What the report shows, with the systems in the file's order.
     pub choice: Choice,
 }
 
@@ -101,7 +111,7 @@ impl Study {
         if file.study.null {
             study.add_null();
         }
-        // All problems at once, so that a file can be mended in one go.
+        // All problems at once, so that a file can be fixed in one go.
         if problems.is_empty() { Ok(study) } else { Err(problems) }
     }
 
@@ -141,7 +151,7 @@ fn kinds(names: &[String], problems: &mut Vec<String>) -> Kinds {
     names.iter().filter_map(kind).collect()
 }
 
-/// The tasks to ask: those that were named, without the excluded ones.
+/// The tasks to ask: the named ones without the excluded ones.
 fn tasks(
     ask: &AskSection,
     own: &BTreeSet<String>,
@@ -172,7 +182,7 @@ fn tasks(
             (None, Err(error)) => problems.push(format!("ask.exclude: {error}")),
         }
     }
-    // Other problems may be why none is left; then this one would only distract.
+    // If other problems are the reason why no task is left, this message would only distract.
     let is_nothing = tasks.is_empty() && asked_own.is_empty();
     if is_nothing && !ask.exclude.is_empty() && problems.len() == before {
         problems.push("ask.exclude: leaves no task to ask".to_owned());
@@ -181,7 +191,7 @@ fn tasks(
     (tasks, asked_own)
 }
 
-/// The benchmark's tasks among those that are named.
+/// The benchmark tasks that the section names, directly or by category.
 fn named(
     ask: &AskSection,
     own: &BTreeSet<String>,
@@ -210,7 +220,7 @@ fn named(
             }
         }
     }
-    // A task may be named and be in a category too: once is enough.
+    // A task that is named may be in a named category too: it is asked once.
     chosen.sort_by_key(|task| (task.spec().id, task.spec().slug));
     chosen.dedup_by_key(|task| task.spec().slug);
     chosen

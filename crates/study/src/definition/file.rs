@@ -9,27 +9,31 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StudyFile {
+    /// Name, purpose and what holds for all systems.
     pub study: StudySection,
+    /// What every system is asked.
     #[serde(default)]
     pub ask: AskSection,
-    /// What is compared; each is asked the same.
+    /// The systems to compare; each is asked the same.
     #[serde(rename = "system", default)]
     #[schemars(length(min = 1))]
     pub systems: Vec<SystemSection>,
+    /// Limits of each run.
     #[serde(default)]
     pub budget: BudgetSection,
+    /// What the report shows.
     #[serde(default)]
     pub report: ReportSection,
 }
 
-/// What the study is.
+/// Name and purpose of the study, and options for all its systems.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StudySection {
     /// Lower-case letters, digits and hyphens; names the records.
     #[schemars(length(min = 1, max = 64), regex(pattern = "^[a-z0-9][a-z0-9-]*$"))]
     pub name: String,
-    /// What it is for, in a sentence or a few.
+    /// What the study is for, in a few sentences.
     #[serde(default)]
     pub description: String,
     /// Kinds of constraints that verifiers may see: `format`, `invariant`, `terminal`,
@@ -39,12 +43,12 @@ pub struct StudySection {
     #[schemars(with = "Vec<KindName>")]
     pub kinds: Vec<String>,
     /// Whether the study also asks the null executor, `uniform`, as a system of this name: what it
-    /// solves, search solves without a model. It is asked those tasks whose choices can be listed,
-    /// and is left out where there is none, or where a system has this name or executor.
+    /// solves, search solves without a model. It is asked the tasks whose choices can be listed. It
+    /// is left out if there are none, or if a system has this name or executor.
     #[serde(default = "yes")]
     pub null: bool,
-    /// Options of the configuration for all systems, by their keys, as `set` of a system: engines
-    /// and pools too.
+    /// Options of the configuration for all systems, by key, including engines and pools, as in a
+    /// system's `set`.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub set: BTreeMap<String, toml::Value>,
@@ -65,24 +69,25 @@ pub struct AskSection {
     /// Slugs of tasks, and names of tasks that the configuration or `study.set` defines. Without
     /// tasks and categories: the whole benchmark.
     pub tasks: Vec<String>,
-    /// Categories, all of whose tasks are asked.
+    /// Categories whose tasks are all asked.
     pub categories: Vec<String>,
-    /// Slugs of tasks that are not asked, of those named or of all: for tasks that no model knows.
+    /// Slugs of tasks to leave out of the named ones, or of the whole benchmark.
     pub exclude: Vec<String>,
     /// Levels.
     #[schemars(with = "Vec<DifficultyName>")]
     pub difficulties: Vec<String>,
-    /// Instances of each task, level and base seed, from index 0; of a task of your own at most
-    /// this many of its inputs, which have neither level nor base seed.
+    /// Instances of each task, level and base seed, from index 0. A task of your own has neither
+    /// levels nor base seeds; at most this many of its inputs are asked.
     #[schemars(range(min = 1, max = 200))]
     pub instances: u32,
-    /// Seeds of instances: each gives others. Keep clear of the seeds that a model was trained on.
+    /// Seeds of instances: each seed gives different ones. Avoid the seeds that a model was trained
+    /// on.
     #[schemars(length(min = 1))]
     pub base_seeds: Vec<u64>,
     /// Runs of each instance, with different sampling seeds.
     #[schemars(range(min = 1, max = 1000))]
     pub repeats: u32,
-    /// The sampling seed that those of all runs are derived from.
+    /// Seed from which the sampling seeds of all runs are derived.
     pub sampling_seed: u64,
 }
 
@@ -101,7 +106,7 @@ impl Default for AskSection {
     }
 }
 
-/// A system, by what differs from the configuration.
+/// A system: what it changes in the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SystemSection {
@@ -109,7 +114,7 @@ pub struct SystemSection {
     #[schemars(length(min = 1, max = 64))]
     pub name: String,
     /// A file of outputs made elsewhere, as `bench check` reads them; relative to the study file.
-    /// Excludes all that follows.
+    /// Excludes all keys below.
     #[schemars(with = "String")]
     pub answers: Option<String>,
     /// A single answer to this prompt instead of a run: `baseline` or `structured`. Needs a chat
@@ -122,18 +127,18 @@ pub struct SystemSection {
     /// Pool of model servers that answers the prompt.
     #[schemars(with = "String")]
     pub pool: Option<String>,
-    /// Most tokens of the answer to the prompt [default: 4096, the paper's].
+    /// Maximum tokens of the answer to the prompt [default: 4096, the paper's].
     #[schemars(with = "u32", range(min = 1))]
     pub max_tokens: Option<u32>,
-    /// Draws samples, and says which of them is the answer, by a rule that does not know what is
-    /// right: `first`, `majority`, `likelihood` (mean log-probability) or, with a prompt, `refine`.
-    /// A run is then one trajectory without a verifier, unless `set` says otherwise.
+    /// Draws samples and selects one as the answer, by a rule that does not know what is right:
+    /// `first`, `majority`, `likelihood` (mean log-probability) or, with a prompt, `refine`. A run
+    /// is then one trajectory without a verifier, unless `set` says otherwise.
     #[schemars(with = "String")]
     pub select: Option<String>,
     /// Whether a run may spend as many tokens as `budget.match_to` did on the instance, for systems
     /// without `select`. Needs `budget.match = "tokens"` and `budget.prompts = "all"` or `"none"`.
     pub matched: bool,
-    /// Most samples; needed unless `budget.match` ends them.
+    /// Maximum number of samples; needed unless `budget.match` ends them.
     #[schemars(with = "u32", range(min = 1))]
     pub samples: Option<u32>,
     /// Preset of the configuration.
@@ -154,10 +159,10 @@ pub struct SystemSection {
     /// Parameters of its model, for scaling laws.
     #[schemars(with = "u64", range(min = 1))]
     pub parameters: Option<u64>,
-    /// What sets it apart from the others, by which reports compare systems: `{ G = 8 }` is a level
-    /// of a sweep, `without` names the components that an ablation removes, `trained_on` the
-    /// categories of a training, each joined by `+`. A system with a prompt has `prompt` and
-    /// `without` by itself.
+    /// What sets it apart from the others; reports compare systems by these factors. `{ G = 8 }` is
+    /// a level of a sweep, `without` names the components that an ablation removes, `trained_on`
+    /// the categories of a training, each joined by `+`. A system with a prompt gets `prompt` and
+    /// `without` automatically.
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub factors: BTreeMap<String, toml::Value>,
     /// Any other option of the configuration, by its key: `"run.fanout" = 8`.
@@ -165,7 +170,7 @@ pub struct SystemSection {
     pub set: BTreeMap<String, toml::Value>,
 }
 
-/// Limits of each run; those of the configuration where left out.
+/// Limits of each run. Where one is left out, the configuration's applies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BudgetSection {
@@ -197,10 +202,10 @@ pub struct BudgetSection {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReportSection {
-    /// Systems to compare, by name: `[["baseline", "prime"]]`. Without any: the first with each
-    /// other one.
+    /// Pairs of systems to compare, by name: `[["baseline", "prime"]]`. Default: the first system
+    /// with each other one.
     pub pairs: Vec<[String; 2]>,
-    /// The paper's numbers of tables and figures, such as `T2` and `F12`. Without any: all.
+    /// Tables and figures by the paper's numbers, such as `T2` and `F12`. Default: all.
     pub show: Vec<String>,
 }
 

@@ -12,17 +12,35 @@ use crate::nearest::did_you_mean;
 /// Why a study cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// A file; `near` suggests another one of the same folder, or is empty.
+    /// A file that cannot be read.
     #[error("{}: {reason}{near}", path.display())]
-    File { path: PathBuf, reason: io::Error, near: String },
+    File {
+        /// The file, as given.
+        path: PathBuf,
+        /// The system's message.
+        reason: io::Error,
+        /// A suggestion, ready to follow the message; or empty.
+        near: String,
+    },
     /// Text that is not TOML or not a study; the reason has line and column.
     #[error("{origin}: {reason}")]
-    Syntax { origin: String, reason: String },
+    Syntax {
+        /// The file, or what stands for it in messages.
+        origin: String,
+        /// The parser's message.
+        reason: String,
+    },
+    /// A study that is well-formed but cannot be run: every problem of its values.
     #[error("{}", problems.iter().map(|problem| format!("{origin}: {problem}")).collect::<Vec<_>>().join("\n"))]
-    Invalid { origin: String, problems: Vec<String> },
+    Invalid {
+        /// The file, or what stands for it in messages.
+        origin: String,
+        /// What is wrong with which key, one message for each problem.
+        problems: Vec<String>,
+    },
 }
 
-/// Reads and checks a study file of the benchmark's tasks, and of those that it sets itself. Files
+/// Reads and checks a study file that asks benchmark tasks, or tasks that it defines itself. Files
 /// that it names are relative to its folder.
 ///
 /// # Errors
@@ -31,7 +49,7 @@ pub fn load(path: &Path) -> Result<Study, StudyError> {
     load_with(path, &[])
 }
 
-/// As [`load`], where the configuration has tasks of these names.
+/// As [`load`], for a configuration that defines tasks with these names.
 ///
 /// # Errors
 /// As [`load`].
@@ -57,7 +75,7 @@ pub fn load_with(path: &Path, configured: &[String]) -> Result<Study, StudyError
     Ok(study)
 }
 
-/// A suggestion of the file in the same folder whose name is most like the missing one's.
+/// Suggests the file of the same folder whose name is most similar to the missing one's.
 fn similar_file(path: &Path) -> String {
     let Some(name) = path.file_name().map(|name| name.to_string_lossy()) else {
         return String::new();
@@ -93,7 +111,7 @@ fn parse_with(text: &str, origin: &str, configured: &[String]) -> Result<Study, 
         .map_err(|problems| StudyError::Invalid { origin: origin.to_owned(), problems })
 }
 
-/// A suggestion of the name most like the unknown one, among the names that serde expected.
+/// Suggests, among the names that serde expected, the one most similar to the unknown name.
 fn suggestion(message: &str) -> String {
     let Some((_, rest)) = message.split_once("unknown field ") else { return String::new() };
     // Names are quoted in backticks: first the unknown one, then the expected ones.

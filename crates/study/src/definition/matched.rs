@@ -5,30 +5,33 @@ use super::system::{Source, System};
 use crate::nearest::did_you_mean;
 use crate::records::Record;
 
-/// What is made equal.
+/// The unit in which spending is made equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Generated tokens, and prompt tokens as [`Prompts`] says.
     Tokens,
-    /// Seconds from the moment at which a run has its places at the servers to its end.
+    /// Wall time in seconds, from the moment at which a run has its places at the servers.
     Seconds,
 }
 
-/// Which prompt tokens are spending.
+/// Which prompt tokens count as spent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Prompts {
-    /// Those that the model did not take from a cache.
+    /// The tokens that the model did not take from a cache.
     #[default]
     Computed,
+    /// All tokens of the prompts.
     All,
+    /// No tokens of the prompts: only generated tokens count.
     None,
 }
 
-/// The budget of each system on an instance is what another one spent there.
+/// Equal spending: on each instance, systems may spend what one of them spent there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Matched {
+    /// What is counted.
     pub unit: Unit,
-    /// The system whose spending is the budget of those that draw samples.
+    /// Name of the system whose spending is the budget of the others.
     pub to: String,
 }
 
@@ -37,28 +40,31 @@ pub struct Matched {
 pub enum Select {
     /// The first one that comes to an answer.
     First,
-    /// The answer that most samples gave; of several, the one that was given first.
+    /// The answer that most samples gave; among tied answers, the one that was given first.
     Majority,
-    /// That of the sample with the highest mean log-probability of its tokens.
+    /// The answer of the sample with the highest mean log-probability of its tokens.
     Likelihood,
-    /// The last one that comes to an answer: each sample is asked to find the mistakes of the one
-    /// before, and to mend them.
+    /// The last one that comes to an answer: each sample is asked to find and correct the mistakes
+    /// of the one before.
     Refine,
 }
 
 impl Select {
+    /// All rules, in the order of their names in messages.
     pub const ALL: [Self; 4] = [Self::First, Self::Majority, Self::Likelihood, Self::Refine];
 
+    /// The value of `select` in a study file.
     pub fn name(self) -> &'static str {
         ["first", "majority", "likelihood", "refine"][self as usize]
     }
 }
 
-/// A system that draws samples.
+/// How a system draws samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Samples {
+    /// The rule that selects the answer.
     pub select: Select,
-    /// Most samples; `None` where the budget alone ends them.
+    /// Maximum number of samples; `None` where the budget alone ends them.
     pub most: Option<u32>,
 }
 
@@ -66,8 +72,8 @@ impl Prompts {
     const NAMES: [(&'static str, Self); 3] =
         [("computed", Self::Computed), ("all", Self::All), ("none", Self::None)];
 
-    /// Tokens that count as spent: the generated ones, and of the prompts those that this says.
-    /// Where it is not known what a cache had, all were computed.
+    /// Number of tokens that count as spent: the generated ones and those of the prompts that this
+    /// rule counts. Where the number of cached tokens is unknown, `cached` is 0.
     pub fn tokens(self, prompt: u64, cached: u64, completion: u64) -> u64 {
         let prompt = match self {
             Self::Computed => prompt.saturating_sub(cached),
@@ -79,7 +85,7 @@ impl Prompts {
 }
 
 impl Matched {
-    /// What a run spent.
+    /// What a run spent, in tokens or seconds.
     pub fn spent(&self, record: &Record, prompts: Prompts) -> f64 {
         match self.unit {
             Unit::Tokens => {
@@ -109,14 +115,14 @@ fn one_of<T: Copy>(
     found
 }
 
-/// The prompts that count as spending.
+/// Reads which prompt tokens count as spent.
 pub(super) fn prompts(budget: &BudgetSection, problems: &mut Vec<String>) -> Prompts {
     let name = budget.prompts.as_deref();
     name.and_then(|name| one_of("budget.prompts", name, &Prompts::NAMES, problems))
         .unwrap_or_default()
 }
 
-/// Checks what is made equal.
+/// Checks how spending is made equal.
 pub(super) fn matched(
     budget: &BudgetSection,
     systems: &[System],
@@ -200,8 +206,8 @@ pub(super) fn check_ends(systems: &[System], has_match: bool, problems: &mut Vec
     }
 }
 
-/// Checks that the systems whose runs are to end at another one's spending can: a run's budget
-/// knows nothing of caches and of the seconds of others.
+/// Checks that runs with `matched` can end at another system's spending: the budget of a run knows
+/// neither caches nor the seconds of others.
 pub(super) fn check_matched(
     systems: &[System],
     matched: Option<&Matched>,

@@ -5,7 +5,7 @@ use prime_bench::tasks::{AnyTask, Difficulty};
 use super::check::Study;
 use super::system::{Source, System};
 
-/// The executor, and the name of the system.
+/// The implementation of the executor, and the name of its system.
 const UNIFORM: &str = "uniform";
 
 /// Whether the choices of a task's states can be listed.
@@ -15,12 +15,12 @@ pub(super) fn has_choices(task: &dyn AnyTask) -> bool {
 
 impl Study {
     /// Adds the null executor as the last system, unless no task has choices, or a system has its
-    /// name or is it.
+    /// name or its executor.
     pub(super) fn add_null(&mut self) {
         let set = format!("agents.executor.implementation={UNIFORM}");
         let is_there = |system: &System| system.name == UNIFORM || system.sets.contains(&set);
         let is_run = |system: &System| !matches!(system.source, Source::Answers(_));
-        // Whether tasks of the user's own have choices shows when they are given.
+        // Whether the user's own tasks have choices is known only when they are given.
         let has_choices =
             !self.ask.own.is_empty() || self.ask.tasks.iter().any(|task| has_choices(*task));
         let is_wanted = has_choices && self.systems.iter().any(is_run);

@@ -7,19 +7,25 @@ use super::null::has_choices;
 use super::system::System;
 use crate::records::{GIVEN, Key, Provenance, Record};
 
-/// One run.
+/// One run: a system on an instance, for the nth time.
 #[derive(Clone, Copy)]
 pub struct AskedRun {
     /// Index into the study's systems.
     pub system: usize,
+    /// The task to solve.
     pub task: &'static dyn AnyTask,
+    /// Level of the instance; the first of the study's levels where the inputs are given.
     pub difficulty: Difficulty,
+    /// Base seed of the instance.
     pub base_seed: u64,
+    /// Index of the instance within task, level and base seed, or place of the given input; from 0.
     pub index: u32,
+    /// Number of the repeat, from 0.
     pub repeat: u32,
 }
 
 impl AskedRun {
+    /// The key under which the run is recorded.
     pub fn key(&self, study: &Study) -> Key {
         Key {
             system: study.systems[self.system].name.clone(),
@@ -47,7 +53,7 @@ impl AskedRun {
         }
     }
 
-    /// The name of its level, as records say it.
+    /// The level as records name it: [`GIVEN`] for given inputs.
     pub fn level(&self) -> &'static str {
         if self.task.given().is_some() { GIVEN } else { self.difficulty.name() }
     }
@@ -58,8 +64,8 @@ impl AskedRun {
         InstanceId { task, difficulty, index, base_seed }
     }
 
-    /// Seed of sampling: the same for all systems, and different for each instance and repeat,
-    /// whatever else the study asks.
+    /// Sampling seed: the same for all systems, different for each instance and repeat, and
+    /// independent of what else the study asks.
     pub fn sampling_seed(&self, study: &Study) -> u64 {
         let text = format!("{}/{}/{}", self.instance(), self.base_seed, self.repeat);
         study.ask.sampling_seed.wrapping_add(prime_bench::fnv1a(text.bytes()))
@@ -68,7 +74,7 @@ impl AskedRun {
 
 impl Study {
     /// All runs. The systems take turns on each instance, so that an interrupted study has pairs.
-    /// The first instances of all tasks come before the second ones, so that it has something of
+    /// The first instances of all tasks come before the second ones, so that it also has runs of
     /// every task.
     pub fn runs(&self) -> impl Iterator<Item = AskedRun> + '_ {
         let ask = &self.ask;
@@ -77,7 +83,7 @@ impl Study {
             .tasks
             .iter()
             .flat_map(|task| {
-                // What is given has no levels: the first one stands for none.
+                // Given inputs have no levels: the first one stands in.
                 let levels = task.given().map_or(ask.difficulties.len(), |_| 1);
                 let systems = self.systems_of(*task);
                 ask.difficulties
@@ -125,13 +131,13 @@ impl Study {
         ask.tasks.iter().map(runs).sum::<u64>() * u64::from(ask.repeats)
     }
 
-    /// The systems that are asked a task, by their places: the null executor only where choices can
-    /// be listed.
+    /// Indexes of the systems that are asked a task: the null executor only where choices can be
+    /// listed.
     fn systems_of(&self, task: &'static dyn AnyTask) -> Vec<usize> {
         let knows = self.systems.iter().any(|system| system.is_null) && has_choices(task);
         let is_asked = |place: &usize| knows || !self.systems[*place].is_null;
         let mut systems: Vec<usize> = (0..self.systems.len()).filter(is_asked).collect();
-        // Others wait for what this one spends.
+        // The others wait for the spending of this one.
         if let Some(matched) = &self.matched {
             systems.sort_by_key(|place| self.systems[*place].name != matched.to);
         }

@@ -17,8 +17,10 @@ pub enum PromptStyle {
 }
 
 impl PromptStyle {
+    /// Both styles, in the order of their names in messages.
     pub const ALL: [Self; 2] = [Self::Baseline, Self::Structured];
 
+    /// The value of `prompt` in a study file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Baseline => "baseline",
@@ -33,12 +35,13 @@ pub const PROMPT_COMPONENTS: [&str; 4] = ["constraints", "verification", "exampl
 /// The paper's baseline: one answer to one prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OneShot {
+    /// Style of the prompt.
     pub style: PromptStyle,
-    /// Components left out.
+    /// Components of the structured prompt that are left out; see [`PROMPT_COMPONENTS`].
     pub without: Vec<String>,
-    /// Pool of model servers.
+    /// Name of the pool of model servers that answers.
     pub pool: String,
-    /// Most tokens of the answer.
+    /// Maximum tokens of the answer.
     pub max_tokens: u32,
 }
 
@@ -50,6 +53,7 @@ const MAX_TOKENS: u32 = 4_096;
 pub enum Source {
     /// A file of outputs made elsewhere.
     Answers(PathBuf),
+    /// One answer to one prompt.
     OneShot(OneShot),
     /// A run with executor, verifier and coordinator.
     Run {
@@ -61,17 +65,19 @@ pub enum Source {
 /// A system of a study.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct System {
+    /// Name within the study: at most 64 characters, without control characters.
     pub name: String,
+    /// Where its answers come from.
     pub source: Source,
     /// Options over the configuration, in the form of `--set`: `run.fanout=8`.
     pub sets: Vec<String>,
     /// How it draws samples, if it does.
     pub samples: Option<Samples>,
-    /// Whether its runs may spend what another system's did.
+    /// Whether its runs may spend as many tokens as another system did on the instance.
     pub is_matched: bool,
-    /// Whether it is the null executor that studies have by themselves.
+    /// Whether it is the null executor that the study added.
     pub is_null: bool,
-    /// Parameters of its model.
+    /// Number of parameters of its model, if the file says it.
     pub parameters: Option<u64>,
     /// What sets it apart, as records write it: `name=value`, separated by commas.
     pub factors: Option<String>,
@@ -107,7 +113,7 @@ pub(super) fn system(section: &SystemSection, place: usize, problems: &mut Vec<S
                 .map(|name| format!("`{name}`"))
                 .collect();
             problem(format!("`answers` takes outputs as they are: remove {}", others.join(", ")));
-            // Any source will do: the study is refused because of the problem.
+            // The source does not matter: the study is refused because of the problem.
             Source::Run { preset: None }
         }
         (Some(path), _) => Source::Answers(PathBuf::from(path)),
@@ -150,7 +156,7 @@ pub(super) fn system(section: &SystemSection, place: usize, problems: &mut Vec<S
     }
 }
 
-/// The factors of a section, including those that follow from its prompt.
+/// The factors of a section, including those that its prompt implies.
 fn factors(
     section: &SystemSection,
     source: &Source,
@@ -158,7 +164,7 @@ fn factors(
 ) -> Option<String> {
     let mut factors: BTreeMap<&str, String> =
         section.factors.iter().map(|(name, value)| (name.as_str(), plain(value))).collect();
-    // A factor that the file names itself is kept.
+    // A factor that the file names takes precedence.
     if let Source::OneShot(one_shot) = source {
         factors.entry("prompt").or_insert_with(|| one_shot.style.name().to_owned());
         if !one_shot.without.is_empty() {
@@ -300,7 +306,7 @@ fn one_shot(section: &SystemSection, style: &str, problem: &mut impl FnMut(Strin
     })
 }
 
-/// One trajectory that nobody checks.
+/// One trajectory without a verifier.
 const SINGLE_PASS: [&str; 3] =
     ["run.fanout=1", "run.max_rounds=1", "agents.verifier.implementation=none"];
 

@@ -107,7 +107,7 @@ fn defaults_ask_everything() {
     .unwrap();
     assert_eq!(of_one_task.runs_count(), 3 * 200);
     let tasks = prime_bench::tasks::all().count() as u64;
-    // And the null executor what has choices: 24-game and n-queens.
+    // The null executor is asked the tasks that have choices: 24-game and n-queens.
     assert_eq!(study.runs_count(), (tasks + 2) * 3 * 200);
     assert!(!study.kinds.contains(prime_bench::tasks::Kind::Transition));
 }
@@ -302,7 +302,7 @@ fn the_null_executor_is_asked_what_has_choices() {
     assert!(of_null.iter().all(|key| key.task == "n-queens"), "{of_null:?}");
     assert_eq!(study.systems[1].sets, ["agents.executor.implementation=uniform"]);
 
-    // A sort has a step that is prescribed, not choices.
+    // A sort prescribes its next step: it has no choices.
     assert_eq!(names(&of("\"bubble-sort\"", prime)), ["prime"]);
     let off = of("\"n-queens\"", prime).replace("[study]\n", "[study]\nnull = false\n");
     assert_eq!(names(&off), ["prime"]);

@@ -96,7 +96,7 @@ pub(super) fn heat_maps(results: &Results<'_>) -> Vec<Figure> {
 pub(super) fn profiles(results: &Results<'_>) -> Vec<Figure> {
     let figure = |systems: &[BySize<'_, '_>]| {
         let task = systems[0].task;
-        // Axes are the sizes of the system that was asked most of them.
+        // The axes are the sizes of the system that was asked the most sizes.
         let widest = systems.iter().map(|it| &it.sizes).max_by_key(|sizes| sizes.len())?;
 
         let [(first, _), .., (last, _)] = &widest[..] else { return None };

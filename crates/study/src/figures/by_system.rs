@@ -10,7 +10,7 @@ use crate::tables::{
     category_mean, measured_categories, scaling_series, slug, sweep_accuracy, sweeps, trained,
 };
 
-/// Most bars of a drawing: with more it shows nothing that the table does not.
+/// Maximum number of bars of a drawing: with more, the table is easier to read.
 const BARS_MAX: usize = 40;
 
 pub(super) fn systems(results: &Results<'_>) -> Vec<Figure> {

@@ -18,7 +18,7 @@ fn gain_interval(task: &PairedTask) -> Computed<Interval> {
     let interval = if task.is_counted {
         tango(task.only_right, task.only_left, task.left.len() as u64)
     } else {
-        // Repeated instances have shares, for which Tango's interval is not made.
+        // Repeated instances have shares, for which Tango's interval is not defined.
         let differences: Vec<Vec<f64>> =
             task.differences().into_iter().map(|value| vec![value]).collect();
         clustered(&differences).map(|estimate| estimate.interval)

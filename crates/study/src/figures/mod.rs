@@ -18,6 +18,7 @@ pub struct Figure {
     pub id: String,
     /// What it corresponds to in the paper: `Figure 12`.
     pub paper: &'static str,
+    /// Heading of the figure.
     pub title: String,
     /// What is shown, with n and intervals.
     pub caption: String,
@@ -27,10 +28,10 @@ pub struct Figure {
     pub table: String,
 }
 
-/// Most systems that one drawing shows; the tables have all.
+/// Maximum number of systems in one drawing; the tables have all.
 const SYSTEMS_MAX: usize = 6;
 
-/// A sentence with the number of systems that are not drawn.
+/// A sentence that says how many systems are not drawn; empty if all are.
 fn more_systems(results: &Results<'_>) -> String {
     match results.systems.len().saturating_sub(SYSTEMS_MAX) {
         0 => String::new(),
@@ -66,7 +67,7 @@ pub(crate) fn rows_of(figure: &str) -> &'static str {
 /// data are left out.
 pub fn all_figures(results: &Results<'_>, numbers: &[String]) -> Vec<Figure> {
     let mut asked = wanted(numbers, 'F');
-    // The paper has only tables of these.
+    // The paper has these only as tables.
     asked.extend(
         wanted(numbers, 'T')
             .into_iter()
@@ -98,7 +99,7 @@ pub fn all_figures(results: &Results<'_>, numbers: &[String]) -> Vec<Figure> {
     for (_, make) in makers.into_iter().filter(|(id, _)| asked.contains(id)) {
         figures.extend(make(results));
     }
-    // The paper has nothing like it.
+    // The paper has no such figure.
     figures.extend(token_curve::token_curve(results));
 
     figures

@@ -5,8 +5,8 @@ use crate::plots::{Point, Scatter};
 use crate::results::{Results, over_instances};
 use crate::tables::mean_ms;
 
-/// The points that no other point beats by being faster and at least as accurate, or as fast and
-/// more accurate; from left to right.
+/// The Pareto frontier, from left to right: the points for which no other one is faster and at
+/// least as accurate, or as fast and more accurate.
 fn frontier(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let is_beaten = |(x, y): (f64, f64)| {
         points.iter().any(|(other_x, other_y)| {

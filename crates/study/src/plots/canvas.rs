@@ -87,7 +87,7 @@ pub(super) fn svg(
     let above = LEGEND_LINE * u32::try_from(lines.len()).unwrap_or(0) + 8;
 
     let mut svg = String::new();
-    // A scope, because the backend borrows the text until it is dropped.
+    // The scope ends the backend's borrow of the text.
     {
         let root = SVGBackend::with_string(&mut svg, (WIDTH, above + height)).into_drawing_area();
         let drawn = (|| {

@@ -19,7 +19,7 @@ pub struct Histogram {
 }
 
 const HEIGHT: u32 = 320;
-/// Upper limit on the bins: no useful chart has more.
+/// Maximum number of bins: no useful chart has more.
 const BINS_MAX: i64 = 400;
 
 impl Histogram {

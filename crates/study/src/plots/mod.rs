@@ -1,6 +1,6 @@
-//! Charts as SVG, by plotters; this is the only module that knows the library. The colours are
-//! those of a light page, and the legend is in the drawing, so that a file stands alone; the page
-//! replaces the colours on a dark screen.
+//! Charts as SVG, drawn by plotters; this is the only module that knows the library. The colours
+//! are those of a light page, and the legend is in the drawing, so that a file stands alone; the
+//! page replaces the colours on a dark screen.
 
 mod boxes;
 mod canvas;

@@ -10,6 +10,7 @@ pub enum Kind {
     Count,
     /// IEEE double.
     Float,
+    /// True or false.
     Flag,
 }
 
@@ -18,6 +19,7 @@ pub enum Kind {
 pub struct Column {
     /// Name, which never changes within a schema version.
     pub name: &'static str,
+    /// Type of its values.
     pub kind: Kind,
     /// Whether it may be absent (`null`).
     pub is_optional: bool,

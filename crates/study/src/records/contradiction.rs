@@ -1,9 +1,9 @@
-//! What no run can have had: a record that says so was made or changed by something else.
+//! Values that no run can have: a record with one of them was made or changed by something else.
 
 use super::record::Record;
 
 impl Record {
-    /// The first thing that contradicts itself, in words.
+    /// The first contradiction in the record, in words.
     pub(super) fn contradiction(&self) -> Option<String> {
         let durations = [
             ("wall_ms", Some(self.wall_ms)),

@@ -1,20 +1,20 @@
-//! What a system's answer was worth while it spent its tokens.
+//! The curve of a run: whether its answer was right, by the tokens that it had spent.
 
 use super::record::Record;
 
-/// From this many spent tokens on, whether the answer is right.
+/// A number of spent tokens, and whether the answer is right from there on.
 pub type Point = (u64, bool);
 
 impl Record {
-    /// The points of its curve, with ascending tokens; `None` where it has no curve, or one that is
-    /// none.
+    /// The points of its curve, with ascending tokens; `None` if it has no curve or a malformed
+    /// one.
     pub fn points(&self) -> Option<Vec<Point>> {
         let points: Vec<Point> = serde_json::from_str(self.curve.as_deref()?).ok()?;
         points.is_sorted_by_key(|(tokens, _)| *tokens).then_some(points)
     }
 
-    /// Sets the curve. Points at which nothing changes are left out, and of several points at the
-    /// same tokens the last one counts.
+    /// Sets the curve. Points at which nothing changes are left out; of several points at the same
+    /// number of tokens, the last one counts.
     pub fn set_curve(&mut self, points: impl IntoIterator<Item = Point>) {
         let mut kept: Vec<Point> = Vec::new();
         for (tokens, is_right) in points {

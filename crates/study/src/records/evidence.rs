@@ -1,4 +1,4 @@
-//! What a record's verdict is worth: results of different worth are never in one table.
+//! What the verdict of a record is worth: results of different worth are never in one table.
 
 use prime_bench::tasks::{Kind, Kinds};
 
@@ -9,9 +9,9 @@ use super::record::Record;
 pub enum Evidence {
     /// Nothing: the run claims nothing about its answer, and is a baseline for all others.
     Nothing,
-    /// Kinds that are sound for the task, without `transition`.
+    /// Kinds that are sound for the task, `transition` not among them.
     Sound,
-    /// Kinds that also let wrong answers through.
+    /// Kinds that let some wrong answers through.
     Incomplete,
     /// Kinds without `transition` in a version that did not record whether they were sound.
     Unknown,
@@ -20,15 +20,15 @@ pub enum Evidence {
 }
 
 impl Evidence {
-    /// Those of runs that a verifier looked at.
+    /// All but [`Evidence::Nothing`], strongest first.
     pub const CLAIMS: [Self; 4] = [Self::Sound, Self::Incomplete, Self::Unknown, Self::Transition];
 
-    /// Whether results of both may stand in one table.
+    /// Whether results with these two kinds of evidence may stand in one table.
     pub fn is_comparable(self, other: Self) -> bool {
         self == other || self == Self::Nothing || other == Self::Nothing
     }
 
-    /// What labels and headings add; empty where there is nothing to warn of.
+    /// The warning that labels and headings add; empty if there is nothing to warn of.
     pub fn warning(self) -> &'static str {
         match self {
             Self::Nothing | Self::Sound | Self::Unknown => "",
@@ -37,7 +37,7 @@ impl Evidence {
         }
     }
 
-    /// In identifiers of tables and figures.
+    /// The part of this evidence in identifiers of tables and figures.
     pub fn slug(self) -> &'static str {
         match self {
             Self::Nothing => "unchecked",
@@ -48,7 +48,7 @@ impl Evidence {
         }
     }
 
-    /// In headings.
+    /// What the verifier looked at, as headings and messages say it.
     pub fn heading(self) -> &'static str {
         match self {
             Self::Nothing => "nothing was checked",

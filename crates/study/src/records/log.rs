@@ -1,5 +1,6 @@
-//! The growing file of a study's records. A process that is killed leaves whole lines and at most
-//! one torn one, which the next process removes, so that a run is either recorded or run again.
+//! The file to which a study's records are appended. A process that is killed leaves whole lines
+//! and at most one torn one, which the next process removes, so that a run is either recorded or
+//! run again.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -12,16 +13,37 @@ use super::record::{Key, Record, Status};
 /// Why a record cannot be added.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
+    /// The records that the file has already cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// The file cannot be opened, locked or written.
     #[error("{}: {reason}", path.display())]
-    File { path: PathBuf, reason: io::Error },
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The system's message.
+        reason: io::Error,
+    },
+    /// Another process holds the file's lock.
     #[error("{}: another process adds records to it; wait for it, or choose another file", path.display())]
-    InUse { path: PathBuf },
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is compressed, and records cannot be appended to it.
     #[error("{}: compressed records can only be read; decompress the file (gunzip) to add to it", path.display())]
-    Compressed { path: PathBuf },
+    Compressed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The run was measured before.
     #[error("{}: {key} is there already; a run counts once", path.display())]
-    Duplicate { path: PathBuf, key: Box<Key> },
+    Duplicate {
+        /// The file.
+        path: PathBuf,
+        /// The key of the run.
+        key: Box<Key>,
+    },
 }
 
 /// A file of records, open for appending by this process alone.
@@ -62,7 +84,7 @@ impl RecordLog {
         if found.is_compressed {
             return Err(AppendError::Compressed { path: path.to_owned() });
         }
-        // The torn line goes, and new records follow the last whole one.
+        // The torn line is removed, and new records follow the last whole one.
         file.set_len(found.whole_bytes).map_err(failed)?;
         file.seek(SeekFrom::End(0)).map_err(failed)?;
         if found.lacks_newline {
@@ -302,7 +324,7 @@ mod tests {
         let measured = record("prime", "n-queens", 0);
         let failed = Record { status: Status::NotMeasured, right: false, ..measured.clone() };
 
-        // What `a` has was not measured, so that the run of `b` counts.
+        // The run in `a` was not measured, so that the one in `b` counts.
         RecordLog::open(&a).unwrap().append(&failed).unwrap();
         RecordLog::open(&b).unwrap().append(&measured).unwrap();
         // Two lines of one run are one record, the second of which counts.

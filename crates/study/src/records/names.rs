@@ -1,4 +1,4 @@
-//! Names that a record may have in its columns.
+//! The names that the columns of a record may hold.
 
 use prime_bench::judge::ErrorType;
 use prime_bench::tasks::{Category, Difficulty, Kind, find};
@@ -48,7 +48,7 @@ impl Record {
     }
 }
 
-/// Whether this can be the name of a user's task.
+/// Whether a user's task can have this name.
 fn is_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
     (1..=64).contains(&name.len()) && name.chars().all(is_plain)

@@ -18,7 +18,7 @@ use super::record::{COLUMNS, Record, columns_of};
 #[error("records as Parquet: {0}")]
 pub struct ParquetError(#[from] parquet::errors::ParquetError);
 
-/// Rows of a row group: the unit in which readers decompress.
+/// Maximum rows of a row group, the unit in which readers decompress.
 const GROUP_ROWS: usize = 50_000;
 
 fn schema() -> String {

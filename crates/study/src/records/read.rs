@@ -14,38 +14,104 @@ use super::record::{Key, Record, SCHEMA};
 /// Why records cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
+    /// The file cannot be read or decompressed.
     #[error("{}: {reason}", path.display())]
-    File { path: PathBuf, reason: io::Error },
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The system's message.
+        reason: io::Error,
+    },
+    /// The record has another version of the columns.
     #[error(
         "{}, line {line}: a record of schema {found}, but this version reads schema {SCHEMA}; make the report with the \
          version of prime-agents that wrote it", path.display()
     )]
-    Schema { path: PathBuf, line: usize, found: u64 },
+    Schema {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// Version of the record's columns.
+        found: u64,
+    },
+    /// The line is not a record.
     #[error("{}, line {line}: no record: {reason}; remove the line, or restore the file", path.display())]
-    Line { path: PathBuf, line: usize, reason: String },
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The parser's message.
+        reason: String,
+    },
+    /// The file is Parquet, which is only written.
     #[error(
         "{}: a Parquet file, which reports write for other tools; name the records that `study run` wrote (JSON Lines, plain \
          or compressed by gzip)", path.display()
     )]
-    Parquet { path: PathBuf },
+    Parquet {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A column holds a name that is not among its allowed ones.
     #[error("{}, line {line}: {column}: {value:?} is no name that this version knows", path.display())]
-    Name { path: PathBuf, line: usize, column: &'static str, value: String },
+    Name {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The column.
+        column: &'static str,
+        /// The name that it holds.
+        value: String,
+    },
+    /// The record has values that no run can have.
     #[error(
         "{}, line {line}: {what}: no run has that; remove the line, or restore the file",
         path.display()
     )]
-    Contradiction { path: PathBuf, line: usize, what: String },
+    Contradiction {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The contradiction, in words.
+        what: String,
+    },
+    /// The run was measured in another file, or in another line of this one.
     #[error(
         "{}, line {line}: {key} is in {} already; a run counts once", path.display(), first.display()
     )]
-    Duplicate { path: PathBuf, line: usize, key: Box<Key>, first: PathBuf },
+    Duplicate {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The key of the run.
+        key: Box<Key>,
+        /// The file whose record counts.
+        first: PathBuf,
+    },
+    /// The task was computed by another program than in the records before.
     #[error(
         "{}, line {line}: the program of the task `{task}` is not that of the records before it \
          (`task_digest` {found}, not {before}): results of different programs do not belong \
          together; report them apart, or run the study again with one of the programs",
         path.display()
     )]
-    OtherProgram { path: PathBuf, line: usize, task: String, found: String, before: String },
+    OtherProgram {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// Name of the user's task.
+        task: String,
+        /// The record's digest of the program.
+        found: String,
+        /// The digest of the program in the records before.
+        before: String,
+    },
 }
 
 /// First bytes of files compressed by gzip.
@@ -53,10 +119,10 @@ const GZIP: &[u8] = &[0x1f, 0x8b];
 /// First bytes of Parquet files.
 const PARQUET: &[u8] = b"PAR1";
 
-/// Records of different runs, each with where it stands.
+/// Records of different runs, each with its origin.
 struct Gathered<Origin> {
     records: Vec<Record>,
-    /// By record.
+    /// The origin of each record.
     origins: Vec<Origin>,
     places: BTreeMap<Key, usize>,
 }
@@ -90,14 +156,14 @@ impl<Origin: Clone> Gathered<Origin> {
     }
 }
 
-/// The programs of users' tasks, by the names of the tasks.
+/// Digests of the programs of users' tasks, by the names of the tasks.
 #[derive(Default)]
 struct Programs(BTreeMap<String, String>);
 
 impl Programs {
-    /// Refuses a record whose task another program computed before.
+    /// Refuses a record whose task was computed by another program in an earlier record.
     fn check(&mut self, path: &Path, line: usize, record: &Record) -> Result<(), ReadError> {
-        // A task of the benchmark has none, and a record of one has no digest.
+        // A benchmark task has no program, and its records have no digest.
         let Some(found) = &record.task_digest else { return Ok(()) };
         let before = self.0.entry(record.task.clone()).or_insert_with(|| found.clone());
         if before == found {
@@ -117,6 +183,7 @@ impl Programs {
 /// Records of a file.
 #[derive(Debug, Default)]
 pub struct Records {
+    /// One record for each run, in the order of the lines.
     pub records: Vec<Record>,
     /// The line of each record in its file, counted from 1.
     lines: Vec<usize>,
@@ -168,13 +235,13 @@ fn parse(path: &Path, line: usize, text: &str) -> Result<Record, ReadError> {
 /// ignored and counted. Where a run was not measured at first, its later record counts.
 ///
 /// # Errors
-/// If the file cannot be read or decompressed, is Parquet, a line other than the last is no record,
-/// a record has another schema, or a run was measured twice.
+/// If the file cannot be read or decompressed, is Parquet, a line other than the last is not a
+/// record, a record has another schema, or a run was measured twice.
 pub fn read(path: &Path) -> Result<Records, ReadError> {
     let failed = |reason| ReadError::File { path: path.to_owned(), reason };
 
     let mut file = BufReader::new(File::open(path).map_err(failed)?);
-    // By content, because a name may be anything.
+    // The content decides, because a file may have any name.
     let start = file.fill_buf().map_err(failed)?;
     if start.starts_with(PARQUET) {
         return Err(ReadError::Parquet { path: path.to_owned() });

@@ -9,23 +9,24 @@ use std::collections::BTreeMap;
 
 use super::columns::{Column, Field, Kind, Values, field};
 
-/// The level of tasks whose instances are given, which have none.
+/// The `difficulty` of tasks whose inputs are given: they have no levels.
 pub const GIVEN: &str = "given";
 
-/// Version of the columns, which changes when a column gets another name or meaning.
+/// Version of the columns; it changes when the name or meaning of a column does.
 pub const SCHEMA: u32 = 1;
 
 /// Whether a run says anything about its system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// It ended; its answer, or the lack of one, counts.
+    /// It ended: its answer, or the lack of one, counts.
     Measured,
-    /// It could not be run, as when a server was lost. Never counted as wrong.
+    /// It could not be completed, for example because a server was lost. It never counts as wrong.
     NotMeasured,
 }
 
 impl Status {
+    /// The value of the column `status`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Measured => "measured",
@@ -38,12 +39,16 @@ impl Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StageOutcome {
+    /// The output met the stage's requirements.
     Passed,
+    /// The output did not meet the stage's requirements.
     Failed,
+    /// There was no trace to judge.
     NotJudged,
 }
 
 impl StageOutcome {
+    /// The value of the stage's column.
     pub fn name(self) -> &'static str {
         match self {
             Self::Passed => "passed",
@@ -110,12 +115,12 @@ record! {
     category: String,
     /// `easy`, `medium` or `hard`; `given` for the inputs of a task of your own.
     difficulty: String,
-    /// Instance within task and difficulty, from 0; of a task of your own the place of its input in
-    /// the file.
+    /// Instance within task and difficulty, from 0; for a task of your own, the place of its input
+    /// in the file.
     index: u32,
-    /// Base seed of the instance: another one is another instance.
+    /// Base seed of the instance: another one gives another instance.
     base_seed: u64,
-    /// Seed of sampling: another one is a repeat of the same instance.
+    /// Sampling seed: another one is a repeat of the same instance.
     sampling_seed: u64,
     /// Repeat of the instance, from 0.
     repeat: u32,
@@ -130,8 +135,8 @@ record! {
     /// files that the command names. Null for the benchmark's tasks. Records of one task by
     /// different programs are never read together.
     task_digest: Option<String>,
-    /// `measured` or `not_measured`; only measured runs count, and `right` and all other results
-    /// mean something.
+    /// `measured` or `not_measured`: only in measured runs do `right` and all other results mean
+    /// anything.
     status: Status,
     /// The answer as JSON text.
     answer: Option<String>,
@@ -146,8 +151,8 @@ record! {
     /// Results whose kinds are sound for the task, those whose
     /// kinds are not, and those that saw `transition` are never in one table.
     checked_kinds: String,
-    /// Those kinds are sound for the task, in the version that made the run: an accepted answer is
-    /// right. Null in records of earlier versions, which promised nothing.
+    /// These kinds are sound for the task, in the version that made the run: an accepted answer is
+    /// right. Null in records of earlier versions, which did not record it.
     sound: Option<bool>,
     /// Stage 1: actions or an answer could be extracted; `passed`, `failed` or `not_judged`.
     format: StageOutcome,
@@ -165,7 +170,7 @@ record! {
     reference_steps: u64,
     /// Steps before the first wrong one.
     first_error_step: Option<u64>,
-    /// First error's position in per cent of the reference trace, 0 to 100.
+    /// Position of the first error in per cent of the reference trace, 0 to 100.
     first_error_pct: Option<f64>,
     /// One of the nine types, such as `carryover`.
     first_error_type: Option<String>,
@@ -198,22 +203,22 @@ record! {
     prompt_tokens: u64,
     /// Generated tokens.
     completion_tokens: u64,
-    /// Those of `prompt_tokens` that a model took from its cache, as the engine or the server says.
-    /// Null in records of earlier versions.
+    /// Tokens of `prompt_tokens` that a model took from its cache, as the engine or the server
+    /// reports. Null in records of earlier versions.
     cached_tokens: Option<u64>,
     /// Samples that a system with `select` drew.
     samples: Option<u32>,
-    /// What such a system might spend under `budget.match`: what the other system spent, in tokens
-    /// or seconds.
+    /// Budget of such a system under `budget.match`: what the other system spent, in tokens or
+    /// seconds.
     matched_budget: Option<f64>,
-    /// JSON list of pairs `[tokens, right]`: what the answer was worth that the system would have
-    /// given from that many spent tokens on. Before the first pair it had none. Null in records of
-    /// earlier versions and of outputs made elsewhere.
+    /// JSON list of pairs `[tokens, right]`: whether the answer was right that the system would
+    /// have given from that many spent tokens on. Before the first pair it had no answer. Null in
+    /// records of earlier versions and of outputs made elsewhere.
     curve: Option<String>,
     /// Wall time of the run, in milliseconds, from the moment at which it had its places at the
     /// servers.
     wall_ms: f64,
-    /// Milliseconds that it waited for these places.
+    /// Milliseconds that the run waited for these places.
     queued_ms: Option<f64>,
     /// Milliseconds in the executor, summed over trajectories.
     executor_ms: Option<f64>,
@@ -221,22 +226,22 @@ record! {
     verifier_ms: Option<f64>,
     /// Milliseconds in the coordinator, summed over trajectories.
     coordinator_ms: Option<f64>,
-    /// Share of the time between submission and outcome that no agent worked, 0 to 1.
+    /// Share of the time between submission and outcome during which no agent worked, 0 to 1.
     coordination_share: Option<f64>,
     /// Why the run has no answer, or was not measured.
     failure: Option<String>,
     /// Version of prime-agents.
     version: String,
-    /// Commit that it was built from, if known.
+    /// Commit that the program was built from, if known.
     commit: Option<String>,
     /// Hash of the system's configuration.
     config_hash: String,
     /// What sets the system apart from others of its study: `name=value`, with commas, such as
     /// `G=8` or `without=voting`.
     factors: Option<String>,
-    /// SHA-256 of the model files after the names of their engines, or the served model's name.
+    /// SHA-256 of the model files, each after the name of its engine, or the served model's name.
     model_digest: Option<String>,
-    /// Parameters of the model, as the study file says.
+    /// Number of parameters of the model, as the study file gives it.
     parameters: Option<u64>,
     /// Processor and cores.
     machine: String,
@@ -247,11 +252,17 @@ record! {
 /// What makes a run unique within a study.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
+    /// Name of the system.
     pub system: String,
+    /// Slug of the task.
     pub task: String,
+    /// Level, or [`GIVEN`].
     pub difficulty: String,
+    /// Index of the instance, from 0.
     pub index: u32,
+    /// Base seed of the instance.
     pub base_seed: u64,
+    /// Number of the repeat, from 0.
     pub repeat: u32,
 }
 
@@ -265,13 +276,17 @@ impl std::fmt::Display for Key {
     }
 }
 
-/// Where the runs of a system come from.
+/// What made the runs of a system; the same for all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provenance {
     /// Version of prime-agents.
     pub version: String,
+    /// Commit that the program was built from, if known.
     pub commit: Option<String>,
+    /// Hash of the system's configuration.
     pub config_hash: String,
+    /// SHA-256 of the model files after the names of their engines, or the served model's name;
+    /// `None` for systems without a model.
     pub model_digest: Option<String>,
     /// Processor and cores.
     pub machine: String,
@@ -286,7 +301,7 @@ pub struct Provenance {
 }
 
 impl Record {
-    /// A record of a run about which only its key is known.
+    /// A record of a run of which only the key is known so far.
     pub fn not_measured(key: Key, spec: &Spec, provenance: &Provenance) -> Self {
         let Key { system, task, difficulty, index, base_seed, repeat } = key;
         let provenance = provenance.clone();
@@ -362,6 +377,7 @@ impl Record {
         record
     }
 
+    /// The key of its run.
     pub fn key(&self) -> Key {
         Key {
             system: self.system.clone(),
@@ -373,6 +389,7 @@ impl Record {
         }
     }
 
+    /// Whether the run counts; see [`Status`].
     pub fn is_measured(&self) -> bool {
         self.status == Status::Measured
     }
@@ -391,7 +408,7 @@ impl Record {
         self.sound = Some(kinds.intersection(sound) == sound);
     }
 
-    /// Copies what the report needs of the instance, which is never generated again.
+    /// Copies what the report needs of the instance, so that reports never generate it again.
     pub fn set_problem(&mut self, problem: &dyn Problem) {
         self.size = size_of(&problem.input());
         self.input_digest = Some(format!("{:016x}", digest(problem)));
@@ -419,7 +436,7 @@ impl Record {
             .iter()
             .map(|broken| broken.severity)
             .max_by_key(|severity| severity.tenths());
-        // A wrong answer without a broken constraint is as bad as the worst one.
+        // A wrong answer without a broken constraint counts as critical.
         let worst = worst.or((!self.right).then_some(Severity::Critical));
         self.set_severity(worst);
     }

@@ -1,4 +1,4 @@
-//! The method section and the remarks, made from the records.
+//! The method section and the remarks, derived from the records.
 
 use std::collections::BTreeSet;
 

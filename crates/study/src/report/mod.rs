@@ -1,5 +1,5 @@
-//! The report of a study. Everything is made from records and nothing from a clock, so that the
-//! same records give the same bytes.
+//! The report of a study. Everything comes from records and nothing from a clock, so that the same
+//! records give the same bytes.
 
 mod method;
 mod page;
@@ -24,7 +24,9 @@ pub struct Report {
     pub method: Vec<String>,
     /// What a reader must know before using the figures.
     pub remarks: Vec<String>,
+    /// Figures, in the paper's order, then those of trainings.
     pub figures: Vec<Figure>,
+    /// Tables, in the paper's order, then those of trainings.
     pub tables: Vec<Table>,
 }
 
@@ -89,14 +91,14 @@ impl Report {
         })
     }
 
-    /// Figures and tables of the part of a report at this place. Those of a further part have
+    /// Figures and tables of the part with this index. From the second part on they have
     /// identifiers of their own, and the headings say what the verifiers looked at.
     fn of_part(
         part: &parts::Part,
         place: usize,
         choice: &Choice,
     ) -> Result<(Vec<Figure>, Vec<Table>), PairingError> {
-        // A pair may belong to another part.
+        // The systems of a pair may be in another part.
         let belongs = |pair: &&(String, String)| {
             Results::new(&part.records, std::slice::from_ref(*pair)).is_ok()
         };
@@ -112,7 +114,7 @@ impl Report {
             }
         };
         let headed = |title: &mut String| {
-            // A system's label in it may say the same.
+            // A system's label in the heading may already say it.
             let warning = format!(" ({})", evidence.warning());
             let bare = title.strip_suffix(&warning).unwrap_or(title);
             *title = format!("{bare} ({})", evidence.heading());

@@ -17,7 +17,7 @@ fn figure(figure: &Figure) -> Value {
         title => figure.title,
         caption => figure.caption,
         table => figure.table,
-        // Its texts are already escaped.
+        // The drawing's texts are already escaped.
         svg => Value::from_safe_string(figure.svg.clone()),
     }
 }

@@ -13,8 +13,8 @@ pub(super) struct Part {
 }
 
 /// Divides records by what their verifiers looked at. Runs without a verifier are in each part, as
-/// its baseline: in the first, which has the most records, all of them, and in the others those of
-/// the part's tasks.
+/// its baseline: the first part, which has the most records, has all of them; each other part has
+/// those of its tasks.
 pub(super) fn parts(records: &[Record]) -> Vec<Part> {
     let of = |evidence: Evidence| records.iter().filter(move |run| run.evidence() == evidence);
     let mut found: Vec<Evidence> =
@@ -23,7 +23,7 @@ pub(super) fn parts(records: &[Record]) -> Vec<Part> {
         return vec![Part { evidence: None, records: records.to_vec() }];
     }
 
-    // Stable: of equally many, the stronger one is first.
+    // The sort is stable: of parts with equally many records, the stronger evidence is first.
     found.sort_by_key(|claim| std::cmp::Reverse(of(*claim).count()));
     let part = |(place, claim): (usize, Evidence)| {
         let tasks: BTreeSet<&str> = of(claim).map(|run| run.task.as_str()).collect();

@@ -12,12 +12,21 @@ use crate::results::PairingError;
 /// Why a report cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
+    /// The systems cannot be compared.
     #[error(transparent)]
     Pairing(#[from] PairingError),
+    /// The records cannot be written as Parquet.
     #[error(transparent)]
     Parquet(#[from] ParquetError),
+    /// A file or folder cannot be written or removed.
     #[error("{}: {reason}", path.display())]
-    File { path: PathBuf, reason: io::Error },
+    File {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's message.
+        reason: io::Error,
+    },
+    /// There are no records.
     #[error("no records: run the study first, or name files of records")]
     NoRecords,
 }
@@ -30,8 +39,11 @@ const PAGE: &str = "report.html";
 pub struct Written {
     /// The page.
     pub page: PathBuf,
+    /// Number of figures.
     pub figures: usize,
+    /// Number of tables; each is three files.
     pub tables: usize,
+    /// Number of records.
     pub records: usize,
 }
 
@@ -44,8 +56,9 @@ fn folder(path: PathBuf) -> Result<PathBuf, ReportError> {
     Ok(path)
 }
 
-/// Removes the files of a former report that this one does not have: they would be taken for its
-/// own. `kept` are the names of its files, and `extensions` the endings of those that a report has.
+/// Removes files of an earlier report that this one does not have, so that they are not taken for
+/// its own. `kept` are the names of this report's files, and `extensions` those of all files that
+/// reports have.
 fn remove_others(
     folder: &Path,
     extensions: &[&str],
@@ -68,7 +81,7 @@ fn remove_others(
 }
 
 /// Writes `report.html`, `figures/*.svg`, `tables/*.{csv,md,tex}` and `records.parquet` into a
-/// folder, in place of a report that is there.
+/// folder, and replaces a report that is there.
 ///
 /// # Errors
 /// If there are no records, systems cannot be paired, or a file cannot be written.

@@ -1,4 +1,4 @@
-//! Accuracies with the interval that fits the data.
+//! Accuracies, each with the interval that suits its data.
 
 use crate::statistics::{
     Computed, Interval, LeftOut, Proportion, RESAMPLES, bca_of_means, clopper_pearson, clustered,
@@ -13,15 +13,17 @@ pub(crate) const BOOTSTRAP_SEED: u64 = 42;
 /// A mean accuracy, 0 to 1.
 #[derive(Clone, Debug)]
 pub struct Accuracy {
+    /// The mean, 0 to 1.
     pub mean: f64,
-    /// The 95 % interval, or why there is none.
+    /// The 95 % interval, or why it is left out.
     pub interval: Computed<Interval>,
     /// How the interval was computed.
     pub method: &'static str,
     /// Number of instances.
     pub n: usize,
-    /// Number of their different inputs.
+    /// Number of different inputs among the instances.
     pub inputs: usize,
+    /// Number of tasks.
     pub tasks: usize,
 }
 
@@ -29,8 +31,7 @@ fn is_binary(values: &[f64]) -> bool {
     values.iter().all(|value| *value == 0.0 || *value == 1.0)
 }
 
-/// The interval of one task's mean. Its width is that of as many observations as there are
-/// different inputs.
+/// The interval of one task's mean: as wide as with one observation for each different input.
 fn of_task(task: &TaskValues) -> (Computed<Interval>, &'static str) {
     let TaskValues { values, inputs } = task;
     if is_binary(values) {
@@ -40,7 +41,7 @@ fn of_task(task: &TaskValues) -> (Computed<Interval>, &'static str) {
         return (Ok(Interval { low, high }), "Wilson");
     }
 
-    // Repeated instances have shares, for which Wilson's interval is not made.
+    // Repeated instances have shares, for which Wilson's interval is not defined.
     let instances: Vec<Vec<f64>> = values.iter().map(|value| vec![*value]).collect();
     let interval = repeats(&instances)
         .and_then(|repeats| repeats.estimate.of_fewer(*inputs))
@@ -48,12 +49,12 @@ fn of_task(task: &TaskValues) -> (Computed<Interval>, &'static str) {
     (interval, "t over instances")
 }
 
-/// An interval of a share, without values that no share can have.
+/// An interval of a share, cut to the range 0 to 1.
 pub(crate) fn clamped(interval: Interval) -> Interval {
     Interval { low: interval.low.max(0.0), high: interval.high.min(1.0) }
 }
 
-/// The interval when all instances are right or all wrong, in which case there are only bounds.
+/// The interval when all instances are right or all are wrong: it has one bound.
 fn bounds(tasks: &[TaskValues]) -> Computed<Interval> {
     let inputs = inputs_of(tasks);
     let is_right = tasks.iter().flat_map(|task| &task.values).all(|value| *value == 1.0);

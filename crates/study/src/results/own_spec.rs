@@ -1,4 +1,5 @@
-//! The constant part of a record's task. A report knows of a user's task what its records say.
+//! The constant part of a record's task. All that a report knows about a user's task is what
+//! records say.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +10,7 @@ use prime_bench::tasks::{Category, Kinds, Spec, find};
 
 use crate::records::Record;
 
-/// The task of a record that was read. That of a user's task is never freed: a report has few.
+/// The spec of a record's task. The spec of a user's task is never freed: a report has few of them.
 pub(super) fn spec_of(record: &Record) -> &'static Spec {
     static OWN: Mutex<BTreeMap<String, &'static Spec>> = Mutex::new(BTreeMap::new());
 

@@ -12,33 +12,59 @@ use crate::statistics::{Computed, LeftOut, UNMEASURED_SHARE_MAX, mean};
 /// Why systems cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PairingError {
+    /// No system has this name.
     #[error("no system `{name}` in the records{suggestion}; there are {known}")]
-    NoSystem { name: String, suggestion: String, known: String },
+    NoSystem {
+        /// The name, as given.
+        name: String,
+        /// A suggestion, ready to follow the name; or empty.
+        suggestion: String,
+        /// The names of the systems in the records.
+        known: String,
+    },
+    /// No instance was asked of both systems.
     #[error(
         "`{left}` and `{right}` have no instance in common (task, difficulty, index and base seed); run both on the \
          same instances"
     )]
-    NothingInCommon { left: String, right: String },
+    NothingInCommon {
+        /// Name of the left system.
+        left: String,
+        /// Name of the right system.
+        right: String,
+    },
+    /// The verifiers looked at kinds of different worth.
     #[error(
         "`{left}` and `{right}` are not compared: the verifier of one looked at {}, that of the other at {}",
         .evidence.0.heading(), .evidence.1.heading()
     )]
-    OtherEvidence { left: String, right: String, evidence: (Evidence, Evidence) },
+    OtherEvidence {
+        /// Name of the left system.
+        left: String,
+        /// Name of the right system.
+        right: String,
+        /// What the verifiers of the left and right system looked at.
+        evidence: (Evidence, Evidence),
+    },
 }
 
-/// The instances of one task on which both systems were measured, each input once: the first
-/// instance stands for the others of its input, which would count one observation several times.
+/// The instances of one task on which both systems were measured. Each input is there once, with
+/// its first instance: further instances of the same input would repeat one observation.
 #[derive(Clone, Debug)]
 pub struct PairedTask {
+    /// The task.
     pub spec: &'static Spec,
+    /// The instances, in the order of `left` and `right`.
     pub instances: Vec<Instance>,
-    /// Share of right answers of each instance, 0 to 1.
+    /// The left system's share of right answers to each instance, 0 to 1.
     pub left: Vec<f64>,
+    /// The right system's share of right answers to each instance, 0 to 1.
     pub right: Vec<f64>,
-    /// Measured pairs, those whose input an earlier one has included.
+    /// Number of measured pairs, including those whose input an earlier pair has.
     pub measured: usize,
-    /// Instances that the left system alone gets right.
+    /// Number of instances that only the left system gets right.
     pub only_left: u64,
+    /// Number of instances that only the right system gets right.
     pub only_right: u64,
     /// Whether each instance was run once by each system, so that right and wrong can be counted.
     pub is_counted: bool,
@@ -50,7 +76,7 @@ impl PairedTask {
         100.0 * (mean(&self.right) - mean(&self.left))
     }
 
-    /// Differences `right − left`, instance by instance.
+    /// Differences `right − left` of the shares, instance by instance, −1 to 1.
     pub fn differences(&self) -> Vec<f64> {
         self.left.iter().zip(&self.right).map(|(left, right)| right - left).collect()
     }
@@ -59,19 +85,20 @@ impl PairedTask {
 /// A comparison: what the right system gains over the left.
 #[derive(Clone, Debug)]
 pub struct PairResults {
-    /// Labels of the systems.
+    /// Label of the left system.
     pub left: String,
+    /// Label of the right system.
     pub right: String,
     /// Tasks on which both were measured, in the paper's order.
     pub tasks: Vec<PairedTask>,
-    /// Pairs with a side that was not measured.
+    /// Number of pairs of which one side was not measured.
     pub dropped: usize,
-    /// Instances that only one of the systems was asked.
+    /// Number of instances that only one of the systems was asked.
     pub unpaired: usize,
 }
 
 impl PairResults {
-    /// Pairs that are compared, one for each input.
+    /// Number of pairs that are compared, one for each input.
     pub fn n(&self) -> usize {
         self.tasks.iter().map(|task| task.left.len()).sum()
     }
@@ -80,7 +107,7 @@ impl PairResults {
         self.tasks.iter().map(|task| task.measured).sum()
     }
 
-    /// Refuses tests where too many pairs were dropped.
+    /// Refuses tests if too many pairs were dropped.
     pub fn testable(&self) -> Computed<()> {
         let of = self.measured() + self.dropped;
         let limit = UNMEASURED_SHARE_MAX * of as f64;
@@ -91,12 +118,12 @@ impl PairResults {
         }
     }
 
-    /// Mean accuracies of the tasks, left and right.
+    /// Mean accuracy on each task, 0 to 1, of the left and of the right system.
     pub fn task_means(&self) -> (Vec<f64>, Vec<f64>) {
         self.tasks.iter().map(|task| (mean(&task.left), mean(&task.right))).unzip()
     }
 
-    /// `left → right`.
+    /// The heading of the comparison: `left → right`.
     pub fn title(&self) -> String {
         format!("{} → {}", self.left, self.right)
     }
@@ -113,7 +140,7 @@ fn named_system<'s, 'r>(
     systems: &'s [SystemResults<'r>],
     name: &str,
 ) -> Result<Vec<&'s SystemResults<'r>>, PairingError> {
-    // Several systems may have one name: the verifier looked at other kinds in a part of the runs.
+    // Several systems may have one name, if the verifier looked at other kinds in some of the runs.
     let found: Vec<_> =
         systems.iter().filter(|system| system.name == name || system.label == name).collect();
 
@@ -129,8 +156,8 @@ fn named_system<'s, 'r>(
     })
 }
 
-/// The pairs of these names. Where a verifier looked at kinds of another worth in a part of the
-/// runs, that part forms a pair of its own.
+/// The pairs with these names. If the verifier looked at kinds of different worth in some of the
+/// runs, these runs form a pair of their own.
 pub(super) fn named(
     systems: &[SystemResults<'_>],
     pairs: &[(String, String)],
@@ -159,7 +186,7 @@ pub(super) fn named(
     Ok(all)
 }
 
-/// Two systems on the same instances; `None` if no instance was asked of both.
+/// Pairs two systems on the instances that both were asked; `None` if there are none.
 pub(crate) fn pair(left: &SystemResults<'_>, right: &SystemResults<'_>) -> Option<PairResults> {
     let mut tasks = Vec::new();
 

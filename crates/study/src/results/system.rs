@@ -1,4 +1,4 @@
-//! What one system did.
+//! The results of one system.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,9 +10,11 @@ use crate::records::{Evidence, Record};
 /// An instance of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Instance {
-    /// `None` where instances are given, as those of a user's own task.
+    /// Level; `None` if the inputs are given, as for a user's own task.
     pub difficulty: Option<Difficulty>,
+    /// Base seed of the instance.
     pub base_seed: u64,
+    /// Index of the instance, or place of the given input; from 0.
     pub index: u32,
 }
 
@@ -26,6 +28,7 @@ impl Instance {
 /// Runs of one system on one task.
 #[derive(Debug)]
 pub struct TaskResults<'r> {
+    /// The task.
     pub spec: &'static Spec,
     /// Measured runs.
     pub runs: Vec<&'r Record>,
@@ -42,7 +45,7 @@ pub struct TaskResults<'r> {
 pub struct TaskValues {
     /// Share of right answers of each instance, 0 to 1.
     pub values: Vec<f64>,
-    /// Different inputs among them, at most as many as there are values.
+    /// Number of different inputs among the instances, at most the number of values.
     pub inputs: usize,
 }
 
@@ -59,14 +62,14 @@ impl TaskResults<'_> {
         self.inputs.get(instance).copied()
     }
 
-    /// The instances that are wanted.
+    /// The shares of the instances that `wanted` accepts.
     pub fn values(&self, wanted: impl Fn(&Instance) -> bool) -> TaskValues {
         let (mut values, mut known, mut unknown) = (Vec::new(), BTreeSet::new(), 0);
         for (instance, value) in self.instances.iter().filter(|(instance, _)| wanted(instance)) {
             values.push(*value);
             match self.inputs.get(instance) {
                 Some(input) => drop(known.insert(*input)),
-                // Without a digest an instance counts as one of its own.
+                // An instance without a digest counts as a different input.
                 None => unknown += 1,
             }
         }
@@ -77,24 +80,26 @@ impl TaskResults<'_> {
 /// Runs of one system.
 #[derive(Debug)]
 pub struct SystemResults<'r> {
+    /// Name in the study file.
     pub name: String,
-    /// The name, with a warning if the verifier saw `transition`, or kinds that are not sound.
+    /// The name, with a warning if the verifier saw `transition` or kinds that are not sound.
     pub label: String,
     /// What its verifier looked at, the same in all runs.
     pub evidence: Evidence,
-    /// What sets it apart from the others, by name.
+    /// What sets it apart from the others: values of factors by name.
     pub factors: BTreeMap<&'r str, &'r str>,
-    /// Parameters of its model, if they are known.
+    /// Number of parameters of its model, if known.
     pub parameters: Option<u64>,
     /// Measured runs.
     pub runs: Vec<&'r Record>,
+    /// Number of runs that were not measured.
     pub not_measured: usize,
     /// Results by task, in the paper's order.
     pub tasks: Vec<TaskResults<'r>>,
 }
 
 impl<'r> SystemResults<'r> {
-    /// The parts that a factor lists, joined by `+`.
+    /// The parts of a factor's value, which joins them by `+`; empty without the factor.
     pub fn parts(&self, factor: &str) -> BTreeSet<&'r str> {
         self.factors
             .get(factor)
@@ -104,7 +109,7 @@ impl<'r> SystemResults<'r> {
             .collect()
     }
 
-    /// All its factors but one, to find systems that differ in that one alone.
+    /// All factors but this one: systems that differ only in it have the same others.
     pub fn other_factors(&self, factor: &str) -> BTreeMap<&'r str, &'r str> {
         self.factors
             .iter()

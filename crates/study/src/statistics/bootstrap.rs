@@ -11,12 +11,13 @@ use super::left_out::{at_least, finite};
 use super::resample::Resampler;
 use super::{CONFIDENCE, Computed, Interval, LeftOut, mean, quantile, standard_deviation};
 
-/// Resamples of an interval: fewer leave its ends visibly to chance.
+/// Number of resamples of an interval: with fewer, its ends vary visibly with the seed.
 pub const RESAMPLES: usize = 10_000;
 
 /// A bias-corrected and accelerated interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Bca {
+    /// The estimate: the mean over tasks of each task's mean.
     pub mean: f64,
     /// Standard deviation of the resampled means.
     pub standard_error: f64,
@@ -24,8 +25,11 @@ pub struct Bca {
     pub interval: Interval,
     /// Bias correction z0.
     pub bias: f64,
+    /// Acceleration, from the jackknife over tasks.
     pub acceleration: f64,
+    /// Number of tasks.
     pub groups: usize,
+    /// Number of resamples.
     pub resamples: usize,
 }
 
@@ -52,8 +56,8 @@ pub fn bca_of_means(tasks: &[Vec<f64>], resamples: usize, seed: u64) -> Computed
     interval(mean(&means), replicates, &leave_one_out(&means))
 }
 
-/// Resampled means of the tasks' means, in the order in which they were drawn. Every task has
-/// values.
+/// Means over tasks of resampled task means, in the order in which they were drawn. Every task must
+/// have values.
 pub fn two_stage_means(tasks: &[Vec<f64>], resamples: usize, seed: u64) -> Vec<f64> {
     let resamplers: Vec<Resampler<'_>> = tasks.iter().map(|task| Resampler::new(task)).collect();
 

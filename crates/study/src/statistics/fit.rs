@@ -8,35 +8,45 @@ use super::{Computed, Interval, LeftOut, mean, student, t_quantile, z_quantile};
 /// A straight line by ordinary least squares.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Line {
+    /// The value at x = 0.
     pub intercept: f64,
+    /// The change of y for each unit of x.
     pub slope: f64,
     /// The 95 % interval by Student's t with n − 2 degrees of freedom.
     pub slope_interval: Interval,
     /// Share of the variance that the line explains; 1 if the points lie on it.
     pub r_squared: f64,
+    /// Number of points.
     pub n: usize,
 }
 
 /// A power law with an offset, `a x^b + c`, by least squares.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct OffsetPower {
+    /// Factor of the power.
     pub a: f64,
+    /// Exponent, −8 to 8.
     pub b: f64,
     /// The 95 % interval, from the curvature at the minimum.
     pub b_interval: Interval,
+    /// Offset.
     pub c: f64,
+    /// Share of the variance that the law explains; 1 if the points lie on it.
     pub r_squared: f64,
+    /// Number of points.
     pub n: usize,
 }
 
 /// Pearson's correlation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Correlation {
+    /// The coefficient, −1 to 1.
     pub r: f64,
     /// Two-sided p.
     pub p: f64,
     /// Fisher's 95 % interval.
     pub interval: Interval,
+    /// Number of points.
     pub n: usize,
 }
 

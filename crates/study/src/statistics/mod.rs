@@ -1,6 +1,6 @@
-//! Statistics of proportions, differences and fits. Pure. A statistic that cannot be computed from
-//! the data is not a number but a reason ([`LeftOut`]). All intervals are at 95 %, all tests
-//! two-sided.
+//! Statistics of proportions, differences and fits, as pure functions. A statistic that cannot be
+//! computed from the data is not a number but a reason ([`LeftOut`]). All intervals are at 95 %,
+//! all tests two-sided.
 
 mod bootstrap;
 mod effect_size;
@@ -40,16 +40,18 @@ pub use wilcoxon::{SignedRank, wilcoxon};
 
 use serde::Serialize;
 
-/// Level of every interval.
+/// Confidence level of every interval.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// Level of every test.
+/// Significance level of every test.
 pub const ALPHA: f64 = 0.05;
 
 /// A closed interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
+    /// The lower end.
     pub low: f64,
+    /// The upper end.
     pub high: f64,
 }
 
@@ -59,6 +61,7 @@ impl Interval {
         Self { low: estimate - half, high: estimate + half }
     }
 
+    /// Whether the value lies in the interval, ends included.
     pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }

@@ -9,8 +9,8 @@ use super::{
     Computed, Estimate, Interval, LeftOut, clustered, mean, standard_deviation, student, t_quantile,
 };
 
-/// Largest share of dropped pairs with which a test is made. A pair is dropped if one side was not
-/// measured; values are rarely missing at random.
+/// Largest share of dropped pairs with which a test is made: values are rarely missing at random. A
+/// pair is dropped if one side was not measured.
 pub const UNMEASURED_SHARE_MAX: f64 = 0.05;
 
 /// A paired t test.
@@ -18,7 +18,9 @@ pub const UNMEASURED_SHARE_MAX: f64 = 0.05;
 pub struct PairedT {
     /// Number of pairs.
     pub n: usize,
+    /// Student's t.
     pub t: f64,
+    /// Degrees of freedom, n − 1.
     pub degrees_of_freedom: f64,
     /// Two-sided p.
     pub p: f64,

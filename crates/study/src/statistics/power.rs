@@ -1,4 +1,4 @@
-//! The differences that a comparison could have found.
+//! The smallest differences that a comparison can detect.
 
 use statrs::distribution::{ContinuousCDF as _, Normal};
 

@@ -19,10 +19,15 @@ pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
 /// of the box.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FiveNumbers {
+    /// The least value within 1.5 interquartile ranges of the box.
     pub whisker_low: f64,
+    /// The first quartile.
     pub quartile_low: f64,
+    /// The median.
     pub median: f64,
+    /// The third quartile.
     pub quartile_high: f64,
+    /// The largest value within 1.5 interquartile ranges of the box.
     pub whisker_high: f64,
 }
 
@@ -39,8 +44,8 @@ impl FiveNumbers {
         let reach = 1.5 * (quartile_high - quartile_low);
         let whisker_low = *sorted.iter().find(|value| **value >= quartile_low - reach)?;
         let whisker_high = *sorted.iter().rev().find(|value| **value <= quartile_high + reach)?;
-        // With few values a quartile lies between two of them, and the next one inwards may be
-        // inside the box.
+        // With few values a quartile lies between two of them, so that the outermost value within
+        // reach may be inside the box.
         Some(Self {
             whisker_low: whisker_low.min(quartile_low),
             quartile_low,

@@ -9,7 +9,9 @@ use super::{Computed, Interval, t_quantile, z_quantile};
 /// A mean with its standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
+    /// The mean.
     pub mean: f64,
+    /// The standard error of the mean.
     pub standard_error: f64,
     /// The 95 % interval.
     pub interval: Interval,
@@ -20,8 +22,8 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The same mean of this spread with the uncertainty of fewer observations: some of the values
-    /// repeat others, and tell nothing new. The interval is Student's.
+    /// The same mean and spread with the uncertainty of fewer observations, for values some of
+    /// which repeat others and add no information. The interval is Student's.
     ///
     /// # Errors
     /// With fewer than two observations.
@@ -102,7 +104,8 @@ pub fn stratified(strata: &[Vec<f64>]) -> Computed<Estimate> {
     stratified_over(strata, &sizes)
 }
 
-/// [`stratified`] where a stratum's values are only so many different observations.
+/// [`stratified`] where `observations` says how many of each stratum's values are different
+/// observations.
 ///
 /// # Errors
 /// If a stratum has fewer than two values or observations.

@@ -8,8 +8,8 @@ use super::left_out::at_least;
 use super::paired::differences;
 use super::{ALPHA, Computed};
 
-/// Most differences for which the distribution is enumerated; beyond, the normal approximation is
-/// good to many digits.
+/// Maximum number of differences for which the distribution is enumerated. With more, the normal
+/// approximation is good to many digits.
 const ENUMERATED_MAX: usize = 400;
 
 /// Result of the signed-rank test.

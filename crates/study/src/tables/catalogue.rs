@@ -9,7 +9,7 @@ use crate::figures::rows_of;
 use crate::nearest::did_you_mean;
 use crate::results::Results;
 
-/// A table or figure of the paper by its number, with ours.
+/// A table or figure of the paper, and ours that correspond to it.
 #[derive(Clone, Copy, Debug)]
 pub struct Item {
     /// The paper's number: `T2` or `F12`.
@@ -74,6 +74,7 @@ pub const ITEMS: &[Item] = &[
     "report.show: no table or figure `{name}` can be made from records{suggestion}; there are {known}"
 )]
 pub struct UnknownItem {
+    /// The unknown number, as given.
     pub name: String,
     suggestion: String,
     known: String,
@@ -96,7 +97,7 @@ pub fn check_items(numbers: &[String]) -> Result<(), UnknownItem> {
 }
 
 /// Identifiers of the tables (`prefix` `T`) or figures (`F`) that a list of numbers asks for; all
-/// without a list. Each identifier is there once, although several numbers may have it.
+/// without a list. Each identifier appears once, even if several numbers have it.
 pub(crate) fn wanted(numbers: &[String], prefix: char) -> Vec<&'static str> {
     let mut wanted = Vec::new();
     let asked =
@@ -156,12 +157,12 @@ pub fn all_tables(results: &Results<'_>, numbers: &[String]) -> Vec<Table> {
         if asked.contains(&id) {
             tables.push(make(results));
         }
-        // One table for each pair, besides the one of the systems.
+        // One table for each pair, besides the table of the systems.
         if id == "tasks" && asked.contains(&"task-pairs") {
             tables.extend(results.pairs.iter().map(task_comparison::pair_tasks));
         }
     }
-    // The paper has nothing like it: it is there wherever a system spent tokens.
+    // The paper has no such table: it is added if a system spent tokens.
     tables.push(token_curve::token_curve(results));
     // For example, a comparison without pairs has no rows.
     tables.retain(|table: &Table| !table.rows.is_empty());

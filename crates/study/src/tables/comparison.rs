@@ -7,8 +7,8 @@ use crate::statistics::{
     paired_clustered, paired_t, tango, wilcoxon,
 };
 
-/// The p-values of several tests, adjusted by Holm. Tests that were left out remain left out, and
-/// do not count.
+/// The p-values of several tests, adjusted by Holm. Tests that were left out stay left out and do
+/// not count.
 pub(super) fn adjusted(p: &[Computed<f64>]) -> Vec<Computed<f64>> {
     let made: Vec<f64> = p.iter().filter_map(|p| p.as_ref().ok().copied()).collect();
 

@@ -8,7 +8,7 @@ use crate::records::{Record, SEVERITIES, severity_name};
 use crate::results::{Results, SystemResults, all_categories};
 use crate::statistics::{LeftOut, clustered, mean, standard_deviation};
 
-/// Runs of a system by task, in each category that it was asked and in all of them.
+/// Runs of a system by task, for each category that it was asked and for all categories together.
 pub(super) fn by_category<'s, 'r>(
     system: &'s SystemResults<'r>,
 ) -> Vec<(&'static str, Vec<Vec<&'r Record>>)> {

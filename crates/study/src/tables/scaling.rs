@@ -185,7 +185,7 @@ fn relative_gain(first: &Series<'_, '_>, second: &Series<'_, '_>) -> Computed<Li
     for (parameters, _, left) in &first.sizes {
         let right = second.sizes.iter().find(|(other, ..)| other == parameters);
         let Some((.., right)) = right else { continue };
-        // A gain over nothing has no ratio.
+        // A gain over zero has no ratio.
         if left.mean <= 0.0 {
             return Err(LeftOut::NotPositive {
                 what: "the first series' accuracy",

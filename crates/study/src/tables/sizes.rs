@@ -9,7 +9,8 @@ use crate::results::{
 };
 use crate::statistics::{LeftOut, line, mean, standard_deviation};
 
-/// Most tasks of a study that are all shown by size; with more, only those of the paper's table.
+/// Maximum number of tasks that are all shown by size; a larger study shows only those of the
+/// paper's table.
 const TASKS_MAX: usize = 4;
 const QUEENS: [&str; 2] = ["n-queens", "n-queens-last-queen"];
 
@@ -116,7 +117,7 @@ pub(super) fn size_laws(results: &Results<'_>) -> Table {
             Cell::Text(by_size.system.label.clone()),
             Cell::Text(format!("{first} to {last}")),
             Cell::computed(decay.as_ref(), |decay| Cell::number(-decay.slope, 4)),
-            // Exchanged ends: the decay is the negative slope.
+            // The ends change places, because the decay is the negative slope.
             Cell::computed(decay.as_ref(), |decay| {
                 Cell::interval(decay.slope_interval.scaled(-1.0).ordered(), 4)
             }),

@@ -71,8 +71,8 @@ pub(super) fn summary(results: &Results<'_>) -> Table {
     }
 }
 
-/// The kinds of constraints that the verifiers of these runs saw: different sets are different
-/// claims, so that none stands for another.
+/// The kinds of constraints that the verifiers of these runs saw. Different sets are different
+/// claims, so each is named.
 pub(super) fn kinds_seen(runs: &[&Record]) -> Cell {
     let mut sets: Vec<String> =
         runs.iter().map(|run| run.checked_kinds.replace(',', ", ")).collect();

@@ -5,28 +5,35 @@ use crate::statistics::{Computed, Interval};
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
+    /// Text, aligned left.
     Text,
+    /// Numbers or counts, aligned right.
     Number,
-    /// Two numbers.
+    /// Intervals: two numbers in each cell.
     Interval,
 }
 
 /// A column with its heading, which includes the unit.
 #[derive(Clone, Debug)]
 pub struct Column {
+    /// The heading.
     pub name: String,
+    /// What its cells hold.
     pub kind: ColumnKind,
 }
 
 impl Column {
+    /// A column of text.
     pub fn text(name: &str) -> Self {
         Self { name: name.to_owned(), kind: ColumnKind::Text }
     }
 
+    /// A column of numbers or counts; the heading names the unit.
     pub fn number(name: &str) -> Self {
         Self { name: name.to_owned(), kind: ColumnKind::Number }
     }
 
+    /// A column of intervals; the heading names the unit.
     pub fn interval(name: &str) -> Self {
         Self { name: name.to_owned(), kind: ColumnKind::Interval }
     }
@@ -35,27 +42,34 @@ impl Column {
 /// A value of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
+    /// Text, written as it is.
     Text(String),
+    /// A count, written in full.
     Count(u64),
     /// A number, shown with this many decimals.
     Number {
+        /// The unrounded value, which CSV files get.
         value: f64,
+        /// Digits after the point.
         decimals: usize,
     },
     /// An interval, shown with this many decimals.
     Interval {
+        /// The unrounded interval.
         interval: Interval,
+        /// Digits after the point.
         decimals: usize,
     },
     /// A p-value; below 0.001 only that fact is shown.
     P(f64),
     /// The reason why there is no value; printed below the table.
     LeftOut(String),
-    /// A cell with nothing to say.
+    /// A cell without a value, where none is expected.
     Empty,
 }
 
 impl Cell {
+    /// A number with this many decimals.
     pub fn number(value: f64, decimals: usize) -> Self {
         if value.is_finite() { Self::Number { value, decimals } } else { Self::Empty }
     }
@@ -70,12 +84,13 @@ impl Cell {
         if of == 0 { Self::Empty } else { Self::percent(part as f64 / of as f64) }
     }
 
+    /// A count.
     pub fn count(count: usize) -> Self {
         Self::Count(count as u64)
     }
 
-    /// A number of instances, with that of their different inputs where some repeat: intervals are
-    /// of the latter.
+    /// A number of instances; if some inputs repeat, with the number of different inputs, by which
+    /// intervals are computed.
     pub fn instances(instances: usize, inputs: usize) -> Self {
         if instances == inputs {
             Self::count(instances)
@@ -91,6 +106,7 @@ impl Cell {
         })
     }
 
+    /// An interval with this many decimals.
     pub fn interval(interval: Interval, decimals: usize) -> Self {
         Self::Interval { interval, decimals }
     }
@@ -106,7 +122,7 @@ impl Cell {
         }
     }
 
-    /// The text for people; a reason is only marked by `mark`.
+    /// The text as people read it; `mark` stands for a reason.
     pub(super) fn plain(&self, mark: &str) -> String {
         match self {
             Self::Text(text) => text.clone(),
@@ -126,7 +142,7 @@ impl Cell {
         }
     }
 
-    /// The text for people, without a mark.
+    /// The text as people read it, without a mark.
     pub(crate) fn shown(&self) -> String {
         self.plain("")
     }
@@ -158,9 +174,11 @@ pub struct Table {
     pub id: String,
     /// What it corresponds to in the paper: `Table 2`, `Tables 45 to 49`.
     pub paper: &'static str,
+    /// Heading of the table.
     pub title: String,
     /// What was measured and how: n, seeds, intervals, tests.
     pub caption: String,
+    /// Columns, from left to right.
     pub columns: Vec<Column>,
     /// Rows, each with a cell for every column.
     pub rows: Vec<Vec<Cell>>,

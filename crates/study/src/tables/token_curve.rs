@@ -6,14 +6,14 @@ use super::table::{Cell, Column, Table};
 use crate::records::{Point, Record, is_right_at};
 use crate::results::{Accuracy, Instance, Results, SystemResults, TaskValues, over_instances};
 
-/// Most budgets that the table shows.
+/// Maximum number of budgets that the table shows.
 const BUDGETS_MAX: usize = 16;
 
 /// A system's accuracy at a budget of tokens.
 pub(crate) struct AtBudget {
     pub tokens: u64,
     pub accuracy: Accuracy,
-    /// Instances.
+    /// Number of instances.
     pub n: usize,
 }
 
@@ -32,14 +32,14 @@ struct Repeats<'r> {
 fn values(instances: BTreeMap<Instance, Repeats<'_>>) -> TaskValues {
     let repeats: Vec<Repeats<'_>> = instances.into_values().collect();
     let known: BTreeSet<&str> = repeats.iter().filter_map(|repeats| repeats.input).collect();
-    // Without a digest an instance counts as one of its own.
+    // An instance without a digest counts as a different input.
     let unknown = repeats.iter().filter(|repeats| repeats.input.is_none()).count();
     let share = |repeats: &Repeats<'_>| f64::from(repeats.right) / f64::from(repeats.of);
     TaskValues { values: repeats.iter().map(share).collect(), inputs: known.len() + unknown }
 }
 
-/// The budgets that are shown: tokens at which answers change, from the smallest to the largest,
-/// evenly among them.
+/// The budgets that are shown: numbers of tokens at which answers change, evenly spaced among all
+/// of them, with the smallest and the largest.
 fn budgets(results: &Results<'_>) -> Vec<u64> {
     let points = results.systems.iter().flat_map(curves).flat_map(|(_, points)| points);
     let mut all: Vec<u64> = points.map(|(tokens, _)| tokens).filter(|tokens| *tokens > 0).collect();

@@ -1,4 +1,4 @@
-//! What models that nobody trained for us are given, and how their answers are read.
+//! Prompts for models that were not trained for this program, and how their answers are read.
 
 use std::sync::Arc;
 

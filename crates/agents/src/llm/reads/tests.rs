@@ -19,7 +19,7 @@ fn propose(model: &Arc<FakeModel>, options: ExecutorOptions, trajectory: &Trajec
     block_on(executor.propose(trajectory, SAMPLING)).expect("a proposal")
 }
 
-/// A model that writes these in turn; a part that ends a query stops there.
+/// A model that writes these parts in turn; a part that ends a query stops there.
 fn writing(parts: &'static [&'static str]) -> Arc<FakeModel> {
     FakeModel::new(move |request| {
         let part = parts[request.prompt.matches('?').count().min(parts.len() - 1)];

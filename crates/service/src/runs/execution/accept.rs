@@ -14,7 +14,7 @@ use crate::runs::spec::RunSpec;
 use prime_journal::{ChainHash, Head, IdempotencyKey, ReviewCounts, RunRow};
 use prime_report::RunResult;
 
-/// What became of a request for a run.
+/// The result of a request for a run.
 pub enum Acceptance {
     New(Box<RunRecord>),
     /// The id of the run that the same request, with the same key, was accepted as earlier. It may
@@ -97,7 +97,7 @@ impl Execution {
         let (live, row) = self.prepare(&new.owner, new.spec)?;
         self.store.accept(row, key).await?;
 
-        // Before the launch: the answer shows the run as it was accepted.
+        // This comes before the launch: the answer shows the run as it was accepted.
         let record = live.record();
         self.launch(live, Start::new(new.problem), slot);
         Ok(record)
@@ -120,7 +120,7 @@ impl Execution {
         owner: &str,
         spec: RunSpec,
     ) -> Result<(Arc<LiveRun>, RunRow), RunError> {
-        // Custom agents must be there; recorded ones are built from their record.
+        // Custom agents must exist already; recorded ones are built from their record.
         if spec.recorded.is_none() {
             let agents = self.app().agents_named(&spec.agents);
             agents.map_err(|error| RunError::Agents(error.to_string()))?;

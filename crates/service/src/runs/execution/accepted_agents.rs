@@ -16,7 +16,7 @@ impl Execution {
     pub(super) async fn agents_of(&self, live: &Arc<LiveRun>) -> Option<(Arc<App>, Arc<AgentSet>)> {
         let mut replacements = self.app.replacements();
         loop {
-            // Before the search, so that a reload during it is not missed.
+            // This comes before the search, so that a reload during it is not missed.
             replacements.mark_unchanged();
             let app = self.app();
             match find(&app, live).await {
@@ -35,7 +35,7 @@ impl Execution {
                 }
             }
 
-            // An old configuration must not be kept for those who wait for a new one.
+            // The old configuration must not be kept while the run waits for a new one.
             drop(app);
             tokio::select! {
                 biased;

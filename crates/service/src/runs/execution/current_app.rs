@@ -24,7 +24,7 @@ impl CurrentApp {
 
     pub fn replace(&self, app: App) {
         *self.app.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(app);
-        // After the write, so that a run that is woken by it finds the new agents.
+        // This comes after the write, so that a run that it wakes finds the new agents.
         self.replaced.send_modify(|count| *count += 1);
     }
 

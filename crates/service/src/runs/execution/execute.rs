@@ -20,9 +20,9 @@ use prime_runtime::{Event, Observer, Submission};
 /// How a run starts in this process.
 pub struct Start {
     pub problem: Arc<dyn Problem>,
-    /// Where it continues.
+    /// The state from which it continues; `None` for a new run.
     pub suspended: Option<Box<SuspendedRun>>,
-    /// An earlier process executed it.
+    /// Whether an earlier process executed a part of it.
     pub is_resumed: bool,
 }
 
@@ -65,13 +65,13 @@ impl Execution {
             let outcome = cancelled_outcome(suspended, &live, observer.as_ref());
             return self.conclude(&live, outcome, slot).await;
         };
-        // Only now: a run that still waits for its agents has not been resumed.
+        // A run counts as resumed only now: while it waits for its agents, it is not.
         if is_resumed {
             self.record_resumption(&live);
         }
 
         let runtime = Arc::clone(app.runtime());
-        // What is under way keeps its agents, not the configuration that they are from.
+        // A run in progress keeps its agents, not the configuration that they come from.
         drop(app);
         let submission = Submission {
             problem,
@@ -88,7 +88,7 @@ impl Execution {
         let outcome = tokio::select! {
             outcome = handle.outcome() => outcome,
             () = live.stream.refused() => {
-                // What it computes from now on would not be recorded.
+                // Whatever it computes from now on would not be recorded.
                 live.cancel();
                 handle.outcome().await
             }
@@ -99,7 +99,7 @@ impl Execution {
         self.conclude(&live, outcome, slot).await;
 
         if let Some(unused) = Arc::into_inner(agents) {
-            // Its agents may wait for their processes to end.
+            // Dropping the agents may wait for their processes to end.
             drop(tokio::task::spawn_blocking(move || drop(unused)));
         }
     }
@@ -113,7 +113,7 @@ impl Execution {
         let judge = live.spec.judge();
         let basis = live.spec.plan.basis;
         live.stream.append(&TraceLine::Resumed { resumed, basis, judge: &judge });
-        // Nobody waits for the row; it is committed with the event.
+        // Nothing waits for the row; it is committed with the event.
         drop(live.stream.update(open_row(live, Status::Running, self.store.now_ms())));
         tracing::info!(run = %live.stream.id, events, "run resumed");
     }
@@ -132,7 +132,7 @@ impl Execution {
     /// Records a run's result, and forgets the run when that is durable. A run whose events the
     /// journal refused fails, with the reason.
     pub(super) async fn conclude(&self, live: &Arc<LiveRun>, outcome: Outcome, slot: RunSlot) {
-        // Another node executes it: its end is not ours to record.
+        // Another node executes the run and records its end.
         if live.stream.is_abandoned() {
             return self.live.forget(live);
         }
@@ -144,14 +144,14 @@ impl Execution {
         };
         let row = final_row(live, outcome, self.store.now_ms());
 
-        // A client that sees the end must find room for its next run.
+        // A client that sees the end must have room for its next run.
         drop(slot);
         let mut written = live.stream.update(row).await;
 
         if written.is_err()
             && let Some(reason) = live.stream.reopen()
         {
-            // Without an event: that may be what the journal refuses.
+            // The run ends without an event, because that may be what the journal refuses.
             let outcome = Outcome::without_answer(Ending::AgentFailed(refused(&reason)));
             let row = final_row(live, outcome, self.store.now_ms());
             written = live.stream.update(row).await;

@@ -101,7 +101,7 @@ impl Execution {
         let (live, row) = self.prepare(owner, spec)?;
         self.store.accept(row, None).await?;
 
-        // The copy of the parent's events, which the fork is visible during.
+        // The fork is visible while the parent's events are copied.
         self.live.insert(&live);
         if let Err(error) = self.copy(&live).await {
             // While the process ends, nothing can be written: the next one completes the copy.

@@ -11,7 +11,7 @@ pub type KeyName = (String, String);
 pub struct KeyLocks(Mutex<HashMap<KeyName, Arc<tokio::sync::Mutex<()>>>>);
 
 impl KeyLocks {
-    /// Does `work` while no other work under the same key is done.
+    /// Does `work` while no other work under the same key is in progress.
     pub async fn in_turn<T>(&self, name: KeyName, work: impl Future<Output = T>) -> T {
         let turn = {
             let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -24,7 +24,7 @@ impl KeyLocks {
         };
 
         let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Ours and the map's: no other request waits for this key.
+        // One reference is ours and one is the map's: no other request waits for this key.
         if Arc::strong_count(&turn) == 2 {
             locks.remove(&name);
         }

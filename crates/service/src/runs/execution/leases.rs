@@ -18,8 +18,7 @@ struct Granted {
     last: u64,
 }
 
-/// What the journal says of this node's leases, in the order in which it says it. Its methods do
-/// not block.
+/// What the journal says about this node's leases, in its order. The methods do not block.
 pub struct Leases {
     granted: Mutex<Granted>,
     /// Runs to start, each with the number of its grant, for the thread that starts them.
@@ -56,18 +55,18 @@ impl Leases {
         self.execution().map(|execution| execution.app().needs_met(asked)).unwrap_or_default()
     }
 
-    /// The node got the lease of a run, which starts soon.
+    /// Notes that the node got the lease of a run, which starts soon.
     pub fn start(&self, id: String) {
         let mut granted = self.granted();
         granted.last += 1;
         let number = granted.last;
         granted.runs.insert(id.clone(), number);
         drop(granted);
-        // Without a receiver, the process ends.
+        // The receiver is gone only if the process ends.
         drop(self.starts.send((id, number)));
     }
 
-    /// The lease is lost. After this, nothing that the run did under it is written.
+    /// Notes that the lease is lost. After this, nothing that the run did under it is written.
     pub fn stop(&self, id: &str) {
         self.granted().runs.remove(id);
         if let Some(execution) = self.execution() {
@@ -75,14 +74,14 @@ impl Leases {
         }
     }
 
-    /// The end of a run is asked for.
+    /// Cancels a run, as a client asked.
     pub fn cancel(&self, id: &str) {
         if let Some(live) = self.execution().and_then(|execution| execution.live.get(id)) {
             live.cancel();
         }
     }
 
-    /// Another node executed a part of a run.
+    /// Notes that another node executed a part of a run.
     pub fn changed(&self, id: &str) {
         if let Some(execution) = self.execution() {
             execution.cluster.changed(id);
@@ -135,24 +134,24 @@ impl Execution {
             .map_err(|error| RunError::Unreadable(format!("no thread for leases: {error}")))
     }
 
-    /// Starts a run whose lease this node got. Nothing of it is executed unless the lease was held
-    /// from before its row was read until it was registered; from then on, a loss abandons it.
+    /// Starts a run whose lease this node got. The run is executed only if the lease was held from
+    /// before its row was read until it was registered; from then on, a loss abandons it.
     fn start_leased(self: &Arc<Self>, leases: &Leases, id: &str, number: u64) {
         // It was lost, or granted anew, since it was queued: the newer grant is queued as well.
         if self.live.is_draining() || !leases.is_granted(id, number) {
             return;
         }
-        // What is left of an earlier lease, which was lost between the commit and the registration.
+        // This removes what is left of an earlier lease, which was lost between the commit and the
+        // registration.
         self.abandon(id);
 
-        // After this, what this node wrote under an earlier lease is in the run's row, or never
-        // will be.
+        // After this, the run's row has all that it will ever get from earlier leases of this node.
         self.store.settle();
 
         let mut pauses = 0;
         let read = loop {
             match self.store.journal().run(id) {
-                // Nobody else executes it meanwhile.
+                // No other node executes it meanwhile.
                 Err(error) if error.is_passing() => {
                     if self.live.is_draining() || !leases.is_granted(id, number) {
                         return;
@@ -193,7 +192,7 @@ impl Execution {
     /// Ends the execution of a run here, without a result.
     fn abandon(&self, id: &str) {
         let Some(live) = self.live.get(id) else { return };
-        // Its end may be committed, and the answer on its way.
+        // Its end may be committed, with the answer still on its way.
         if !live.stream.committed().is_over {
             tracing::warn!(
                 run = id,

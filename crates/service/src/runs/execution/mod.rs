@@ -1,6 +1,6 @@
 //! Carries out runs: `accept`s new ones, `execute`s each on the runtime with its `accepted_agents`
 //! or not at all, `resume`s and `fork`s from what the journal has, and follows the `leases` of a
-//! shared journal. `rows` are what it writes of a run beside its events.
+//! shared journal. `rows` is what it writes about a run beside its events.
 
 pub(super) mod accept;
 mod accepted_agents;
@@ -31,7 +31,7 @@ use current_app::CurrentApp;
 use key_locks::KeyLocks;
 use observers::Observers;
 
-/// Starts runs, and sees each of them to its end.
+/// Starts runs, and executes each of them to its end.
 pub struct Execution {
     app: CurrentApp,
     store: Arc<RunStore>,
@@ -80,8 +80,8 @@ impl Execution {
         &self.observers
     }
 
-    /// Checks for room, so that a run is refused before anything is computed for it. Only
-    /// [`Execution::accept`] decides.
+    /// Checks that there is room, so that a run can be refused before anything is computed for it.
+    /// Only [`Execution::accept`] decides.
     ///
     /// # Errors
     /// `Full`, `OwnerFull` or `Draining`.

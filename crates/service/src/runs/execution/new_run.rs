@@ -1,4 +1,4 @@
-//! What a run is accepted from, and what its acceptance says.
+//! A run to accept, and the result of its acceptance.
 
 use std::sync::Arc;
 
@@ -9,14 +9,20 @@ use prime_journal::IdempotencyKey;
 
 /// A run to accept.
 pub struct NewRun {
+    /// The owner: the name of the client's key; empty without keys.
     pub owner: String,
+    /// The client's idempotency key, if it sent one.
     pub key: Option<IdempotencyKey>,
+    /// Everything that determines what the run does.
     pub spec: RunSpec,
+    /// The problem to solve.
     pub problem: Arc<dyn Problem>,
 }
 
 /// A run that was accepted now, or earlier under the same key.
 pub struct Accepted {
+    /// The run as its users see it.
     pub record: RunRecord,
+    /// Whether it was accepted now.
     pub is_new: bool,
 }

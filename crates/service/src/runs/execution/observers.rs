@@ -1,5 +1,5 @@
-//! Who watches a run while it is executed, besides its recorder: metrics, spans for a collector,
-//! and whatever the embedding program adds.
+//! The observers of a run besides its recorder: metrics, spans for a collector, and those that the
+//! embedding program adds.
 
 use std::sync::{Arc, OnceLock};
 
@@ -35,7 +35,7 @@ impl Observers {
         drop(self.wrap.set(wrap));
     }
 
-    /// The observer of a run that starts at `now_ms`, round its recorder.
+    /// The observer of a run that starts at `now_ms`, around its recorder.
     pub fn of(
         &self,
         live: &LiveRun,
@@ -69,7 +69,7 @@ impl Observers {
         telemetry.observer(&run, observer)
     }
 
-    /// Sends the spans that are left. Blocks until that is done.
+    /// Sends the remaining spans. Blocks until that is done.
     pub fn shutdown(&self) {
         if let Some(telemetry) = &self.telemetry {
             telemetry.shutdown();

@@ -11,8 +11,9 @@ use prime_protocol::{Role, RunSnapshot, TurnId};
 use prime_report::{Judge, TraceLine};
 use prime_runtime::{Event, Listener, Observer, Wake};
 
-/// Largest snapshot, as JSON. It is written in one commit, which all other runs wait for, and the
-/// journal takes no body above 256 MiB; without one, a later process replays more events.
+/// Maximum bytes of a snapshot, as JSON. It is written in one commit, for which all other runs
+/// wait, and the journal takes no body above 256 MiB. Without a snapshot, a later process replays
+/// more events.
 const SNAPSHOT_BYTES_MAX: usize = 64 << 20;
 
 /// Writes the events of one run.
@@ -24,7 +25,7 @@ pub struct Recorder {
     pub sent: Arc<Sent>,
     /// The run's row once it has started.
     pub started: RowUpdate,
-    /// Who judges its steps.
+    /// The judge of its steps.
     pub judge: Judge,
 }
 

@@ -21,7 +21,7 @@ use prime_retry::Backoff;
 const PAUSES: Backoff =
     Backoff { initial: Duration::from_millis(100), max: Duration::from_secs(5) };
 
-/// The pause before the program of a task is asked again.
+/// Pause before the program of a task is asked again.
 const ASK_AGAIN: Duration = Duration::from_secs(5);
 
 /// Blocks the thread before another attempt.
@@ -31,9 +31,9 @@ pub(super) fn wait(pauses: &mut u32) {
 }
 
 impl Execution {
-    /// Resumes every open run. They are visible and count at once; a thread replays them one after
-    /// the other, and another those whose task is a program, which may have to be waited for.
-    /// Returns how many there are.
+    /// Resumes every open run. They are visible and count at once. One thread replays them one by
+    /// one; another replays those whose task is a program, which may have to be waited for. Returns
+    /// how many there are.
     ///
     /// # Errors
     /// When the journal cannot be read, or the thread cannot be started.
@@ -84,7 +84,7 @@ impl Execution {
     }
 
     /// Replays a registered run, and executes it from there. Blocks meanwhile. A journal that
-    /// cannot be reached delays the run, and does not end it.
+    /// cannot be reached delays the run but does not end it.
     pub(super) fn resume_run(self: &Arc<Self>, live: &Arc<LiveRun>, row: &RunRow, slot: RunSlot) {
         let mut pauses = 0;
 

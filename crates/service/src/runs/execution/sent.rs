@@ -1,4 +1,4 @@
-//! What the models of a run were sent, until the step that they were asked for is recorded.
+//! What was sent to the models of a run, until the step that they were asked for is recorded.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use prime_settings::PromptsName;
 /// The exchanges of each turn, by round and trajectory.
 type Turns = BTreeMap<(u32, u32), Vec<(Role, Exchange)>>;
 
-/// The exchanges of the turns that are under way.
+/// The exchanges of the turns in progress.
 pub struct Sent {
     keeps: Kept,
     turns: Mutex<Turns>,
@@ -42,8 +42,8 @@ impl Sent {
         self.count.store(turns.len(), Ordering::Relaxed);
     }
 
-    /// What was sent for a turn that is over, as the journal keeps it. Called in the order of the
-    /// run's events.
+    /// What was sent for a finished turn, as the journal keeps it. Called in the order of the run's
+    /// events.
     pub fn take(&self, id: TurnId) -> Vec<SentExchange> {
         if self.count.load(Ordering::Relaxed) == 0 {
             return Vec::new();
@@ -58,7 +58,7 @@ impl Sent {
     }
 }
 
-/// Hears of one turn what is written and what was sent.
+/// Listens to one turn: what is written and what was sent.
 pub struct Hears {
     pub id: TurnId,
     pub role: Role,

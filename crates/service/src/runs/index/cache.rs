@@ -1,11 +1,11 @@
-//! The indexes in use, bounded in bytes: the one that was asked least recently goes first.
+//! The indexes in use, bounded in bytes: the one that was asked least recently is dropped first.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::run_index::RunIndex;
 
-/// Bytes of all indexes together. The one in use always stays.
+/// Maximum bytes of all indexes together. The one in use always stays.
 const BYTES_MAX: usize = 192 << 20;
 
 struct Entry {
@@ -25,7 +25,7 @@ struct Entries {
 pub struct IndexCache(Mutex<Entries>);
 
 impl IndexCache {
-    /// The index of a run; empty where there was none.
+    /// The index of a run; a new, empty one if there was none.
     pub(super) fn get(&self, id: &str) -> Arc<Mutex<RunIndex>> {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entries.questions += 1;
@@ -41,7 +41,7 @@ impl IndexCache {
         Arc::clone(&entry.index)
     }
 
-    /// Notes how large an index is now, and drops others where all together are too large.
+    /// Notes the present size of an index, and drops others if all together are too large.
     pub(super) fn note_size(&self, id: &str, bytes: usize) {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(entry) = entries.by_run.get_mut(id) {

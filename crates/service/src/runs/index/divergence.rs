@@ -1,4 +1,4 @@
-//! Where two runs part: the first step of each trajectory that differs in action, violations or
+//! Where two runs diverge: the first step of each trajectory that differs in action, violations or
 //! decision.
 
 use std::cmp::Ordering;
@@ -12,15 +12,18 @@ use super::StepIndexes;
 use super::run_index::RunIndex;
 use crate::runs::error::RunError;
 
-/// How far a trajectory is the same in two runs.
+/// How long a trajectory is the same in two runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Divergence {
+    /// The round, from 1.
     pub round: u32,
+    /// The trajectory in the round, from 0.
     pub trajectory: u32,
-    /// Steps of the first run, and of the second.
+    /// Number of steps in the first run.
     pub steps_a: u64,
+    /// Number of steps in the second run.
     pub steps_b: u64,
-    /// Steps at the beginning that are the same.
+    /// Number of steps at the beginning that are the same in both runs.
     pub same: u64,
     /// The number of the first different step's event in the first run; null if there is none.
     #[schema(required)]
@@ -33,11 +36,13 @@ pub struct Divergence {
 /// Two runs, trajectory by trajectory.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct RunComparison {
+    /// The id of the first run.
     pub a: String,
+    /// The id of the second run.
     pub b: String,
     /// Whether more events are durable than were compared: ask again.
     pub has_more: bool,
-    /// Those that both runs have.
+    /// The trajectories that both runs have.
     pub trajectories: Vec<Divergence>,
 }
 
@@ -64,7 +69,7 @@ fn divergences(a: &RunIndex, b: &RunIndex) -> Vec<Divergence> {
 }
 
 impl StepIndexes {
-    /// Where two runs part.
+    /// Compares two runs, trajectory by trajectory.
     ///
     /// # Errors
     /// When the journal cannot be read.
@@ -76,7 +81,8 @@ impl StepIndexes {
         let (index_a, index_b) = (self.cache.get(a), self.cache.get(b));
         let (a, b) = (a.to_owned(), b.to_owned());
 
-        // Waits for locks and walks both indexes: not on a thread that other requests need.
+        // This waits for locks and walks both indexes: it must not use a thread that other requests
+        // need.
         let compared = move |_: &dyn Journal| {
             let trajectories = compared((&a, &index_a), (&b, &index_b));
             Ok(RunComparison { a, b, has_more, trajectories })

@@ -1,5 +1,5 @@
-//! A step in words: what was decided and why, and what happened next. Written for somebody who
-//! knows neither the paper nor the thresholds.
+//! A step in words: what was decided and why, and what happened next. The words are for readers who
+//! know neither the paper nor the thresholds.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -12,18 +12,20 @@ use prime_protocol::{Decision, Score, Thresholds};
 use prime_report::StepLine;
 use prime_settings::{CoordinatorImplementation, Implementation as _};
 
-/// Longest feedback of a verifier in an explanation, in bytes; the step has the whole.
+/// Maximum bytes of a verifier's feedback in an explanation; the step has all of it.
 const FEEDBACK_BYTES_MAX: usize = 1_024;
 
 /// A constraint that the step violated.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ConstraintMeaning {
+    /// Name of the constraint.
     pub name: String,
     /// `format`, `invariant`, `transition` or `terminal`; null for one in words.
     #[schema(required)]
     pub kind: Option<String>,
     /// The paper's weight: 1.0, 0.6 or 0.2.
     pub weight: f64,
+    /// What the constraint requires, in words.
     pub meaning: String,
 }
 
@@ -86,8 +88,7 @@ fn finding(step: &StepLine<'_>, broken: &[ConstraintMeaning]) -> String {
     }
 }
 
-/// The thresholds by which the step was decided; `None` where another coordinator decided, or none
-/// had a say.
+/// The thresholds by which the step was decided; `None` if another coordinator decided, or none.
 fn thresholds(spec: &RunSpec) -> Option<Thresholds> {
     let recorded: &RecordedAgents = spec.recorded.as_ref()?;
     let is_threshold = |agent: &RecordedAgent| {
@@ -106,7 +107,7 @@ fn thresholds(spec: &RunSpec) -> Option<Thresholds> {
     })
 }
 
-/// Says what was decided and why. `retries` are the earlier ones at the same state.
+/// Says what was decided and why. `retries` counts the earlier ones at the same state.
 pub(super) fn why(
     spec: &RunSpec,
     step: &StepLine<'_>,

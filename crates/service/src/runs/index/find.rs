@@ -10,12 +10,14 @@ use super::step_list::no_such_trajectory;
 use crate::runs::error::RunError;
 use prime_protocol::TurnId;
 
-/// What to look for.
+/// The kind of step to look for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// A step that was not accepted.
     Rejected,
+    /// A step that was retried.
     Retry,
+    /// A step after which the trajectory backtracked.
     Backtrack,
     /// A rejection that popped states.
     Pop,
@@ -55,7 +57,7 @@ impl Wanted {
     }
 }
 
-/// A step that was looked for.
+/// The result of a search for a step.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct FoundStep {
     /// Its position in its trajectory; null if there is none.

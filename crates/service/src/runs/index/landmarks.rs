@@ -1,4 +1,4 @@
-//! What ends rounds and trajectories: votes and outcomes, as they were recorded.
+//! The ends of rounds and trajectories: votes and outcomes, as they were recorded.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -13,7 +13,7 @@ pub struct RunVote {
     pub votes: u32,
     /// The winner's share of the round's trajectories, 0 to 1.
     pub agreement: f64,
-    /// Null if nobody answered.
+    /// The answer that won; null if no trajectory answered.
     #[schema(value_type = Value)]
     pub winner: Option<Value>,
 }
@@ -23,9 +23,9 @@ pub struct RunVote {
 pub struct TrajectoryEnd {
     /// The number of its event.
     pub seq: u64,
-    /// `answered`, or what it failed by.
+    /// `answered`, or the kind of failure.
     pub end: String,
-    /// Null if it has none.
+    /// The trajectory's answer; null if it has none.
     #[schema(value_type = Value)]
     pub answer: Option<Value>,
     /// Why it failed; null otherwise.

@@ -36,10 +36,10 @@ use run_index::RunIndex;
 
 /// Bytes of events per read of the journal.
 const READ_BYTES: usize = 4 << 20;
-/// Bounds of the bytes of events by which one question extends an index. Within them it is as many
-/// as the index has, so that the first answers come soon.
+/// Bounds of the bytes of events by which one question extends an index. Between them, an index
+/// grows by as many bytes as it has, so that the first answers come soon.
 const EXTEND_BYTES: RangeInclusive<usize> = (1 << 20)..=(16 << 20);
-/// Most steps of a run that are indexed: 128 MiB.
+/// Maximum number of steps of a run that are indexed: 128 MiB.
 const STEPS_MAX: usize = 8 << 20;
 
 /// Adds the durable events that the index lacks, up to a limit for one question. Returns whether
@@ -98,7 +98,7 @@ impl StepIndexes {
             let has_more = extend(&mut index, journal, &id)?;
             let answered = answer(&mut index, journal, has_more);
 
-            // Not while the index is locked: the cache has a lock of its own.
+            // The index must not be locked here: the cache has a lock of its own.
             let bytes = index.bytes();
             drop(index);
             cache.note_size(&id, bytes);

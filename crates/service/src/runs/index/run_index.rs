@@ -18,7 +18,7 @@ const CONSTRAINTS_MAX: usize = 64;
 /// A trajectory by round and number.
 pub(super) type Key = (u32, u32);
 
-/// Who judges, and on what its verdicts rest, as far as the record says.
+/// The judge, and what its verdicts rest on, as far as the record says.
 #[derive(Clone, Default)]
 pub(super) struct JudgedBy {
     pub judge: Option<Judge>,
@@ -38,7 +38,7 @@ pub(super) struct RunIndex {
     pub constraints: Vec<String>,
     pub trajectories: BTreeMap<Key, TrajectoryIndex>,
     pub votes: BTreeMap<u32, RunVote>,
-    /// Who judges the steps after which event, in their order.
+    /// The judges of steps, each with the event after which it judges, in their order.
     judges: Vec<(u64, JudgedBy)>,
     /// The run's plan applies steps itself, by votes, so that a step's decision does not say what
     /// was committed.
@@ -66,7 +66,7 @@ struct IndexedStep<'a> {
     elapsed_ms: u64,
 }
 
-/// The events beside steps that an index needs.
+/// The events that an index needs, besides steps.
 #[derive(Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum Other {
@@ -122,7 +122,7 @@ impl RunIndex {
         self.trajectories.get(&(round, trajectory))
     }
 
-    /// Who judged the step with this event.
+    /// The judge of the step with this event.
     pub fn judged_by(&self, seq: u64) -> JudgedBy {
         let before = self.judges.partition_point(|(from, _)| *from < seq);
         before.checked_sub(1).map(|at| self.judges[at].1.clone()).unwrap_or_default()
@@ -185,7 +185,7 @@ impl RunIndex {
     fn add_step(&mut self, seq: u64, step: &IndexedStep<'_>) {
         let violations = step.violations.iter().fold(0, |bits, name| bits | self.bit_of(name));
         let is_committed = step.decision == Decision::Proceed && step.applicable;
-        // Whether a line could be applied is a part of what was decided.
+        // The decision includes whether the line could be applied.
         let decision = [step.decision as u8, u8::from(step.applicable)];
         let names = step.violations.iter().map(|name| name.as_bytes());
         let hash = hash([step.action.as_bytes(), &decision[..]].into_iter().chain(names));

@@ -1,5 +1,5 @@
-//! A trajectory in columns: as many steps in each as a picture of a given width needs. Counts and
-//! extremes, so that one bad step among a million is not lost.
+//! A trajectory in columns, each with as many steps as a picture of a given width needs. Columns
+//! have counts and extremes, so that one bad step among a million is not lost.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -18,15 +18,19 @@ pub struct Column {
     pub from: u64,
     /// The position after its last step.
     pub to: u64,
-    /// Committed steps: fewest, most, and at its last step.
+    /// Least number of committed steps at one of its steps.
     pub depth_min: u32,
+    /// Greatest number of committed steps at one of its steps.
     pub depth_max: u32,
+    /// Number of committed steps at its last step.
     pub depth_end: u32,
+    /// Number of steps that were retried.
     pub retries: u32,
+    /// Number of steps after which the trajectory backtracked.
     pub backtracks: u32,
-    /// States popped.
+    /// Number of popped states.
     pub pops: u32,
-    /// Steps that ask for review.
+    /// Number of steps that ask for review.
     pub flagged: u32,
     /// The highest violation score.
     #[schema(minimum = 0.0)]
@@ -41,14 +45,17 @@ pub struct Column {
 /// A trajectory, or a part of it, in columns.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct TrajectoryShape {
+    /// The round, from 1.
     pub round: u32,
+    /// The trajectory in the round, from 0.
     pub trajectory: u32,
-    /// All its steps, those outside of the columns included.
+    /// Number of all its steps, including those outside of the columns.
     pub steps: u64,
     /// The last event that this counts.
     pub indexed: u64,
     /// Whether more events are durable: ask again.
     pub has_more: bool,
+    /// The columns, in the order of the steps.
     pub columns: Vec<Column>,
 }
 

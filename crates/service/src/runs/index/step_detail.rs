@@ -1,5 +1,5 @@
-//! A step with everything that it was judged by: the states before and after, the stack below it,
-//! and what was decided, in words.
+//! A step with everything that it was judged by: the states before and after it, the stack below
+//! it, and what was decided, in words.
 //!
 //! A state is computed from the last known one that nothing popped since, by the lines committed on
 //! top of it. States that were passed are kept as marks, so that the next step needs few lines.
@@ -38,14 +38,16 @@ const LINE_BYTES_MAX: usize = 256;
 pub struct StackFrame {
     /// The number of its event.
     pub seq: u64,
+    /// Number of committed steps below it.
     pub depth: u64,
-    /// Cut to 256 bytes.
+    /// The line, cut to 256 bytes.
     pub action: String,
 }
 
 /// A step in full.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct StepDetail {
+    /// The id of the run.
     pub run: String,
     /// The number of its event.
     pub seq: u64,
@@ -77,13 +79,13 @@ pub struct StepDetail {
     pub stack: Vec<StackFrame>,
     /// Run time of the trajectory's step before it, in milliseconds; 0 for the first.
     pub previous_elapsed_ms: u64,
-    /// States that its rejection popped.
+    /// Number of states that its rejection popped.
     pub pops: u32,
-    /// Who judged it; null in records that do not say so.
+    /// The judge of the step; null if the record does not say it.
     #[schema(required)]
     pub judge: Option<Judge>,
-    /// On what the verdict rests: `kinds` that were looked at, those that were `evaluated`, and the
-    /// `methods`; null in records from before bases.
+    /// What the verdict rests on: the `kinds` that were looked at, those that were `evaluated`, and
+    /// the `methods`; null in earlier records, which did not say it.
     #[schema(value_type = Value)]
     pub basis: Option<Value>,
 }
@@ -110,7 +112,8 @@ fn frames(of: &TrajectoryIndex, at: usize, above: u32, from: usize, most: usize)
 /// The last mark at or before a step whose state was not popped since.
 fn mark_before(of: &TrajectoryIndex, at: usize) -> Option<&Mark> {
     let end = of.marks.partition_point(|mark| mark.position <= at);
-    // Nothing between a mark and the step may be lower than the mark: else its state was popped.
+    // No step between a mark and the step may be lower than the mark: otherwise its state was
+    // popped.
     let (mut lowest, mut seen) = (of.steps[at].depth(), at);
     of.marks[..end].iter().rev().find(|mark| {
         lowest =
@@ -122,7 +125,7 @@ fn mark_before(of: &TrajectoryIndex, at: usize) -> Option<&Mark> {
 
 /// Keeps the state in which a step was proposed, unless it is large.
 fn keep_mark(of: &mut TrajectoryIndex, position: usize, machine: &dyn Machine) {
-    // A mark that is there already stays.
+    // An existing mark stays.
     let Err(at) = of.marks.binary_search_by_key(&position, |mark| mark.position) else { return };
     let state = machine.state();
     let bytes = state.to_string().len();
@@ -157,7 +160,7 @@ fn machine_before(
     read_events(journal, id, &seqs, |seq, event| {
         let step = read_step(seq, event)?;
         let position = passed.next().unwrap_or(at);
-        // A mark has the state, but not what a program says beside it.
+        // A mark has the state, but not what else a program says about it.
         if applied > 0 && applied % MARK_EVERY == 0 && !problem.is_asked() {
             keep_mark(of, position, &*machine);
         }
@@ -194,7 +197,7 @@ fn detail(
         Ok(())
     });
     match read {
-        // Such an event does not exist; the journal is not damaged.
+        // The event does not exist; the journal is not damaged.
         Err(RunError::Journal(JournalError::Damaged(_))) if line.is_empty() => {
             return Err(RunError::NoSuchStep(seq));
         }
@@ -207,14 +210,15 @@ fn detail(
         .basis
         .or(basis)
         .map(|basis| serde_json::to_value(basis).expect("invariant: a basis serialises"));
-    // Then the steps' decisions do not say what was committed, so that no state can be computed.
+    // With votes, the steps' decisions do not say what was committed, so that no state can be
+    // computed.
     let is_by_vote = index.is_by_vote || spec.plan.strategy.is_synchronous();
     let turn: TurnId = step.id();
     let of = index
         .trajectories
         .get_mut(&(turn.round, turn.trajectory))
         .ok_or_else(|| no_such_trajectory(turn))?;
-    // A step that is not indexed yet counts as none.
+    // A step that is not indexed yet counts as missing.
     let position = of.position_of(seq).ok_or(RunError::NoSuchStep(seq))?;
 
     let problem = spec.problem(tasks)?;
@@ -251,7 +255,7 @@ fn detail(
     let below = if is_by_vote { Vec::new() } else { frames(of, position, 0, 0, FRAMES_MAX) };
     let mut seqs: Vec<u64> = below.iter().map(|position| of.steps[*position].seq).collect();
     let retries = retries_before(of, position, &below);
-    // Beside the stack, the steps before and after it are read, in one pass.
+    // The stack and the steps before and after it are read in one pass.
     let previous = position.checked_sub(1).map(|at| of.steps[at].seq);
     let following = of.steps.get(position + 1).map(|next| next.seq);
     let extra = previous.filter(|previous| !seqs.contains(previous));
@@ -306,8 +310,8 @@ impl StepIndexes {
     /// A step in full.
     ///
     /// # Errors
-    /// When the event is no step, this version does not know the run's task, or the journal cannot
-    /// be read.
+    /// When the event is not a step, this version does not know the run's task, or the journal
+    /// cannot be read.
     pub async fn detail(&self, id: &str, seq: u64) -> Result<StepDetail, RunError> {
         let (spec, tasks) = self.store.spec_and_tasks(id).await?;
         let (id, name) = (id.to_owned(), id.to_owned());

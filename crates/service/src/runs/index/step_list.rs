@@ -10,7 +10,7 @@ use prime_journal::{Journal, JournalError};
 use prime_protocol::{TurnId, Usage};
 use prime_report::{RecordedEvent, StepLine};
 
-/// Longest text in a list, in bytes.
+/// Maximum bytes of a text in a list.
 const TEXT_BYTES_MAX: usize = 4_096;
 
 /// A step in a list. Long texts are cut.
@@ -18,26 +18,31 @@ const TEXT_BYTES_MAX: usize = 4_096;
 pub struct StepSummary {
     /// The number of its event.
     pub seq: u64,
+    /// The round, from 1.
     pub round: u32,
+    /// The trajectory in the round, from 0.
     pub trajectory: u32,
     /// Its position in its trajectory, from 0; null in a list of the whole run.
     #[schema(required)]
     pub position: Option<u64>,
     /// Committed steps below it.
     pub depth: u64,
+    /// The proposed line.
     pub action: String,
     /// Whether `action` was cut to 4 KiB.
     pub cut: bool,
     /// Whether the action can be applied in its state.
     pub applicable: bool,
-    /// Σ of the violations' severities.
+    /// The violation score: the sum of the violations' severities.
     #[schema(minimum = 0.0)]
     pub score: f64,
     /// The names of the violated constraints.
     pub violations: Vec<String>,
     /// `proceed`, `retry` or `backtrack`.
     pub decision: String,
+    /// Whether the step asks for review by a person.
     pub needs_review: bool,
+    /// Tokens that the step cost.
     pub usage: Usage,
     /// Milliseconds of run time so far.
     pub elapsed_ms: u64,
@@ -46,6 +51,7 @@ pub struct StepSummary {
 /// Consecutive steps.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct StepList {
+    /// The steps, in ascending order.
     pub steps: Vec<StepSummary>,
     /// Steps of the trajectory, as far as they are indexed; null in a list of the whole run.
     #[schema(required)]
@@ -100,7 +106,8 @@ pub(super) fn read_events(
 ) -> Result<(), RunError> {
     let mut rest = seqs;
     while let Some(first) = rest.first().copied() {
-        // The smallest read: the segment that holds the event, and with luck some of the next ones.
+        // This is the smallest read: the segment that holds the event, and possibly some of the
+        // next ones.
         let segments = journal.segments(id, first.saturating_sub(1), 0)?;
         for (seq, event) in segments.iter().flat_map(prime_journal::Segment::events) {
             if rest.first() == Some(&seq) {
@@ -121,7 +128,7 @@ pub(super) fn read_events(
 /// Reads a step.
 ///
 /// # Errors
-/// When the event is no step of this version.
+/// When the event is not a step of this version.
 pub(super) fn read_step(seq: u64, event: &[u8]) -> Result<StepLine<'_>, RunError> {
     match RecordedEvent::read(event) {
         Ok(RecordedEvent::Step(step)) => Ok(step),

@@ -1,4 +1,4 @@
-//! Counts and extremes of consecutive steps, which add up: those of many blocks are those of all
+//! Counts and extremes of consecutive steps. They add up: the summaries of blocks give that of all
 //! their steps.
 
 use super::step::Finding;
@@ -34,7 +34,7 @@ impl Summary {
         violations: 0,
     };
 
-    /// Adds a step at this depth. What was found there is added by itself.
+    /// Adds a step at this depth. Findings are added separately.
     pub fn add_depth(&mut self, depth: u32) {
         self.depth_min = self.depth_min.min(depth);
         self.depth_max = self.depth_max.max(depth);

@@ -7,7 +7,8 @@ use super::step::{Finding, Step};
 use super::summary::Summary;
 use prime_protocol::Usage;
 
-/// Steps of a block. Its summary is kept, so that a summary of many steps need not look at each.
+/// Number of steps of a block. Summaries of blocks are kept, so that a summary of many steps need
+/// not look at each.
 const BLOCK: usize = 256;
 
 /// A state that was computed, to start from at the next question.
@@ -62,7 +63,7 @@ impl TrajectoryIndex {
         self.steps.last().map_or(0, |step| u64::from(step.depth()) + u64::from(step.is_committed()))
     }
 
-    /// Adds a step. It also tells how many states the step before it popped.
+    /// Adds a step. This also shows how many states the step before it popped.
     pub fn push(&mut self, step: Step, finding: Option<Finding>) {
         let before = self.steps.last().copied();
         let position = self.steps.len();
@@ -75,7 +76,7 @@ impl TrajectoryIndex {
         {
             finding.pops = before.depth() - step.depth();
         }
-        // Only now, because a block's last rejection gets its pops from this step.
+        // The block is complete only now, because its last rejection gets its pops from this step.
         if position > 0 && position.is_multiple_of(BLOCK) {
             self.blocks.push(self.scanned(position - BLOCK, position));
         }

@@ -13,7 +13,7 @@ use super::trajectory_index::TrajectoryIndex;
 use crate::runs::error::RunError;
 use prime_protocol::Usage;
 
-/// Most trajectories in one answer.
+/// Maximum number of trajectories in one answer.
 const TRAJECTORIES_MAX: usize = 1_024;
 /// Columns of the small picture of each trajectory.
 const CELLS: usize = 24;
@@ -23,23 +23,30 @@ const CELLS: usize = 24;
 pub struct Course {
     /// The position after its last step.
     pub to: u64,
-    /// Committed steps: most, and at its last step.
+    /// Greatest number of committed steps at one of its steps.
     pub depth_max: u32,
+    /// Number of committed steps at its last step.
     pub depth_end: u32,
+    /// Number of steps that were retried.
     pub retries: u32,
+    /// Number of steps after which the trajectory backtracked.
     pub backtracks: u32,
 }
 
 /// What a trajectory did so far.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct TrajectoryNode {
+    /// The round, from 1.
     pub round: u32,
+    /// The trajectory in the round, from 0.
     pub trajectory: u32,
-    /// Judged steps, those that were not committed included.
+    /// Number of judged steps, including those that were not committed.
     pub steps: u64,
-    /// Committed steps now.
+    /// Number of committed steps now.
     pub depth: u64,
+    /// Number of steps that were retried.
     pub retries: u64,
+    /// Number of steps after which the trajectory backtracked.
     pub backtracks: u64,
     /// States that were popped from its stack.
     pub pops: u64,
@@ -60,8 +67,9 @@ pub struct TrajectoryNode {
     pub first_rejected: Option<u64>,
     /// Run time at its last step.
     pub elapsed_ms: u64,
+    /// Tokens that its steps cost.
     pub usage: Usage,
-    /// Null while it is under way.
+    /// How it ended; null while it is in progress.
     #[schema(required)]
     pub end: Option<TrajectoryEnd>,
     /// All its steps in at most 24 parts.
@@ -71,24 +79,28 @@ pub struct TrajectoryNode {
 /// A round.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct RoundNode {
+    /// The round, from 1.
     pub round: u32,
-    /// Null until it is held.
+    /// The vote after the round; null until it is held.
     #[schema(required)]
     pub vote: Option<RunVote>,
+    /// Its trajectories, in ascending order.
     pub trajectories: Vec<TrajectoryNode>,
 }
 
 /// A run as rounds of trajectories.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct RunTree {
+    /// The id of the run.
     pub run: String,
     /// The last event that this counts.
     pub indexed: u64,
     /// Whether more events are durable: ask again.
     pub has_more: bool,
+    /// Its rounds, in ascending order.
     pub rounds: Vec<RoundNode>,
-    /// Trajectories that are not in `rounds`: an answer has at most 1,024, those of the newest
-    /// rounds.
+    /// Number of trajectories that are not in `rounds`: an answer has at most 1,024, those of the
+    /// newest rounds.
     pub left_out: u64,
 }
 
@@ -139,7 +151,7 @@ impl StepIndexes {
         self.ask(id, move |index, _, has_more| {
             let left_out = index.trajectories.len().saturating_sub(TRAJECTORIES_MAX);
             let mut rounds: BTreeMap<u32, Vec<TrajectoryNode>> = BTreeMap::new();
-            // Those left out are of the first rounds: keys are in ascending order.
+            // The first rounds are left out: keys are in ascending order.
             for (key, of) in index.trajectories.iter().skip(left_out) {
                 rounds.entry(key.0).or_default().push(node(index, *key, of));
             }

@@ -1,6 +1,6 @@
-//! Counts open runs, in all and of each owner, so that no owner takes all places. Where several
-//! nodes share the journal, its store counts those of all nodes when it accepts one; what is known
-//! here refuses most of them before that.
+//! Counts open runs, in total and by owner, so that no owner takes all places. If several nodes
+//! share the journal, its store counts the runs of all nodes when it accepts one; the counts here
+//! refuse most excess runs before that.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -78,7 +78,7 @@ impl Admission {
         Ok(RunSlot { admission: Arc::clone(self), owner: owner.to_owned() })
     }
 
-    /// Counts a run whether or not there is room.
+    /// Counts a run even if there is no room.
     pub fn take(self: &Arc<Self>, owner: &str) -> RunSlot {
         self.counts().add(owner);
         RunSlot { admission: Arc::clone(self), owner: owner.to_owned() }

@@ -13,13 +13,19 @@ use prime_report::{RunContext, RunResult};
 use prime_runtime::Canceller;
 use tokio::sync::Notify;
 
-/// An open run. Its fields are fixed but for those behind locks and atomics.
+/// An open run. Its fields are fixed, except for locks and atomics.
 pub struct LiveRun {
+    /// The owner: the name of the client's key; empty without keys.
     pub owner: String,
+    /// When it was accepted, in milliseconds since 1970.
     pub created_ms: u64,
+    /// Everything that determines what the run does.
     pub spec: RunSpec,
+    /// The part of its result that does not depend on the outcome.
     pub context: RunContext,
+    /// How often another process resumed it.
     pub resumed: AtomicU32,
+    /// Its events on their way into the journal and to readers.
     pub stream: Arc<EventStream>,
     /// What its models write.
     pub writings: Arc<Writings>,
@@ -36,6 +42,7 @@ pub struct LiveRun {
 }
 
 impl LiveRun {
+    /// An open run from its row, whose events go into this stream.
     pub fn new(row: &RunRow, spec: RunSpec, context: RunContext, stream: Arc<EventStream>) -> Self {
         Self {
             owner: row.owner.clone(),
@@ -81,7 +88,7 @@ impl LiveRun {
     pub fn set_canceller(&self, canceller: Canceller) {
         let mut current = self.canceller.lock().unwrap_or_else(PoisonError::into_inner);
         let canceller = current.insert(canceller);
-        // Cancelled before the runtime had it.
+        // The run was cancelled before the runtime had it.
         if self.is_cancelled.load(Ordering::SeqCst) {
             canceller.cancel();
         }
@@ -90,7 +97,7 @@ impl LiveRun {
     /// Ends the run with what is committed, as soon as the runtime has it, or at once while it
     /// waits for its agents.
     pub fn cancel(&self) {
-        // Before the lock: a canceller that is set meanwhile then sees it.
+        // This comes before the lock: a canceller that is set meanwhile then sees it.
         self.is_cancelled.store(true, Ordering::SeqCst);
         self.cancellation.notify_one();
         if let Some(canceller) = &*self.canceller.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -98,7 +105,7 @@ impl LiveRun {
         }
     }
 
-    /// Resolves when the run is cancelled, now or before. For one waiter.
+    /// Resolves when the run is or was cancelled. For one waiter.
     pub(in crate::runs) async fn cancelled(&self) {
         self.cancellation.notified().await;
     }

@@ -1,4 +1,4 @@
-//! What the models of a run write at this moment, for those who watch it. Nothing of it is kept.
+//! What the models of a run are writing at the moment, for watchers. Nothing of it is kept.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,25 +12,27 @@ use prime_printable::printable;
 use prime_protocol::{Role, TurnId};
 use prime_runtime::Writing;
 
-/// Characters of a text that are shown: its end.
+/// Maximum characters of a text that are shown, from its end.
 const TEXT_CHARS_MAX: usize = 2_000;
-/// Turns that are shown, those that were written last.
+/// Maximum number of turns that are shown, those that were written last.
 const TURNS_MAX: usize = 16;
 
 /// What a model has written of one turn so far.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct TurnWriting {
+    /// The round, from 1.
     pub round: u32,
+    /// The trajectory in the round, from 0.
     pub trajectory: u32,
-    /// Whose answer it is.
+    /// The role whose answer it is.
     pub role: Role,
     /// The last 2,000 characters, printable.
     pub text: String,
-    /// Tokens of the prompt; left out where nobody tells.
+    /// Tokens of the prompt; left out if they are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub prompt_tokens: Option<u32>,
-    /// How many of them the model has read.
+    /// Number of prompt tokens that the model has read; left out if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub prompt_read: Option<u32>,
@@ -39,10 +41,10 @@ pub struct TurnWriting {
 /// What is written, by round and trajectory, with the number of the change that wrote it.
 type Turns = BTreeMap<(u32, u32), (u64, Role, Writing)>;
 
-/// The turns that models write at this moment.
+/// The turns that models are writing at the moment.
 pub struct Writings {
     turns: Mutex<Turns>,
-    /// How many turns there are, so that a step of a run that nobody writes takes no lock.
+    /// Number of turns, so that a step takes no lock if no model is writing.
     count: AtomicUsize,
     /// The number of the last change.
     changes: watch::Sender<u64>,

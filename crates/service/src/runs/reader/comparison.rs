@@ -15,7 +15,7 @@ use prime_report::Arm;
 
 /// Rows per read.
 const PAGE: u32 = 500;
-/// Most runs that are counted, newest first.
+/// Maximum number of runs that are counted, newest first.
 const RUNS_MAX: u64 = 100_000;
 
 /// The runs of one side with the same three agents.
@@ -23,10 +23,11 @@ const RUNS_MAX: u64 = 100_000;
 pub struct ArmFigures {
     /// `a`: the configured agent; `b`: the other one.
     pub arm: Arm,
+    /// Names of the agents.
     pub agents: Names,
     /// Accepted runs.
     pub runs: u64,
-    /// Runs that are over and were not cancelled. The other figures are over these.
+    /// Runs that are over and were not cancelled; the other figures refer to these.
     pub finished: u64,
     /// Verified runs.
     pub verified: Proportion,
@@ -42,7 +43,7 @@ pub struct Means {
     pub proposals: f64,
     /// Prompt and completion tokens.
     pub tokens: f64,
-    /// Milliseconds under way.
+    /// Run time in milliseconds.
     pub wall_ms: f64,
 }
 

@@ -33,7 +33,7 @@ impl EventBatch {
     }
 }
 
-/// Where a reader of events is.
+/// The position of a reader of events.
 struct Reader {
     runs: RunReader,
     id: String,
@@ -69,7 +69,8 @@ impl Reader {
                 self.live = None;
                 continue;
             }
-            // Marked as seen before it is read, so that a commit after this wakes the reader.
+            // The state is marked as seen before it is read, so that a later commit wakes the
+            // reader.
             let mut watch = live.stream.watch();
             let committed = watch.borrow_and_update().clone();
             if committed.head.seq > self.after {

@@ -10,11 +10,12 @@ use prime_journal::{
 /// A page of a listing.
 #[derive(Default)]
 pub struct RunPage {
+    /// The runs of the page.
     pub runs: Vec<RunRecord>,
     /// The runs whose rows are damaged, or were written by a version that this one does not
     /// understand.
     pub unreadable: Vec<String>,
-    /// Where the next page begins.
+    /// Where the next page begins; `None` on the last page.
     pub next: Option<String>,
     /// Whether a search has not seen all runs, because the index of an earlier version is being
     /// made.
@@ -28,8 +29,8 @@ impl RunPage {
     }
 }
 
-/// The rows of a page. Old rows are called verified that are shown as unverified
-/// ([`RunRecord::of_row`]), so that a list of the latter looks at both.
+/// The rows of a page. Some old rows that say verified are shown as unverified
+/// ([`RunRecord::of_row`]), so that a list of unverified runs looks at both.
 fn rows(journal: &dyn Journal, query: &Query) -> Result<RunRows, JournalError> {
     let mut page = journal.list(query)?;
     if query.status.as_deref() != Some(Status::Unverified.name()) {
@@ -103,7 +104,8 @@ impl RunReader {
             }
 
             if !row.is_over {
-                // It ended after its row was read. One that was removed since is listed as it was.
+                // The run ended after its row was read. A run that was removed since is listed as
+                // it was.
                 row = match self.store.row(&row.id).await {
                     Err(RunError::NotFound(_)) => row,
                     Err(RunError::Journal(JournalError::Damaged(reason))) => {

@@ -71,7 +71,8 @@ impl RunReader {
         Ok((row.owner, record))
     }
 
-    /// What the models of a run write at this moment; `None` unless this process executes the run.
+    /// What the models of a run are writing at the moment; `None` unless this process executes the
+    /// run.
     pub fn writings(&self, id: &str) -> Option<Arc<Writings>> {
         self.live.unfinished(id).map(|live| Arc::clone(&live.writings))
     }
@@ -84,7 +85,7 @@ impl RunReader {
 
         let (id, seq) = (live.stream.id.clone(), live.stream.committed().head.seq);
         let counts = self.store.read(move |journal| durable_counts(journal, &id, seq)).await;
-        // What cannot be read fails the replay, which says so.
+        // Events that cannot be read fail the replay, which reports them.
         if let Ok(progress) = counts {
             live.set_counts(progress);
         }

@@ -17,12 +17,12 @@ use prime_agent_set::llm::Asked;
 use prime_protocol::{Replay, Reward, Trajectory};
 use prime_report::{LastPrompts, RecordedEvent, SentExchange, StepLine};
 
-/// What the steps of a trace show beside what the journal keeps of them.
+/// What the steps of a trace show besides the recorded events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceContent {
-    /// The state in which each was proposed, and its reward.
+    /// Whether steps show the state in which they were proposed, and their reward.
     pub states: bool,
-    /// What a model was asked for each, what it answered, and its reward.
+    /// Whether steps show what a model was asked and answered, and their reward.
     pub prompts: bool,
 }
 
@@ -36,7 +36,7 @@ struct Annotator {
     content: TraceContent,
     replay: Replay,
     prompts: Option<RecordedPrompts>,
-    /// The prompts before, of which the journal keeps what is new.
+    /// Earlier prompts, since the journal keeps only what is new in each.
     last: LastPrompts,
 }
 
@@ -101,7 +101,7 @@ impl Annotator {
         } else {
             Vec::new()
         };
-        // Before it is applied, which may replace the trajectory's state.
+        // This comes before the event is applied, which may replace the trajectory's state.
         let known = self
             .replay
             .trajectory(step.id())

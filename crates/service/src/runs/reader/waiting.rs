@@ -8,10 +8,10 @@ use crate::runs::error::RunError;
 use crate::runs::live::live_run::LiveRun;
 use crate::runs::store::event_stream::Committed;
 
-/// How often the journal is read anyway: a notification may be lost.
+/// Interval at which the journal is read even without a notification, which may be lost.
 const POLL: Duration = Duration::from_millis(500);
 
-/// What became of a run that another node executes.
+/// News of a run that another node executes.
 pub(super) enum ElsewhereNews {
     /// What its row says now.
     Row { last_seq: u64, is_over: bool },
@@ -34,7 +34,7 @@ impl RunReader {
     ) -> Result<ElsewhereNews, RunError> {
         let (watch, mut drained) = (self.cluster.watch(id), self.live.drained());
         loop {
-            // Before the read, so that nothing is missed.
+            // This comes before the read, so that nothing is missed.
             let changed = watch.notified();
             if let Some(live) = self.live.get(id) {
                 return Ok(ElsewhereNews::Here(live));
@@ -53,8 +53,8 @@ impl RunReader {
         }
     }
 
-    /// Waits until a run that another node executes, and that somebody cancelled, is over. Where it
-    /// comes here meanwhile, it is cancelled here.
+    /// Waits until a cancelled run that another node executes is over. If it comes here meanwhile,
+    /// it is cancelled here.
     ///
     /// # Errors
     /// When the run does not exist, or the journal cannot be read.

@@ -8,14 +8,14 @@ use prime_bench::tasks::Problem;
 use prime_protocol::vote::{Vote, Votes};
 use prime_protocol::{Assurance, Basis, RunPlan, Score, Strategy};
 
-/// A trajectory's answer, with what the new verdicts on its steps come to.
+/// A trajectory's answer, with the combined result of the new verdicts on its steps.
 #[derive(Clone)]
 pub(super) struct Answered {
     pub answer: Value,
     /// Equal for equal traces.
     pub trace: u64,
     pub score: Score,
-    /// The weakest of its steps.
+    /// The weakest basis among its steps.
     pub basis: Basis,
     /// Whether all of its steps would still be committed.
     pub stands: bool,
@@ -30,8 +30,8 @@ impl Ballots {
         self.0.entry(round).or_default().push(answered);
     }
 
-    /// The winner over all rounds among the trajectories that stand, and what is promised of it.
-    /// `recorded` is the run's answer.
+    /// The winner over all rounds among the trajectories that stand, and what is guaranteed about
+    /// it. `recorded` is the run's answer.
     pub fn winner(
         &self,
         plan: &RunPlan,
@@ -43,8 +43,8 @@ impl Ballots {
 
         for round in self.0.values() {
             let mut votes = Votes::default();
-            // A search that branches returns one answer alone. That of a beam is the likeliest;
-            // what the others would have chosen after other verdicts is not in the record.
+            // A search that branches returns only one answer. A beam's answer is the likeliest; the
+            // record does not say what the other branches would have chosen after other verdicts.
             let branches = plan.strategy.branches();
             let counts = |answered: &&Answered| {
                 answered.stands && (!branches || Some(&answered.answer) == recorded)

@@ -1,4 +1,4 @@
-//! Who decides on new verdicts: the run's own coordinator where that is a rule of this program.
+//! The coordinator that decides on new verdicts: the run's own, if that is a rule of this program.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -21,12 +21,14 @@ use prime_report::RecordedEvent;
 use prime_settings::Settings;
 use steps::Steps;
 
-/// A verdict and what was decided on it.
+/// A verdict, and the decision on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JudgedLine {
+    /// The violation score V; 0 if nothing is violated.
     pub score: Score,
     /// The broken constraints that the verifier named.
     pub violations: Vec<String>,
+    /// The decision on the verdict.
     pub decision: Decision,
 }
 
@@ -35,56 +37,73 @@ pub struct JudgedLine {
 pub struct ChangedStep {
     /// The number of its event.
     pub seq: u64,
+    /// The round, from 1.
     pub round: u32,
+    /// The trajectory in the round, from 0.
     pub trajectory: u32,
     /// Committed steps before it.
     pub step: usize,
+    /// The proposed line.
     pub line: String,
+    /// The recorded verdict and decision.
     pub old: JudgedLine,
+    /// The new verdict and decision.
     pub new: JudgedLine,
 }
 
 /// A value before and after.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change<T> {
+    /// The recorded value.
     pub before: T,
+    /// The value under the new verdicts.
     pub after: T,
 }
 
 /// A run, judged again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RejudgedRun {
+    /// The id of the run.
     pub run: String,
+    /// Slug of its task.
     pub task: String,
+    /// Name of its instance.
     pub instance: String,
     /// The names of the run's verifier and of the one that judged again.
     pub verifier: Change<String>,
-    /// Who decided on the new verdicts.
+    /// Name of the coordinator that decided on the new verdicts.
     pub coordinator: String,
-    /// Proposals that were judged again.
+    /// Number of proposals that were judged again.
     pub steps: u64,
-    /// Proposals without a new verdict, and why the first has none.
+    /// Number of proposals without a new verdict.
     pub failed: u64,
+    /// Why the first of them has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// Proposals whose score or named violations differ, and those that were decided otherwise.
+    /// Number of proposals whose score or named violations differ.
     pub verdicts_changed: u64,
+    /// Number of proposals whose decision differs.
     pub decisions_changed: u64,
     /// The event of the first change.
     pub first_change: Option<u64>,
+    /// The proposals whose verdict or decision differs, in the order of events.
     pub changes: Vec<ChangedStep>,
-    /// What is promised of the answer; null without one.
+    /// What is guaranteed about the answer; null without one.
     pub assurance: Change<Option<Assurance>>,
-    /// The answer of the recorded trajectories whose committed steps would all still be committed.
+    /// The answer, before and after; after, only recorded trajectories count whose committed steps
+    /// would all still be committed.
     pub answer: Change<Option<Value>>,
-    /// Whether both are equal; null where the run had no answer.
+    /// Whether both answers are equal; null if the run had none.
     pub answer_kept: Option<bool>,
 }
 
 /// The verifier that judges again, and what runs' coordinators are built from.
 pub struct Rejudge<'a> {
+    /// The settings, with the verifier that judges again.
     pub settings: &'a Settings,
+    /// What agents are built with.
     pub resources: &'a Resources,
+    /// The agents, of which only the verifier is asked.
     pub agents: &'a AgentSet,
 }
 
@@ -109,7 +128,7 @@ pub struct Rejudging {
     changes: Vec<ChangedStep>,
 }
 
-/// Why the verifier has nothing to say about this problem, if it has not.
+/// Why the verifier has nothing to say about this problem; `None` if it has.
 fn nothing_to_judge(problem: &dyn Problem, agents: &AgentSet) -> Option<String> {
     let name = &agents.names().verifier;
     if problem.needs_reader() && !agents.judge().reads_words() {
@@ -182,7 +201,7 @@ impl Rejudging {
 
         match &recorded {
             RecordedEvent::Step(step) => self.judge(seq, step).await,
-            // Only a vote on steps writes these.
+            // Only votes on steps write such events.
             RecordedEvent::Other => {
                 if let Some((round, answer)) = self.steps.chosen(event) {
                     self.ballots.answered(round, answer);
@@ -198,7 +217,7 @@ impl Rejudging {
     async fn judge(&mut self, seq: u64, step: &prime_report::StepLine<'_>) {
         let id = step.id();
         let Some(trajectory) = self.replay.trajectory(id) else { return };
-        // The runtime itself refuses these, under any verifier.
+        // The runtime itself refuses such lines, under any verifier.
         if step.exhausted || trajectory.excludes(&step.action) {
             return;
         }
@@ -229,7 +248,7 @@ impl Rejudging {
         let old_named: Vec<String> = step.violations.iter().map(ToString::to_string).collect();
         let is_same = verdict.score == step.score && named == old_named;
 
-        // An equal verdict is decided as it was: a coordinator that is a model is not asked again.
+        // An equal verdict keeps its decision: a coordinator that is a model is not asked again.
         let decision = if is_same {
             step.decision
         } else {
@@ -275,7 +294,7 @@ impl Rejudging {
     /// The result, after the last event.
     ///
     /// # Errors
-    /// When the run is not over by its events.
+    /// When the run's events do not end it.
     pub fn finish(self) -> Result<RejudgedRun, String> {
         let Replayed::Over(outcome) = self.replay.finish() else {
             return Err("its events do not say how it ended".to_owned());

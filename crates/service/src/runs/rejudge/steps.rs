@@ -13,7 +13,7 @@ use prime_protocol::{
 };
 use prime_report::StepLine;
 
-/// What the new verifier says of a line.
+/// What the new verifier says about a line.
 #[derive(Clone, Copy)]
 pub(super) struct New {
     pub score: Score,
@@ -26,7 +26,7 @@ struct Node {
     /// The node that led to its state; `None` at the first state.
     parent: Option<usize>,
     new: New,
-    /// The answer, where its line ends the trace.
+    /// The answer, if its line ends the trace.
     answer: Option<Value>,
 }
 
@@ -120,8 +120,7 @@ impl Steps {
         }
     }
 
-    /// Enters a line on which there is no new verdict: nobody vouches for it, and what was decided
-    /// stays.
+    /// Enters a line without a new verdict: nothing vouches for it, and its decision stays.
     pub fn unjudged(
         &mut self,
         plan: &RunPlan,
@@ -137,7 +136,7 @@ impl Steps {
     fn enter(&mut self, parent: Option<usize>, line: &str, new: New) -> usize {
         if let Some(at) = self.children.get(&(parent, line.to_owned())) {
             let node = &mut self.nodes[*at];
-            // Two verdicts on one line in one state: what holds is what both say.
+            // If one line in one state has two verdicts, only what both say holds.
             node.new = New { basis: node.new.basis.weakest(new.basis), ..new };
             return *at;
         }
@@ -168,7 +167,7 @@ impl Steps {
         self.answered(at).map(|answer| (round, answer))
     }
 
-    /// The answer of the trace that ends with this node, with what its steps come to.
+    /// The answer of the trace that ends with this node, with the combined result of its steps.
     fn answered(&self, at: usize) -> Option<Answered> {
         let answer = self.nodes[at].answer.clone()?;
         let mut whole = Answered {

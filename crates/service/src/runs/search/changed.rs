@@ -7,13 +7,13 @@ use tokio::sync::Notify;
 
 use prime_journal::Write;
 
-/// Most runs that are remembered. Beyond, all are looked through.
+/// Maximum number of runs that are remembered. If more change, all runs are looked through.
 const REMEMBERED_MAX: usize = 100_000;
 
 #[derive(Default)]
 struct State {
     ids: BTreeSet<String>,
-    /// More were changed than are remembered.
+    /// Whether more runs were changed than are remembered.
     is_beyond: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What is noted of a run: facts of its spec and its result, and a text of a bounded length.
+//! The search entry of a run: facts of its spec and its result, and a text of bounded length.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -12,7 +12,7 @@ use crate::runs::record::RunRecord;
 use crate::runs::spec::RunSpec;
 use prime_journal::{RunRow, SearchEntry, Segment};
 
-/// Most bytes of the parts of a run's text.
+/// Maximum bytes of the parts of a run's text.
 const INPUT_BYTES_MAX: usize = 2_048;
 const ANSWER_BYTES_MAX: usize = 1_024;
 const LINES_BYTES_MAX: usize = 2_048;
@@ -128,7 +128,7 @@ impl Steps {
 pub(super) fn entry_of(row: &RunRow, steps: &Steps, labels: Option<Labels>) -> SearchEntry {
     let spec = serde_json::from_str::<RunSpec>(&row.spec);
     let (Ok(spec), Ok(record)) = (spec, RunRecord::of_row(row)) else {
-        // Of another version: found by what the journal itself knows.
+        // A run of another version is found by what the journal itself knows.
         let status = row.status.clone();
         let text = searched_text(&format!("{} {}", row.id, row.task));
         return SearchEntry { run: row.id.clone(), status, text, ..SearchEntry::default() };

@@ -10,9 +10,9 @@ use crate::runs::labels::read_labels;
 use crate::runs::service::Runs;
 use prime_journal::{Journal, JournalError};
 
-/// Runs of a round.
+/// Maximum number of runs of a round.
 const ROUND: u32 = 128;
-/// How long changes are gathered. They are found this much later.
+/// Time for which changes are gathered; searches find them this much later.
 const GATHERED: Duration = Duration::from_millis(200);
 /// Pause between two rounds, in which others can write.
 const BETWEEN: Duration = Duration::from_millis(20);
@@ -38,12 +38,12 @@ fn steps_of(journal: &dyn Journal, id: &str) -> Result<Steps, JournalError> {
     Ok(steps)
 }
 
-/// Notes these runs. Those that are gone are passed over.
+/// Notes these runs. Removed ones are skipped.
 fn note(journal: &dyn Journal, ids: &[String]) -> Result<(), JournalError> {
     let mut entries = Vec::new();
     let mut relabelled = journal.labels().relabelled(ids)?;
     for id in ids {
-        // A damaged run cannot be found by its text, and hides no other.
+        // A damaged run cannot be found by its text, but does not hide others.
         let row = match journal.run(id) {
             Err(JournalError::Damaged(reason)) => {
                 tracing::warn!(run = id, reason, "a damaged run is not noted for searches");

@@ -1,6 +1,6 @@
-//! Finding runs: what is noted of each in the journal's search index (`entry`), which runs have
-//! changed since (`changed`), the task that notes them (`indexer`), and whether it has noted
-//! all (`indexed`).
+//! Finding runs: the entry of each in the journal's search index (`entry`), the runs that have
+//! changed since (`changed`), the task that notes them (`indexer`), and whether it has noted all of
+//! them (`indexed`).
 
 pub(super) mod changed;
 mod entry;

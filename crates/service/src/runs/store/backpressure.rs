@@ -1,7 +1,7 @@
 //! Bounds the events that wait for the journal: beyond the bound, runs wait as well.
 //!
-//! A commit wakes only some of the runs that wait, unless it leaves little: each of them would
-//! produce a few events and wait again, which costs more than the events.
+//! A commit wakes only some of the waiting runs, unless few bytes are left: each run would produce
+//! a few events and wait again, which costs more than the events.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,12 +9,12 @@ use std::sync::{Mutex, PoisonError};
 
 use prime_runtime::Wake;
 
-/// Bytes of events, over all runs, that may wait for the journal. More of them would only be
+/// Maximum bytes of events, over all runs, that may wait for the journal. More would only be
 /// acknowledged later.
 const ALL_BYTES_MAX: usize = 6 << 20;
 /// Bytes of waiting events up to which a commit wakes all runs.
 const FEW_BYTES: usize = ALL_BYTES_MAX / 2;
-/// One in this many of the waiting runs is woken by a commit otherwise: those that wait longest.
+/// Otherwise a commit wakes one in this many of the waiting runs: those that wait longest.
 const WOKEN_SHARE: usize = 32;
 
 /// Shared by every event stream and the writer thread.
@@ -22,7 +22,7 @@ const WOKEN_SHARE: usize = 32;
 pub struct Backpressure {
     waiting_bytes: AtomicUsize,
     is_closed: AtomicBool,
-    /// What wakes the runs that wait; the first waits longest.
+    /// Wakers of the waiting runs; the first has waited longest.
     wakes: Mutex<VecDeque<Wake>>,
 }
 
@@ -39,7 +39,7 @@ impl Backpressure {
         self.waiting_bytes.load(Ordering::Relaxed) > ALL_BYTES_MAX
     }
 
-    /// The process is about to end: streams accept nothing from now on.
+    /// Closes the streams before the process ends: they accept nothing from now on.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
     }
@@ -98,7 +98,7 @@ mod tests {
         let woken = waiting(&backpressure, 70);
         backpressure.wake();
         assert_eq!(*woken.lock().unwrap(), [0, 1, 2]);
-        // Each of them comes to its turn, however much waits for the journal.
+        // Each run gets its turn, however much waits for the journal.
         for _ in 0..69 {
             backpressure.wake();
         }

@@ -1,4 +1,4 @@
-//! One commit in the making: the writes, and what to publish once they are durable.
+//! A commit while it is prepared: the writes, and what to publish once they are durable.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub enum NotAccepted {
 
 pub type Reply = oneshot::Sender<Result<(), NotAccepted>>;
 
-/// What a stream publishes when its part of the batch is durable.
+/// What a stream publishes once its part of the batch is durable.
 struct Publication {
     stream: Arc<EventStream>,
     segment: Option<Segment>,
@@ -36,7 +36,7 @@ struct Part {
     then: Then,
 }
 
-/// What follows when a part is durable or refused.
+/// What happens when a part is durable or refused.
 enum Then {
     Reply(Reply),
     Publish(Box<Publication>),
@@ -246,7 +246,7 @@ impl Batch {
 
     /// Refuses the new runs for which `why` has a reason. Returns whether there was one.
     pub fn refuse_new_runs(&mut self, mut why: impl FnMut(&Write) -> Option<NotAccepted>) -> bool {
-        // Only the awaited part is rebuilt; what streams wrote was promised already.
+        // Only the awaited part is rebuilt: the streams' writes are already promised.
         let (later_writes, later_parts) =
             (self.writes.split_off(self.awaited), self.parts.split_off(self.awaited));
         let (writes, parts) = (std::mem::take(&mut self.writes), std::mem::take(&mut self.parts));
@@ -268,7 +268,7 @@ impl Batch {
         self.awaited < before
     }
 
-    /// Refuses what was not promised yet: new runs, reviews and probes.
+    /// Refuses what is not promised yet: new runs, reviews and probes.
     pub fn refuse(&mut self, reason: &str) {
         self.writes.drain(..self.awaited);
 
@@ -298,7 +298,7 @@ impl Batch {
                 }
                 Then::Publish(publication) => *publication,
             };
-            // A snapshot alone: nothing that readers see has changed.
+            // There is only a snapshot: nothing that readers see has changed.
             if segment.is_none() && acks.is_empty() {
                 continue;
             }

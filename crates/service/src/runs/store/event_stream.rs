@@ -17,7 +17,7 @@ use prime_protocol::RunSnapshot;
 use prime_report::TraceLine;
 use prime_runtime::Wake;
 
-/// Bytes of one run's events that may wait for the journal.
+/// Maximum bytes of one run's events that may wait for the journal.
 const RUN_BYTES_MAX: usize = 256 << 10;
 /// A snapshot is due after at least this many events since the last one, and after a quarter more
 /// than that one covers.
@@ -30,12 +30,13 @@ const TAIL_BYTES_MAX: usize = 128 << 10;
 pub struct RowUpdate {
     pub updated_ms: u64,
     pub status: String,
+    /// Whether the run ends with these events.
     pub is_over: bool,
     pub resumed: u32,
     pub summary: String,
 }
 
-/// What waits for the next commit.
+/// The data that waits for the next commit.
 #[derive(Default)]
 pub struct Pending {
     pub body: Vec<u8>,
@@ -43,6 +44,7 @@ pub struct Pending {
 
     /// The events that need review, by their place in `body`, from 1.
     pub flagged: Vec<u32>,
+    /// Counts over all events, those in `body` included.
     pub progress: Progress,
 
     pub update: Option<RowUpdate>,
@@ -66,8 +68,11 @@ pub struct SavedRun {
 /// The durable part of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Committed {
+    /// The number of the last durable event, and the hash chain up to it.
     pub head: Head,
+    /// Counts over the durable events.
     pub progress: Progress,
+    /// Whether the run's end is durable.
     pub is_over: bool,
     /// The journal refused a write of this run, or its lease is lost: it ends in this process.
     pub is_refused: bool,
@@ -119,7 +124,7 @@ pub struct EventStream {
     is_abandoned: AtomicBool,
     committed: watch::Sender<Committed>,
     tail: Mutex<Tail>,
-    /// The run's span, until the run is over; `None` if nobody listens to spans.
+    /// The run's span, until the run is over; `None` if spans are not exported.
     span: Mutex<Option<Span>>,
 }
 
@@ -234,7 +239,8 @@ impl EventStream {
     /// Saves the state of the run after the events so far, unless it is larger than `bytes_max`.
     pub fn save_snapshot(self: &Arc<Self>, run: RunSnapshot, bytes_max: usize) {
         let seq = self.appended.load(Ordering::Relaxed);
-        // Even if it turns out too large: it would be again, and serialising it costs time.
+        // This holds even if it turns out too large: the next one would be too, and serialising it
+        // costs time.
         self.saved.store(seq, Ordering::Relaxed);
         self.add(|pending| {
             let saved = SavedRun { progress: pending.progress.clone(), run };
@@ -263,7 +269,7 @@ impl EventStream {
         self.own_bytes.load(Ordering::Relaxed) > RUN_BYTES_MAX || self.backpressure.is_exceeded()
     }
 
-    /// Calls `wake` once the run need not wait any more.
+    /// Calls `wake` once the run no longer has to wait.
     pub fn wake_when_free(&self, wake: Wake) {
         self.backpressure.wake_after_commit(wake, || self.is_behind());
     }
@@ -296,7 +302,8 @@ impl EventStream {
     fn drop_pending(&self, refusal: Option<&str>, is_abandoned: bool) {
         let committed = self.committed();
 
-        // Under the lock, so that nothing is added between the check in `add` and this.
+        // This is done under the lock, so that nothing is added between the check in `add` and
+        // this.
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         if is_abandoned {
             self.is_abandoned.store(true, Ordering::Release);
@@ -306,13 +313,13 @@ impl EventStream {
         self.backpressure.remove(pending.body.len());
         self.appended.store(committed.head.seq, Ordering::Relaxed);
 
-        // It may be in the writer's queue, which then finds nothing to write.
+        // The stream may be in the writer's queue; the writer then finds nothing to write.
         let is_announced = pending.is_announced;
         let refusal = refusal.map(str::to_owned);
         *pending =
             Pending { progress: committed.progress, is_announced, refusal, ..Pending::default() };
         drop(pending);
-        // After the lock: those who are woken append the run's end.
+        // This comes after the lock, because the woken tasks append the run's end.
         self.committed.send_modify(|committed| committed.is_refused = true);
     }
 
@@ -329,7 +336,7 @@ impl EventStream {
     pub async fn refused(&self) {
         let mut committed = self.watch();
         if committed.wait_for(|committed| committed.is_refused).await.is_err() {
-            // The stream is gone, and with it whatever could refuse it.
+            // The stream is gone, so that nothing can refuse it.
             std::future::pending::<()>().await;
         }
     }
@@ -369,14 +376,14 @@ impl EventStream {
 
         drop(span);
         self.committed.send_modify(|current| {
-            // It may have been abandoned since the commit began.
+            // The run may have been abandoned since the commit began.
             let is_refused = current.is_refused || committed.is_refused;
             *current = Committed { is_refused, ..committed };
         });
     }
 
-    /// The segment in memory that holds the event after `seq`; `None` where it must be read from
-    /// the journal.
+    /// The segment in memory that holds the event after `seq`; `None` if it must be read from the
+    /// journal.
     pub fn cached_segment(&self, seq: u64) -> Option<Arc<Segment>> {
         let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
         let at = tail.segments.partition_point(|segment| segment.last_seq() <= seq);

@@ -33,15 +33,15 @@ pub struct RunStore {
     writer: Writer,
     /// The clock of all times in rows and reviews.
     clock: Clock,
-    /// The tasks that are programs, to replay runs of theirs.
+    /// The tasks that are programs, to replay their runs.
     tasks: TaskPrograms,
-    /// The runs that are not noted for searches as they are.
+    /// The runs that changed since they were noted for searches.
     changed: Arc<Changed>,
 }
 
 impl RunStore {
     /// Starts the writer's thread. `window` is how long a lone event waits for others to share its
-    /// commit; `measure` is told of each commit.
+    /// commit; `measure` is called for each commit.
     ///
     /// # Errors
     /// When the thread cannot be started.
@@ -162,7 +162,7 @@ impl RunStore {
         Ok(self.writer.accept(row, key).await?)
     }
 
-    /// The way of a run's events into the journal, after those that its row counts.
+    /// The stream of a run's events into the journal, after those that its row counts.
     pub(super) fn stream(&self, row: &RunRow, progress: Progress) -> Arc<EventStream> {
         let (backpressure, announce) = self.writer.sink();
         EventStream::new(row.id.clone(), row.head, progress, backpressure, announce)

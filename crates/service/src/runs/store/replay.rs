@@ -95,7 +95,7 @@ pub fn apply(
         RecordedEvent::Started { basis }
         | RecordedEvent::Resumed { basis }
         | RecordedEvent::Forked { basis } => {
-            // A record from before bases does not say who judged: its steps keep none.
+            // An early record does not say who judged: its steps keep no judge.
             let elapsed_ms = progress.elapsed_ms;
             basis.map_or(Ok(()), |basis| replay.apply(RunInput::JudgedBy(basis), elapsed_ms))
         }
@@ -109,7 +109,7 @@ pub fn apply(
 }
 
 /// Counts a run's durable events without replaying them: those that its snapshot covers, and as
-/// many of the others as one read takes.
+/// many others as one read returns.
 ///
 /// # Errors
 /// When the journal cannot be read.
@@ -123,7 +123,8 @@ pub fn durable_counts(
         progress: Progress,
     }
 
-    // Only the counts: the state may be large, and may be one that this version cannot read.
+    // Only the counts are read: the state may be large, and this version may not be able to read
+    // it.
     let saved = journal.snapshot(id)?.filter(|saved| saved.seq <= last_seq);
     let saved = saved.and_then(|saved| {
         Some((saved.seq, serde_json::from_slice::<Saved>(&saved.body).ok()?.progress))
@@ -214,20 +215,23 @@ pub fn replay_run(
 
 /// A trajectory as it was when one of its steps was proposed.
 pub struct BeforeStep {
+    /// The spec of the run.
     pub spec: RunSpec,
+    /// Round and trajectory of the step.
     pub id: TurnId,
+    /// The trajectory in the state in which the line was proposed.
     pub trajectory: Box<Trajectory>,
     /// The line that was proposed; empty if there was none left.
     pub line: String,
 }
 
 impl RunStore {
-    /// The trajectory of a step before it, with its rejected lines and feedback. Replays the run up
-    /// to there.
+    /// The trajectory before one of its steps, with its rejected lines and feedback. Replays the
+    /// run up to there.
     ///
     /// # Errors
-    /// When the event is no step, this version does not know the run's task, or the journal cannot
-    /// be read.
+    /// When the event is not a step, this version does not know the run's task, or the journal
+    /// cannot be read.
     pub async fn before_step(&self, id: &str, seq: u64) -> Result<BeforeStep, RunError> {
         let ((spec, tasks), name) = (self.spec_and_tasks(id).await?, id.to_owned());
         self.read(move |journal| Ok(before_step(journal, &tasks, &name, spec, seq))).await?
@@ -257,7 +261,7 @@ fn before_step(
 
     let (turn, line) = found.ok_or(RunError::NoSuchStep(seq))?;
 
-    // The state before it: every turn in flight waits there, and one of them is the step's.
+    // This is the state before it, in which every turn in flight waits; one of them is the step's.
     let Recovered { replayed, .. } = replay_run(journal, tasks, id, &spec, before)?;
     let waiting = match replayed {
         Replayed::Open(suspended) => suspended.waiting,
@@ -334,7 +338,7 @@ mod tests {
         assert_eq!(counts(5), (4, 1, 1, 1, 10));
         assert_eq!(counts(3), (2, 1, 0, 1, 11));
 
-        // What a snapshot covers is not counted again.
+        // The events that a snapshot covers are not counted again.
         let progress = Progress { proposals: 100, steps: 50, rounds: 1, ..Progress::default() };
         let body =
             serde_json::to_vec(&serde_json::json!({"progress": progress, "run": null})).unwrap();

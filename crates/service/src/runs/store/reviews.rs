@@ -11,7 +11,7 @@ use prime_journal::{FlaggedEvent, Journal, JournalError, Review, Segment};
 use prime_protocol::Opinion;
 use prime_report::{RecordedEvent, StepLine};
 
-/// Most reviews of one step; repeated ones do not count.
+/// Maximum number of reviews of one step; repeated ones do not count.
 const REVIEWS_MAX: usize = 100;
 /// Bytes of events after which a page ends early.
 const PAGE_BYTES: usize = 16 << 20;
@@ -29,13 +29,14 @@ pub enum ReviewDecision {
 /// A review of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReviewLine {
+    /// What the reviewer decided.
     pub verdict: ReviewDecision,
-    /// Left out when empty.
+    /// What the reviewer noted; left out if empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
     /// The name of the reviewer's API key; `local` without keys.
     pub by: String,
-    /// RFC 3339, UTC.
+    /// When it was made: RFC 3339, UTC.
     #[schema(format = DateTime)]
     pub at: String,
 }
@@ -60,10 +61,13 @@ impl From<&Review> for ReviewLine {
 pub struct FlaggedStep {
     /// The number of its event.
     pub seq: u64,
+    /// The round, from 1.
     pub round: u32,
+    /// The trajectory in the round, from 0.
     pub trajectory: u32,
     /// Committed steps below it.
     pub depth: u64,
+    /// The proposed line.
     pub action: String,
     /// The violation score that the run used.
     pub score: f64,
@@ -84,7 +88,7 @@ pub struct FlaggedStep {
 impl FlaggedStep {
     fn new(flagged: &FlaggedEvent, step: &StepLine<'_>) -> Self {
         let mut history: Vec<_> = flagged.reviews.iter().map(ReviewLine::from).collect();
-        // The newest stands; the others are its history.
+        // The newest review counts; the others are the history.
         let review = history.pop();
         Self {
             seq: flagged.seq,

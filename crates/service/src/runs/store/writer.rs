@@ -1,7 +1,7 @@
 //! The one thread that writes the journal. It gathers pending writes into one commit (group commit)
 //! and acknowledges them only afterwards. While the journal cannot be written, open runs wait, new
-//! ones are refused, and the thread retries. After a commit, and when nothing happens for a while,
-//! it lets the journal do what commits put off.
+//! ones are refused, and the thread retries. After a commit, and when it is idle, it lets the
+//! journal do the work that commits put off.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +22,7 @@ use prime_journal::{IdempotencyKey, Journal, JournalError, Review, RunRow, Write
 const RETRY: Duration = Duration::from_millis(200);
 /// Time without a command after which the journal folds everything that commits put off.
 const IDLE: Duration = Duration::from_millis(500);
-/// Most commands of one commit.
+/// Maximum number of commands of one commit.
 const COMMANDS_MAX: usize = 4_096;
 
 /// Bytes of events and snapshots after which a commit takes no further run, because every caller of
@@ -31,8 +31,8 @@ const COMMIT_BYTES: usize = 2 << 20;
 /// The same when a caller already waits for this commit.
 const URGENT_BYTES: usize = 256 << 10;
 
-/// How long after `close` a further commit may begin. What is not written by then is computed again
-/// by the next process, like everything uncommitted.
+/// How long after `close` a further commit may begin. Events that are not written by then are
+/// computed again by the next process, like all uncommitted ones.
 const FINISH: Duration = Duration::from_secs(1);
 /// Exit code when the disk failed: `EX_IOERR`.
 const DISK_FAILED: i32 = 74;
@@ -261,8 +261,8 @@ impl WriterThread {
         self.inbox.recv().ok()
     }
 
-    /// Lets the journal fold what commits put off: a part of it, or all when idle. Nothing is lost
-    /// where it cannot.
+    /// Lets the journal fold what commits put off: a part of it, or all when idle. If it cannot,
+    /// nothing is lost.
     fn fold(&mut self, is_idle: bool) {
         self.is_folded |= is_idle;
         match self.journal.fold(is_idle) {
@@ -326,7 +326,7 @@ impl WriterThread {
     /// whether to stop.
     fn gather(&mut self, first: Option<Command>) -> bool {
         let Some(first) = first else { return false };
-        // Streams left over from the last commit are company enough.
+        // Streams left over from the last commit are enough to share a commit.
         let window = if self.streams.is_empty() { self.window } else { Duration::ZERO };
         let until = Instant::now() + window;
 
@@ -369,7 +369,7 @@ impl WriterThread {
         }
 
         let mut batch = std::mem::take(&mut self.batch);
-        // A commit of open runs' events does not show whether a new run can be accepted.
+        // Committing the events of open runs does not show whether a new run can be accepted.
         let probes = batch.take_probes();
         let mut parts = vec![probes, batch];
         // A stack of batches to write, in order: halves are pushed so that the first comes off
@@ -394,8 +394,8 @@ impl WriterThread {
                     if self.failure().is_none() {
                         tracing::error!(%reason, "runs wait until the journal can be written");
                     }
-                    // Everything is kept for the retry, in order, but for what callers can be told
-                    // now.
+                    // Everything is kept for the retry, in order, except for the replies that
+                    // callers can get now.
                     parts.into_iter().rev().for_each(|later| batch.append(later));
                     batch.refuse(&reason);
                     self.batch = batch;
