@@ -28,12 +28,18 @@ pub(super) async fn create_missing(
 }
 
 pub(super) async fn relabel(client: &Object, run: &str, labels: &str) -> Result<(), Failure> {
-    let sql = "INSERT INTO run_labels (run, body) SELECT no, $2 FROM run WHERE id = $1
-        ON CONFLICT (run) DO UPDATE SET body = excluded.body";
+    // A process that ends before it notes them anew leaves that to the next one.
+    let sql = "WITH labelled AS (
+            INSERT INTO run_labels (run, body) SELECT no, $2 FROM run WHERE id = $1
+            ON CONFLICT (run) DO UPDATE SET body = excluded.body RETURNING run
+        ), stale AS (
+            UPDATE run_facts s SET is_over = false FROM labelled l WHERE s.run = l.run
+        )
+        SELECT run FROM labelled";
     let statement = client.prepare_cached(sql).await?;
-    match client.execute(&statement, &[&encode(run), &encode(labels)]).await? {
-        0 => Err(Failure::Final(JournalError::Refused(format!("there is no run {run:?}")))),
-        _ => Ok(()),
+    match client.query_opt(&statement, &[&encode(run), &encode(labels)]).await? {
+        None => Err(Failure::Final(JournalError::Refused(format!("there is no run {run:?}")))),
+        Some(_) => Ok(()),
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
-use super::queries;
 use super::values::refused;
+use super::{queries, search};
 use crate::error::JournalError;
 
 const SCHEMA: &str = "
@@ -36,6 +36,12 @@ pub(super) fn relabel(
     transaction
         .prepare_cached("REPLACE INTO run_labels (run, body) VALUES (?1, ?2)")?
         .execute(params![no, labels])?;
+    // A process that ends before it notes them anew leaves that to the next one.
+    if search::has_tables(&transaction)? {
+        transaction
+            .prepare_cached("UPDATE run_facts SET is_over = 0 WHERE run = ?1")?
+            .execute([no])?;
+    }
     Ok(transaction.commit()?)
 }
 

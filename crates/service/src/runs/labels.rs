@@ -15,8 +15,9 @@ pub type Labels = BTreeMap<String, String>;
 
 /// Maximum labels of a run.
 pub const LABELS_MAX: usize = 16;
-/// Longest name and longest value, in characters.
+/// Longest name, in characters.
 pub const LABEL_NAME_MAX: usize = 64;
+/// Longest value, in characters.
 pub const LABEL_VALUE_MAX: usize = 128;
 /// What stands between name and value where runs are looked for.
 const BEFORE_VALUE: char = ':';
@@ -47,15 +48,24 @@ impl ToSchema for LabelMap {}
 /// What is wrong with labels.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadLabels {
+    /// There are more than [`LABELS_MAX`].
     #[error("there are {0}; give at most {LABELS_MAX}")]
     TooMany(usize),
+    /// A name is empty, longer than [`LABEL_NAME_MAX`], or has another character.
     #[error(
         "{0:?} is no name of a label; give 1 to {LABEL_NAME_MAX} letters, digits, `.`, `_`, `-` \
          and `/`"
     )]
     Name(String),
+    /// A value is longer than [`LABEL_VALUE_MAX`].
     #[error("the value of `{name}` has {length} characters; give at most {LABEL_VALUE_MAX}")]
-    LongValue { name: String, length: usize },
+    LongValue {
+        /// The label's name.
+        name: String,
+        /// Characters of its value.
+        length: usize,
+    },
+    /// A value has a control character.
     #[error("the value of `{0}` has a control character: leave it out")]
     ControlCharacter(String),
 }
@@ -111,8 +121,11 @@ impl RunStore {
         let ids: Vec<String> = records.iter().map(|record| record.id.clone()).collect();
         let mut found = self.read(move |journal| journal.labels().relabelled(&ids)).await?;
         for record in records {
-            if let Some(text) = found.remove(&record.id) {
-                record.labels = read_labels(&text)?;
+            match found.remove(&record.id).map(|text| read_labels(&text)) {
+                None => {}
+                Some(Ok(labels)) => record.labels = labels,
+                // They can be replaced; until then the run has those of its acceptance.
+                Some(Err(error)) => tracing::warn!(run = record.id, %error, "unreadable labels"),
             }
         }
         Ok(())

@@ -25,10 +25,15 @@ pub struct Figures {
     pub runs: u64,
     /// Those that are not over.
     pub open: u64,
+    /// Runs whose answer is verified.
     pub verified: u64,
+    /// Runs whose answer no check refuted.
     pub unrefuted: u64,
+    /// Runs whose answer nothing checked.
     pub unverified: u64,
+    /// Runs that ended without an answer.
     pub failed: u64,
+    /// Runs that were cancelled.
     pub cancelled: u64,
     /// Verified runs over those that are over, 0 to 1; null if none is.
     #[schema(required)]
@@ -37,10 +42,13 @@ pub struct Figures {
     pub outcomes: BTreeMap<String, u64>,
     /// Committed steps, as each run's `steps`.
     pub steps: u64,
+    /// Lines that executors proposed.
     pub proposals: u64,
     /// Proposals that were rejected or had to be tried again.
     pub refused: u64,
+    /// Tokens of prompts, cached ones included.
     pub prompt_tokens: u64,
+    /// Tokens that models wrote.
     pub completion_tokens: u64,
     /// Milliseconds of run time of all runs, side by side ones included.
     pub wall_ms: u64,
@@ -55,6 +63,7 @@ pub struct Figures {
 pub struct NamedFigures {
     /// A task's slug, a model's name, or a day in UTC as `2026-02-03`.
     pub name: String,
+    /// Its figures.
     #[serde(flatten)]
     pub figures: Figures,
 }
@@ -62,6 +71,7 @@ pub struct NamedFigures {
 /// Lines that a constraint of a task refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RefusedBy {
+    /// The task's slug.
     pub task: String,
     /// Empty for lines that were refused without the name of a constraint.
     pub constraint: String,
@@ -83,6 +93,7 @@ pub struct Overview {
     /// The end of the period: as asked for, or now.
     #[schema(format = DateTime)]
     pub before: String,
+    /// All runs of the period.
     pub total: Figures,
     /// By task, most runs first; at most 1,000.
     pub tasks: Vec<NamedFigures>,

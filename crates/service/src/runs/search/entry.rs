@@ -135,6 +135,8 @@ pub(super) fn entry_of(row: &RunRow, steps: &Steps, labels: Option<Labels>) -> S
     };
 
     let result = &record.result;
+    // The figures of a run that is not over are those of its last pause.
+    let count = |figure: u64| if row.is_over { figure } else { 0 };
     let input = unescaped(&spec.input);
     let answer = result.answer.as_ref().map(unescaped).unwrap_or_default();
     let lines = steps.lines.join("\n");
@@ -158,13 +160,13 @@ pub(super) fn entry_of(row: &RunRow, steps: &Steps, labels: Option<Labels>) -> S
         models: result.models.clone(),
         labels: searched_labels(&labels.unwrap_or(spec.labels)),
         is_flagged: row.reviews.needed > 0,
-        steps: result.steps,
-        proposals: result.proposals,
-        refused: result.retries + result.backtracks,
+        steps: count(result.steps),
+        proposals: count(result.proposals),
+        refused: count(result.retries + result.backtracks),
         refusals: steps.most_refused(),
-        tokens: result.tokens.total(),
-        completion_tokens: result.tokens.completion,
-        wall_ms: result.wall_ms,
+        tokens: count(result.tokens.total()),
+        completion_tokens: count(result.tokens.completion),
+        wall_ms: count(result.wall_ms),
         text: searched_text(&parts.join("\n")),
     }
 }
