@@ -197,6 +197,7 @@ fn labels_are_shown_searched_and_replaced() {
         client(&["runs", "submit", "gcd-euclidean", "--label", "shift:day", "--wait"]).json(0);
     assert_eq!(submitted["labels"], json!({"shift": "day"}));
     has(&daemon, "label=shift:night", &[id]);
+    has(&daemon, "label=shift:day", &[submitted["id"].as_str().unwrap()]);
     assert_eq!(
         ids(&client(&["runs", "list", "--label", "shift:day"]).json(0)),
         [submitted["id"].as_str().unwrap()]
