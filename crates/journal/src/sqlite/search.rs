@@ -17,8 +17,8 @@ use crate::search::{
 
 /// Most trigrams that are looked up: the texts that have them are compared anyway.
 const TRIGRAMS_MAX: usize = 32;
-/// Texts with the trigrams of a search from which on it follows an order and compares each text,
-/// rather than sort all that have them: so many that the first page comes soon.
+/// A search whose trigrams at least this many texts have follows its order and compares each text
+/// instead of sorting all of them: the first page is then full soon.
 const COMMON_MIN: u32 = 5_000;
 
 /// The version of the tables. Those of another one are made again: all in them is derived.
@@ -257,7 +257,7 @@ fn column(sort: SortKey) -> Option<&'static str> {
     }
 }
 
-/// Whether so many texts have these trigrams that the order finds them sooner.
+/// True if at least [`COMMON_MIN`] texts have these trigrams.
 fn is_common(connection: &Connection, matching: &str) -> Result<bool, JournalError> {
     let sql = "SELECT count(*) FROM
         (SELECT 1 FROM run_trigrams WHERE run_trigrams MATCH ?1 LIMIT ?2)";

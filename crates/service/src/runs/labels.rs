@@ -6,10 +6,6 @@ use utoipa::openapi::schema::ObjectBuilder;
 use utoipa::openapi::{RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::error::RunError;
-use super::record::RunRecord;
-use super::store::RunStore;
-
 /// Values by name.
 pub type Labels = BTreeMap<String, String>;
 
@@ -99,42 +95,6 @@ pub(super) fn searched_labels(labels: &Labels) -> Vec<String> {
     let both =
         |(name, value): (&String, &String)| [name.clone(), format!("{name}{BEFORE_VALUE}{value}")];
     labels.iter().flat_map(both).collect()
-}
-
-impl RunStore {
-    /// Replaces all labels of a run, which may be over; durable when this returns.
-    ///
-    /// # Errors
-    /// When the run does not exist, or the journal cannot be written.
-    pub async fn relabel(&self, id: &str, labels: &Labels) -> Result<(), RunError> {
-        let text = serde_json::to_string(labels).expect("invariant: texts serialise");
-        let name = id.to_owned();
-        // Whether it exists; a run that is removed meanwhile is refused below.
-        self.row(id).await?;
-        self.read(move |journal| journal.labels().relabel(&name, &text)).await?;
-        self.changed().add([id.to_owned()]);
-        Ok(())
-    }
-
-    /// Puts the labels into records that were given since the acceptance.
-    pub(super) async fn label(&self, records: &mut [RunRecord]) -> Result<(), RunError> {
-        let ids: Vec<String> = records.iter().map(|record| record.id.clone()).collect();
-        let mut found = self.read(move |journal| journal.labels().relabelled(&ids)).await?;
-        for record in records {
-            match found.remove(&record.id).map(|text| read_labels(&text)) {
-                None => {}
-                Some(Ok(labels)) => record.labels = labels,
-                // They can be replaced; until then the run has those of its acceptance.
-                Some(Err(error)) => tracing::warn!(run = record.id, %error, "unreadable labels"),
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Labels as the journal keeps them.
-pub(super) fn read_labels(text: &str) -> Result<Labels, RunError> {
-    serde_json::from_str(text).map_err(|error| RunError::Unreadable(format!("labels: {error}")))
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ mod progress;
 mod reader;
 mod record;
 mod rejudge;
+mod relabel;
 mod retention;
 mod search;
 mod service;

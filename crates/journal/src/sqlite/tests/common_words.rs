@@ -1,9 +1,9 @@
-//! Words that so many runs have that a search follows its order, and tables of another version.
+//! Words that most runs have, for which a search follows its order; tables of another version.
 
 use super::*;
 use crate::search::{SearchEntry, SearchQuery, SortKey};
 
-/// More runs than from which on a word is common.
+/// More runs than a word needs to be common.
 const RUNS: u64 = 6_000;
 
 /// The tokens of a run: each number once, in an order of its own.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::entry::{Steps, entry_of};
 use crate::runs::error::RunError;
-use crate::runs::labels::read_labels;
+use crate::runs::relabel::read_labels;
 use crate::runs::service::Runs;
 use prime_journal::{Journal, JournalError};
 
