@@ -44,16 +44,16 @@ impl ToSchema for LabelMap {}
 /// What is wrong with labels.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadLabels {
-    /// There are more than [`LABELS_MAX`].
+    /// There are more than 16.
     #[error("there are {0}; give at most {LABELS_MAX}")]
     TooMany(usize),
-    /// A name is empty, longer than [`LABEL_NAME_MAX`], or has another character.
+    /// A name is empty, longer than 64 characters, or has another character.
     #[error(
         "{0:?} is no name of a label; give 1 to {LABEL_NAME_MAX} letters, digits, `.`, `_`, `-` \
          and `/`"
     )]
     Name(String),
-    /// A value is longer than [`LABEL_VALUE_MAX`].
+    /// A value is longer than 128 characters.
     #[error("the value of `{name}` has {length} characters; give at most {LABEL_VALUE_MAX}")]
     LongValue {
         /// The label's name.
