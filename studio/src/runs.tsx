@@ -7,6 +7,7 @@ import type { ApiError } from "./api";
 import { asError, useLoad } from "./hooks";
 import { Labels } from "./labels";
 import { Badge, Problem, Skeleton } from "./parts";
+import { Period } from "./period";
 import { go, href, setQuery, usePlace, useScrollBack } from "./router";
 import { SEARCHED, STATUSES, useRuns } from "./runs_list";
 import type { Filters } from "./runs_list";
@@ -176,18 +177,6 @@ const MORE = [
   ["tokens_max", "Tokens to", "number", "any"],
 ] as const;
 
-/** The start of a day of this place as a time of the daemon, and back. */
-export function timeOf(day: string): string {
-  return day === "" ? "" : new Date(`${day}T00:00:00`).toISOString();
-}
-
-export function dayOf(time: string | null): string {
-  const date = new Date(time ?? "");
-  if (Number.isNaN(date.getTime())) return "";
-  const two = (number: number) => String(number).padStart(2, "0");
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
-}
-
 /** The search, which is in the address like all filters. */
 function Search({ place }: { place: URLSearchParams }): JSX.Element {
   const isUsed = [...MORE.map(([name]) => name), "since", "before"].some((name) => place.has(name));
@@ -237,17 +226,7 @@ function Search({ place }: { place: URLSearchParams }): JSX.Element {
               />
             </label>
           ))}
-          {(["since", "before"] as const).map((name) => (
-            <label key={name}>
-              {name === "since" ? "From" : "Before"}
-              <input
-                type="date"
-                key={place.get(name)}
-                defaultValue={dayOf(place.get(name))}
-                onChange={(event) => setQuery({ [name]: timeOf(event.currentTarget.value) })}
-              />
-            </label>
-          ))}
+          <Period place={place} />
         </div>
       </details>
     </>

@@ -5,8 +5,8 @@ import { get, query } from "./api";
 import { Bars } from "./bars";
 import { useLoad } from "./hooks";
 import { Missing, Panel, Table } from "./parts";
+import { Period } from "./period";
 import { href, setQuery, usePlace } from "./router";
-import { dayOf, timeOf } from "./runs";
 import { Hidden, Text, count, duration, outcomeOf, percent, time, words } from "./text";
 import type { Figures, NamedFigures, Totals as Found } from "./types";
 
@@ -59,17 +59,7 @@ function rate(of: number): string {
 function Filter({ place }: { place: URLSearchParams }): JSX.Element {
   return (
     <div class="filters" role="group" aria-label="Filters">
-      {(["since", "before"] as const).map((name) => (
-        <label key={name}>
-          {name === "since" ? "From" : "Before"}
-          <input
-            type="date"
-            key={place.get(name)}
-            defaultValue={dayOf(place.get(name))}
-            onChange={(event) => setQuery({ [name]: timeOf(event.currentTarget.value) })}
-          />
-        </label>
-      ))}
+      <Period place={place} />
       {FIELDS.map(([name, title, placeholder]) => (
         <label key={name}>
           {title}

@@ -53,6 +53,17 @@ pub enum ClientError {
     Senseless(String),
 }
 
+/// A daemon's answer, or a record in it, as this version knows it. `what` names it in the error.
+///
+/// # Errors
+/// [`ClientError::Senseless`] for an answer of another version.
+pub fn known<T: DeserializeOwned>(what: &str, answer: &Value) -> Result<T, ClientError> {
+    T::deserialize(answer).map_err(|error| {
+        let advice = "use the client of the daemon's version, or --output json";
+        ClientError::Senseless(format!("this version cannot read the {what}: {error}: {advice}"))
+    })
+}
+
 impl ClientError {
     /// Whether a retry may help: the daemon is starting, stopping or busy.
     pub fn may_pass(&self) -> bool {

@@ -5,11 +5,10 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::Args;
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::Common;
-use super::client::ClientError;
+use super::client::known;
 use crate::cli::output::{Output, count, note, print};
 use crate::cli::table::Table;
 use prime_service::runs::{Figures, NamedFigures, Overview};
@@ -136,12 +135,7 @@ pub fn overview(arguments: &OverviewArguments) -> anyhow::Result<ExitCode> {
     let text = match common.output {
         Output::Json => serde_json::to_string_pretty(&answer)? + "\n",
         Output::Text => {
-            let overview = Overview::deserialize(&answer).map_err(|error| {
-                let advice = "use the client of the daemon's version, or --output json";
-                ClientError::Senseless(format!(
-                    "this version cannot read the answer: {error}: {advice}"
-                ))
-            })?;
+            let overview: Overview = known("answer", &answer)?;
             if overview.incomplete {
                 note!(
                     "the daemon still looks through runs of an earlier version: some may be \

@@ -7,7 +7,7 @@ use clap::builder::PossibleValuesParser;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::client::{ClientError, Post};
+use super::client::{Post, known};
 use super::{Common, run_id};
 use crate::cli::output::{Output, count, note, print};
 use crate::cli::table::Table;
@@ -56,13 +56,6 @@ struct Page {
     next: Option<u64>,
 }
 
-fn known<T: serde::de::DeserializeOwned>(value: &Value) -> Result<T, ClientError> {
-    T::deserialize(value).map_err(|error| {
-        let advice = "use the client of the daemon's version, or --output json";
-        ClientError::Senseless(format!("this version cannot read the answer: {error}: {advice}"))
-    })
-}
-
 /// The newest review of a step, for a person.
 fn newest_review(step: &FlaggedStep) -> String {
     let Some(review) = &step.review else { return "open".to_owned() };
@@ -99,7 +92,7 @@ pub fn reviews(arguments: &ReviewsArguments) -> anyhow::Result<ExitCode> {
     let text = match common.output {
         Output::Json => serde_json::to_string_pretty(&page)? + "\n",
         Output::Text => {
-            let Page { steps, next } = known(&page)?;
+            let Page { steps, next } = known("answer", &page)?;
             if let Some(next) = next {
                 note!("there may be more: --after {next} lists the next page");
             }
@@ -126,7 +119,7 @@ pub fn review(arguments: &ReviewArguments) -> anyhow::Result<ExitCode> {
     let text = match common.output {
         Output::Json => serde_json::to_string_pretty(&step)? + "\n",
         Output::Text => {
-            let step: FlaggedStep = known(&step)?;
+            let step: FlaggedStep = known("answer", &step)?;
             format!("event {} ({}): {}\n", step.seq, step.action, newest_review(&step))
         }
     };

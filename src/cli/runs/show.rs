@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::Value;
 
-use super::client::ClientError;
+use super::client::{ClientError, known};
 use super::{Common, run_id};
 use crate::cli::output::{self, Output, count};
 use prime_service::runs::RunRecord;
@@ -69,10 +69,7 @@ pub fn print(record: &Value, output: Output) -> anyhow::Result<()> {
 /// # Errors
 /// When this version cannot read the record.
 pub fn read(record: &Value) -> Result<RunRecord, ClientError> {
-    serde::Deserialize::deserialize(record).map_err(|error| {
-        let advice = "use the client of the daemon's version, or --output json";
-        ClientError::Senseless(format!("this version cannot read the record: {error}: {advice}"))
-    })
+    known("record", record)
 }
 
 pub fn show(arguments: &ShowArguments) -> anyhow::Result<ExitCode> {

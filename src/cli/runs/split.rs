@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Common;
-use super::client::ClientError;
+use super::client::known;
 use crate::cli::output::{Output, print};
 use crate::cli::table::Table;
 use prime_service::runs::ArmFigures;
@@ -93,12 +93,7 @@ pub fn split(arguments: &SplitArguments) -> anyhow::Result<ExitCode> {
     let text = match common.output {
         Output::Json => serde_json::to_string_pretty(&report)? + "\n",
         Output::Text => {
-            let report = Report::deserialize(&report).map_err(|error| {
-                let advice = "use the client of the daemon's version, or --output json";
-                ClientError::Senseless(format!(
-                    "this version cannot read the answer: {error}: {advice}"
-                ))
-            })?;
+            let report: Report = known("answer", &report)?;
             report.text()
         }
     };
