@@ -285,6 +285,7 @@ golden: setup ## record the digests of the benchmark and judgements of outputs, 
 	scripts/golden-outputs $(TARGET)/golden-traces tests/golden/outputs.jsonl
 	$(PRIME) bench check tests/golden/outputs.jsonl --details tests/golden/judgements.jsonl >/dev/null
 
+# Its last line has no `-p`, whose other set of features would compile llama.cpp anew.
 test-models: setup ## pretrained models: templates as transformers renders them, turns and runs (fetches 370 MB, checked and cached)
 	@scripts/setup --python
 	scripts/test-models $(TARGET)/models
@@ -294,7 +295,7 @@ test-models: setup ## pretrained models: templates as transformers renders them,
 	scripts/test-templates $(TARGET)/models/templates
 	TZ=UTC $(TARGET)/real-models/bin/python tests/real-models/templates.py $(TARGET)/release/prime-agents $(TARGET)/models/templates
 	$(TARGET)/real-models/bin/python tests/real-models/run.py $(TARGET)/release/prime-agents $(TARGET)/models
-	PRIME_TEST_MODELS=$(abspath $(TARGET)/models) $(CARGO) test --release -p prime-engine --test memory
+	PRIME_TEST_MODELS=$(abspath $(TARGET)/models) $(CARGO) test --release --test memory
 
 ##@ Check
 lint: setup deny workflows docs ## format, clippy, rustdoc, pages, licences, workflows, shared builds: every warning is an error

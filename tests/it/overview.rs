@@ -176,14 +176,47 @@ fn labels_are_shown_searched_and_replaced() {
         (json!(many), "there are 17; give at most 16"),
         (json!({"a b": "x"}), "\"a b\" is no name of a label"),
         (json!({"a": "x".repeat(129)}), "has 129 characters; give at most 128"),
-        (json!({"a": "x\u{7}"}), "control character"),
+        (json!({"a": "x\u{7}"}), "U+0007"),
+        (json!({"a": "\u{2067}x"}), "U+2067"),
     ] {
         put(&labels, &bad).refused(400, Some("labels"), &[part]);
         let submitted = daemon.submit(&json!({"task": "gcd-euclidean", "labels": bad}));
         submitted.refused(400, Some("labels"), &[part]);
     }
+    for query in ["label=", "label=:red", "label=a+b"] {
+        for path in ["runs", "overview"] {
+            let answer = daemon.get(&format!("/v1/{path}?{query}"));
+            answer.refused(400, Some("label"), &["is no name of a label"]);
+        }
+    }
     put(&labels, &json!({"a": 7})).refused(400, Some("a"), &["expected a string"]);
     assert_eq!(put("/v1/runs/run_none/labels", &json!({})).status, 404);
+
+    let patch = |body: &Value| -> crate::daemon::Answer {
+        let request = daemon.client.patch(daemon.url(&labels)).body(body.to_string());
+        request.send().unwrap().into()
+    };
+    let both = patch(&json!({"a": "1", "none": null}));
+    assert_eq!((both.status, &both.body["labels"]), (200, &json!({"a": "1", "team": "blue"})));
+    patch(&json!({"a b": null})).refused(400, Some("labels"), &["\"a b\" is no name of a label"]);
+    let fifteen: BTreeMap<String, String> =
+        (0..15).map(|number| (format!("l{number}"), String::new())).collect();
+    patch(&json!(fifteen)).refused(400, Some("labels"), &["there are 17; give at most 16"]);
+    assert_eq!(patch(&json!({"a": null})).body["labels"], json!({"team": "blue"}));
+
+    // Changes that are made at the same time are all kept.
+    std::thread::scope(|scope| {
+        for number in 0..8 {
+            let patch = &patch;
+            scope.spawn(move || {
+                let name = format!("part{number}");
+                assert_eq!(patch(&json!({name: "x"})).status, 200);
+            });
+        }
+    });
+    let parts = daemon.get(&location).body["labels"].clone();
+    assert_eq!(parts.as_object().unwrap().len(), 9, "{parts}");
+    assert_eq!(put(&labels, &json!({"team": "blue"})).status, 200);
 
     // A fork has those of its parent's acceptance; they are still there for the next process.
     let url = daemon.url("");

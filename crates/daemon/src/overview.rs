@@ -6,7 +6,7 @@ use utoipa::IntoParams;
 
 use super::error::{ApiError, ErrorBody, method_not_allowed};
 use super::guard::Rights;
-use super::parameters::{millis, parse_query};
+use super::parameters::{millis, parse_query, wanted_label};
 use super::request_context::{ALL_KEYS, asking, listed_owner};
 use super::state::State;
 use prime_journal::SearchQuery;
@@ -77,7 +77,7 @@ pub async fn show(state: web::Data<State>, request: HttpRequest) -> Result<HttpR
         owner,
         task: wanted.task,
         model: wanted.model,
-        label: wanted.label,
+        label: wanted.label.map(wanted_label).transpose()?,
         since_ms,
         before_ms,
         ..SearchQuery::default()

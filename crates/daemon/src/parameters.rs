@@ -5,6 +5,7 @@ use serde::de::DeserializeOwned;
 
 use super::error::ApiError;
 use super::guard::field_of;
+use prime_service::runs::check_wanted_label;
 
 /// Entries per page: most, and default.
 const PAGE_MAX: u32 = 1_000;
@@ -62,6 +63,12 @@ pub(super) fn millis(name: &str, time: &str) -> Result<u64, ApiError> {
     })?;
     // Nothing is older than 1970.
     Ok(u64::try_from(time.as_millisecond()).unwrap_or(0))
+}
+
+/// The label that runs are looked for by, from the parameter `label`.
+pub(super) fn wanted_label(wanted: String) -> Result<String, ApiError> {
+    check_wanted_label(&wanted).map_err(|error| ApiError::bad_field("label", error))?;
+    Ok(wanted)
 }
 
 /// Reads the number of a step's event in a path.

@@ -8,7 +8,7 @@ use utoipa::{IntoParams, PartialSchema, ToSchema};
 
 use super::error::ApiError;
 use super::guard::Owner;
-use super::parameters::{millis, page_limit};
+use super::parameters::{millis, page_limit, wanted_label};
 use super::request_context::listed_owner;
 use super::state::State;
 use prime_journal::search::TERMS_MAX;
@@ -306,7 +306,7 @@ impl ListQuery {
             outcome: self.outcome,
             agent: self.agent,
             model: self.model,
-            label: self.label,
+            label: self.label.map(wanted_label).transpose()?,
             is_flagged: self.flagged,
             needs_review: self.needs_review.unwrap_or(false),
             steps_min: self.steps_min,

@@ -1,5 +1,7 @@
 //! Routes of runs: submit, list, show, label, cancel, fork.
 
+use std::collections::BTreeMap;
+
 use actix_web::{HttpRequest, HttpResponse, web};
 
 use super::background::in_background;
@@ -15,7 +17,7 @@ use super::wire::{CollectRequest, Collected, ForkQuery, ForkRequest, SubmitHeade
 use prime_journal::{DamagedRow, Removed};
 use prime_service::app::Overrides;
 use prime_service::requests::{RunRequest, spec_with_agents};
-use prime_service::runs::{Cleanup, LabelMap, Labels, RunRecord, check_labels};
+use prime_service::runs::{Cleanup, LabelChanges, LabelMap, Labels, RunRecord, check_labels};
 
 /// A century, as for `journal.retention_days`.
 const DAYS_MAX: u32 = 36_500;
@@ -38,7 +40,12 @@ pub fn configure(config: &mut web::ServiceConfig) {
         .service(resource("/v1/gc", web::post().to(collect), "POST"))
         .service(resource("/v1/runs/{id}", web::get().to(show), "GET"))
         .service(resource("/v1/runs/{id}/cancel", web::post().to(cancel), "POST"))
-        .service(resource("/v1/runs/{id}/labels", web::put().to(label), "PUT"))
+        .service(
+            web::resource("/v1/runs/{id}/labels")
+                .route(web::put().to(label))
+                .route(web::patch().to(change_labels))
+                .default_service(web::to(|| method_not_allowed("PATCH, PUT"))),
+        )
         .service(resource("/v1/runs/{id}/fork", web::post().to(fork), "POST"));
 }
 
@@ -208,6 +215,35 @@ pub async fn label(
     check_labels(&labels).map_err(|error| ApiError::bad_field("labels", error))?;
     authorized_run(&state, &request, &id).await?;
     state.runs.store().relabel(&id, &labels).await?;
+    Ok(HttpResponse::Ok().json(authorized_run(&state, &request, &id).await?))
+}
+
+/// Changes some of a run's labels.
+///
+/// The body has a value for each label to set, and `null` for each to remove; other labels stay,
+/// with changes that others make at the same time. The run may be over.
+#[utoipa::path(
+    patch, path = "/v1/runs/{id}/labels", tag = "runs", operation_id = "change_labels",
+    params(("id", description = "The run's `id`")),
+    request_body(
+        content = LabelChanges,
+        example = json!({"team": "blue", "experiment": null}),
+    ),
+    responses((status = 200, description = "The run; the labels are durable", body = RunRecord)),
+)]
+pub async fn change_labels(
+    state: web::Data<State>,
+    request: HttpRequest,
+    id: web::Path<String>,
+    body: Body,
+) -> Result<HttpResponse, ApiError> {
+    let changes: BTreeMap<String, Option<String>> = json(&body.0)?;
+    // What is removed has a name, too.
+    let named =
+        changes.iter().map(|(name, value)| (name.clone(), value.clone().unwrap_or_default()));
+    check_labels(&named.collect()).map_err(|error| ApiError::bad_field("labels", error))?;
+    authorized_run(&state, &request, &id).await?;
+    state.runs.store().change_labels(&id, &changes).await?;
     Ok(HttpResponse::Ok().json(authorized_run(&state, &request, &id).await?))
 }
 

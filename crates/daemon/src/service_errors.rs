@@ -38,6 +38,7 @@ impl From<RunError> for ApiError {
             RunError::KeyReused(_) => {
                 Self::unprocessable("idempotency_key_reused", Some("Idempotency-Key"), message)
             }
+            RunError::Labels(_) => Self::bad_field("labels", message),
             RunError::Agents(_) => Self::bad_field("agents", message),
             RunError::Conflict(_) => Self::conflict("conflict", message),
             RunError::Journal(JournalError::NoSuchRun { .. }) => Self::bad_field("after", message),

@@ -43,6 +43,38 @@ pub(super) async fn relabel(client: &Object, run: &str, labels: &str) -> Result<
     }
 }
 
+/// Whether they were still `before`; only then does it replace them.
+pub(super) async fn relabel_if(
+    client: &Object,
+    run: &str,
+    before: Option<&str>,
+    labels: &str,
+) -> Result<bool, Failure> {
+    let replaced = match before {
+        None => {
+            "INSERT INTO run_labels (run, body) SELECT no, $2 FROM run WHERE id = $1
+             ON CONFLICT (run) DO NOTHING RETURNING run"
+        }
+        Some(_) => {
+            "UPDATE run_labels l SET body = $2 FROM run r
+             WHERE r.no = l.run AND r.id = $1 AND l.body = $3 RETURNING l.run"
+        }
+    };
+    let sql = format!(
+        "WITH labelled AS ({replaced}), stale AS (
+            UPDATE run_facts s SET is_over = false FROM labelled l WHERE s.run = l.run
+        )
+        SELECT run FROM labelled"
+    );
+    let statement = client.prepare_cached(&sql).await?;
+    let (run, labels) = (encode(run), encode(labels));
+    let found = match before.map(encode) {
+        None => client.query_opt(&statement, &[&run, &labels]).await?,
+        Some(before) => client.query_opt(&statement, &[&run, &labels, &before]).await?,
+    };
+    Ok(found.is_some())
+}
+
 pub(super) async fn relabelled(
     client: &Object,
     runs: &[String],

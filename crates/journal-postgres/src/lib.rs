@@ -302,6 +302,16 @@ impl RunLabels for PostgresJournal {
         self.session.run(async |client: &mut Object| labels::relabel(client, run, labels).await)
     }
 
+    fn relabel_if(
+        &self,
+        run: &str,
+        before: Option<&str>,
+        labels: &str,
+    ) -> Result<bool, JournalError> {
+        self.session
+            .run(async |client: &mut Object| labels::relabel_if(client, run, before, labels).await)
+    }
+
     fn relabelled(&self, runs: &[String]) -> Result<BTreeMap<String, String>, JournalError> {
         self.session.run(async |client: &mut Object| labels::relabelled(client, runs).await)
     }

@@ -28,7 +28,9 @@ pub use copying::{
     a_copy_changes_no_other_run, an_interrupted_copy_is_completed, copies_are_whole,
 };
 pub use fixtures::{Make, Store, accept, append, end, events, ids, noise, random, row};
-pub use labels::labels_are_replaced_and_go_with_their_run;
+pub use labels::{
+    labels_are_replaced_and_go_with_their_run, labels_are_replaced_only_if_they_are_still_the_same,
+};
 pub use model::agrees_with_the_model;
 pub use overview::runs_add_up_by_what_is_noted;
 pub use owners::{
@@ -79,7 +81,7 @@ macro_rules! conformance_suite {
             modules_cost_no_runs, modules_that_open_runs_name_are_kept, uploads_are_copied,
             runs_are_found_by_what_is_noted, terms_are_texts_and_no_patterns, found_runs_are_ordered_and_paged,
             runs_are_noted_once_and_go_with_their_entry, runs_add_up_by_what_is_noted,
-            labels_are_replaced_and_go_with_their_run,
+            labels_are_replaced_and_go_with_their_run, labels_are_replaced_only_if_they_are_still_the_same,
         }
     };
     ($make:path: $($property:ident),* $(,)?) => {

@@ -14,6 +14,18 @@ pub trait RunLabels {
     /// changed.
     fn relabel(&self, run: &str, labels: &str) -> Result<(), JournalError>;
 
+    /// Replaces a run's labels, as [`relabel`](Self::relabel) does, if those that replaced its
+    /// spec's are still `before`. Returns whether it did; false also if there is no such run.
+    ///
+    /// # Errors
+    /// Those of the store; then nothing has changed.
+    fn relabel_if(
+        &self,
+        run: &str,
+        before: Option<&str>,
+        labels: &str,
+    ) -> Result<bool, JournalError>;
+
     /// The labels of those of these runs that were given others than in their spec, by their ids.
     ///
     /// # Errors

@@ -21,6 +21,15 @@ pub struct Prices {
     pub completion_million: f64,
 }
 
+impl Prices {
+    /// Price of the tokens of a run.
+    #[expect(clippy::cast_precision_loss, reason = "an amount of money, far below 2^53 units")]
+    pub fn of(self, run: &Record) -> f64 {
+        let prompt = run.prompt_tokens as f64 * self.prompt_million;
+        (prompt + run.completion_tokens as f64 * self.completion_million) / 1e6
+    }
+}
+
 /// An estimate: sums over runs. A trial of few runs makes it rough.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Cost {
@@ -105,17 +114,12 @@ fn rate(runs: &[&Record], concurrent: usize, prices: Prices) -> Option<Cost> {
     let sum = |figure: fn(&Record) -> f64| runs.iter().map(|run| figure(run)).sum::<f64>();
     let steps = sum(|run| run.reference_steps.max(1) as f64);
 
-    let (prompt_tokens, completion_tokens) =
-        (sum(|run| run.prompt_tokens as f64), sum(|run| run.completion_tokens as f64));
-
     let whole = Cost {
         proposals: sum(|run| run.proposals as f64),
-        prompt_tokens,
-        completion_tokens,
+        prompt_tokens: sum(|run| run.prompt_tokens as f64),
+        completion_tokens: sum(|run| run.completion_tokens as f64),
         seconds: sum(|run| run.wall_ms) / 1e3 / concurrent.max(1) as f64,
-        price: (prompt_tokens * prices.prompt_million
-            + completion_tokens * prices.completion_million)
-            / 1e6,
+        price: runs.iter().map(|run| prices.of(run)).sum(),
     };
     (!runs.is_empty()).then(|| whole.times(1.0 / steps))
 }

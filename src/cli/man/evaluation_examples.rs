@@ -106,10 +106,17 @@ pub const EVALUATION: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "prime-agents-study-run",
-        &[(
-            "Run a study, or what is left of it:",
-            "prime-agents study run studies/smoke.toml --concurrent 2",
-        )],
+        &[
+            (
+                "Run a study, or what is left of it:",
+                "prime-agents study run studies/smoke.toml --concurrent 2",
+            ),
+            (
+                "Stop when it has cost 5:",
+                "prime-agents study run studies/n-queens.toml --prompt-price 0.1 \
+                 --completion-price 0.4 --price-max 5",
+            ),
+        ],
     ),
     (
         "prime-agents-study-report",

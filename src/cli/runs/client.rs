@@ -199,13 +199,13 @@ impl Client {
         self.send(path, true, |url| Ok(self.with_key(self.http.delete(url))))
     }
 
-    /// Sends a PUT request, which has the same effect if it is repeated.
+    /// Sends a PATCH request that has the same effect if it is repeated.
     ///
     /// # Errors
     /// [`ClientError`].
-    pub fn put(&self, path: &str, body: &Value) -> Result<Answer, ClientError> {
+    pub fn patch(&self, path: &str, body: &Value) -> Result<Answer, ClientError> {
         self.send(path, true, |url| {
-            let request = self.with_key(self.http.put(url));
+            let request = self.with_key(self.http.patch(url));
             Ok(request.header(header::CONTENT_TYPE, "application/json").body(body.to_string()))
         })
     }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{Common, run_id, show};
 
@@ -35,16 +35,17 @@ pub fn label(arguments: &LabelArguments) -> anyhow::Result<ExitCode> {
     let client = common.client()?;
     let run = client.get(&format!("/v1/runs/{id}"), &[])?.json::<Value>()?;
 
-    // The daemon takes all labels at once.
-    let mut all = run["labels"].as_object().cloned().unwrap_or_default();
+    let mut changes = Map::new();
     for name in remove {
-        if all.remove(name).is_none() {
+        if run["labels"].get(name).is_none() {
             anyhow::bail!("--remove {name:?}: the run has no such label");
         }
+        changes.insert(name.clone(), Value::Null);
     }
-    all.extend(labels.iter().map(|(name, value)| (name.clone(), json!(value))));
+    changes.extend(labels.iter().map(|(name, value)| (name.clone(), json!(value))));
 
-    let record = client.put(&format!("/v1/runs/{id}/labels"), &Value::Object(all))?.json()?;
+    let path = format!("/v1/runs/{id}/labels");
+    let record = client.patch(&path, &Value::Object(changes))?.json()?;
     show::print(&record, common.output)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -6,6 +6,7 @@ mod files;
 mod narrowing;
 mod own_tasks;
 mod plan;
+mod prices;
 mod report;
 mod run;
 mod systems;

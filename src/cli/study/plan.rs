@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::narrowing::Narrowing;
 use super::own_tasks::give_tasks;
+use super::prices::PriceArguments;
 use super::systems::{PoolPlaces, check_shared, settings, start};
 use super::{RecordsFile, load, read_records};
 use crate::cli::bench::{CONCURRENT, turns_of, with_engines};
@@ -20,7 +21,7 @@ use crate::cli::table::Table;
 use crate::evaluation::study::{Spendings, run_study};
 use prime_settings::Settings;
 use prime_study::definition::{AskedRun, Source, Study};
-use prime_study::plan::{Cost, Plan, Prices, plan as plan_of};
+use prime_study::plan::{Cost, Plan, plan as plan_of};
 use prime_study::records::{Key, Record};
 
 #[derive(Args)]
@@ -49,12 +50,8 @@ pub struct PlanArguments {
         value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000)
     )]
     concurrent: usize,
-    /// Price of a million prompt tokens
-    #[arg(long, value_name = "PRICE", default_value_t = 0.0)]
-    prompt_price: f64,
-    /// Price of a million generated tokens
-    #[arg(long, value_name = "PRICE", default_value_t = 0.0)]
-    completion_price: f64,
+    #[command(flatten)]
+    prices: PriceArguments,
     #[command(flatten)]
     configuration: OwnModel,
     /// Output format
@@ -111,10 +108,7 @@ pub fn plan(arguments: &PlanArguments) -> anyhow::Result<ExitCode> {
         known.extend(trial(arguments, &study, &all, &runs)?);
     }
 
-    let prices = Prices {
-        prompt_million: arguments.prompt_price,
-        completion_million: arguments.completion_price,
-    };
+    let prices = arguments.prices.prices();
     let plan = plan_of(&study, &finished, &known, arguments.concurrent, prices);
     let shown = Shown { plan: &plan, to_do: plan.to_do(), total: plan.total() };
 
@@ -148,10 +142,18 @@ fn trial(
 
         let mut records = Vec::new();
         let spendings = Spendings::new(study, &[], runs);
-        run_study(study, &contestants, runs, &spendings, arguments.concurrent, |record| {
-            records.push(record);
-            anyhow::Ok(())
-        })
+        run_study(
+            study,
+            &contestants,
+            runs,
+            &spendings,
+            arguments.concurrent,
+            || true,
+            |record| {
+                records.push(record);
+                anyhow::Ok(())
+            },
+        )
         .await?;
         Ok(records)
     })

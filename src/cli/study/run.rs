@@ -1,6 +1,7 @@
 //! `study run`: makes the runs of a study that have no record yet. Killed at any time, it continues
 //! from its records when it is started again.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use serde_json::json;
 use super::daemons::{DaemonArguments, contestant, fields};
 use super::narrowing::Narrowing;
 use super::own_tasks::{add_digests, check_found, give_tasks};
+use super::prices::{PriceArguments, amount};
 use super::systems::{PoolPlaces, check_shared, provenance_of_answers, settings, start};
 use super::{RecordsFile, load};
 use crate::cli::bench::{CONCURRENT, turns_of, with_engines};
@@ -46,6 +48,11 @@ pub struct RunArguments {
         value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000)
     )]
     concurrent: usize,
+    #[command(flatten)]
+    prices: PriceArguments,
+    /// Start no run any more when the recorded runs have cost this; needs a price
+    #[arg(long, value_name = "PRICE", value_parser = amount)]
+    price_max: Option<f64>,
     #[command(flatten)]
     configuration: OwnModel,
     /// Output format
@@ -87,6 +94,11 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let configuration = arguments.configuration.resolved()?;
     let mut study = load(&arguments.file, &configuration)?;
     arguments.narrowing.apply(&mut study)?;
+
+    ensure!(
+        arguments.price_max.is_none() || arguments.prices.are_given(),
+        "--price-max needs what tokens cost: give --prompt-price and --completion-price"
+    );
 
     let daemons = arguments.daemons.is_given().then(|| arguments.daemons.daemons()).transpose()?;
     let is_remote = |system: &System| {
@@ -173,6 +185,19 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
 
+    let prices = arguments.prices.prices();
+    let spent = Cell::new(log.found().iter().map(|record| prices.of(record)).sum::<f64>());
+    let price_max = arguments.price_max.unwrap_or(f64::INFINITY);
+    let may_start = || spent.get() < price_max;
+    if !may_start() {
+        note!(
+            "--price-max: the recorded runs have cost {:.2} already: no run is made",
+            spent.get()
+        );
+        printed(&Tally::default())?;
+        return Ok(ExitCode::FAILURE);
+    }
+
     let needed: BTreeSet<usize> = due.iter().map(|run| run.system).collect();
     let used: Vec<&Settings> = needed
         .iter()
@@ -212,11 +237,13 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         let (mut tally, on_part) = (Tally::default(), session.on_part());
         let spendings = Spendings::new(&study, log.found(), &due);
         let concurrent = arguments.concurrent;
-        let work = run_study(&study, &contestants, &due, &spendings, concurrent, |record| {
-            on_part();
-            tally.add(&record);
-            log.append(&record).map_err(anyhow::Error::from)
-        });
+        let work =
+            run_study(&study, &contestants, &due, &spendings, concurrent, may_start, |record| {
+                on_part();
+                spent.set(spent.get() + prices.of(&record));
+                tally.add(&record);
+                log.append(&record).map_err(anyhow::Error::from)
+            });
         session.next(work).await?;
         anyhow::Ok((tally, session.finish()))
     })?;
@@ -227,12 +254,20 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     for (name, measured, right) in &tally.systems {
         note!("{name}: {right} of {} right", count(*measured, "measured run"));
     }
-    if let Some(reason) = tally.reason {
+    if let Some(reason) = &tally.reason {
         note!(
             "{} of them were not measured, and are due at the next `study run`; \
              the first: {reason}",
             tally.not_measured
         );
+    }
+    if !may_start() && tally.made < due.len() {
+        note!(
+            "stopped at --price-max: the recorded runs have cost {:.2}, and {} are left",
+            spent.get(),
+            count(due.len() as u64 - tally.made as u64, "run")
+        );
+        return Ok(ExitCode::FAILURE);
     }
     Ok(finished.exit_code())
 }

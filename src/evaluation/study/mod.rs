@@ -65,7 +65,8 @@ impl From<Record> for Answered {
 /// Executes runs, at most `concurrent` at a time, and passes each record to `on_record` as its run
 /// ends. The runs' system numbers are indexes into `contestants`. A run whose agents failed
 /// permanently, or whose time was up before the first completion, is recorded as not measured.
-/// `spendings` has the budgets of those that draw samples or are matched.
+/// `spendings` has the budgets of those that draw samples or are matched. When `may_start` says no,
+/// the runs under way end, and no other is started.
 ///
 /// # Errors
 /// The first error of `on_record`, after which no other run is started; [`RuntimeEnded`] if the
@@ -76,6 +77,7 @@ pub async fn run_study<E>(
     runs: &[AskedRun],
     spendings: &Spendings,
     concurrent: usize,
+    may_start: impl Fn() -> bool,
     mut on_record: impl FnMut(Record) -> Result<(), E>,
 ) -> Result<(), E>
 where
@@ -114,7 +116,8 @@ where
 
     // A slow run must not hold up the records of the others. Those that others wait for come first:
     // a study that makes spending equal begins each instance with them.
-    let mut records = stream::iter(runs.iter().map(one)).buffer_unordered(concurrent.max(1));
+    let started = runs.iter().take_while(|_| may_start()).map(one);
+    let mut records = stream::iter(started).buffer_unordered(concurrent.max(1));
     while let Some(record) = records.next().await {
         on_record(record?)?;
     }

@@ -60,10 +60,18 @@ fn records(study: &Study, systems: impl FnOnce() -> Vec<StudySystem>) -> Vec<Rec
         let spendings = Spendings::new(study, &[], &runs);
 
         let mut records = Vec::new();
-        run_study(study, &contestants, &runs, &spendings, 2, |record| {
-            records.push(record);
-            Ok::<(), RuntimeEnded>(())
-        })
+        run_study(
+            study,
+            &contestants,
+            &runs,
+            &spendings,
+            2,
+            || true,
+            |record| {
+                records.push(record);
+                Ok::<(), RuntimeEnded>(())
+            },
+        )
         .await
         .unwrap();
         records

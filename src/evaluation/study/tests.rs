@@ -39,10 +39,18 @@ fn records(study: &Study, contestant: impl FnOnce() -> StudySystem) -> Vec<Recor
         let runs: Vec<AskedRun> = study.runs().collect();
         let mut records = Vec::new();
         let spendings = Spendings::new(study, &[], &runs);
-        let ended = run_study(study, &contestants, &runs, &spendings, 3, |record| {
-            records.push(record);
-            Ok::<(), RuntimeEnded>(())
-        });
+        let ended = run_study(
+            study,
+            &contestants,
+            &runs,
+            &spendings,
+            3,
+            || true,
+            |record| {
+                records.push(record);
+                Ok::<(), RuntimeEnded>(())
+            },
+        );
         ended.await.unwrap();
         records
     })

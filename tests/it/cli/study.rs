@@ -248,3 +248,41 @@ fn the_documentation_has_every_column() {
         columns.stdout
     );
 }
+
+#[test]
+fn a_study_starts_no_run_any_more_when_it_has_cost_enough() {
+    let text = "[study]\nname = \"dear\"\nnull = false\n[ask]\ntasks = [\"gcd-euclidean\"]\n\
+                difficulties = [\"easy\"]\ninstances = 3\n[[system]]\nname = \"prime\"\n\
+                set = { \"run.fanout\" = 1 }\n";
+    let (folder, path) = file("dear.toml", text);
+    let records = folder.path().join("dear.jsonl");
+    let run = |options: &[&str]| {
+        let study = ["study", "run", shown(&path), "--records", shown(&records)];
+        done(&[&study[..], &["--concurrent", "1"], options].concat())
+    };
+    let lines = || std::fs::read_to_string(&records).map_or(0, |text| text.lines().count());
+
+    let refused = run(&["--price-max", "1"]);
+    assert!(refused.code == 2 && refused.stderr.contains("--prompt-price"), "{}", refused.stderr);
+    for bad in ["NaN", "-1", "much"] {
+        let refused = run(&["--price-max", bad, "--prompt-price", "1"]);
+        assert!(
+            refused.code == 2 && refused.stderr.contains("give a number"),
+            "{}",
+            refused.stderr
+        );
+    }
+    assert_eq!(lines(), 0);
+
+    // A generated token costs 1, and each run generates some.
+    let priced = |max: &str| run(&["--completion-price", "1e6", "--price-max", max]);
+    let stopped = priced("1");
+    assert_eq!((stopped.code, lines()), (1, 1), "{}", stopped.stderr);
+    assert!(stopped.stderr.contains("2 runs are left"), "{}", stopped.stderr);
+    let again = priced("1");
+    assert_eq!((again.code, lines()), (1, 1), "{}", again.stderr);
+    assert!(again.stderr.contains("have cost"), "{}", again.stderr);
+
+    let whole = priced("1e9");
+    assert_eq!((whole.code, lines()), (0, 3), "{}", whole.stderr);
+}

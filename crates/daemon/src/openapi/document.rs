@@ -33,6 +33,7 @@ Every error has one shape, `ErrorBody`, and every response a header `X-Request-I
         runs::cancel,
         runs::fork,
         runs::label,
+        runs::change_labels,
         runs::collect,
         reload::route::reload,
         split::show,

@@ -34,3 +34,26 @@ pub fn labels_are_replaced_and_go_with_their_run(make: Make<'_>) {
     journal.commit(&[accept("r")]).unwrap();
     assert!(of(journal, &["r"]).is_empty(), "it is another run");
 }
+
+pub fn labels_are_replaced_only_if_they_are_still_the_same(make: Make<'_>) {
+    let store = make();
+    let journal = store.journal();
+    let replace = |before: Option<&str>, labels: &str| {
+        journal.labels().relabel_if("r", before, labels).unwrap()
+    };
+    let is = |labels: &str| {
+        assert_eq!(of(journal, &["r"]), BTreeMap::from([("r".to_owned(), labels.to_owned())]));
+    };
+    assert!(!replace(None, "{}"), "there is no such run");
+
+    journal.commit(&[accept("r"), end("r", 1)]).unwrap();
+    assert!(!replace(Some("{}"), r#"{"a":"0"}"#), "it has those of its spec");
+    assert!(of(journal, &["r"]).is_empty());
+    assert!(replace(None, r#"{"a":"1"}"#));
+    is(r#"{"a":"1"}"#);
+    assert!(!replace(None, r#"{"a":"2"}"#) && !replace(Some("{}"), r#"{"a":"3"}"#));
+    is(r#"{"a":"1"}"#);
+    assert!(replace(Some(r#"{"a":"1"}"#), "{\"a\":\"\0\"}"));
+    assert!(replace(Some("{\"a\":\"\0\"}"), "{}"));
+    is("{}");
+}

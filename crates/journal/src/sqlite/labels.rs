@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use super::values::refused;
 use super::{queries, search};
@@ -30,19 +30,48 @@ pub(super) fn relabel(
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let no = queries::number(&transaction, run)?;
     let no = no.ok_or_else(|| refused(format!("there is no run {run:?}")))?;
-    if !has_table(&transaction)? {
+    write(&transaction, no, labels)?;
+    Ok(transaction.commit()?)
+}
+
+/// Whether they were still `before`; only then does it replace them.
+pub(super) fn relabel_if(
+    connection: &mut Connection,
+    run: &str,
+    before: Option<&str>,
+    labels: &str,
+) -> Result<bool, JournalError> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let Some(no) = queries::number(&transaction, run)? else { return Ok(false) };
+    let now: Option<String> = if has_table(&transaction)? {
+        let mut statement =
+            transaction.prepare_cached("SELECT body FROM run_labels WHERE run = ?1")?;
+        statement.query_row([no], |row| row.get(0)).optional()?
+    } else {
+        None
+    };
+    if now.as_deref() != before {
+        return Ok(false);
+    }
+    write(&transaction, no, labels)?;
+    transaction.commit()?;
+    Ok(true)
+}
+
+fn write(transaction: &Transaction<'_>, no: i64, labels: &str) -> Result<(), JournalError> {
+    if !has_table(transaction)? {
         transaction.execute_batch(SCHEMA)?;
     }
     transaction
         .prepare_cached("REPLACE INTO run_labels (run, body) VALUES (?1, ?2)")?
         .execute(params![no, labels])?;
     // A process that ends before it notes them anew leaves that to the next one.
-    if search::has_tables(&transaction)? {
+    if search::has_tables(transaction)? {
         transaction
             .prepare_cached("UPDATE run_facts SET is_over = 0 WHERE run = ?1")?
             .execute([no])?;
     }
-    Ok(transaction.commit()?)
+    Ok(())
 }
 
 /// All labels, by the ids of their runs.

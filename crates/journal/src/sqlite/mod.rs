@@ -281,6 +281,16 @@ impl RunLabels for SqliteJournal {
         self.durable_writer()?.write(|connection, _| labels::relabel(connection, run, labels))
     }
 
+    fn relabel_if(
+        &self,
+        run: &str,
+        before: Option<&str>,
+        labels: &str,
+    ) -> Result<bool, JournalError> {
+        self.durable_writer()?
+            .write(|connection, _| labels::relabel_if(connection, run, before, labels))
+    }
+
     fn relabelled(&self, runs: &[String]) -> Result<BTreeMap<String, String>, JournalError> {
         self.readers.read(|connection| labels::relabelled(connection, runs))
     }

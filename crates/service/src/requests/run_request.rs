@@ -68,7 +68,8 @@ pub struct RunRequest {
     #[serde(default)]
     pub agents: Overrides,
     /// Labels, by which runs are found: up to 16 names of 1 to 64 letters, digits, `.`, `_`, `-`
-    /// and `/`, with values of up to 128 characters, without control characters.
+    /// and `/`, with values of up to 128 characters, without characters that control how a text
+    /// is shown.
     #[serde(default)]
     #[schema(value_type = LabelMap, required = false)]
     pub labels: Labels,

@@ -1,5 +1,6 @@
 //! Why a run cannot be accepted, found or changed.
 
+use super::labels::BadLabels;
 use super::spec::NoProblem;
 use super::store::batch::NotAccepted;
 use prime_journal::JournalError;
@@ -48,6 +49,9 @@ pub enum RunError {
          submit the request as a new run"
     )]
     KeySpent(String),
+    /// The labels of a run are not allowed.
+    #[error("{0}")]
+    Labels(BadLabels),
     /// An engine of the run's agents is out of service; with the reason.
     #[error("no new runs at present: {0}")]
     EngineLost(String),

@@ -49,7 +49,7 @@ pub use index::shape::{Column, TrajectoryShape};
 pub use index::step_detail::{StackFrame, StepDetail};
 pub use index::step_list::{StepList, StepSummary};
 pub use index::tree::{Course, RoundNode, RunTree, TrajectoryNode};
-pub use labels::{BadLabels, LabelMap, Labels, check_labels};
+pub use labels::{BadLabels, LabelChanges, LabelMap, Labels, check_labels, check_wanted_label};
 pub use live::live_run::LiveRun;
 pub use live::writings::{TurnWriting, Writings};
 pub use reader::RunReader;

@@ -1,7 +1,9 @@
 //! Labels that replace those of a run's acceptance, in the store.
 
+use std::collections::BTreeMap;
+
 use super::error::RunError;
-use super::labels::Labels;
+use super::labels::{Labels, check_labels};
 use super::record::RunRecord;
 use super::store::RunStore;
 
@@ -18,6 +20,49 @@ impl RunStore {
         self.read(move |journal| journal.labels().relabel(&name, &text)).await?;
         self.changed().add([id.to_owned()]);
         Ok(())
+    }
+
+    /// Sets those labels of a run that have a value here, and removes the others that are named.
+    /// Changes that others make at the same time are kept. Durable when this returns.
+    ///
+    /// # Errors
+    /// When the run does not exist, the labels are not allowed together, or the journal cannot be
+    /// written.
+    pub async fn change_labels(
+        &self,
+        id: &str,
+        changes: &BTreeMap<String, Option<String>>,
+    ) -> Result<(), RunError> {
+        let of_acceptance = self.spec(id).await?.labels;
+        // Each further round follows a change by somebody else.
+        loop {
+            let ids = [id.to_owned()];
+            let before = self.read(move |journal| journal.labels().relabelled(&ids)).await?;
+            let before = before.into_values().next();
+            let mut labels = match before.as_deref() {
+                Some(text) => read_labels(text)?,
+                None => of_acceptance.clone(),
+            };
+            for (name, value) in changes {
+                match value {
+                    Some(value) => labels.insert(name.clone(), value.clone()),
+                    None => labels.remove(name),
+                };
+            }
+            check_labels(&labels).map_err(RunError::Labels)?;
+
+            let text = serde_json::to_string(&labels).expect("invariant: texts serialise");
+            let name = id.to_owned();
+            let is_changed = self
+                .read(move |journal| journal.labels().relabel_if(&name, before.as_deref(), &text))
+                .await?;
+            if is_changed {
+                self.changed().add([id.to_owned()]);
+                return Ok(());
+            }
+            // It may have been removed meanwhile.
+            self.row(id).await?;
+        }
     }
 
     /// Puts the labels into records that were given since the acceptance.
