@@ -167,7 +167,10 @@ const PRODUCT: &[Examples] = &[
     ("prime-agents-key-new", &[("Make a key for a client:", "prime-agents key new ci")]),
     (
         "prime-agents-completions",
-        &[("Complete in bash, in this shell:", "source <(prime-agents completions bash)")],
+        &[
+            ("Complete in the user's shell from now on:", "prime-agents completions --install"),
+            ("Complete in bash, in this shell:", "source <(prime-agents completions bash)"),
+        ],
     ),
     (
         "prime-agents-runs-show",

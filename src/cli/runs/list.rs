@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Common;
+use super::chosen::Chosen;
 use super::client::{Client, ClientError};
 use crate::cli::output::{Output, OutputError, count, note, print, stdout, written};
 use crate::cli::table::Table;
@@ -43,24 +44,11 @@ struct Search {
     /// Only runs with this agent in any role
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// Only runs that asked this model
-    #[arg(long, value_name = "NAME")]
-    model: Option<String>,
-    /// Only runs with this label, whatever its value, or with this value
-    #[arg(long, value_name = "NAME[:VALUE]")]
-    label: Option<String>,
-    /// Only runs of the key with this name, for an admin's key: `*` stands for all keys
-    #[arg(long, value_name = "NAME")]
-    key: Option<String>,
+    #[command(flatten)]
+    chosen: Chosen,
     /// Only runs with a step that was flagged for review
     #[arg(long)]
     flagged: bool,
-    /// Only runs accepted at this time or later, as 2026-02-03T04:05:06Z
-    #[arg(long, value_name = "TIME")]
-    since: Option<String>,
-    /// Only runs accepted before this time
-    #[arg(long, value_name = "TIME")]
-    before: Option<String>,
     /// Only runs with this many committed steps or more
     #[arg(long, value_name = "N")]
     steps_min: Option<u64>,
@@ -129,19 +117,17 @@ impl Search {
             ("q", self.words.clone()),
             ("outcome", self.outcome.clone()),
             ("agent", self.agent.clone()),
-            ("model", self.model.clone()),
-            ("label", self.label.clone()),
-            ("key", self.key.clone()),
             ("flagged", self.flagged.then(|| "true".to_owned())),
-            ("since", self.since.clone()),
-            ("before", self.before.clone()),
             ("steps_min", number(self.steps_min)),
             ("steps_max", number(self.steps_max)),
             ("tokens_min", number(self.tokens_min)),
             ("tokens_max", number(self.tokens_max)),
             ("sort", self.sort.clone()),
         ];
-        all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+        all.into_iter()
+            .chain(self.chosen.query())
+            .filter_map(|(name, value)| Some((name, value?)))
+            .collect()
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod cancel;
 mod chain;
+mod chosen;
 mod client;
 mod display;
 mod fork;

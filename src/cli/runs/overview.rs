@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::Common;
+use super::chosen::Chosen;
 use super::client::known;
 use crate::cli::output::{Output, count, note, print};
 use crate::cli::table::Table;
@@ -18,24 +19,11 @@ const ROWS: usize = 20;
 
 #[derive(Args)]
 pub struct OverviewArguments {
-    /// Only runs accepted at this time or later, as 2026-02-03T04:05:06Z
-    #[arg(long, value_name = "TIME")]
-    since: Option<String>,
-    /// Only runs accepted before this time
-    #[arg(long, value_name = "TIME")]
-    before: Option<String>,
     /// Only runs of this task
     #[arg(long, value_name = "SLUG")]
     task: Option<String>,
-    /// Only runs that asked this model
-    #[arg(long, value_name = "NAME")]
-    model: Option<String>,
-    /// Only runs with this label, whatever its value, or with this value
-    #[arg(long, value_name = "NAME[:VALUE]")]
-    label: Option<String>,
-    /// Only runs of the key with this name; with an admin's key all by default
-    #[arg(long, value_name = "NAME")]
-    key: Option<String>,
+    #[command(flatten)]
+    chosen: Chosen,
     #[command(flatten)]
     common: Common,
 }
@@ -118,18 +106,9 @@ fn text(overview: &Overview) -> String {
 }
 
 pub fn overview(arguments: &OverviewArguments) -> anyhow::Result<ExitCode> {
-    let OverviewArguments { since, before, task, model, label, key, common } = arguments;
-    let query: Vec<(&str, String)> = [
-        ("since", since),
-        ("before", before),
-        ("task", task),
-        ("model", model),
-        ("label", label),
-        ("key", key),
-    ]
-    .into_iter()
-    .filter_map(|(name, value)| Some((name, value.clone()?)))
-    .collect();
+    let OverviewArguments { task, chosen, common } = arguments;
+    let all = chosen.query().into_iter().chain([("task", task.clone())]);
+    let query: Vec<(&str, String)> = all.filter_map(|(name, value)| Some((name, value?))).collect();
     let answer: Value = common.client()?.get("/v1/overview", &query)?.json()?;
 
     let text = match common.output {

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::binary::{done, file, shown};
+use crate::binary::{done, file, prime, shown};
 
 /// Every command.
 const COMMANDS: [&str; 15] = [
@@ -34,6 +34,40 @@ fn completions_name_every_command() {
         assert!(!script.stdout.contains("engine-worker"), "the hidden command is hidden");
     }
     done(&["completions", "tcsh"]).refused(&["tcsh", "bash"]);
+}
+
+#[test]
+fn completions_are_installed_for_the_users_shell() {
+    let home = tempfile::tempdir().unwrap();
+    let install = |shell: &str, named: &[&str]| {
+        let mut command = prime(&[&["completions", "--install"], named].concat());
+        for other in ["XDG_DATA_HOME", "XDG_CONFIG_HOME", "BASH_COMPLETION_USER_DIR"] {
+            command.env_remove(other);
+        }
+        command.env("HOME", home.path()).env("SHELL", shell).output().expect("the binary starts")
+    };
+
+    for (shell, named, file) in [
+        ("/bin/bash", &[][..], ".local/share/bash-completion/completions/prime-agents"),
+        ("/bin/bash", &["zsh"], ".local/share/zsh/site-functions/_prime-agents"),
+        ("/usr/bin/fish", &[], ".config/fish/completions/prime-agents.fish"),
+    ] {
+        let installed = install(shell, named);
+        let said = String::from_utf8(installed.stderr).unwrap();
+        assert!(installed.status.success() && said.contains(file), "{said}");
+        let name = named.first().copied().unwrap_or(shell.rsplit('/').next().unwrap());
+        let script = std::fs::read_to_string(home.path().join(file)).unwrap();
+        assert_eq!(script, done(&["completions", name]).stdout);
+    }
+
+    for (shell, named, part) in
+        [("/bin/unknown", &[][..], "SHELL"), ("/bin/bash", &["elvish"], "start-up script")]
+    {
+        let refused = install(shell, named);
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert!(!refused.status.success() && said.contains(part), "{said}");
+    }
+    done(&["completions"]).refused(&["SHELL"]);
 }
 
 /// What bash proposes for the last word of each of these lines.
