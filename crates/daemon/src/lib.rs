@@ -18,6 +18,8 @@
 //!   in a given time.
 //! - `fuzz_entry`: the parsing of all routes, for the fuzzer and its test.
 
+#![warn(missing_docs)]
+
 mod background;
 mod catalog;
 mod clock;

@@ -18,6 +18,7 @@ use prime_settings::Server;
 /// Limits of bodies. They are in the app data, where [`Body`] looks for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyLimits {
+    /// Most bytes of a body.
     pub bytes_max: usize,
     /// The option that sets it.
     pub option: &'static str,

@@ -69,6 +69,7 @@ pub struct Connections {
 }
 
 impl Connections {
+    /// No connections yet; `counts` says how many may be open.
     #[must_use]
     pub fn new(limits: ConnectionLimits, counts: ConnectionCounts) -> Arc<Self> {
         let table = ConnectionTable::new(counts);

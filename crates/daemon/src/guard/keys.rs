@@ -32,7 +32,9 @@ pub enum Rights {
 /// handler has it in its extensions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
+    /// The key's name in the configuration; "" without keys.
     pub name: String,
+    /// What the key allows.
     pub rights: Rights,
 }
 
@@ -70,6 +72,7 @@ fn hash(key: &[u8]) -> KeyHash {
 pub struct Keys(Vec<KeyHash>);
 
 impl Keys {
+    /// The keys of the configuration.
     #[must_use]
     pub fn new(keys: &[ApiKey]) -> Self {
         Self(keys.iter().map(|key| key.sha256).collect())

@@ -47,6 +47,7 @@ pub struct Guard(Arc<Rules>);
 pub struct ResponseHead<'a> {
     /// The pattern of its route, such as `/v1/runs/{id}`; `None` for an unknown path.
     pub pattern: Option<&'a str>,
+    /// The HTTP status code.
     pub status: u16,
     /// The error code, if it is an error.
     pub code: Option<&'static str>,
@@ -69,6 +70,7 @@ struct Rules {
 }
 
 impl Guard {
+    /// A guard with the limits and keys of the configuration. It calls `measure` for each response.
     #[must_use]
     pub fn new(
         server: &Server,

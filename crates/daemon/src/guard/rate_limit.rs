@@ -127,6 +127,7 @@ impl<C: Clock + Clone> Limits<C> {
         })
     }
 
+    /// The owner that these limits are for.
     pub fn owner(&self) -> &Owner {
         &self.owner
     }

@@ -37,8 +37,11 @@ const BACKLOG: u32 = 1_024;
 
 /// A listening server. It serves while `running` is awaited.
 pub struct Bound {
+    /// The server's future: it ends when the server has stopped.
     pub running: Running,
+    /// The bound address, with the port that the system chose if `server.bind` has port 0.
     pub address: SocketAddr,
+    /// The open connections.
     pub connections: Arc<Connections>,
 }
 

@@ -53,7 +53,9 @@ impl From<RunError> for ToolError {
 /// Which events of a run to return, and how long to wait for the first of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Watch {
+    /// The number of the last event already seen; 0 for none.
     pub after: u64,
+    /// Longest wait for the first event, at most [`WAIT_MAX`].
     pub wait: Duration,
 }
 

@@ -39,8 +39,11 @@ use stdio::Lines;
 /// Why a conversation over stdio ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum StdioError {
+    /// The daemon's own parts cannot be started.
     #[error(transparent)]
     Daemon(#[from] DaemonError),
+    /// The client's messages do not follow the protocol, or the conversation broke off; with the
+    /// reason.
     #[error("the client does not speak the Model Context Protocol: {0}")]
     Protocol(String),
 }

@@ -25,6 +25,7 @@ const JSON: &str = "application/json";
 /// What a response may be; a client that takes only one of them gets the same.
 const ACCEPTED: &str = "application/json, text/event-stream";
 
+/// Adds the streamable HTTP transport at `/mcp`.
 pub fn configure(config: &mut web::ServiceConfig) {
     config.service(
         web::resource("/mcp")

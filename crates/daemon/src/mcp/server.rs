@@ -166,6 +166,7 @@ fn make_instance(
 }
 
 impl Server {
+    /// A handler that asks `backend` for whatever needs runs or the judge.
     pub fn new(backend: Arc<dyn Backend>) -> Self {
         Self { backend }
     }
