@@ -8,19 +8,19 @@ use prime_journal::JournalError;
 /// Why the daemon cannot serve.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
-    #[error("server.bind = {bind}: {reason}: {}", bind_remedy(reason))]
     /// The configured address cannot be bound.
+    #[error("server.bind = {bind}: {reason}: {}", bind_remedy(reason))]
     Bind {
         /// The value of `server.bind`.
         bind: SocketAddr,
         /// What the system answered.
         reason: io::Error,
     },
+    /// The address is not a loopback address, and no keys protect it.
     #[error(
         "server.bind = {bind}: other machines can reach this address, but there are no keys (server.keys): create one with \
          `prime-agents key new NAME` and add its output to the configuration, or bind 127.0.0.1"
     )]
-    /// The address is not a loopback address, and no keys protect it.
     NoKeys {
         /// The value of `server.bind`.
         bind: SocketAddr,
