@@ -39,22 +39,59 @@ pub struct GivenTask {
 /// Why a user's task cannot be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum GivenError {
+    /// Neither the benchmark nor the configuration has the task.
     #[error(
         "there is no task `{name}`: it is none of the benchmark, and `tasks.{name}` is not \
          configured{}", known(.configured)
     )]
-    Unknown { name: String, configured: Vec<String> },
+    Unknown {
+        /// The name that was asked for.
+        name: String,
+        /// The names of the configured tasks.
+        configured: Vec<String>,
+    },
+    /// The task has no file of inputs.
     #[error(
         "the task `{name}` has no inputs to be measured on: set `tasks.{name}.inputs` to a file \
          with one JSON value a line"
     )]
-    NoInputs { name: String },
+    NoInputs {
+        /// The task's name.
+        name: String,
+    },
+    /// The file of inputs cannot be read, is empty, or has too many inputs.
     #[error("tasks.{name}.inputs: {path}: {reason}")]
-    File { name: String, path: String, reason: String },
+    File {
+        /// The task's name.
+        name: String,
+        /// The path, as configured.
+        path: String,
+        /// What is wrong with the file.
+        reason: String,
+    },
+    /// Some lines are not JSON, or the program refuses them.
     #[error("tasks.{name}.inputs: {path}:\n{}", .lines.join("\n"))]
-    Lines { name: String, path: String, lines: Vec<String> },
+    Lines {
+        /// The task's name.
+        name: String,
+        /// The path, as configured.
+        path: String,
+        /// One sentence for each of the first ten lines, and the number of the others.
+        lines: Vec<String>,
+    },
+    /// The program failed at an input.
     #[error("tasks.{name}.inputs: {path}: line {line}: {error}")]
-    Line { name: String, path: String, line: usize, error: Box<AgentError> },
+    Line {
+        /// The task's name.
+        name: String,
+        /// The path, as configured.
+        path: String,
+        /// Number of the line, from 1.
+        line: usize,
+        /// How the program failed.
+        error: Box<AgentError>,
+    },
+    /// The program cannot be started or identified.
     #[error(transparent)]
     Program(#[from] AgentError),
 }

@@ -20,6 +20,7 @@ const IN_FLIGHT: usize = 64;
 /// Step accuracy on one task and level.
 #[derive(Clone, Debug, Serialize)]
 pub struct StepRow {
+    /// The task's slug.
     pub task: &'static str,
     /// `easy`, `medium` or `hard`; `given` for the inputs of a user's task.
     pub difficulty: &'static str,
@@ -34,6 +35,7 @@ pub struct StepRow {
 pub struct AskedStep {
     /// The proposal is the reference step.
     pub is_right: bool,
+    /// Tokens of the completion.
     pub completion_tokens: u64,
 }
 
@@ -55,6 +57,7 @@ impl StepRow {
 /// A walk from the start of an instance, as a trajectory that errs would make it.
 #[derive(Clone, Copy, Debug)]
 pub struct Walk {
+    /// Number of steps of the walk.
     pub steps: u32,
     /// Share of its steps that are wrong, though they can be carried out; 0 to 1.
     pub error_rate: f64,

@@ -25,6 +25,7 @@ pub struct RingLoad {
     pub steps: u64,
 }
 
+/// The agents' names in a report.
 pub fn names() -> Names {
     null_agents::names("null", "rules", "threshold")
 }

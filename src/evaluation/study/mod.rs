@@ -30,7 +30,9 @@ pub use crate::evaluation::running_system::RuntimeEnded;
 
 /// A system that answers, in this process or elsewhere.
 pub enum StudySystem {
+    /// Runs of the runtime in this process.
     Run(Box<RunSystem>),
+    /// One completion of a model for each prompt.
     OneShot(OneShotSystem),
     /// Draws samples of one of those.
     Sampling(SamplingSystem),
@@ -40,15 +42,19 @@ pub enum StudySystem {
 
 /// A system with what its records say of it.
 pub struct Contestant {
+    /// The system itself.
     pub system: StudySystem,
+    /// What the records say about the system and the machine.
     pub provenance: Provenance,
 }
 
 /// The record of a run, and what samples of it are chosen by.
 pub struct Answered {
+    /// The record of the run.
     pub record: Record,
     /// What the system said, for answers to prompts.
     pub text: String,
+    /// The answer in the output; `None` if none can be read.
     pub answer: Option<Value>,
     /// The mean ln p of the tokens, where it is known.
     pub mean_logprob: Option<f64>,

@@ -23,9 +23,13 @@ const REFINE_AFTER: &str = "Check it step by step. Where there is a mistake, men
 
 /// A chat model with a prompt.
 pub struct OneShotSystem {
+    /// The model that completes the prompt.
     pub model: Arc<dyn Model>,
+    /// The style of the prompt.
     pub style: Style,
+    /// Temperature of the draws; 0 is greedy.
     pub temperature: f32,
+    /// Nucleus of the draws, 0 to 1.
     pub top_p: f32,
     /// Whether to ask for log-probabilities.
     pub logprobs: bool,

@@ -12,13 +12,17 @@ use prime_bench::output::value::equal;
 
 /// What samples are drawn of.
 pub enum Sampled {
+    /// Whole runs.
     Run(Box<RunSystem>),
+    /// Completions of a whole-problem prompt.
     OneShot(OneShotSystem),
 }
 
 /// A system that draws samples.
 pub struct SamplingSystem {
+    /// The system that gives each sample.
     pub of: Sampled,
+    /// How many samples are drawn, and which of them counts.
     pub samples: Samples,
 }
 
