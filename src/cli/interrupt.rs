@@ -137,7 +137,7 @@ impl Drop for EndsEarly {
     }
 }
 
-/// Whether the state was still open, and is this one now.
+/// True if the state was still open, and is this one now.
 fn becomes(state: &AtomicU8, next: u8) -> bool {
     state.compare_exchange(WAITING, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
 }

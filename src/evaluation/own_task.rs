@@ -263,7 +263,7 @@ pub struct TraceVerdict {
 }
 
 impl TraceVerdict {
-    /// Whether the program finds nothing wrong with the steps to this answer. A line that it
+    /// True if the program finds nothing wrong with the steps to this answer. A line that it
     /// refuses leaves the state as it is, and is not a step.
     pub fn proves(&self, answer: &Value) -> bool {
         self.worst.is_none() && self.answer.as_ref() == Some(answer)

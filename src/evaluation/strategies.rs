@@ -113,7 +113,7 @@ impl StrategyRow {
         }
     }
 
-    /// Whether every run failed, so that the other figures mean nothing.
+    /// True if every run failed, so that the other figures mean nothing.
     pub fn is_void(&self) -> bool {
         self.failed > 0 && self.failed == self.accuracy.of
     }

@@ -37,7 +37,7 @@ impl MessageBody for Unsent {
 /// Middleware that answers HEAD as GET.
 ///
 /// # Errors
-/// Those of the handler.
+/// The handler's.
 pub async fn head_as_get(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,

@@ -59,11 +59,11 @@ pub struct ModelExchange {
     pub exact: Option<String>,
     /// The completion as the model wrote it; null if there is none.
     pub answer: Option<String>,
-    /// Why there is none.
+    /// Why there is no answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub failure: Option<String>,
-    /// Whether the completion ended at the most tokens.
+    /// True if the completion was cut at its limit of tokens.
     pub cut: bool,
     pub usage: Usage,
     /// Which of several servers answered.
@@ -72,7 +72,7 @@ pub struct ModelExchange {
     pub source: Option<String>,
 }
 
-/// What a verifier says of a line.
+/// What a verifier says about a line.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TriedVerdict {
     /// Σ of the violations' severities.

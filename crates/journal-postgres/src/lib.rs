@@ -61,7 +61,7 @@ pub struct PostgresOptions {
     pub node: String,
     /// Most free runs that the node takes by itself; 0 takes none.
     pub capacity: usize,
-    /// Whether a commit takes the runs that it changes if no node holds them. False for a node that
+    /// True if a commit takes the runs that it changes if no node holds them. False for a node that
     /// only executes the runs that notices name: a run that it has stopped may be free again.
     pub commits_take: bool,
     pub timing: Timing,

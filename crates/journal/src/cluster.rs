@@ -11,7 +11,7 @@ pub struct NodeStatus {
     pub name: String,
     /// Version of its program.
     pub version: String,
-    /// Whether this is the node that reports.
+    /// True if this is the node that reports.
     pub is_this: bool,
     /// Most free runs that it takes by itself.
     pub capacity: u64,

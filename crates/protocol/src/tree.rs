@@ -53,7 +53,7 @@ impl Node {
         Self { line: line.into(), score, basis, key, credit, ..Self::default() }
     }
 
-    /// Whether another proposal may be made here.
+    /// True if another proposal may be made here.
     fn is_expandable(&self, arms: Arms) -> bool {
         let tries = self.proposals + self.pending;
         let successors = self.children.len() + self.pending as usize;

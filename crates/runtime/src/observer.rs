@@ -124,12 +124,12 @@ pub trait Observer: Send + Sync {
     /// `run` is empty.
     fn attach(&self, _span: &Span) {}
 
-    /// Whether the stages of each turn should be timed, at about nine clock readings per step.
+    /// True if the stages of each turn should be timed, at about nine clock readings per step.
     fn wants_timing(&self) -> bool {
         false
     }
 
-    /// Whether a snapshot is due: the run's turns are then gathered, each between two proposals.
+    /// True if a snapshot is due: the run's turns are then gathered, each between two proposals.
     fn wants_snapshot(&self) -> bool {
         false
     }
@@ -143,7 +143,7 @@ pub trait Observer: Send + Sync {
     /// Receives the run as it is after the events so far.
     fn save_snapshot(&self, _snapshot: RunSnapshot) {}
 
-    /// Whether it cannot keep up: the run then makes no proposals until it is woken.
+    /// True if it cannot keep up: the run then makes no proposals until it is woken.
     fn is_behind(&self) -> bool {
         false
     }

@@ -34,7 +34,7 @@ pub enum ChatTemplateFacts {
     Usable {
         /// The variables that it reads.
         variables: BTreeSet<String>,
-        /// Whether its text ends inside the model's thinking.
+        /// True if its text ends inside the model's thinking.
         opens_thinking: bool,
     },
 }

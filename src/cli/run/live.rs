@@ -45,7 +45,7 @@ pub struct Live {
     /// Itself, for those who tell it what a model writes.
     me: Weak<Self>,
     bar: ProgressBar,
-    /// Whether standard error is a terminal: only then is there somebody to watch.
+    /// True if standard error is a terminal: only then is there somebody to watch.
     is_watched: bool,
     expected: Expected,
     fanout: u64,
@@ -165,7 +165,7 @@ impl Live {
         }
     }
 
-    /// Whether the status is to be shown again; then the next time is `PAUSE` later.
+    /// True if the status is to be shown again; then the next time is `PAUSE` later.
     fn is_due(&self) -> bool {
         if !self.is_watched {
             return false;

@@ -31,7 +31,7 @@ pub struct OneShotSystem {
     pub temperature: f32,
     /// Nucleus of the draws, 0 to 1.
     pub top_p: f32,
-    /// Whether to ask for log-probabilities.
+    /// True to ask for log-probabilities.
     pub logprobs: bool,
     /// Most tokens of the answer.
     pub max_tokens: u32,

@@ -11,7 +11,7 @@ fn count(text: &str) -> Option<usize> {
     text.parse().ok().filter(|count| *count <= CLASS_COUNT_MAX)
 }
 
-/// Whether this is `[a-d]+`, `[a-d]{2}` or `[a-d]{1,2}`.
+/// True if this is `[a-d]+`, `[a-d]{2}` or `[a-d]{1,2}`.
 fn is_class(field: &str) -> bool {
     let Some((ranges, times)) = field.strip_prefix('[').and_then(|rest| rest.rsplit_once(']'))
     else {

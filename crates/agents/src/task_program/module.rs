@@ -25,7 +25,7 @@ pub struct ModuleLimits {
     pub memory_bytes_max: u64,
     /// Maximum bytes of its answer.
     pub line_bytes_max: u64,
-    /// Whether a client uploaded it: its structure is then limited too, so that compiling it takes
+    /// True if a client uploaded it: its structure is then limited too, so that compiling it takes
     /// no more time and memory than its size suggests.
     pub is_foreign: bool,
 }
@@ -232,7 +232,7 @@ impl ModulePool {
         &self.declared
     }
 
-    /// Whether a client has uploaded it.
+    /// True if a client has uploaded it.
     pub fn is_foreign(&self) -> bool {
         self.compiled.limits.is_foreign
     }

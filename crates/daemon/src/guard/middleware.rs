@@ -33,7 +33,7 @@ use prime_settings::Server;
 /// Paths without key and limits: monitoring must always get a response.
 pub const OPEN: [&str; 2] = ["/livez", "/readyz"];
 
-/// Whether a path is that of the studio's files, which are the same for everybody. What the page
+/// True if a path is that of the studio's files, which are the same for everybody. What the page
 /// then asks for needs a key.
 fn is_studio(path: &str) -> bool {
     path == "/studio" || path.starts_with("/studio/")

@@ -45,8 +45,8 @@ pub struct Bound {
     pub connections: Arc<Connections>,
 }
 
-/// Checks that the configured address can be bound, without keeping it: before anything is made for
-/// a daemon that could not serve.
+/// Checks that the configured address can be bound, without keeping it, so that a daemon that
+/// cannot serve makes nothing.
 ///
 /// # Errors
 /// When the address is reachable from other machines without keys, or cannot be bound.
@@ -96,7 +96,7 @@ pub fn bind(
     let timeouts = ConnectionLimits::from(server);
     let malformed = Arc::new(MalformedHeads::default());
     let watched = Arc::clone(&connections);
-    // As `HttpServer` of actix-web does it, but on streams of our own.
+    // Like actix-web's `HttpServer`, but on our own streams.
     let serve = move || {
         let (stopping, malformed) = (stopping.clone(), Arc::clone(&malformed));
         let service = HttpService::build()

@@ -51,7 +51,7 @@ pub enum StdioError {
 /// Serves the tools over standard input and output until the client closes them.
 ///
 /// # Errors
-/// [`StdioError::Protocol`] when the first message is none of the protocol.
+/// [`StdioError::Protocol`] when the first message is not one of the protocol.
 pub async fn serve_stdio(backend: Arc<dyn Backend>) -> Result<(), StdioError> {
     let failed = |error: &dyn std::fmt::Display| StdioError::Protocol(error.to_string());
     let service = Server::new(backend)

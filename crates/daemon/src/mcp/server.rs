@@ -22,8 +22,8 @@ use crate::catalog::{OWN, STARTED_WITHIN, declared};
 use crate::guard::json as from_json;
 use prime_service::requests::{Instance, RunRequest};
 
-/// Methods with parameters, and what the parameters must be. rmcp takes a request whose parameters
-/// it cannot read for one of a method that it does not know.
+/// Methods with parameters, and what the parameters must be. rmcp mistakes a request whose
+/// parameters it cannot read for one with an unknown method.
 const PARAMETERS: [(&str, &str); 2] = [
     (
         "initialize",

@@ -207,8 +207,7 @@ mod tests {
     use crate::guard::json;
     use serde_json::json as value;
 
-    /// What is said against a request with this field, if anything: the field named, and the
-    /// message.
+    /// Why a request with this field is refused, if it is: the field to name, and the message.
     fn refused(field: &str, given: &Value) -> Option<(Option<String>, String)> {
         let mut request =
             value!({"model": "prime", "messages": [{"role": "user", "content": "x"}]});

@@ -68,7 +68,7 @@ pub struct Reloaded {
     pub taken: Vec<String>,
     /// Changes since the daemon was started that apply from its next start.
     pub at_next_start: Vec<String>,
-    /// What the new configuration does that nobody may want: uploaded tasks that configured ones
+    /// Effects of the new configuration that may be unwanted: uploaded tasks that configured ones
     /// hide.
     pub warnings: Vec<String>,
 }

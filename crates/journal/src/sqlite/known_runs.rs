@@ -72,7 +72,7 @@ impl KnownRuns {
         Ok(run)
     }
 
-    /// Whether the last events of a run that was found are in batches, so that the next ones must
+    /// True if the last events of a run that was found are in batches, so that the next ones must
     /// be, too.
     pub(super) fn is_in_batches(&self, run: KnownRun) -> bool {
         self.in_batches.contains_key(&run.no)

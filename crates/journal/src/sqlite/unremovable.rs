@@ -50,7 +50,7 @@ impl Unremovable {
         self.known.len()
     }
 
-    /// Whether a step is known to fail. Notes that it was met.
+    /// True if a step is known to fail. Notes that it was met.
     pub(super) fn has(&mut self, part: &Part) -> bool {
         let has = self.known.contains_key(part);
         if has {

@@ -49,7 +49,7 @@ impl Status {
             [self as usize]
     }
 
-    /// Whether the run has ended; after that, only reviews change its record.
+    /// True if the run has ended; after that, only reviews change its record.
     pub fn is_over(self) -> bool {
         !matches!(self, Self::Queued | Self::Running)
     }

@@ -106,7 +106,7 @@ impl RecordLog {
         self.torn_bytes
     }
 
-    /// Whether a run was measured; a run that was not is due again.
+    /// True if a run was measured; a run that was not is due again.
     pub fn is_measured(&self, key: &Key) -> bool {
         self.statuses.get(key) == Some(&Status::Measured)
     }

@@ -192,9 +192,9 @@ pub struct Records {
     pub torn_bytes: usize,
     /// Bytes of the whole lines.
     pub whole_bytes: u64,
-    /// Whether the last line is whole but lacks its newline.
+    /// True if the last line is whole but lacks its newline.
     pub(super) lacks_newline: bool,
-    /// Whether the file is compressed.
+    /// True if the file is compressed.
     pub(super) is_compressed: bool,
 }
 

@@ -22,7 +22,7 @@ pub struct Start {
     pub problem: Arc<dyn Problem>,
     /// The state from which it continues; `None` for a new run.
     pub suspended: Option<Box<SuspendedRun>>,
-    /// Whether an earlier process executed a part of it.
+    /// True if an earlier process executed a part of it.
     pub is_resumed: bool,
 }
 

@@ -18,7 +18,7 @@ use prime_report::StepLine;
 pub(super) struct New {
     pub score: Score,
     pub basis: Basis,
-    /// Whether the line would be committed.
+    /// True if the line would be committed.
     pub proceeds: bool,
 }
 
