@@ -61,7 +61,7 @@ impl Remote {
     /// The only URL, for what is asked of one daemon.
     ///
     /// # Errors
-    /// As [`Remote::bases`], and when there are several.
+    /// Like [`Remote::bases`], and when there are several.
     pub fn base(&self) -> anyhow::Result<String> {
         match <[String; 1]>::try_from(self.bases()?) {
             Ok([base]) => Ok(base),

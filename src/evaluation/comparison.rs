@@ -71,8 +71,8 @@ pub struct JudgedRun {
     pub input: u64,
     /// How the run ended, and what it spent.
     pub outcome: Outcome,
-    /// The benchmark accepts the answer; of a task of the user's own, its program finds nothing
-    /// wrong with the steps to it.
+    /// True if the benchmark accepts the answer or, for a task of the user's own, its program finds
+    /// nothing wrong with the steps to it.
     pub is_right: bool,
     /// Wall time from submission to outcome.
     pub seconds: f64,

@@ -220,7 +220,7 @@ impl AnyTask for GivenTask {
         self.spec
     }
 
-    /// The inputs in turn.
+    /// Gives the inputs in turn.
     fn generate(&self, _: Difficulty, seed: u64) -> Arc<dyn Problem> {
         let place = seed % self.problems.len() as u64;
         Arc::clone(&self.problems[usize::try_from(place).unwrap_or_default()])
@@ -249,7 +249,7 @@ impl AnyTask for GivenTask {
     }
 }
 
-/// What a task's program says of a trace.
+/// What a task's program says about a trace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TraceVerdict {
     /// The answer of the state in which the trace ends.
@@ -303,8 +303,8 @@ pub async fn verdict_of(
     Ok(verdict)
 }
 
-/// What the task's program says of the answer of a run: of the first trace that proves it, else of
-/// the last one that gave it, else of the deepest one.
+/// What the task's program says about the answer of a run: about the first trace that proves it,
+/// else about the last one that gave it, else about the deepest one.
 ///
 /// # Errors
 /// The program gives no answer.

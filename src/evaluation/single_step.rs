@@ -30,7 +30,7 @@ pub struct StepRow {
     pub completion_tokens: f64,
 }
 
-/// What came of a step.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AskedStep {
     /// The proposal is the reference step.
@@ -176,7 +176,7 @@ async fn states(
         }
         traces.push(states);
     }
-    // As of the benchmark's tasks: an instance first, then one of its states.
+    // As for the benchmark's tasks: an instance first, then one of its states.
     let draw = |_| {
         let states = &traces[rng.index(traces.len())];
         states[rng.index(states.len())].fork()
@@ -188,7 +188,7 @@ async fn states(
 /// calls `on_step` after each.
 ///
 /// # Errors
-/// The executor's; and those of a task of the user's own, which may give no hints.
+/// The executor's, and those of a user's own task, which may give no hints.
 pub async fn step_accuracy(
     executor: &dyn Executor,
     task: &'static dyn AnyTask,

@@ -40,7 +40,7 @@ pub enum StudySystem {
     Daemon(DaemonSystem),
 }
 
-/// A system with what its records say of it.
+/// A system with what its records say about it.
 pub struct Contestant {
     /// The system itself.
     pub system: StudySystem,
@@ -135,7 +135,7 @@ fn never_completed(record: &Record, ending: &str, has_answer: bool) -> Option<St
     (is_cut && nothing).then(|| format!("{ending} before the first completion"))
 }
 
-/// Why a run without an answer that the clock ended says nothing of its system in a study that
+/// Why a run without an answer that the clock ended says nothing about its system in a study that
 /// makes tokens equal: the clock is the machine's, and no limit of the comparison.
 fn out_of_time(study: &Study, ending: &Ending, has_answer: bool) -> Option<String> {
     let are_tokens = study.matched.as_ref().is_some_and(|matched| matched.unit == Unit::Tokens);

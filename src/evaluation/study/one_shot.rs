@@ -87,7 +87,7 @@ impl OneShotSystem {
                 record.failure = Some(error.reason);
                 return record.into();
             }
-            // As a run that has had no completion when its time is up.
+            // Treated like a run without a completion when its time is up.
             Err(_) => {
                 let ending = Ending::WallMsSpent.name();
                 record.failure = never_completed(&record, ending, false);

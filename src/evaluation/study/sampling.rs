@@ -10,7 +10,7 @@ use super::{Answered, OneShotSystem, RunSystem};
 use crate::evaluation::running_system::RuntimeEnded;
 use prime_bench::output::value::equal;
 
-/// What samples are drawn of.
+/// What samples are drawn from.
 pub enum Sampled {
     /// Whole runs.
     Run(Box<RunSystem>),
@@ -82,7 +82,7 @@ impl Spent {
         prompts.tokens(self.prompt, self.cached, self.completion)
     }
 
-    /// In the study's unit.
+    /// What was spent, in the study's unit.
     fn amount(&self, study: &Study) -> f64 {
         match study.matched.as_ref().map(|matched| matched.unit) {
             Some(Unit::Seconds) => self.wall_ms / 1e3,

@@ -192,7 +192,7 @@ impl Default for Rollout {
     }
 }
 
-/// The unit of which a group is drawn.
+/// What the samples of a group have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
