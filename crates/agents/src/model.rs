@@ -112,7 +112,7 @@ pub struct ExactPrompt {
 pub struct Completion {
     /// The answer, without the thinking.
     pub text: String,
-    /// What the model thought before `text`; empty if nothing is known of it.
+    /// What the model thought before `text`; empty if it is not known.
     pub reasoning: String,
     /// Tokens that the completion cost.
     pub usage: Usage,

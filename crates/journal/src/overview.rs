@@ -41,7 +41,7 @@ impl Sums {
 /// What some of the runs add up to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Part {
-    /// Their figures. Those of open runs are 0, but for their number.
+    /// Their figures. Those of open runs are 0, except their number.
     pub sums: Sums,
     /// Runs that are not over.
     pub open: u64,
@@ -92,7 +92,7 @@ pub fn counts_text(counts: &[(String, u64)]) -> String {
     counts.iter().map(count).collect()
 }
 
-/// The counts in a text of [`counts_text`]. What is none is passed over.
+/// The counts in a text of [`counts_text`]. Anything else is skipped.
 pub fn counts_of(text: &str) -> impl Iterator<Item = (&str, u64)> {
     text.split_terminator(AFTER_COUNT).filter_map(|part| {
         let (name, lines) = part.split_once(BESIDE_COUNT)?;

@@ -105,7 +105,7 @@ pub struct Review {
 }
 
 impl Review {
-    /// True if both are equal but for their time.
+    /// True if both are equal except for their time.
     pub fn repeats(&self, other: &Self) -> bool {
         Self { at_ms: other.at_ms, ..self.clone() } == *other
     }

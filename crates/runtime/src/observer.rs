@@ -134,8 +134,9 @@ pub trait Observer: Send + Sync {
         false
     }
 
-    /// Whoever wants to hear what a model writes for a turn; asked when an agent may have to wait.
-    /// What is heard is no event: it comes from any thread, and ends with the turn's next event.
+    /// The listener for what a model writes for a turn, if there is one; asked for when an agent
+    /// may have to wait. What it hears is not an event: it comes from any thread, and ends with the
+    /// turn's next event.
     fn listener(&self, _id: TurnId, _role: Role) -> Option<Listener> {
         None
     }

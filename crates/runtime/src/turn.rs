@@ -62,7 +62,7 @@ pub struct TurnBody {
 
     /// Panics and errors of agents while they worked on this turn.
     pub mishaps: u32,
-    /// Number of them that the run's observer knows of.
+    /// Number of them that the run's observer knows about.
     pub mishaps_reported: u32,
     pub last_error: Option<AgentError>,
 
@@ -72,7 +72,7 @@ pub struct TurnBody {
     /// next turn's.
     pub speculation: Option<Box<Speculation>>,
     pub speculations: Speculations,
-    /// Usage of discarded proposals, and of answers that were none.
+    /// Usage of discarded proposals, and of answers that could not be used.
     pub wasted: Usage,
 
     /// How long it waited for each agent.

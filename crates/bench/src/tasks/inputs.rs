@@ -36,7 +36,7 @@ pub struct TooFewFresh {
 }
 
 /// A digest of task and input: equal for instances of a task with the same input, whatever their
-/// seeds, and different for all others but for one pair in 2^64. Holds within a version.
+/// seeds, and different for all others, except for one pair in 2^64. Holds within a version.
 pub fn digest(problem: &dyn Problem) -> u64 {
     let text = format!("{} {}", problem.spec().slug, problem.input());
     fnv1a(text.bytes())

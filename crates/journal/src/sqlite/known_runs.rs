@@ -1,4 +1,4 @@
-//! What the writer knows of runs, so that a commit need not look them up. It follows the
+//! What the writer knows about runs, so that a commit need not look them up. It follows the
 //! transaction: what a transaction changed is taken back with it.
 
 use std::collections::HashMap;

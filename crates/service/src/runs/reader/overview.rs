@@ -18,7 +18,7 @@ const HOUR_MS: f64 = 3_600_000.0;
 /// Rates over less say nothing.
 const PERIOD_MS_MIN: u64 = 60_000;
 
-/// Figures of runs. Those of open runs are 0, but for `runs` and `open`.
+/// Figures of runs. Those of open runs are 0, except `runs` and `open`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Figures {
     /// Runs that were accepted in the period.
