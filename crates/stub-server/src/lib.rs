@@ -1,6 +1,8 @@
 //! An in-process server that speaks enough of OpenAI's API to measure everything in front of a
 //! model. An answer is a function of the request.
 
+#![warn(missing_docs)]
+
 use std::io;
 use std::net::{Ipv4Addr, TcpListener as StdListener};
 use std::sync::Arc;
