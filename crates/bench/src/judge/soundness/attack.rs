@@ -34,7 +34,9 @@ pub struct Attack {
 /// The findings of an attack on a task.
 #[derive(Clone, Debug, Serialize)]
 pub struct AttackRow {
+    /// The task's slug.
     pub task: &'static str,
+    /// Number of walks that were tried.
     pub walks: u64,
     /// Walks that found a clean line other than the algorithm's.
     pub deviated: u64,
@@ -47,6 +49,7 @@ pub struct AttackRow {
 }
 
 impl AttackRow {
+    /// The row of a task before its first walk.
     pub fn new(task: &'static str) -> Self {
         Self { task, walks: 0, deviated: 0, ended: 0, wrong: 0, shortest: None }
     }
