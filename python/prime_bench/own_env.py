@@ -73,7 +73,7 @@ class OwnStepEnv(StepEnv):
         self._weights = None if weights is None else tuple(weights)
         self._most = max_steps
         if max_steps is not None and (not isinstance(max_steps, int) or max_steps < 1):
-            raise ValueError(f"max_steps: {max_steps!r} is no positive integer")
+            raise ValueError(f"max_steps: {max_steps!r} is not a positive integer")
         self._rejects = reject_violations
         self._begin(instance)
 
@@ -130,7 +130,7 @@ class OwnStepEnv(StepEnv):
         if self.terminated:
             told: dict[str, Any] = {"refused": "the trace has ended"}
         elif not self._is_line:
-            told = {"refused": "it is no line of text"}
+            told = {"refused": "it is not a line of text"}
         else:
             line, told = self._asked(text)
 

@@ -41,7 +41,7 @@ pub struct GivenTask {
 pub enum GivenError {
     /// Neither the benchmark nor the configuration has the task.
     #[error(
-        "there is no task `{name}`: it is none of the benchmark, and `tasks.{name}` is not \
+        "there is no task `{name}`: it is not in the benchmark, and `tasks.{name}` is not \
          configured{}", known(.configured)
     )]
     Unknown {
@@ -231,7 +231,7 @@ impl AnyTask for GivenTask {
         let known = self.problems.iter().find(|problem| problem.input() == *input);
         known.cloned().ok_or_else(|| BadInput {
             task: self.spec.slug,
-            detail: "it is none of the inputs on which this task is measured".to_owned(),
+            detail: "it is not one of the inputs on which this task is measured".to_owned(),
         })
     }
 

@@ -174,7 +174,7 @@ fn labels_are_shown_searched_and_replaced() {
         (0..17).map(|number| (format!("l{number}"), String::new())).collect();
     for (bad, part) in [
         (json!(many), "there are 17; give at most 16"),
-        (json!({"a b": "x"}), "\"a b\" is no name of a label"),
+        (json!({"a b": "x"}), "\"a b\" is not a name for a label"),
         (json!({"a": "x".repeat(129)}), "has 129 characters; give at most 128"),
         (json!({"a": "x\u{7}"}), "control character"),
     ] {

@@ -160,7 +160,7 @@ fn response(path: &str, body: &Value, answer: &dyn Fn(&Value) -> String) -> io::
         return Ok(Reply::Json(200, json!({ "object": "list", "data": [] })));
     }
     if body.is_null() {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "a body that is no JSON"));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "a body that is not JSON"));
     }
 
     let text = answer(body);

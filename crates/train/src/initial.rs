@@ -128,7 +128,7 @@ pub(crate) fn weights(
 
         let precision = Precision::of_code(tensor.kind);
         let precision =
-            precision.ok_or_else(|| format!("its tensor `{name}` is none of f32, f16 and q8_0"))?;
+            precision.ok_or_else(|| format!("its tensor `{name}` is not f32, f16 or q8_0"))?;
         let data = precision
             .decode(slice(bytes, &(tensor.offset..tensor.offset.saturating_add(tensor.bytes))));
 

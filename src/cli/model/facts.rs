@@ -106,7 +106,7 @@ impl ModelFacts {
             None => CONTEXT_UNKNOWN,
         };
         let sequences_max = self.sequences_max();
-        "the most that is chosen by itself".clone_into(&mut self.context_reason);
+        "the most that is chosen automatically".clone_into(&mut self.context_reason);
         let spec = |context_tokens: u32| EngineSpec {
             model: path.to_owned(),
             context_tokens,

@@ -80,7 +80,7 @@ fn run_name(name: &str) -> Result<&str, ToolError> {
     if is_plain {
         Ok(name)
     } else {
-        Err(ToolError(format!("field `run`: {name:?} is no id of a run; list_runs has them")))
+        Err(ToolError(format!("field `run`: {name:?} is not the id of a run; list_runs has them")))
     }
 }
 
@@ -143,7 +143,7 @@ fn make_instance(
         Some(Value::String(name)) => {
             name.parse().map_err(|error| ToolError(format!("field `style`: {error}")))?
         }
-        Some(other) => return Err(ToolError(format!("field `style`: {other} is no string"))),
+        Some(other) => return Err(ToolError(format!("field `style`: {other} is not a string"))),
     };
 
     let request: RunRequest = read(&arguments)?;
@@ -152,7 +152,7 @@ fn make_instance(
 
     if !style.suits(spec.category) {
         return Err(ToolError(format!(
-            "field `style`: {style} is for sorting, and {} is no sort",
+            "field `style`: {style} is for sorting, and {} is not a sort",
             spec.slug
         )));
     }

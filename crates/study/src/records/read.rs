@@ -55,7 +55,7 @@ pub enum ReadError {
         path: PathBuf,
     },
     /// A column holds a name that is not among its allowed ones.
-    #[error("{}, line {line}: {column}: {value:?} is no name that this version knows", path.display())]
+    #[error("{}, line {line}: {column}: {value:?} is not a name that this version knows", path.display())]
     Name {
         /// The file.
         path: PathBuf,

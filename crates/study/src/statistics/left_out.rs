@@ -60,7 +60,7 @@ pub enum LeftOut {
     #[error("instances were run several times, and the test needs one run of each")]
     Repeated,
     /// A value is infinite or not a number.
-    #[error("a value is no finite number")]
+    #[error("a value is not a finite number")]
     NotFinite,
     /// The best exponent lies at the end of the searched range.
     #[error(

@@ -139,7 +139,7 @@ impl TryFrom<String> for Order {
             .into_iter()
             .find(|order| order.to_string() == text)
             .or_else(|| rotation().map(Self::Rotate))
-            .ok_or_else(|| format!("{text:?} is none of keep, reverse, rotate k, evens-first, swap-pairs, last-first"))
+            .ok_or_else(|| format!("{text:?} is not one of keep, reverse, rotate k, evens-first, swap-pairs, last-first"))
     }
 }
 

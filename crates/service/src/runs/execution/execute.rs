@@ -157,7 +157,7 @@ impl Execution {
             written = live.stream.update(row).await;
 
             if written.is_err() && live.stream.reopen().is_some() {
-                tracing::error!(run = %live.stream.id, "the run's end cannot be recorded: the next process goes on with it");
+                tracing::error!(run = %live.stream.id, "the run's end cannot be recorded: the next process continues with it");
                 self.live.forget(live);
             }
         }
