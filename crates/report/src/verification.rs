@@ -51,8 +51,8 @@ pub struct Verification {
     pub assurance: Assurance,
     /// The verifier's name.
     pub verifier: String,
-    /// How it judges. A model's `report`, `token` or `likelihood` is an opinion, which is no kind
-    /// of constraint.
+    /// How it judges. A model's `report`, `token` or `likelihood` is an opinion, which is not a
+    /// kind of constraint.
     pub methods: Vec<Method>,
     /// The kinds of constraints that were evaluated, or that a program's owner says it checks. Of
     /// an ensemble, those that at least half of the members check: the others cannot outvote them.

@@ -154,7 +154,7 @@ pub enum TrainError {
         /// What does not fit.
         reason: String,
     },
-    /// The recipe's `init` is no model of this architecture and vocabulary.
+    /// The recipe's `init` is not a model of this architecture and vocabulary.
     #[error("cannot start from the weights of {path} (the recipe's `init`): {reason}")]
     Init {
         /// The file that `init` names.

@@ -140,7 +140,7 @@ fn never_completed(record: &Record, ending: &str, has_answer: bool) -> Option<St
 fn out_of_time(study: &Study, ending: &Ending, has_answer: bool) -> Option<String> {
     let are_tokens = study.matched.as_ref().is_some_and(|matched| matched.unit == Unit::Tokens);
     let is_late = are_tokens && *ending == Ending::WallMsSpent && !has_answer;
-    is_late.then(|| format!("{}, which is no limit where tokens are equal", ending.name()))
+    is_late.then(|| format!("{}, which is not a limit where tokens are equal", ending.name()))
 }
 
 /// Adds the curve of a measured run: what the answers were worth that it would have given while it
