@@ -49,9 +49,9 @@ pub struct OverlapRow {
 pub struct SystemOverlap {
     /// The system's name in the records.
     pub system: String,
-    /// On runs of instances whose inputs training drew.
+    /// Right answers on instances whose inputs training drew.
     pub met: Proportion,
-    /// On the others.
+    /// Right answers on the other instances.
     pub rest: Proportion,
 }
 

@@ -226,7 +226,7 @@ impl AnyTask for GivenTask {
         Arc::clone(&self.problems[usize::try_from(place).unwrap_or_default()])
     }
 
-    /// Those that are given can be read.
+    /// Only inputs of the file can be read.
     fn read_input(&self, input: &Value) -> Result<Arc<dyn Problem>, BadInput> {
         let known = self.problems.iter().find(|problem| problem.input() == *input);
         known.cloned().ok_or_else(|| BadInput {

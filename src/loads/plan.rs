@@ -78,7 +78,7 @@ impl Plan {
         }
     }
 
-    /// As described in a report.
+    /// The load as a report describes it.
     pub fn load(&self, durable: bool) -> Load {
         let affected = Role::ALL.into_iter().filter(|role| self.faults.affect(*role));
 

@@ -21,7 +21,7 @@ use prime_runtime::{RunHandle, Runtime, RuntimePlan, Silent, Submission};
 pub struct RingLoad {
     /// Concurrent trajectories.
     pub trajectories: u32,
-    /// Per trajectory.
+    /// Number of steps per trajectory.
     pub steps: u64,
 }
 

@@ -15,7 +15,7 @@ pub struct Sums {
     pub refused: u64,
     /// Tokens of all prompts and completions.
     pub tokens: u64,
-    /// Those of the completions.
+    /// Tokens of all completions.
     pub completion_tokens: u64,
     /// Run time, in milliseconds.
     pub wall_ms: u64,
@@ -65,13 +65,13 @@ pub struct RefusedLines {
 /// What the runs of a query add up to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// All of them.
+    /// All runs together.
     pub total: Part,
-    /// By the slug of their task.
+    /// Runs by the slug of their task.
     pub tasks: BTreeMap<String, Part>,
-    /// By the name of a model; a run with several models counts for each.
+    /// Runs by the name of a model; a run with several models counts for each.
     pub models: BTreeMap<String, Part>,
-    /// By the day of their acceptance, in days since 1970, UTC.
+    /// Runs by the day of their acceptance, in days since 1970, UTC.
     pub days: BTreeMap<u64, Part>,
     /// What refused their lines, most lines first.
     pub refused: Vec<RefusedLines>,

@@ -35,7 +35,7 @@ pub struct SearchEntry {
     pub refusals: Vec<(String, u64)>,
     /// Tokens of all prompts and completions.
     pub tokens: u64,
-    /// Those of the completions.
+    /// Tokens of all completions.
     pub completion_tokens: u64,
     /// Time that the run took, in milliseconds.
     pub wall_ms: u64,
@@ -150,7 +150,7 @@ pub struct SearchPage {
 pub struct Unnoted {
     /// The runs' ids.
     pub ids: Vec<String>,
-    /// To look for the next ones; `None` at the end.
+    /// Where to look for the next ones; `None` at the end.
     pub next: Option<i64>,
 }
 

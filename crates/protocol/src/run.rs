@@ -91,7 +91,7 @@ pub struct Run {
     /// Where trajectories of any round got stuck.
     stuck_states: StuckStates,
     votes: Votes,
-    /// Those of this round's trajectories that have answered.
+    /// The answers of this round's trajectories, as far as they have answered.
     answers: Vec<Answered>,
     best: Option<Best>,
     last_count: Vec<Ballot>,

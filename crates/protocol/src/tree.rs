@@ -120,7 +120,7 @@ impl Tree {
         }
     }
 
-    /// As [`Tree::select`], where the node may be closed.
+    /// Like [`Tree::select`], but the node may be closed.
     pub fn select_open(&self, from: usize, arms: Arms) -> Option<usize> {
         if self.nodes[from].is_closed { None } else { self.select(from, arms) }
     }

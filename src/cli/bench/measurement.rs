@@ -179,7 +179,7 @@ fn json(value: &impl Serialize) -> String {
 struct Figures<'f, Row> {
     tasks: Vec<&'static str>,
     difficulties: &'f [Difficulty],
-    /// Per task and difficulty.
+    /// Number of instances per task and difficulty.
     instances: u32,
     base_seed: u64,
     /// What a reader must know before comparing.

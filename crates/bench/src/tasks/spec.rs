@@ -150,8 +150,8 @@ impl FromStr for Category {
 pub enum Kind {
     /// The line parses and can be applied.
     Format,
-    /// A property that every valid state of the algorithm keeps, or a condition of a legal move. Of
-    /// several legal moves it does not say which is next.
+    /// A property that every valid state of the algorithm keeps, or a condition of a legal move. It
+    /// does not say which of several legal moves is next.
     Invariant,
     /// The step is the one that the algorithm prescribes. Checking it means running the algorithm.
     Transition,

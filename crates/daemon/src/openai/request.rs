@@ -39,7 +39,7 @@ pub struct ChatRequest {
     #[schema(minimum = 1)]
     #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub max_completion_tokens: Option<u64>,
-    /// The seed of the first choice; the others have consecutive ones. Of a negative seed, the
+    /// The seed of the first choice; the others have consecutive ones. For a negative seed, the
     /// lower 63 bits are used.
     #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub seed: Option<i64>,

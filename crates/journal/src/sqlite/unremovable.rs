@@ -36,7 +36,7 @@ pub(super) enum Part {
 #[derive(Debug, Default)]
 pub(super) struct Unremovable {
     known: BTreeMap<Part, String>,
-    /// Those that the present rounds would have taken.
+    /// Steps that the present rounds would have taken.
     met: BTreeSet<Part>,
 }
 

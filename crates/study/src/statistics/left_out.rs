@@ -67,7 +67,7 @@ pub enum LeftOut {
         "the fit does not converge: the exponent runs to {bound}, the end of the searched range"
     )]
     NoConvergence {
-        /// That end.
+        /// The end of the searched range.
         bound: f64,
     },
 }

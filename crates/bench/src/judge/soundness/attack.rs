@@ -42,7 +42,7 @@ pub struct AttackRow {
     pub deviated: u64,
     /// Clean traces that deviated from the reference trace and ended.
     pub ended: u64,
-    /// Those of them that end in a wrong answer.
+    /// Number of them that end in a wrong answer.
     pub wrong: u64,
     /// The shortest of these.
     pub shortest: Option<Fooled>,

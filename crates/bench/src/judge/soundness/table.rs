@@ -34,7 +34,7 @@ pub struct SoundnessRow {
     pub attacks: u64,
     /// Clean traces that left the algorithm's path and ended.
     pub ended: u64,
-    /// Those of them that end in a wrong answer.
+    /// Number of them that end in a wrong answer.
     pub wrong: u64,
 }
 

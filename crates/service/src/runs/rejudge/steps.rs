@@ -40,7 +40,7 @@ enum Place {
 
 pub(super) struct Steps {
     nodes: Vec<Node>,
-    /// By the node that led to the state, and the line.
+    /// Children by the node that led to the state, and the line.
     children: HashMap<(Option<usize>, String), usize>,
     /// The committed nodes of each place, from the first step.
     paths: HashMap<Place, Vec<usize>>,
