@@ -59,7 +59,7 @@ pub async fn measure(
     with_agents(plan, trajectories, runtime, agents(plan, names())?).await
 }
 
-/// As [`measure`], with other agents for the null problem.
+/// Like [`measure`], with other agents for the null problem.
 pub(super) async fn with_agents(
     plan: &Plan,
     trajectories: u32,

@@ -163,7 +163,7 @@ impl App {
     /// Must be called within an actix system.
     ///
     /// # Errors
-    /// As [`App::start`].
+    /// Like [`App::start`].
     pub fn with_settings(&self, settings: Settings) -> Result<Self, AppError> {
         // The configured engines come last: if both exist, a name means the configured one.
         let mut running = self.agents.engines();

@@ -329,7 +329,7 @@ pub trait Machine: Send + Sync {
     /// Parses and applies a line in place without judging it: for lines that were committed before.
     ///
     /// # Errors
-    /// As [`Machine::propose`].
+    /// Like [`Machine::propose`].
     fn replay(&mut self, line: &str) -> Result<(), Refusal>;
 
     /// Applies the reference action, if there is one.

@@ -96,7 +96,7 @@ pub trait Task: Send + Sync + 'static {
     /// Applies an action and records it as the last one.
     ///
     /// # Errors
-    /// As [`Task::apply`].
+    /// Like [`Task::apply`].
     fn step(
         instance: &Self::Instance,
         state: &mut Self::State,

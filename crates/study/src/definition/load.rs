@@ -93,7 +93,7 @@ fn similar_file(path: &Path) -> String {
 /// Checks the text of a study file; `origin` names it in messages.
 ///
 /// # Errors
-/// As [`load`].
+/// Like [`load`].
 pub fn parse(text: &str, origin: &str) -> Result<Study, StudyError> {
     parse_with(text, origin, &[])
 }

@@ -299,7 +299,7 @@ fn read_lines(path: &Path, mut reader: impl BufRead) -> Result<Records, ReadErro
 /// Reads several files as one, in order.
 ///
 /// # Errors
-/// As [`read`], and if a run is there twice.
+/// Like [`read`], and if a run is there twice.
 pub fn read_all(paths: &[PathBuf]) -> Result<Records, ReadError> {
     let mut all = Records::default();
     // Each record's file is kept beside it, so that the error can name both.

@@ -118,7 +118,7 @@ impl Execution {
         tracing::info!(run = %live.stream.id, events, "run resumed");
     }
 
-    /// As [`Execution::conclude`], on the thread that executes the runs.
+    /// Like [`Execution::conclude`], on the thread that executes the runs.
     pub(super) fn conclude_soon(
         self: &Arc<Self>,
         live: &Arc<LiveRun>,
