@@ -89,7 +89,7 @@ pub struct TriedVerdict {
     pub needs_review: bool,
 }
 
-/// A turn that was tried, as far as it came.
+/// A turn that was tried, as far as it got.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TriedStep {
     pub run: String,
@@ -108,9 +108,9 @@ pub struct TriedStep {
     pub same: Option<bool>,
     /// Why the line cannot be applied in this state; null if it can be.
     pub refusal: Option<String>,
-    /// Null if the turn did not come so far.
+    /// Null if the turn did not get that far.
     pub verdict: Option<TriedVerdict>,
-    /// `proceed`, `retry` or `backtrack`; null if the turn did not come so far.
+    /// `proceed`, `retry` or `backtrack`; null if the turn did not get that far.
     pub decision: Option<String>,
     /// Why the turn went no further; null if it was complete.
     pub failure: Option<String>,

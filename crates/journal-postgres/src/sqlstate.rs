@@ -12,7 +12,7 @@ pub(super) enum Decision {
     /// The connection, its session or the server cannot be used: a new connection may be to
     /// another server.
     Reconnect,
-    /// Trying again at once is useless, but somebody will make room, or mend the disk.
+    /// Trying again at once is useless, but somebody will make room, or repair the disk.
     Wait,
     /// Something was there already, or belongs to another node.
     Conflict,

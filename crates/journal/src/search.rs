@@ -61,7 +61,7 @@ pub enum SortKey {
 /// A place in an order of found runs: a page begins after one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// What the order goes by; 0 for the order of creation.
+    /// The value that the order sorts by; 0 for the order of creation.
     pub value: i64,
     /// The run's place in the order of creation.
     pub at: i64,

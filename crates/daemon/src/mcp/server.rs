@@ -235,7 +235,7 @@ impl ServerHandler for Server {
                 format!("there is no tool {:?}; there are {}", request.name, known.join(", "));
             return Err(ErrorData::invalid_params(message, None));
         };
-        // A failed call is a result for the model, which may mend its arguments; only an unknown
+        // A failed call is a result for the model, which may correct its arguments; only an unknown
         // tool is an error of the protocol.
         let result = match self.call(tool, request.arguments.unwrap_or_default()).await {
             Ok(value) => CallToolResult::structured(value),

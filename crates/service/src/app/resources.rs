@@ -263,7 +263,7 @@ fn adapter_digests(settings: &Settings) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Like [`resources`], reusing running engines whose entry has not changed, and the weights of those
+/// Like [`resources`], reusing running engines whose entry has not changed and the weights of those
 /// that have the same model.
 pub(super) fn renewed(
     settings: &Settings,
