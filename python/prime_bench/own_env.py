@@ -25,7 +25,7 @@ def kinds_of(kinds: str | Iterable[str] | None, default: Sequence[str] = KINDS) 
     given = [kinds] if isinstance(kinds, str) else list(default if kinds is None else kinds)
     for kind in given:
         if kind not in KINDS:
-            raise ValueError(f"kinds: {kind!r} is none of {', '.join(KINDS)}")
+            raise ValueError(f"kinds: {kind!r} is not one of {', '.join(KINDS)}")
     return [kind for kind in KINDS if kind in given]
 
 
