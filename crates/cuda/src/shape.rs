@@ -31,7 +31,7 @@ pub struct Starts {
     pub embedding: usize,
     /// The tensors of each layer, from the first.
     pub layers: Vec<LayerStarts>,
-    /// Gains of the norm after the last layer, [d].
+    /// Gains of the norm after the last layer, d values.
     pub output_norm: usize,
     /// Length of the vector.
     pub len: usize,
@@ -40,13 +40,13 @@ pub struct Starts {
 /// The start of each tensor of a layer.
 #[derive(Debug, Clone, Copy)]
 pub struct LayerStarts {
-    /// Gains of the norm before attention, [d].
+    /// Gains of the norm before attention, d values.
     pub attention_norm: usize,
     /// [queries, keys, values; d]
     pub qkv: usize,
     /// The projection of the heads' outputs, [d; d].
     pub attention_output: usize,
-    /// Gains of the norm before the feed-forward, [d].
+    /// Gains of the norm before the feed-forward, d values.
     pub ff_norm: usize,
     /// [gate, up; d]
     pub gate_up: usize,
