@@ -143,7 +143,7 @@ pub enum TrainError {
         "the loss is not finite at step {step}: lower optimizer.learning_rate and resume from the checkpoint"
     )]
     Diverged {
-        /// Number of optimizer steps before it.
+        /// Number of optimizer steps before it; in reinforcement learning, of iterations.
         step: u64,
     },
     /// A checkpoint is damaged, or it is that of another recipe.
