@@ -28,8 +28,11 @@ static BENCHMARK: LazyLock<BTreeMap<&'static str, OnceLock<BTreeSet<u64>>>> = La
      the benchmark has not, too few to draw from"
 )]
 pub struct TooFewFresh {
+    /// The task's slug.
     pub task: &'static str,
+    /// The level.
     pub difficulty: Difficulty,
+    /// The base seed that was probed.
     pub base_seed: u64,
     /// Instances with inputs outside the benchmark.
     pub fresh: u32,

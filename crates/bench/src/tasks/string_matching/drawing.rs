@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::tasks::TaskRng;
 
-/// Size of the grids that are drawn.
+/// Rows of the grids that are drawn.
 pub const ROWS: usize = 40;
+/// Columns of the grids that are drawn.
 pub const COLUMNS: usize = 80;
 
 /// Row and column.

@@ -77,6 +77,7 @@ words!(
 );
 
 line_actions! {
+    /// An action line; the page explains its form.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Action { pub elevator: usize, pub act: Act } = "<nat> <open|up|down>", "{elevator} {act}"
 }

@@ -79,6 +79,7 @@ pub struct State {
 }
 
 line_actions! {
+    /// An action line; the page explains its form.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Action { pub train: usize, pub segment: usize, pub enter: u64, pub leave: u64 } = "<nat> <nat> <nat> <nat>", "{train} {segment} {enter} {leave}"
 }
