@@ -125,7 +125,7 @@ cluster: setup ## three daemons on one private PostgreSQL: CLUSTER_RUNS=30 runs,
 studio-check: studio ## the committed page is what its sources make
 	git diff --exit-code --stat -- studio/dist
 
-studio-test: $(STUDIO)/installed ## the studio in a real browser against a real daemon (PICTURES=1: those of the docs anew)
+studio-test: $(STUDIO)/installed ## the studio in a real browser against a real daemon (PICTURES=1: those of the docs again)
 	@scripts/setup --browser
 	$(BUILD)
 	cd studio && PRIME=$(abspath $(PRIME)) npx playwright test
@@ -368,7 +368,7 @@ bench-check: setup ## run each bench that needs no model once
 	$(CARGO) test --release -p prime-benches --bench coordination --bench grammars
 	scripts/gpu-check real-model --cpu
 
-instructions: $(GUNGRAUN)/bin/gungraun-runner ## instruction counts against the recorded ones (RECORD=1: record them anew)
+instructions: $(GUNGRAUN)/bin/gungraun-runner ## instruction counts against the recorded ones (RECORD=1: record them again)
 	@scripts/setup --valgrind
 	PATH="$(abspath $(GUNGRAUN))/bin:$$PATH" $(CARGO) bench -p prime-benches --bench instructions -- --output-format=json \
 		>$(TARGET)/instructions.jsonl

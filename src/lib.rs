@@ -5,6 +5,7 @@
 //! ([`evaluation`]), and the loads of the load test ([`loads`]). Everything else is in the crates
 //! below it, of which ARCHITECTURE.md has the list; none of them knows this package.
 
+#![warn(missing_docs)]
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod cli;

@@ -9,7 +9,7 @@ PAYLOAD = "x" * 64
 
 
 class Window:
-    """Counts the steps between its begin and its end; a step is finished when the framework goes on after it."""
+    """Counts the steps between its begin and its end; a step is finished when the framework continues after it."""
 
     def __init__(self, seconds):
         self.seconds, self.finished, self.end = seconds, 0, float("inf")
@@ -20,7 +20,7 @@ class Window:
 
 
 async def measure(walk, trajectories, seconds):
-    """Steps a second of so many trajectories at once, and all their steps; `walk(window, index)` goes on while the window is open."""
+    """Steps a second of this many trajectories at once, and all their steps; `walk(window, index)` runs while the window is open."""
     window = Window(seconds)
     tasks = [asyncio.create_task(walk(window, index)) for index in range(trajectories)]
     # What connections and statements cost at first is not part of it.

@@ -3,7 +3,7 @@
 from common import PAYLOAD, measure, report
 from dbos import DBOS, DBOSConfig
 
-# Of the measurement under way: arguments of a step are recorded, so it is not one.
+# The measurement under way. Arguments of a step are recorded, so this is not one.
 WINDOW = None
 
 

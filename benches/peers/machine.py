@@ -20,7 +20,7 @@ def machine():
 
 
 def versions():
-    """Of every package that a row names but ours, as they are pinned."""
+    """The pinned version of every package that a row names, except ours."""
     found = {"python": platform.python_version(), "rustc": _rustc()}
     cargo = (HERE / "rust" / "Cargo.toml").read_text()
     found.update(re.findall(r'^([\w-]+) = (?:\{ version = )?"=([\d.]+)"', cargo, re.MULTILINE))

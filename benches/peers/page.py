@@ -12,7 +12,7 @@ def marks(name):
     return f"<!-- figures: {name} -->", f"<!-- end of figures: {name} -->"
 
 
-# Of the block that run.py writes.
+# The name of the block that run.py writes.
 PEERS = "peers"
 BEGIN, END = marks(PEERS)
 

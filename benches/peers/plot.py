@@ -12,7 +12,7 @@ TEXT, GRID, OTHERS, OURS = "#768390", "#76839055", "#5b8db8", "#e8590c"
 
 
 def best_of_families(figures, is_durable, rows=ROWS):
-    """Of each framework its name, the steps a second of its best row in its best column, and whether it is ours; most
+    """Each framework's name, the steps a second of its best row in its best column, and whether it is ours; most
     first. Frameworks without figures are left out."""
     best = {}
     for row in rows:

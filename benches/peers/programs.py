@@ -29,7 +29,7 @@ def command(row, options):
 
 
 def environment(out, ray):
-    """Whatever a framework leaves behind stays in these folders; `ray` is short, as it holds sockets."""
+    """What a framework leaves behind stays in these folders; `ray` is short, as it holds sockets."""
     folders = {"HOME": out / "home", "PEERS_DATA": out / "data", "TMPDIR": out / "data"}
     for folder in folders.values():
         folder.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ Rows that are compared with each other by a promise stand side by side, so that 
 
 from dataclasses import dataclass
 
-# Of a row: one trajectory; 64 and 1,000 through the same three actors; the same with actors of their own.
+# The columns of a row: one trajectory; 64 and 1,000 through the same three actors; the same with actors of their own.
 COLUMNS = ("seq", "shared64", "shared1000", "trios64", "trios1000")
 # Only ours: how it is at ten times as many.
 MANY = "shared10000"

@@ -1,4 +1,4 @@
-"""What is known of tasks: their pages, instances, levels, and the paper's curriculum."""
+"""What is known about tasks: their pages, instances, levels, and the paper's curriculum."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def kinds_of(kinds: str | Iterable[str] | None, default: Sequence[str] = KINDS) 
     given = [kinds] if isinstance(kinds, str) else list(default if kinds is None else kinds)
     for kind in given:
         if kind not in KINDS:
-            raise ValueError(f"kinds: {kind!r} is none of {', '.join(KINDS)}")
+            raise ValueError(f"kinds: {kind!r} is not one of {', '.join(KINDS)}")
     return [kind for kind in KINDS if kind in given]
 
 
@@ -73,7 +73,7 @@ class OwnStepEnv(StepEnv):
         self._weights = None if weights is None else tuple(weights)
         self._most = max_steps
         if max_steps is not None and (not isinstance(max_steps, int) or max_steps < 1):
-            raise ValueError(f"max_steps: {max_steps!r} is no positive integer")
+            raise ValueError(f"max_steps: {max_steps!r} is not a positive integer")
         self._rejects = reject_violations
         self._begin(instance)
 
@@ -130,7 +130,7 @@ class OwnStepEnv(StepEnv):
         if self.terminated:
             told: dict[str, Any] = {"refused": "the trace has ended"}
         elif not self._is_line:
-            told = {"refused": "it is no line of text"}
+            told = {"refused": "it is not a line of text"}
         else:
             line, told = self._asked(text)
 

@@ -164,7 +164,7 @@ pub fn style(name: &str, spec: &Spec) -> PyResult<Style> {
     if style.suits(spec.category) {
         return Ok(style);
     }
-    Err(value_error("style", format!("{style} is for sorts, and {} is none", spec.slug)))
+    Err(value_error("style", format!("{style} is for sorts, and {} is not one", spec.slug)))
 }
 
 /// Kinds of constraints: one name, several, or the default.

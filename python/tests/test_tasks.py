@@ -72,7 +72,7 @@ def test_other_bad_values_name_the_argument() -> None:
         (lambda: prime_bench.instances("bubble-sort", "mild", count=0), "difficulty: "),
         (lambda: prime_bench.grammar("bubble-sort", "yacc"), "form: .*gbnf, regex or lark"),
         (lambda: Instance("bubble-sort").prompt("terse"), "style: "),
-        (lambda: Instance("n-queens").prompt("sorting"), "style: sorting is for sorts, and n-queens is none"),
+        (lambda: Instance("n-queens").prompt("sorting"), "style: sorting is for sorts, and n-queens is not one"),
         (lambda: Instance("n-queens").prompt(without=["colour"]), "without: unknown component"),
         (lambda: Instance("n-queens").prompt("baseline", ["format"]), "without: goes with the structured"),
     ):
@@ -81,7 +81,7 @@ def test_other_bad_values_name_the_argument() -> None:
 
 
 def test_instances_are_those_of_the_benchmark(manifest: dict) -> None:
-    """Writes the benchmark's files anew; their digests were recorded by the program."""
+    """Writes the benchmark's files again; their digests were recorded by the program."""
     for slug in ("bubble-sort", "n-queens", "long-division", "dijkstra", "24-game"):
         task, digest = prime_bench.task(slug), hashlib.sha256()
         for rank, level in enumerate(("easy", "medium", "hard")):

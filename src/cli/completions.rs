@@ -118,8 +118,8 @@ fn with_matching_labels(script: &str, name: &str) -> String {
     script.replace(&branch, &label)
 }
 
-/// The generator looks at the word before the one that is completed. Of `--option=value`, bash makes
-/// three words, so that word is `=`.
+/// The generator looks at the word before the one that is completed. Bash splits `--option=value`
+/// into three words, so that word is `=`.
 fn with_joined_values(script: &str) -> String {
     const BEFORE: &str = "    prev=\"$3\"\n";
     const JOIN: &str = r#"    if [[ "${COMP_CWORD}" -ge 2 && "${prev}" == "=" ]]; then

@@ -22,7 +22,7 @@ pub enum Stop {
 }
 
 impl Stop {
-    /// As shells report the signal: 128 and its number.
+    /// 128 plus the signal's number, as shells report it.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Interrupt => 130,
@@ -130,19 +130,19 @@ impl Drop for EndsEarly {
         if becomes(&self.0, OVER) {
             return;
         }
-        // The process ends: an error that comes of the cleanup must not be what it says.
+        // The process ends: an error that the cleanup causes must not be what it reports.
         loop {
             thread::park();
         }
     }
 }
 
-/// Whether the state was still open, and is this one now.
+/// True if the state was still open, and is this one now.
 fn becomes(state: &AtomicU8, next: u8) -> bool {
     state.compare_exchange(WAITING, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
 }
 
-/// Whether the command was asked to stop. The second time ends the process.
+/// Notes that the command was asked to stop. The second request ends the process.
 #[derive(Clone)]
 pub struct Interrupt {
     /// The exit code of the [`Stop`]; 0 while there is none.

@@ -49,13 +49,13 @@ fn stderr() -> Printable<StderrLock<'static>> {
     Printable::new(io::stderr().lock())
 }
 
-/// Whether standard output is a terminal.
+/// True if standard output is a terminal.
 #[expect(clippy::disallowed_methods, reason = "asks, and writes nothing")]
 pub fn is_stdout_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Whether standard error is a terminal.
+/// True if standard error is a terminal.
 #[expect(clippy::disallowed_methods, reason = "asks, and writes nothing")]
 pub fn is_stderr_terminal() -> bool {
     io::stderr().is_terminal()

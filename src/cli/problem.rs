@@ -59,7 +59,7 @@ struct Violated {
 struct Judged {
     line: String,
     violations: Vec<Violated>,
-    /// Whether it ends the trace.
+    /// True if it ends the trace.
     ends: bool,
 }
 

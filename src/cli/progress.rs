@@ -87,7 +87,7 @@ impl Session {
         Self::with_parts(vec![1; total], unit, unit)
     }
 
-    /// Starts a session whose bar shows parts, of which each unit has a number.
+    /// Starts a session whose bar shows parts; each unit has a number of them.
     ///
     /// # Errors
     /// When the signals cannot be handled.

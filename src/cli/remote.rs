@@ -61,7 +61,7 @@ impl Remote {
     /// The only URL, for what is asked of one daemon.
     ///
     /// # Errors
-    /// As [`Remote::bases`], and when there are several.
+    /// Like [`Remote::bases`], and when there are several.
     pub fn base(&self) -> anyhow::Result<String> {
         match <[String; 1]>::try_from(self.bases()?) {
             Ok([base]) => Ok(base),
@@ -81,7 +81,7 @@ pub fn given(url: &str) -> anyhow::Result<String> {
     Ok(url.trim_end_matches('/').to_owned())
 }
 
-/// Whether this can be a daemon's URL: plain HTTP, and nothing after the path.
+/// True if this can be a daemon's URL: plain HTTP, and nothing after the path.
 fn is_http(url: &str) -> bool {
     let Ok(parsed) = Url::parse(url) else { return false };
     url.starts_with("http://")

@@ -87,7 +87,7 @@ fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
         bail!("{} has more than {MODULE_BYTES_MAX} bytes: no daemon takes it", path.display());
     }
     if !bytes.starts_with(b"\0asm") {
-        bail!("{} is no WebAssembly module", path.display());
+        bail!("{} is not a WebAssembly module", path.display());
     }
     Ok(bytes)
 }

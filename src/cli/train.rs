@@ -31,7 +31,7 @@ Examples:
   prime-agents train sft --recipe models/prime-tiny.toml --out my.gguf
 ";
 
-/// Whether the arguments ask for help, or ask for nothing.
+/// True if the arguments ask for help, or ask for nothing.
 fn asks_for_help(arguments: &[OsString]) -> bool {
     let is_help =
         |argument: &OsString| ["--help", "-h", "help"].iter().any(|known| argument == *known);

@@ -25,16 +25,22 @@ pub type MakePlan = Box<dyn Fn(&dyn Problem) -> RunPlan>;
 
 /// A configuration under evaluation.
 pub struct System {
+    /// The agents that solve the instances.
     pub agents: AgentSet,
+    /// Makes the plan of each run.
     pub plan: MakePlan,
+    /// Temperature, nucleus and seed of the runs.
     pub sampling: RunSampling,
 }
 
 /// The instances of an evaluation, for any task.
 #[derive(Clone, Copy)]
 pub struct Instances {
+    /// The level of the instances.
     pub difficulty: Difficulty,
+    /// Number of instances; their indices begin at 0.
     pub count: u32,
+    /// The base seed from which instances are generated.
     pub base_seed: u64,
     /// Most concurrent runs; 1 measures how long one run takes. The runtime's own limits may allow
     /// fewer.
@@ -63,9 +69,10 @@ impl Instances {
 pub struct JudgedRun {
     /// Digest of the instance's input.
     pub input: u64,
+    /// How the run ended, and what it spent.
     pub outcome: Outcome,
-    /// The benchmark accepts the answer; of a task of the user's own, its program finds nothing
-    /// wrong with the steps to it.
+    /// True if the benchmark accepts the answer or, for a task of the user's own, its program finds
+    /// nothing wrong with the steps to it.
     pub is_right: bool,
     /// Wall time from submission to outcome.
     pub seconds: f64,
@@ -84,6 +91,7 @@ impl JudgedRun {
 /// The runs of one system.
 #[derive(Clone, Debug, Default)]
 pub struct SystemRuns {
+    /// The finished runs.
     pub judged: Vec<JudgedRun>,
     /// Wall time of all runs; they are concurrent.
     pub seconds: f64,
@@ -96,6 +104,7 @@ impl SystemRuns {
         self.seconds += other.seconds;
     }
 
+    /// Number of runs for which `wanted` holds.
     pub fn count(&self, wanted: impl Fn(&JudgedRun) -> bool) -> u64 {
         self.judged.iter().filter(|run| wanted(run)).count() as u64
     }

@@ -13,9 +13,11 @@ use serde::Serialize;
 /// What is compared with what.
 #[derive(Clone, Debug)]
 pub struct Plan {
+    /// The levels to compare.
     pub difficulties: Vec<Difficulty>,
     /// Instances of each level that are evaluated: the indices from 0 on.
     pub instances: u32,
+    /// The base seed of the evaluated instances.
     pub base_seed: u64,
     /// First of the thousand base seeds of training.
     pub training_base_seed: u64,
@@ -26,8 +28,11 @@ pub struct Plan {
 /// One level of a task.
 #[derive(Clone, Debug, Serialize)]
 pub struct OverlapRow {
+    /// The task's slug.
     pub task: &'static str,
+    /// The level.
     pub difficulty: Difficulty,
+    /// Number of instances that are evaluated.
     pub instances: u64,
     /// Their different inputs.
     pub inputs: u64,
@@ -35,16 +40,18 @@ pub struct OverlapRow {
     pub drawn: u64,
     /// Instances whose inputs training drew, at any of the levels.
     pub met: u64,
+    /// Results of each system that has records at this level.
     pub systems: Vec<SystemOverlap>,
 }
 
 /// How a system did at a level, by its records. For the intervals an input counts once.
 #[derive(Clone, Debug, Serialize)]
 pub struct SystemOverlap {
+    /// The system's name in the records.
     pub system: String,
-    /// On runs of instances whose inputs training drew.
+    /// Right answers on instances whose inputs training drew.
     pub met: Proportion,
-    /// On the others.
+    /// Right answers on the other instances.
     pub rest: Proportion,
 }
 

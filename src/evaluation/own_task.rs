@@ -39,22 +39,59 @@ pub struct GivenTask {
 /// Why a user's task cannot be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum GivenError {
+    /// Neither the benchmark nor the configuration has the task.
     #[error(
-        "there is no task `{name}`: it is none of the benchmark, and `tasks.{name}` is not \
+        "there is no task `{name}`: it is not in the benchmark, and `tasks.{name}` is not \
          configured{}", known(.configured)
     )]
-    Unknown { name: String, configured: Vec<String> },
+    Unknown {
+        /// The name that was asked for.
+        name: String,
+        /// The names of the configured tasks.
+        configured: Vec<String>,
+    },
+    /// The task has no file of inputs.
     #[error(
         "the task `{name}` has no inputs to be measured on: set `tasks.{name}.inputs` to a file \
          with one JSON value a line"
     )]
-    NoInputs { name: String },
+    NoInputs {
+        /// The task's name.
+        name: String,
+    },
+    /// The file of inputs cannot be read, is empty, or has too many inputs.
     #[error("tasks.{name}.inputs: {path}: {reason}")]
-    File { name: String, path: String, reason: String },
+    File {
+        /// The task's name.
+        name: String,
+        /// The path, as configured.
+        path: String,
+        /// What is wrong with the file.
+        reason: String,
+    },
+    /// Some lines are not JSON, or the program refuses them.
     #[error("tasks.{name}.inputs: {path}:\n{}", .lines.join("\n"))]
-    Lines { name: String, path: String, lines: Vec<String> },
+    Lines {
+        /// The task's name.
+        name: String,
+        /// The path, as configured.
+        path: String,
+        /// One sentence for each of the first ten lines, and the number of the others.
+        lines: Vec<String>,
+    },
+    /// The program failed at an input.
     #[error("tasks.{name}.inputs: {path}: line {line}: {error}")]
-    Line { name: String, path: String, line: usize, error: Box<AgentError> },
+    Line {
+        /// The task's name.
+        name: String,
+        /// The path, as configured.
+        path: String,
+        /// Number of the line, from 1.
+        line: usize,
+        /// How the program failed.
+        error: Box<AgentError>,
+    },
+    /// The program cannot be started or identified.
     #[error(transparent)]
     Program(#[from] AgentError),
 }
@@ -183,18 +220,18 @@ impl AnyTask for GivenTask {
         self.spec
     }
 
-    /// The inputs in turn.
+    /// Gives the inputs in turn.
     fn generate(&self, _: Difficulty, seed: u64) -> Arc<dyn Problem> {
         let place = seed % self.problems.len() as u64;
         Arc::clone(&self.problems[usize::try_from(place).unwrap_or_default()])
     }
 
-    /// Those that are given can be read.
+    /// Only inputs of the file can be read.
     fn read_input(&self, input: &Value) -> Result<Arc<dyn Problem>, BadInput> {
         let known = self.problems.iter().find(|problem| problem.input() == *input);
         known.cloned().ok_or_else(|| BadInput {
             task: self.spec.slug,
-            detail: "it is none of the inputs on which this task is measured".to_owned(),
+            detail: "it is not one of the inputs on which this task is measured".to_owned(),
         })
     }
 
@@ -212,7 +249,7 @@ impl AnyTask for GivenTask {
     }
 }
 
-/// What a task's program says of a trace.
+/// What a task's program says about a trace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TraceVerdict {
     /// The answer of the state in which the trace ends.
@@ -226,7 +263,7 @@ pub struct TraceVerdict {
 }
 
 impl TraceVerdict {
-    /// Whether the program finds nothing wrong with the steps to this answer. A line that it
+    /// True if the program finds nothing wrong with the steps to this answer. A line that it
     /// refuses leaves the state as it is, and is not a step.
     pub fn proves(&self, answer: &Value) -> bool {
         self.worst.is_none() && self.answer.as_ref() == Some(answer)
@@ -266,8 +303,8 @@ pub async fn verdict_of(
     Ok(verdict)
 }
 
-/// What the task's program says of the answer of a run: of the first trace that proves it, else of
-/// the last one that gave it, else of the deepest one.
+/// What the task's program says about the answer of a run: about the first trace that proves it,
+/// else about the last one that gave it, else about the deepest one.
 ///
 /// # Errors
 /// The program gives no answer.

@@ -24,8 +24,11 @@ const RESAMPLES: usize = 2_000;
 pub struct Rollouts {
     /// Rollouts of each step, at least 1.
     pub count: u32,
+    /// Temperature of the draws; 0 is greedy.
     pub temperature: f32,
+    /// Nucleus of the draws, 0 to 1.
     pub top_p: f32,
+    /// Seed of the draws.
     pub seed: u64,
 }
 
@@ -45,20 +48,26 @@ pub struct RolledStep {
 /// A share with its 95 % interval, by a bootstrap over instances; 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Share {
+    /// The share of all steps together.
     pub value: f64,
+    /// The 2.5th percentile of the resampled shares.
     pub low: f64,
+    /// The 97.5th percentile of the resampled shares.
     pub high: f64,
 }
 
 /// What labels by k rollouts are worth on one task and level.
 #[derive(Clone, Debug, Serialize)]
 pub struct RolloutRow {
+    /// The task's slug.
     pub task: &'static str,
+    /// `easy`, `medium` or `hard`.
     pub difficulty: &'static str,
     /// Rollouts of each step: k.
     pub rollouts: u32,
     /// Steps that are right, and wrong ones that can be carried out.
     pub right: u64,
+    /// Number of wrong steps that can be carried out.
     pub wrong: u64,
     /// Share of the steps called wrong that are wrong; null if none is called wrong.
     pub precision: Option<Share>,

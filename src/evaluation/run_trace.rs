@@ -84,12 +84,12 @@ struct Seen {
 #[derive(Default)]
 struct Ballots {
     round: u32,
-    /// In the order in which they were given first.
+    /// Answers in the order in which they were first given.
     votes: Vec<(Value, u32)>,
 }
 
 impl Ballots {
-    /// Counts an answer; returns the one with most votes, of several the one that was given first.
+    /// Counts an answer; returns the one with most votes; in a tie, the one that was given first.
     fn add(&mut self, round: u32, answer: &Value) -> Value {
         if self.round != round {
             *self = Self { round, votes: Vec::new() };

@@ -47,7 +47,7 @@ fn steps_budget(plan: &RunPlan, reference_steps: u64) -> u64 {
 }
 
 /// A system's plan of a run, with a budget of proposals that follows from the reference, or from
-/// T_max where there is none.
+/// T_max where there is no reference.
 pub fn budgeted(plan: &MakePlan, problem: &dyn Problem) -> RunPlan {
     let mut plan = plan(problem);
     let steps =

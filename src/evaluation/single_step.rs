@@ -20,6 +20,7 @@ const IN_FLIGHT: usize = 64;
 /// Step accuracy on one task and level.
 #[derive(Clone, Debug, Serialize)]
 pub struct StepRow {
+    /// The task's slug.
     pub task: &'static str,
     /// `easy`, `medium` or `hard`; `given` for the inputs of a user's task.
     pub difficulty: &'static str,
@@ -29,11 +30,12 @@ pub struct StepRow {
     pub completion_tokens: f64,
 }
 
-/// What came of a step.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AskedStep {
     /// The proposal is the reference step.
     pub is_right: bool,
+    /// Tokens of the completion.
     pub completion_tokens: u64,
 }
 
@@ -55,6 +57,7 @@ impl StepRow {
 /// A walk from the start of an instance, as a trajectory that errs would make it.
 #[derive(Clone, Copy, Debug)]
 pub struct Walk {
+    /// Number of steps of the walk.
     pub steps: u32,
     /// Share of its steps that are wrong, though they can be carried out; 0 to 1.
     pub error_rate: f64,
@@ -173,7 +176,7 @@ async fn states(
         }
         traces.push(states);
     }
-    // As of the benchmark's tasks: an instance first, then one of its states.
+    // As for the benchmark's tasks: an instance first, then one of its states.
     let draw = |_| {
         let states = &traces[rng.index(traces.len())];
         states[rng.index(states.len())].fork()
@@ -185,7 +188,7 @@ async fn states(
 /// calls `on_step` after each.
 ///
 /// # Errors
-/// The executor's; and those of a task of the user's own, which may give no hints.
+/// The executor's, and those of a user's own task, which may give no hints.
 pub async fn step_accuracy(
     executor: &dyn Executor,
     task: &'static dyn AnyTask,

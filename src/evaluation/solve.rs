@@ -11,9 +11,11 @@ use prime_runtime::RuntimePlan;
 /// How one system did on the instances of one task.
 #[derive(Clone, Debug, Serialize)]
 pub struct SolveRow {
+    /// The task's slug.
     pub task: &'static str,
     /// `easy`, `medium` or `hard`; `given` for the inputs of a user's task.
     pub difficulty: &'static str,
+    /// The system's name in the table.
     pub system: &'static str,
     /// Answers that the benchmark accepts. For the interval an input counts once.
     pub accuracy: Proportion,
@@ -21,11 +23,15 @@ pub struct SolveRow {
     pub inputs: u64,
     /// Verified answers, and how many of them were wrong.
     pub verified: u64,
+    /// Verified answers that are wrong.
     pub verified_wrong: u64,
     /// Means over instances.
     pub steps: f64,
+    /// Mean proposals of a run.
     pub proposals: f64,
+    /// Mean prompt tokens of a run.
     pub prompt_tokens: f64,
+    /// Mean completion tokens of a run.
     pub completion_tokens: f64,
     /// Runs that ended as stuck.
     pub stuck: u64,

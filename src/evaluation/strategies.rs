@@ -11,9 +11,13 @@ use prime_protocol::{Ending, StepVotes};
 pub struct Approach {
     /// The strategy, and what differs from the configuration.
     pub name: String,
+    /// The strategy's name in the configuration.
     pub strategy: String,
+    /// The vote's name in the configuration.
     pub vote: String,
+    /// The executor's name in the configuration.
     pub executor: String,
+    /// The verifier's name in the configuration.
     pub verifier: String,
     /// The point of comparison: one greedy pass without a verifier.
     pub is_baseline: bool,
@@ -34,6 +38,7 @@ pub struct VotesOnSteps {
 /// How one approach did on one task, or on all tasks.
 #[derive(Clone, Debug, Serialize)]
 pub struct StrategyRow {
+    /// The approach of the row.
     #[serde(flatten)]
     pub approach: Approach,
     /// Null: all tasks.
@@ -45,16 +50,21 @@ pub struct StrategyRow {
     pub inputs: u64,
     /// Verified answers, and how many of them were wrong.
     pub verified: u64,
+    /// Verified answers that are wrong.
     pub verified_wrong: u64,
     /// Means over instances: proposals, and the tokens of all agents.
     pub proposals: f64,
+    /// Mean prompt tokens of a run, over all agents.
     pub prompt_tokens: f64,
+    /// Mean completion tokens of a run, over all agents.
     pub completion_tokens: f64,
     /// Runs that hit the budget of proposals, and runs that hit the wall-clock budget.
     pub out_of_steps: u64,
+    /// Runs that hit the wall-clock budget.
     pub out_of_time: u64,
     /// Runs that ended in an agent's failure, and the first reason.
     pub failed: u64,
+    /// The first agent's failure; null if there was none.
     pub failure: Option<String>,
     /// Wall time of all instances, solved concurrently.
     pub seconds: f64,
@@ -103,7 +113,7 @@ impl StrategyRow {
         }
     }
 
-    /// Whether every run failed, so that the other figures mean nothing.
+    /// True if every run failed, so that the other figures mean nothing.
     pub fn is_void(&self) -> bool {
         self.failed > 0 && self.failed == self.accuracy.of
     }

@@ -12,7 +12,9 @@ const JUDGING_MAX: Duration = Duration::from_secs(2);
 /// The speed of one task over a selection of its instances.
 #[derive(Clone, Debug, Serialize)]
 pub struct SpeedRow {
+    /// The task's slug.
     pub task: &'static str,
+    /// Number of instances.
     pub instances: u64,
     /// Actions of all reference traces.
     pub steps: u64,
@@ -20,6 +22,7 @@ pub struct SpeedRow {
     pub drawing_s: f64,
     /// Seconds to run all references.
     pub reference_s: f64,
+    /// Steps of the references per second.
     pub reference_steps_per_s: f64,
     /// Steps parsed, applied and checked against all constraints, per second.
     pub judged_steps_per_s: f64,

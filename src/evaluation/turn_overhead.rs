@@ -18,7 +18,9 @@ const WARM_UP: u32 = 4;
 /// The agent under measurement.
 #[derive(Clone)]
 pub enum Worker {
+    /// An executor, which is asked for a proposal.
     Executor(Arc<dyn Executor>),
+    /// A verifier, which is asked to judge the reference step.
     Verifier(Arc<dyn Verifier>),
 }
 
@@ -46,6 +48,7 @@ impl Worker {
 /// The state of every turn, with the reference step proposed.
 pub struct Scene {
     trajectory: Trajectory,
+    /// The reference step's action line.
     pub line: String,
 }
 
@@ -64,8 +67,10 @@ impl Scene {
     }
 }
 
+/// How many turns are measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Turns {
+    /// Number of turns of each measurement.
     pub count: u32,
     /// Turns in flight in the concurrent measurement.
     pub side_by_side: u32,
@@ -74,14 +79,19 @@ pub struct Turns {
 /// The cost of a turn of one kind of agent.
 #[derive(Clone, Debug, Serialize)]
 pub struct OverheadRow {
+    /// The role of the agent.
     pub role: Role,
+    /// The agent's kind, such as `process`.
     pub kind: String,
     /// Turns in flight; 1: sequential.
     pub side_by_side: u32,
+    /// Number of turns measured.
     pub turns: u32,
     /// Microseconds from request to answer; null if nothing was measured.
     pub p50_us: Option<f64>,
+    /// 99th percentile of the same; null if nothing was measured.
     pub p99_us: Option<f64>,
+    /// Turns per second of wall time; null if nothing was measured.
     pub turns_per_second: Option<f64>,
     /// Why nothing was measured.
     pub failure: Option<String>,

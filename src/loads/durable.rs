@@ -150,7 +150,7 @@ fn now_ms() -> u64 {
     u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0)
 }
 
-/// Whether a folder is on an in-memory file system, where durability costs nothing.
+/// True if a folder is on an in-memory file system, where durability costs nothing.
 fn is_in_memory(folder: &Path) -> bool {
     rustix::fs::statfs(folder).is_ok_and(|system| {
         u64::try_from(system.f_type).is_ok_and(|kind| IN_MEMORY.contains(&kind))

@@ -120,6 +120,7 @@ impl EngineLoad {
         Ok(Self { engines: [executor?, verifier?, coordinator?] })
     }
 
+    /// The agents' names in a report.
     pub fn names() -> Names {
         null_agents::names("echo", "echo", "echo")
     }

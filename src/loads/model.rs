@@ -35,6 +35,7 @@ impl ModelLoad {
         Ok(Self { app: App::start(settings)?, task, difficulty })
     }
 
+    /// The names of the configured agents.
     pub fn names(&self) -> Names {
         self.app.agents().names().clone()
     }

@@ -8,11 +8,13 @@ use prime_loadtest::Measurement;
 use prime_loadtest::report::{Length, Load};
 use prime_protocol::Role;
 
+/// Most concurrent trajectories.
 pub const TRAJECTORIES_MAX: u32 = 100_000;
 /// The counts of `--sweep`.
 pub const SWEEP: [u32; 5] = [1, 10, 100, 1_000, 10_000];
 /// Steps per second.
 pub const RATE_MAX: f64 = 10_000_000.0;
+/// Most bytes added to a proposal's line.
 pub const PAYLOAD_BYTES_MAX: u64 = 1 << 20;
 
 /// Approximate memory for the committed lines of all trajectories. A run ends when it has used its
@@ -28,7 +30,9 @@ const UNAVOIDABLE_BYTES_MAX: u64 = 4 << 30;
 /// The load at each count of trajectories.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
+    /// How long to measure.
     pub length: Length,
+    /// Time before the measurement, which is not counted.
     pub warmup: Duration,
     /// Steps due per second over all trajectories; `None` is a closed loop.
     pub rate: Option<f64>,
@@ -36,6 +40,7 @@ pub struct Plan {
     pub has_stages: bool,
     /// Bytes added to each proposal's line (to the prompt, in mode `engine`).
     pub payload_bytes: usize,
+    /// Faults to inject.
     pub faults: Faults,
 }
 
@@ -51,8 +56,10 @@ pub struct Faults {
 }
 
 impl Faults {
+    /// No faults.
     pub const NONE: Self = Self { delay: Duration::ZERO, failures: 0.0, faulty: Vec::new() };
 
+    /// True if faults are injected into agents of this role.
     pub fn affect(&self, role: Role) -> bool {
         self.faulty.contains(&role) && (self.failures > 0.0 || !self.delay.is_zero())
     }
@@ -71,7 +78,7 @@ impl Plan {
         }
     }
 
-    /// As described in a report.
+    /// The load as a report describes it.
     pub fn load(&self, durable: bool) -> Load {
         let affected = Role::ALL.into_iter().filter(|role| self.faults.affect(*role));
 

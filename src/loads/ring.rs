@@ -21,10 +21,11 @@ use prime_runtime::{RunHandle, Runtime, RuntimePlan, Silent, Submission};
 pub struct RingLoad {
     /// Concurrent trajectories.
     pub trajectories: u32,
-    /// Per trajectory.
+    /// Number of steps per trajectory.
     pub steps: u64,
 }
 
+/// The agents' names in a report.
 pub fn names() -> Names {
     null_agents::names("null", "rules", "threshold")
 }
@@ -58,7 +59,7 @@ pub async fn measure(
     with_agents(plan, trajectories, runtime, agents(plan, names())?).await
 }
 
-/// As [`measure`], with other agents for the null problem.
+/// Like [`measure`], with other agents for the null problem.
 pub(super) async fn with_agents(
     plan: &Plan,
     trajectories: u32,

@@ -39,7 +39,7 @@ test("labels are given with a run, changed on its page, and lead to the runs tha
   const labels = page.getByRole("textbox", { name: /^Labels/ });
   await labels.fill("a team: red");
   await page.getByRole("button", { name: "Start the run" }).click();
-  await expect(page.locator(".field.wrong")).toContainText('"a team" is no name of a label');
+  await expect(page.locator(".field.wrong")).toContainText('"a team" is not a name for a label');
   await labels.fill("team: red\nurl: http://x");
   await page.getByRole("button", { name: "Start the run" }).click();
   await expect(page.locator(".title .badge")).toHaveText(/ verified/);

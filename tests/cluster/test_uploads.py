@@ -99,7 +99,7 @@ class Uploads(test_cluster.Cluster):
         before = steps(living)
         killed.kill()
         until(lambda: self.postgres.sql(holder) not in ([], [[name]]), "another node takes the run")
-        until(lambda: steps(living) > before + 20, "the run goes on")
+        until(lambda: steps(living) > before + 20, "the run continues")
         ask(living.address, "POST", f"/v1/runs/{run}/cancel", timeout=PATIENCE_S)
         record = lambda: ask(living.address, "GET", f"/v1/runs/{run}", timeout=PATIENCE_S)  # noqa: E731
         until(lambda: record()["status"] == "cancelled", "the run ends")

@@ -38,7 +38,7 @@ class Client:
             response = self._connection.getresponse()
             text = response.read()
         except http.client.HTTPException as error:
-            # An answer that breaks off is a broken connection to whoever asked.
+            # An answer that breaks off is a broken connection for the caller.
             raise OSError(f"{self._address}: {error!r}") from error
 
         if not 200 <= response.status < 300:

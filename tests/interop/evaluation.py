@@ -170,7 +170,7 @@ def rewards(executable):
 
 def main(executable):
     with tempfile.TemporaryDirectory() as work:
-        # Of another data set, at the same place, which must not be seen again.
+        # Another data set at the same place, which must not be seen again.
         export(executable, f"{work}/prime-bench", "24-game", *TASKS)
         assert len(datasets.load_dataset(f"{work}/prime-bench", split="easy")) == 36
         folder = export(executable, f"{work}/prime-bench", *TASKS)

@@ -32,7 +32,7 @@ def export(executable, folder, *tasks):
 
 
 def checked(executable, folder, outputs):
-    """What `bench check` says of outputs by id: whether each stage is passed."""
+    """What `bench check` says about outputs, by id: whether each stage is passed."""
     lines, details = f"{folder}/outputs.jsonl", f"{folder}/details.jsonl"
     with open(lines, "w") as file:
         file.writelines(json.dumps({"id": name, "output": text}) + "\n" for name, text in outputs.items())

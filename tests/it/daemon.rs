@@ -93,7 +93,7 @@ impl Answer {
     }
 }
 
-/// Whether a run's record says that it is over.
+/// True if a run's record says that it is over.
 pub fn is_over(record: &Value) -> bool {
     !["queued", "running"].contains(&record["status"].as_str().unwrap_or_default())
 }

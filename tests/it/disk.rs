@@ -232,7 +232,7 @@ fn a_daemon_that_starts_without_room_waits_for_it() {
     }
 }
 
-/// Whether this user may mount in a new namespace.
+/// True if this user may mount in a new namespace.
 fn may_mount() -> bool {
     let mount =
         Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "tmpfs", "/tmp"]).output();

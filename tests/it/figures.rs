@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::process::Pid;
 
-/// Whether `make chaos` runs the tests. Only then do times count: on a shared machine they say
+/// True if `make chaos` runs the tests. Only then do times count: on a shared machine they say
 /// little.
 pub fn is_chaos() -> bool {
     std::env::var("PRIME_CHAOS").is_ok()

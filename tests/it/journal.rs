@@ -295,7 +295,7 @@ fn a_second_process_is_refused_at_once() {
     assert_eq!(said(spawn("open", folder.path(), "")), ["opened, 1 runs"]);
 }
 
-/// Whether this user may mount in a new namespace.
+/// True if this user may mount in a new namespace.
 fn may_mount() -> bool {
     let mount =
         Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "tmpfs", "/tmp"]).output();

@@ -174,7 +174,7 @@ fn labels_are_shown_searched_and_replaced() {
         (0..17).map(|number| (format!("l{number}"), String::new())).collect();
     for (bad, part) in [
         (json!(many), "there are 17; give at most 16"),
-        (json!({"a b": "x"}), "\"a b\" is no name of a label"),
+        (json!({"a b": "x"}), "\"a b\" is not a name for a label"),
         (json!({"a": "x".repeat(129)}), "has 129 characters; give at most 128"),
         (json!({"a": "x\u{7}"}), "U+0007"),
         (json!({"a": "\u{2067}x"}), "U+2067"),
@@ -186,7 +186,7 @@ fn labels_are_shown_searched_and_replaced() {
     for query in ["label=", "label=:red", "label=a+b"] {
         for path in ["runs", "overview"] {
             let answer = daemon.get(&format!("/v1/{path}?{query}"));
-            answer.refused(400, Some("label"), &["is no name of a label"]);
+            answer.refused(400, Some("label"), &["is not a name for a label"]);
         }
     }
     put(&labels, &json!({"a": 7})).refused(400, Some("a"), &["expected a string"]);
@@ -198,7 +198,7 @@ fn labels_are_shown_searched_and_replaced() {
     };
     let both = patch(&json!({"a": "1", "none": null}));
     assert_eq!((both.status, &both.body["labels"]), (200, &json!({"a": "1", "team": "blue"})));
-    patch(&json!({"a b": null})).refused(400, Some("labels"), &["\"a b\" is no name of a label"]);
+    patch(&json!({"a b": null})).refused(400, Some("labels"), &["\"a b\" is not a name for a label"]);
     let fifteen: BTreeMap<String, String> =
         (0..15).map(|number| (format!("l{number}"), String::new())).collect();
     patch(&json!(fifteen)).refused(400, Some("labels"), &["there are 17; give at most 16"]);

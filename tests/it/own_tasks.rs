@@ -227,7 +227,7 @@ fn a_declaration_that_cannot_be_used_is_named() {
         ("{'name': 'n-queens', 'statement': 'x'}", &["`n-queens` is that of a built-in task"]),
         (
             "{'name': 'odd', 'statement': 'x', 'actions': ['<jug>']}",
-            &["actions[0]", "<jug> is no field"],
+            &["actions[0]", "<jug> is not a field"],
         ),
         ("{'name': 'odd', 'statement': 'x', 'colour': 1}", &["unknown field `colour`"]),
         ("{'name': 'odd', 'statement': 'a\\u001b[2Jb'}", &["has the character \\u{1b}"]),

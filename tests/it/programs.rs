@@ -141,7 +141,7 @@ fn programs_solve_and_verify_in_a_ring() {
     }
 }
 
-/// Whether a process runs; a zombie, which its new parent has not waited for yet, does not.
+/// True if a process runs; a zombie, which its new parent has not waited for yet, does not.
 fn runs(pid: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }

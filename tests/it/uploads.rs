@@ -272,7 +272,7 @@ fn uploads_are_limited_in_size_number_and_names() {
     for (name, status, part) in [
         ("n-queens", 400, "`n-queens` is the name of a built-in task"),
         ("problem", 400, "`problem` is the name of a built-in task"),
-        ("Odd", 400, "\"Odd\" is no name"),
+        ("Odd", 400, "\"Odd\" is not a name"),
         ("taken", 409, "`taken` is a task of this daemon's configuration"),
     ] {
         let field = (status == 400).then_some("name");
@@ -298,8 +298,8 @@ fn what_is_no_task_is_refused_at_the_upload_with_the_reason() {
     let wat = |text: &str| wat::parse_str(text).expect("WebAssembly text");
     let of = |name, before_step| module(Counting { name, before_step, ..ONE });
     for (bytes, part) in [
-        (Vec::new(), "it is no usable module"),
-        (b"no module".to_vec(), "it is no usable module"),
+        (Vec::new(), "it is not a usable module"),
+        (b"no module".to_vec(), "it is not a usable module"),
         (wat(r#"(module (import "env" "clock" (func)))"#), "it imports `env.clock`"),
         (wat("(module)"), "it exports no memory"),
         (of("n-queens", ""), "`n-queens` is the name of a built-in task"),
@@ -346,7 +346,7 @@ fn the_command_line_pushes_lists_and_deletes() {
     assert_eq!((gone.code, gone.stdout.as_str()), (1, ""));
     assert!(gone.stderr.contains("no task \"signs\" was uploaded"), "{}", gone.stderr);
     std::fs::write(&path, "text").expect("written");
-    tasks(&["push", shown(&path)]).refused(&["is no WebAssembly module"]);
+    tasks(&["push", shown(&path)]).refused(&["is not a WebAssembly module"]);
 }
 
 /// A module whose second step never ends.

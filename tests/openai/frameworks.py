@@ -114,5 +114,5 @@ LIBRARIES = {
     "agents": with_agents,
     "instructor": with_instructor,
 }
-# Those of this environment.
+# The checks whose library this environment has.
 CHECKS = [check for library, check in LIBRARIES.items() if importlib.util.find_spec(library)]

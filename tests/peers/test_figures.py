@@ -92,7 +92,7 @@ class Promises(unittest.TestCase):
                 found = kept()
                 found[label]["phases"][phase_name][key] = value
                 broken = [name for name, holds in holding(found).items() if not holds]
-                # Less of the journal breaks also what is said of it and langgraph.
+                # A lower figure of the journal also breaks the promise about it and langgraph.
                 self.assertTrue(broken and broken[0].startswith(what), broken)
                 self.assertTrue(all(label in name for name in broken) or label == JOURNAL and len(broken) == 2, broken)
 

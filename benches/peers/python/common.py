@@ -96,7 +96,7 @@ class Phase:
         self.samples = []
 
     def laps(self):
-        """Of both laps, the first step and the one at which they end: to warm up, and timed."""
+        """The first step of each lap and the one at which it ends: the warm-up, then the timed lap."""
         return (0, self.spec.warm), (self.spec.warm, self.spec.warm + self.spec.steps)
 
     def begin(self, target):

@@ -4,7 +4,7 @@ from dbos import DBOS, DBOSConfig
 
 from common import PAYLOAD, Folder, Phase, Verdict, gather, report
 
-# Of the phase under way: what a step is given is recorded, so that it is not handed in.
+# The phase under way. What a step is given is recorded, so this is not handed in.
 PHASE = None
 
 

@@ -39,7 +39,7 @@ pub enum EnsembleError {
     /// Two members have the same name.
     #[error("the ensemble has two members called `{name}`: give them different names")]
     Duplicate {
-        /// That name.
+        /// The name that two members have.
         name: String,
     },
 }

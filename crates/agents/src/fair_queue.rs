@@ -66,7 +66,7 @@ impl<K: PartialEq, T> FairQueue<K, T> {
         self.owners.iter().position(may_run)
     }
 
-    /// Whether [`FairQueue::take`] would return something.
+    /// True if [`FairQueue::take`] would return something.
     pub fn is_ready(&self) -> bool {
         self.next().is_some()
     }

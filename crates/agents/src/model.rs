@@ -52,7 +52,7 @@ pub struct CompletionRequest {
     pub sampling: Sampling,
     /// Maximum tokens of the completion, at least 1.
     pub max_tokens: u32,
-    /// Whether to return the log-probabilities of the completion's tokens.
+    /// True to return the log-probabilities of the completion's tokens.
     pub logprobs: bool,
     /// How many alternatives to return for the first token, with `logprobs`; only servers return
     /// any.
@@ -67,7 +67,7 @@ pub struct CompletionRequest {
     pub adapter: Option<ServedAdapter>,
     /// Receives what the model writes while it is written.
     pub hearer: Option<Hearer>,
-    /// Whether the completion is to include what the model was sent, if that is known.
+    /// True if the completion is to include what the model was sent, if that is known.
     pub with_exact: bool,
 }
 
@@ -112,7 +112,7 @@ pub struct ExactPrompt {
 pub struct Completion {
     /// The answer, without the thinking.
     pub text: String,
-    /// What the model thought before `text`; empty if nothing is known of it.
+    /// What the model thought before `text`; empty if it is not known.
     pub reasoning: String,
     /// Tokens that the completion cost.
     pub usage: Usage,

@@ -2,6 +2,7 @@
 //!
 //! The executable installs [`Counting`] as its allocator. Switched off, it costs one relaxed load
 //! per allocation; switched on, each thread counts in a place of its own.
+#![warn(missing_docs)]
 #![expect(
     unsafe_code,
     reason = "an allocator is an unsafe trait; every call is handed on to the system's as it came"

@@ -25,6 +25,7 @@ pub enum Strategy {
 }
 
 impl Strategy {
+    /// All strategies.
     pub const ALL: [Self; 4] = [
         Self::ValueScaling,
         Self::IndexPermutation,
@@ -64,6 +65,7 @@ impl Strategy {
         }
     }
 
+    /// Returns whether the strategy changes some field of the task's inputs.
     pub fn applies_to(self, task: &dyn AnyTask) -> bool {
         !self.fields(task).is_empty()
     }

@@ -6,13 +6,17 @@ use crate::tasks::Difficulty;
 /// A range of training epochs, both ends included, and the levels of its instances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Phase {
+    /// The phase's name, such as `warm-up`.
     pub name: &'static str,
     /// Counted from 1.
     pub first_epoch: u32,
+    /// The last epoch of the phase.
     pub last_epoch: u32,
+    /// The levels whose instances the phase trains on.
     pub difficulties: &'static [Difficulty],
 }
 
+/// The paper's three phases (table "Training Curriculum Phases").
 pub const PHASES: [Phase; 3] = [
     Phase { name: "warm-up", first_epoch: 1, last_epoch: 5, difficulties: &[Difficulty::Easy] },
     Phase {

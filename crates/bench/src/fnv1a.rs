@@ -1,6 +1,7 @@
 //! FNV-1a with 64 bits: a digest that is the same in every process and version. It tells texts
 //! apart and is not cryptographic.
 
+/// The digest of these bytes.
 pub fn fnv1a(bytes: impl IntoIterator<Item = u8>) -> u64 {
     bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

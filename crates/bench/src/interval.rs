@@ -6,11 +6,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Proportion {
+    /// Number of successes, 0 to `of`.
     pub count: u64,
+    /// Number of observations.
     pub of: u64,
     /// 0 to 1.
     pub value: f64,
+    /// Lower end of the interval, 0 to 1.
     pub low: f64,
+    /// Upper end of the interval, 0 to 1.
     pub high: f64,
 }
 
@@ -18,6 +22,7 @@ pub struct Proportion {
 const Z: f64 = 1.959_963_984_540_054;
 
 impl Proportion {
+    /// The proportion of `count` successes in `of` observations, all of which count.
     pub fn new(count: u64, of: u64) -> Self {
         Self::over_inputs(count, of, of)
     }

@@ -229,7 +229,7 @@ impl ChatTemplate {
     /// The prompt of messages, whose contents' special tokens are plain text.
     ///
     /// # Errors
-    /// As [`ChatTemplate::text`].
+    /// Like [`ChatTemplate::text`].
     pub fn pieces(
         &self,
         messages: &[Message],

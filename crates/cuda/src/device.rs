@@ -18,19 +18,30 @@ pub const PARTS: usize = 32;
 /// A reason why a GPU cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum GpuError {
+    /// A library of CUDA's cannot be opened; its name.
     #[error(
         "{0} cannot be opened: a GPU needs an NVIDIA driver, and libcublas and libnvrtc of CUDA 12 or 13 where the dynamic linker \
          finds them (LD_LIBRARY_PATH)"
     )]
     Library(&'static str),
+    /// The machine has no such device.
     #[error("there is no CUDA device {ordinal}")]
-    Missing { ordinal: usize, source: DriverError },
+    Missing {
+        /// The number of the device, from 0.
+        ordinal: usize,
+        /// The driver's error.
+        source: DriverError,
+    },
+    /// A call of the driver failed.
     #[error("the GPU failed")]
     Driver(#[from] DriverError),
+    /// A product of matrices failed.
     #[error("cuBLAS failed")]
     Blas(#[from] blas::CublasError),
+    /// NVRTC refuses the kernels.
     #[error("the kernels do not compile for this GPU")]
     Compile(#[from] CompileError),
+    /// The network's sizes are not those that the kernels support; with the rule.
     #[error("the GPU kernels cannot compute this network: {0}")]
     Shape(String),
 }

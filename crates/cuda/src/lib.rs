@@ -6,6 +6,7 @@
 //! The driver, cuBLAS and NVRTC are opened when they are needed: this crate builds, and a program
 //! that contains it starts, on machines without them.
 
+#![warn(missing_docs)]
 #![allow(
     unsafe_code,
     clippy::cast_possible_truncation,

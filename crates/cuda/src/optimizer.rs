@@ -15,8 +15,11 @@ const BLOCKS: usize = 256;
 /// One tensor of the flat vector; a norm gain has one row.
 #[derive(Debug, Clone, Copy)]
 pub struct Tensor {
+    /// Index of the tensor's first weight.
     pub start: usize,
+    /// Rows; 1 for a norm gain.
     pub rows: usize,
+    /// Columns: the width of the input, for a projection.
     pub columns: usize,
 }
 
@@ -25,6 +28,7 @@ pub struct Tensor {
 pub struct Rule {
     /// True if Muon updates the matrices within the layers.
     pub is_muon: bool,
+    /// Decay of AdamW's first moment, 0 to 1.
     pub beta1: f64,
     /// Also the momentum of Muon.
     pub beta2: f64,

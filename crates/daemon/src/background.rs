@@ -1,4 +1,4 @@
-//! Work that computes or blocks, on threads where no request waits for it.
+//! Runs work that computes or blocks on threads where no request waits for it.
 
 use actix_web::web;
 

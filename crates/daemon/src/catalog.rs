@@ -40,7 +40,7 @@ pub fn configure(config: &mut web::ServiceConfig) {
         );
 }
 
-/// A task: of the benchmark, or one that a program of the operator's or an uploaded module computes.
+/// A task of the benchmark, or one that the operator's program or an uploaded module computes.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TaskInfo {
     pub slug: String,
@@ -55,7 +55,7 @@ pub struct TaskInfo {
     /// Why the program of an own task cannot be asked at present, if it cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
-    /// The module, of a task that was uploaded with this key.
+    /// The module, if the task was uploaded with this key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub module: Option<UploadedModule>,
 }
@@ -136,7 +136,7 @@ const DECLARED_WITHIN: Duration = Duration::from_secs(2);
 /// How long a request for one task waits for its program.
 pub const STARTED_WITHIN: Duration = Duration::from_mins(1);
 
-/// The tasks that programs compute, but for those whose program cannot be asked. Blocks while
+/// The tasks that programs compute, except those whose program cannot be asked. Blocks while
 /// programs start.
 ///
 /// # Errors
@@ -336,9 +336,9 @@ pub struct AgentInfo {
     /// The options that it uses, where a request chooses it.
     #[schema(value_type = Object)]
     pub options: Map<String, Value>,
-    /// Whether it is the configured one.
+    /// True if it is the configured one.
     pub default: bool,
-    /// Whether a request may choose it.
+    /// True if a request may choose it.
     pub allowed: bool,
 }
 

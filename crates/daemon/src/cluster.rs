@@ -23,7 +23,7 @@ pub fn configure(config: &mut web::ServiceConfig) {
 /// The nodes and the runs that they share.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ClusterReport {
-    /// Whether the journal is one that several daemons may use (`journal.url`).
+    /// True if the journal is one that several daemons may use (`journal.url`).
     pub shared: bool,
     /// The nodes that are not dead, oldest first.
     pub nodes: Vec<ClusterNode>,
@@ -46,7 +46,7 @@ pub struct ClusterNode {
     /// Host and process.
     pub name: String,
     pub version: String,
-    /// Whether it is the node that answers.
+    /// True if it is the node that answers.
     pub this: bool,
     /// Most runs that it takes from others: its `server.queue_max`.
     pub capacity: u64,

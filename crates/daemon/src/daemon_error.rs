@@ -8,19 +8,34 @@ use prime_journal::JournalError;
 /// Why the daemon cannot serve.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
+    /// The configured address cannot be bound.
     #[error("server.bind = {bind}: {reason}: {}", bind_remedy(reason))]
-    Bind { bind: SocketAddr, reason: io::Error },
+    Bind {
+        /// The value of `server.bind`.
+        bind: SocketAddr,
+        /// What the system answered.
+        reason: io::Error,
+    },
+    /// The address is not a loopback address, and no keys protect it.
     #[error(
         "server.bind = {bind}: other machines can reach this address, but there are no keys (server.keys): create one with \
          `prime-agents key new NAME` and add its output to the configuration, or bind 127.0.0.1"
     )]
-    NoKeys { bind: SocketAddr },
+    NoKeys {
+        /// The value of `server.bind`.
+        bind: SocketAddr,
+    },
+    /// The process may not open enough file descriptors for `server.connections_max`; with the
+    /// remedy.
     #[error("{0}")]
     Descriptors(String),
+    /// The journal cannot be opened or read.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// The open runs of the journal cannot be read or resumed.
     #[error("the open runs of the journal cannot be resumed: {0}")]
     Resume(prime_service::runs::RunError),
+    /// The server failed while it started or served.
     #[error("the server failed: {0}")]
     Serve(io::Error),
 }

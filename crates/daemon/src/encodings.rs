@@ -3,7 +3,7 @@
 use actix_web::HttpRequest;
 use actix_web::http::header::{AcceptEncoding, Encoding, Header as _};
 
-/// Whether a client prefers gzip to the plain content.
+/// True if a client prefers gzip to the plain content.
 pub(super) fn accepts_gzip(request: &HttpRequest) -> bool {
     let supported = [Encoding::gzip(), Encoding::identity()];
     let accepted = AcceptEncoding::parse(request).ok();

@@ -105,7 +105,7 @@ pub(super) fn sent(body: impl Stream<Item = Result<Bytes, RunError>> + 'static) 
         .streaming(body)
 }
 
-/// What a stream of a run begins with: after which event, the run, and leave to stream.
+/// What a run's stream begins with: the event to start after, the run, and the permit to stream.
 pub(super) async fn watched(
     state: &State,
     request: &HttpRequest,

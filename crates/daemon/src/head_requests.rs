@@ -14,8 +14,8 @@ use actix_web::web::Bytes;
 /// A body that is not sent.
 ///
 /// Its length, if it is known, is a header of the response. If it were the size of this body, the
-/// server would expect its bytes wherever it takes the response for that of another method. It does
-/// so for pipelined requests: it goes by the method of the one that it has read last.
+/// server would expect its bytes wherever it mistakes the response for that of another method. It
+/// does so for pipelined requests: it goes by the method of the one that it has read last.
 struct Unsent;
 
 impl MessageBody for Unsent {
@@ -37,7 +37,7 @@ impl MessageBody for Unsent {
 /// Middleware that answers HEAD as GET.
 ///
 /// # Errors
-/// Those of the handler.
+/// The handler's.
 pub async fn head_as_get(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,

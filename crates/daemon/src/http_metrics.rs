@@ -83,7 +83,7 @@ pub fn declare(metrics: &Metrics) {
     metrics.declare(ROUTES.into_iter().chain([OTHER]), &REASONS);
 }
 
-/// Whether a scraper prefers OpenMetrics. Without a preference it gets the older format, which
+/// True if a scraper prefers OpenMetrics. Without a preference it gets the older format, which
 /// every scraper reads.
 fn wants_openmetrics(request: &HttpRequest) -> bool {
     let Ok(accept) = Accept::parse(request) else { return false };

@@ -35,7 +35,7 @@ fn pass_on(leases: Arc<Leases>) -> OnNotice {
     })
 }
 
-/// The agents of runs, and those of the present configuration.
+/// What the agents of runs need, and what the current configuration has of it.
 struct Agents(Arc<Leases>);
 
 impl Needs for Agents {

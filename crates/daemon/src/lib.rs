@@ -1,13 +1,13 @@
 //! The daemon: runs over HTTP. It translates between HTTP and [`Runs`](prime_service::runs::Runs);
-//! what a run is, how a request becomes one and how it survives is the part of the service.
+//! what a run is, how a request becomes one and how it survives is the service's part.
 //!
 //! - `guard`: everything between the network and the routes: connections, limits, keys, request
 //!   ids.
 //! - `error`: the one shape of all errors; `service_errors`: the service's in that shape. `wire`:
 //!   request and response types, `trace_schema`: the events among them.
 //! - What routes have in common: `state`; `request_context`, who asks and may see what;
-//!   `parameters`; `submit` and `run_calls`, what is done with runs; `run_list`, pages of them; `background`; `heartbeat`;
-//!   `encodings`; `clock`. No route imports from another route.
+//!   `parameters`; `submit` and `run_calls`, what is done with runs; `run_list`, pages of runs;
+//!   `background`; `heartbeat`; `encodings`; `clock`. No route imports from another route.
 //! - Routes of runs: `runs`, `events`, `reviews`, `steps`, `try_step`, `verify`; for OpenAI's
 //!   clients: `openai`; for agents with tools: `mcp`.
 //! - Routes of operations: `health`, from what `readiness` finds; `http_metrics`, with
@@ -17,6 +17,8 @@
 //! - `head_requests`: HEAD for all of them. `latest_check`: a result that is renewed at most once
 //!   in a given time.
 //! - `fuzz_entry`: the parsing of all routes, for the fuzzer and its test.
+
+#![warn(missing_docs)]
 
 mod background;
 mod catalog;
@@ -121,7 +123,7 @@ pub async fn serve(
     reloads: Reloads,
     on_ready: impl FnOnce(SocketAddr),
 ) -> Result<(), DaemonError> {
-    // As it was at the start: the server keeps these until it ends, whatever a reload changes.
+    // The server keeps its initial settings until it ends, whatever a reload changes.
     let settings = Arc::new(app.settings().clone());
     let Reloads { settings: mut new_settings, requests: reloads } = reloads;
     handle_file_size_signal();

@@ -37,8 +37,8 @@ pub struct OverviewQuery {
     pub model: Option<String>,
     /// The name of a label, or `NAME:VALUE`.
     pub label: Option<String>,
-    /// Only runs of the key with this name; `*` stands for all keys. Of another key than the
-    /// request's only an admin's key may ask, whose default is all.
+    /// Only runs of the key with this name; `*` stands for all keys. Only an admin's key may ask
+    /// for other keys than its own; its default is all.
     pub key: Option<String>,
 }
 

@@ -32,7 +32,7 @@ pub(super) fn read_query<T: DeserializeOwned>(query: &str) -> Result<T, ApiError
     })
 }
 
-/// The text with what the standard library says of numbers in a user's words.
+/// Rewords what the standard library says about numbers for users.
 pub fn numbers_in_words(text: &str) -> String {
     [
         ("invalid digit found in string", "give a whole number of 0 or more, in digits"),

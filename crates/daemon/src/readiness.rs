@@ -24,9 +24,9 @@ const RECENT_MS: u64 = 2_000;
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct EngineHealth {
     pub name: String,
-    /// Whether it takes turns; an idle one does.
+    /// True if it takes turns; an idle one does.
     pub ready: bool,
-    /// Whether its worker starts only with the next turn.
+    /// True if its worker starts only with the next turn.
     pub idle: bool,
     pub restarts: u32,
     pub in_flight: usize,
@@ -35,7 +35,7 @@ pub struct EngineHealth {
     pub failure: Option<String>,
 }
 
-/// Whether an engine decodes: it did recently, or does now.
+/// True if an engine decodes: it did recently, or does now.
 async fn decodes(engine: &Engine) -> bool {
     let status = engine.status();
     // Its worker starts with the next turn; a probe would start it for nothing.

@@ -51,11 +51,11 @@ pub struct ReportInfo {
 /// The reports of the folder.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ReportList {
-    /// Whether `server.reports` names a folder.
+    /// True if `server.reports` names a folder.
     pub configured: bool,
     /// The one written last comes first.
     pub reports: Vec<ReportInfo>,
-    /// Whether there are more than are listed.
+    /// True if there are more than are listed.
     pub has_more: bool,
 }
 
@@ -146,7 +146,8 @@ pub async fn list(state: web::Data<State>) -> Result<HttpResponse, ApiError> {
     Ok(HttpResponse::Ok().json(ReportList { configured: true, reports, has_more }))
 }
 
-/// The file of a path below the folder, wherever links lead, as long as it is inside of it.
+/// The file at a path below the folder. Links are followed as long as they lead to a file inside
+/// it.
 fn inside(folder: &Path, below: &str) -> io::Result<Option<PathBuf>> {
     // Before the disk is asked: no `..`, no root, no other types of files.
     let below = Path::new(below);

@@ -44,7 +44,7 @@ pub(super) fn shown_to(owner: String) -> Option<String> {
 /// The name that stands for all keys.
 pub(super) const ALL_KEYS: &str = "*";
 
-/// Whose runs a listing shows that names a key: `None` for all.
+/// The owner whose runs a listing for this key shows: `None` for all.
 pub(super) fn listed_owner(asking: &Owner, key: Option<&str>) -> Result<Option<String>, ApiError> {
     match key {
         None => Ok(shown_to(asking.name.clone())),

@@ -24,7 +24,7 @@ const TEXT_BYTES_MAX: usize = 400;
 #[into_params(parameter_in = Query)]
 pub struct ListQuery {
     /// Words that all occur in the run's id, task, input, answer or committed lines; words in
-    /// double quotes are one text. Large and small letters are the same. Up to 8 words, 400 bytes.
+    /// double quotes are one text. Case does not matter. Up to 8 words, 400 bytes.
     #[param(max_length = 400)]
     pub q: Option<String>,
     /// The status of the runs.
@@ -39,8 +39,8 @@ pub struct ListQuery {
     pub model: Option<String>,
     /// The name of a label, or `NAME:VALUE`.
     pub label: Option<String>,
-    /// Only runs of the key with this name; `*` stands for all keys. Of another key than the
-    /// request's only an admin's key may ask.
+    /// Only runs of the key with this name; `*` stands for all keys. Only an admin's key may ask
+    /// for other keys than its own.
     pub key: Option<String>,
     /// Whether a step was flagged for review.
     pub flagged: Option<bool>,
@@ -60,7 +60,8 @@ pub struct ListQuery {
     pub tokens_min: Option<u64>,
     /// Most tokens.
     pub tokens_max: Option<u64>,
-    /// The order, with a `-` before it downwards; `-created` by default. `duration` is `wall_ms`.
+    /// What to sort by; a `-` before it reverses the order; `-created` by default. `duration` is
+    /// `wall_ms`.
     #[param(inline)]
     pub sort: Option<Sort>,
     /// Fields of the runs, with commas between them; without it, all.
@@ -261,7 +262,7 @@ impl Sort {
         Ok(place)
     }
 
-    /// What it goes by, and whether upwards.
+    /// What to sort by, and true if ascending.
     fn key(self) -> (SortKey, bool) {
         match self {
             Self::Created => (SortKey::Created, true),
@@ -277,7 +278,7 @@ impl Sort {
 }
 
 impl ListQuery {
-    /// Whether the rows of runs alone say which ones are meant.
+    /// True if the rows of runs alone suffice to select them.
     fn is_plain(&self) -> bool {
         let Self { q, outcome, agent, model, label, flagged, since, before, .. } = self;
         let texts = [q, outcome, agent, model, label, since, before];

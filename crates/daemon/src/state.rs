@@ -18,7 +18,7 @@ const UPLOADS_AT_ONCE: usize = 4;
 /// Shared by all workers of the server.
 pub(super) struct State {
     pub(super) runs: Arc<Runs>,
-    /// Whether requests need a key. Fixed when the server starts; a reload does not change it.
+    /// True if requests need a key. Fixed when the server starts; a reload does not change it.
     pub(super) has_keys: bool,
     /// Start of the server, in milliseconds since 1970.
     pub(super) started_ms: u64,

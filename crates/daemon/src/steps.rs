@@ -114,8 +114,8 @@ fn turn_of(text: &str) -> Result<TurnId, ApiError> {
 /// Shows a run as rounds of trajectories.
 ///
 /// Counts of each trajectory, how it ended, and its course in small columns. Computed from an index
-/// that grows with the run's durable events: of a long run, the first answer may count only some of
-/// them, and says so in `has_more`.
+/// that grows with the run's durable events: for a long run, the first answer may count only some
+/// of them, and says so in `has_more`.
 #[utoipa::path(
     get, path = "/v1/runs/{id}/tree", tag = "runs", operation_id = "show_tree", params(("id", description = "The run's `id`")),
     responses((status = 200, description = "Rounds and trajectories", body = RunTree)),
@@ -263,9 +263,9 @@ pub async fn spec(
 
 /// Compares two runs step by step.
 ///
-/// For each trajectory that both have: how many steps at the beginning are the same in action,
-/// violations and decision, and the first that is not. Of long runs, the first answer may compare
-/// only some events, and says so in `has_more`.
+/// For each trajectory that both have: how many leading steps have the same action, violations and
+/// decision, and the first step that differs. For long runs, the first answer may compare only some
+/// events, and says so in `has_more`.
 #[utoipa::path(
     get, path = "/v1/compare", tag = "runs", operation_id = "compare_steps", params(CompareQuery),
     responses(

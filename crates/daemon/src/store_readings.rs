@@ -1,4 +1,4 @@
-//! What `/metrics` says of a shared journal, asked of its store no more often than needed.
+//! What `/metrics` says about a shared journal; its store is asked no more often than needed.
 
 use std::time::Duration;
 

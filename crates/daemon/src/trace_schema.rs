@@ -30,7 +30,7 @@ pub enum TraceEvent {
     },
     /// The first turns were submitted.
     Started {
-        /// On what the verdicts from here on rest, unless a step says otherwise.
+        /// What the verdicts from here on rest on, unless a step says otherwise.
         #[schema(value_type = Value, required = false)]
         basis: Value,
         /// Who judges from here on; absent in older records.
@@ -112,19 +112,19 @@ pub enum TraceEvent {
     Resumed {
         /// How often it was resumed so far.
         resumed: u32,
-        /// On what the verdicts from here on rest.
+        /// What the verdicts from here on rest on.
         #[schema(value_type = Value, required = false)]
         basis: Value,
         /// Who judges from here on; absent in older records.
         #[schema(nullable = false)]
         judge: Option<Judge>,
     },
-    /// The events before are copied from another run.
+    /// The events before this one are copied from another run.
     Forked {
         run: String,
         /// The last of them.
         seq: u64,
-        /// On what the verdicts from here on rest.
+        /// What the verdicts from here on rest on.
         #[schema(value_type = Value, required = false)]
         basis: Value,
         /// Who judges from here on; absent in older records.
@@ -147,7 +147,7 @@ pub struct StepEvent {
     /// What the executor's model thought before its answer.
     #[schema(nullable = false)]
     reasoning: Option<String>,
-    /// Whether the action can be applied in its state.
+    /// True if the action can be applied in its state.
     applicable: bool,
     /// Σ of the violations' severities.
     #[schema(minimum = 0.0)]
@@ -165,7 +165,7 @@ pub struct StepEvent {
     opinions: Option<Vec<Opinion>>,
     #[schema(nullable = false)]
     needs_review: Option<bool>,
-    /// On what the verdict rests, where that is less than the run's verdicts usually rest on.
+    /// What the verdict rests on, if that is less than what the run's verdicts usually rest on.
     #[schema(value_type = Value, required = false)]
     basis: Value,
     decision: StepDecision,

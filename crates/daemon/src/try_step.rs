@@ -59,11 +59,11 @@ pub struct ModelExchange {
     pub exact: Option<String>,
     /// The completion as the model wrote it; null if there is none.
     pub answer: Option<String>,
-    /// Why there is none.
+    /// Why there is no answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub failure: Option<String>,
-    /// Whether the completion ended at the most tokens.
+    /// True if the completion was cut at its limit of tokens.
     pub cut: bool,
     pub usage: Usage,
     /// Which of several servers answered.
@@ -72,7 +72,7 @@ pub struct ModelExchange {
     pub source: Option<String>,
 }
 
-/// What a verifier says of a line.
+/// What a verifier says about a line.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TriedVerdict {
     /// Σ of the violations' severities.
@@ -89,7 +89,7 @@ pub struct TriedVerdict {
     pub needs_review: bool,
 }
 
-/// A turn that was tried, as far as it came.
+/// A turn that was tried, as far as it got.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TriedStep {
     pub run: String,
@@ -108,9 +108,9 @@ pub struct TriedStep {
     pub same: Option<bool>,
     /// Why the line cannot be applied in this state; null if it can be.
     pub refusal: Option<String>,
-    /// Null if the turn did not come so far.
+    /// Null if the turn did not get that far.
     pub verdict: Option<TriedVerdict>,
-    /// `proceed`, `retry` or `backtrack`; null if the turn did not come so far.
+    /// `proceed`, `retry` or `backtrack`; null if the turn did not get that far.
     pub decision: Option<String>,
     /// Why the turn went no further; null if it was complete.
     pub failure: Option<String>,

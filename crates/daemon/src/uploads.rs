@@ -116,7 +116,7 @@ impl From<UploadError> for ApiError {
 #[expect(dead_code, reason = "the document describes it; the body is read in parts")]
 struct ModuleBytes(Vec<u8>);
 
-/// That a key is uploading a module.
+/// Marks a key as uploading a module until it is dropped.
 struct Uploading<'s> {
     state: &'s State,
     owner: String,

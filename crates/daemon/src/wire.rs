@@ -73,7 +73,7 @@ pub struct SplitReport {
     pub split: Option<SplitInfo>,
     /// Figures by side and agents. Runs whose other agents differ are listed separately.
     pub arms: Vec<ArmFigures>,
-    /// Whether all runs were counted; otherwise only the newest, usually 100,000.
+    /// True if all runs were counted; otherwise only the newest, usually 100,000.
     pub is_complete: bool,
 }
 
@@ -173,7 +173,7 @@ pub struct Collected {
 /// What cannot be removed.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Unremovable {
-    /// The run; empty if its id cannot be read, or if it is none.
+    /// The run; empty if its id cannot be read, or if the entry is not a run.
     pub id: String,
     pub reason: String,
 }

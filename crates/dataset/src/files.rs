@@ -128,7 +128,7 @@ impl Whole {
     /// Starts a file that is not compressed, whatever its name.
     ///
     /// # Errors
-    /// As [`Whole::create`].
+    /// Like [`Whole::create`].
     pub fn uncompressed(name: &Path) -> io::Result<Self> {
         Self::new(name, false)
     }

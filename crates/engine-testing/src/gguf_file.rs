@@ -205,13 +205,21 @@ fn byte_symbol(byte: u8) -> String {
 /// A metadata value.
 #[derive(Debug, Clone)]
 pub enum Value {
+    /// A string.
     Text(String),
+    /// An array of strings.
     Texts(Vec<String>),
+    /// An unsigned number of 32 bits.
     Number(u32),
+    /// A signed number of 32 bits.
     Signed(i32),
+    /// An unsigned number of 16 bits.
     Short(u16),
+    /// An array of signed numbers of 32 bits.
     Numbers(Vec<i32>),
+    /// A float of 32 bits.
     Real(f32),
+    /// A boolean.
     Flag(bool),
 }
 

@@ -4,6 +4,8 @@
 //! A dev-dependency only. Its feature `llama` asks for nothing that a build with the engine's
 //! feature `llama` lacks, so programs and tests share one build of llama.cpp.
 
+#![warn(missing_docs)]
+
 mod gguf_file;
 #[cfg(feature = "llama")]
 mod grammar_sampler;

@@ -84,7 +84,7 @@ impl Architecture {
         write_file(path, &self.metadata(), &tensors.0, 1)
     }
 
-    /// Whether a layer is recurrent instead of attending.
+    /// True if a layer is recurrent instead of attending.
     fn is_recurrent(self, layer: u32) -> bool {
         match self {
             Self::Mamba2 | Self::Rwkv7 => true,

@@ -91,7 +91,7 @@ impl Chat {
     /// The template of a model's file, for today.
     ///
     /// # Errors
-    /// As [`Chat::read`].
+    /// Like [`Chat::read`].
     pub fn of_file(path: &Path, variables: &TemplateVariables) -> Result<Self, EngineError> {
         Self::read(path, variables, None, today())
     }
@@ -182,7 +182,7 @@ impl Chat {
     /// are plain text.
     ///
     /// # Errors
-    /// As [`Chat::text`].
+    /// Like [`Chat::text`].
     pub fn pieces(
         &self,
         messages: &serde_json::Value,

@@ -1,4 +1,4 @@
-//! What the supervisor knows of a context of its worker: its state, and the requests that wait.
+//! What the supervisor knows about a context of its worker: its state, and the requests that wait.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -168,7 +168,7 @@ impl Engine {
     /// The context of the same engine with these adapters and no others.
     ///
     /// # Errors
-    /// As [`Engine::beside`].
+    /// Like [`Engine::beside`].
     pub fn with_adapters(&self, adapters: &[Adapter]) -> Result<Self, EngineError> {
         if self.0.spec.adapters == adapters {
             return Ok(self.clone());
@@ -193,7 +193,7 @@ impl Engine {
     /// and also for a worker that is not started yet.
     ///
     /// # Errors
-    /// As [`check_chat`].
+    /// Like [`check_chat`].
     pub fn check_chat(&self) -> Result<(), EngineError> {
         // A stub renders nothing.
         if self.0.spec.stub_answer.is_some() {
@@ -244,7 +244,7 @@ impl Engine {
     /// Like [`Engine::generate`], and also returns what `following` asks for.
     ///
     /// # Errors
-    /// As [`Engine::generate`].
+    /// Like [`Engine::generate`].
     pub async fn generate_followed(
         &self,
         request: Request,

@@ -15,7 +15,7 @@ fn address_space() -> Option<u64> {
     Some(kibibytes.saturating_mul(1024))
 }
 
-/// Runs `render` with the limit. Where no limit can be set, there is none.
+/// Runs `render` with the limit. Where no limit can be set, it runs without one.
 pub(super) fn within<T>(render: impl FnOnce() -> T) -> T {
     let before = getrlimit(Resource::As);
     let most = address_space().map(|bytes| bytes.saturating_add(RENDERING_BYTES));

@@ -23,7 +23,7 @@ pub struct Progress {
 /// should only pass the progress on.
 pub type Watch = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// What a caller wants to know of its request besides the answer.
+/// What a caller wants to know about its request besides the answer.
 #[derive(Clone, Default)]
 pub struct Following {
     /// Receives its progress: before the worker computes a long prompt, and from 200 ms after the

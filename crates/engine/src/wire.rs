@@ -142,7 +142,7 @@ pub(super) struct Facts {
     pub(super) device: String,
     pub(super) context_tokens: u32,
     pub(super) turn_tokens_max: u32,
-    /// What its user should know of the engine, in words.
+    /// What its user should know about the engine, in words.
     pub(super) notes: Vec<String>,
 }
 

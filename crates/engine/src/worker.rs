@@ -125,7 +125,7 @@ fn decode(spec: &EngineSpec, fault: Option<Fault>, mut transport: SocketTranspor
 
     ffi::keep_logs(if spec.logs { ffi::Stderr::All } else { ffi::Stderr::Errors });
     ffi::exit_on_abort();
-    // Before anything of the model is read, and while there is one thread.
+    // This comes before any part of the model is read, and while there is one thread.
     #[cfg(target_os = "linux")]
     super::confinement::confine_worker();
 

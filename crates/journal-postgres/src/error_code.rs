@@ -28,7 +28,7 @@ pub(super) enum Failure {
 }
 
 impl Failure {
-    /// Whether another attempt may succeed.
+    /// True if another attempt may succeed.
     pub(super) fn is_passing(&self) -> bool {
         matches!(self, Self::Connection(_) | Self::Contention(_))
     }

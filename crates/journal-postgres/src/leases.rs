@@ -36,7 +36,7 @@ pub(super) struct Leases {
     pub(super) bulletin: Bulletin,
     met: Met,
     pub(super) room: Room,
-    /// Whether other nodes live, as of the last heartbeat.
+    /// True if other nodes live, as of the last heartbeat.
     has_others: AtomicBool,
     name: String,
     timing: Timing,

@@ -3,6 +3,8 @@
 //!
 //! Its methods block, so none may be called on a thread that polls futures.
 
+#![warn(missing_docs)]
+
 mod batch;
 mod bulletin;
 mod cluster;
@@ -55,19 +57,22 @@ use prime_journal::{
     Segment, Size, Snapshot, Stored, TaskVersion, Totals, Unnoted, UploadLimits, Uploads, Write,
 };
 
+/// How a node uses the store.
 #[derive(Clone)]
 pub struct PostgresOptions {
     /// The node's name in the table `node`, for people. Names need not differ.
     pub node: String,
     /// Most free runs that the node takes by itself; 0 takes none.
     pub capacity: usize,
-    /// Whether a commit takes the runs that it changes if no node holds them. False for a node that
+    /// True if a commit takes the runs that it changes if no node holds them. False for a node that
     /// only executes the runs that notices name: a run that it has stopped may be free again.
     pub commits_take: bool,
+    /// The durations of the node's leases.
     pub timing: Timing,
     /// How long work that was interrupted by a lost connection is retried before it fails as not
     /// writable.
     pub patience: Duration,
+    /// Receives the store's notices; `None` ignores them.
     pub on_notice: Option<OnNotice>,
     /// Without it, accepted runs need nothing, and the node takes any run.
     pub needs: Option<Arc<dyn Needs>>,

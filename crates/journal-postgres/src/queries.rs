@@ -333,7 +333,7 @@ pub(super) async fn size(client: &Object) -> Result<Size, Failure> {
     Ok(Size { runs: number(0)?, open_runs: number(1)?, bytes: number(2)? })
 }
 
-/// As [`Journal::reached_ms`](prime_journal::Journal::reached_ms).
+/// Like [`Journal::reached_ms`](prime_journal::Journal::reached_ms).
 pub(super) async fn reached_ms(client: &Object) -> Result<Option<u64>, Failure> {
     // Both can be read from an index.
     let sql = "SELECT coalesce(

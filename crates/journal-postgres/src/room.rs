@@ -9,7 +9,7 @@ pub(super) struct Room {
     most: AtomicU64,
     /// Number of open runs that this node does not hold.
     elsewhere: AtomicU64,
-    /// Whether commits that accept runs must do so one at a time, to count exactly.
+    /// True if commits that accept runs must do so one at a time, to count exactly.
     is_crowded: AtomicBool,
 }
 

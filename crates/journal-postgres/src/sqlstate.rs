@@ -12,7 +12,7 @@ pub(super) enum Decision {
     /// The connection, its session or the server cannot be used: a new connection may be to
     /// another server.
     Reconnect,
-    /// Trying again at once is useless, but somebody will make room, or mend the disk.
+    /// Trying again at once is useless, but somebody will make room, or repair the disk.
     Wait,
     /// Something was there already, or belongs to another node.
     Conflict,
@@ -37,7 +37,7 @@ const LIMITS: &str = "raise the server's limit that it names";
 
 /// Codes of five characters stand for themselves, codes of two for the rest of their class.
 const TABLE: &[(&str, Decision)] = &[
-    // Successes and warnings are no errors: a session that takes them for such is out of step.
+    // Successes and warnings are not errors: a session that takes them for errors is out of step.
     ("00", Reconnect),
     ("01", Reconnect),
     ("02", Reconnect),
@@ -113,7 +113,7 @@ const TABLE: &[(&str, Decision)] = &[
     ("P0", Configure(FOREIGN)),
     // This program's own: the commit does not match the leases.
     ("PR", Conflict),
-    // An internal error, such as a tuple that was updated concurrently, is no proof of damage.
+    // An internal error, such as a tuple that was updated concurrently, does not prove damage.
     ("XX", Reconnect),
     ("XX001", Damaged),
     ("XX002", Damaged),

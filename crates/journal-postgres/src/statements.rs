@@ -76,7 +76,7 @@ pub(super) struct Mark {
     pub(super) number: i64,
     /// Most open runs in the store.
     pub(super) most: Option<i64>,
-    /// Whether no other node may accept runs meanwhile.
+    /// True if no other node may accept runs meanwhile.
     pub(super) is_alone: bool,
 }
 

@@ -161,7 +161,7 @@ pub(super) async fn module(client: &mut Object, digest: &str) -> Result<Option<V
     let wrong = |reason: String| damaged(format!("the module {digest}: {reason}"));
     let number: i16 = row.get(0);
     let packing = Packing::of_number(i64::from(number))
-        .ok_or_else(|| wrong(format!("{number} is no way to store a body")))?;
+        .ok_or_else(|| wrong(format!("{number} is not a way to store a body")))?;
     unpack(packing, row.get(1), row.get(2)).map(Some).map_err(wrong)
 }
 

@@ -14,7 +14,7 @@ pub struct Facts<'f> {
     pub task: &'f str,
     /// The names of their models ([`names_text`](crate::search::names_text)).
     pub models: &'f str,
-    /// Whether they are over.
+    /// True if they are over.
     pub is_over: bool,
     /// The status under which they are listed.
     pub status: &'f str,

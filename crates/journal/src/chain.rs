@@ -10,12 +10,13 @@ use sha2::{Digest as _, Sha256};
 pub struct ChainHash(pub [u8; 32]);
 
 impl ChainHash {
-    /// Before the first event: the hash of the spec.
+    /// The hash before the first event: that of the spec.
     pub fn genesis(spec: &str) -> Self {
         Self(Sha256::digest(spec.as_bytes()).into())
     }
 
-    /// After one more event (a line without its newline): SHA-256 of the hash so far and the event.
+    /// The hash after one more event (a line without its newline): SHA-256 of the hash so far and
+    /// the event.
     #[must_use]
     pub fn then(self, event: &[u8]) -> Self {
         Self(Sha256::new().chain_update(self.0).chain_update(event).finalize().into())

@@ -7,11 +7,11 @@ use crate::error::JournalError;
 pub struct NodeStatus {
     /// Its number in the store; a node that registers again gets a new one.
     pub id: i64,
-    /// For people; names need not differ.
+    /// The node's name, for people; names need not differ.
     pub name: String,
     /// Version of its program.
     pub version: String,
-    /// Whether this is the node that reports.
+    /// True if this is the node that reports.
     pub is_this: bool,
     /// Most free runs that it takes by itself.
     pub capacity: u64,

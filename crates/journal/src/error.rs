@@ -67,7 +67,7 @@ pub enum JournalError {
 }
 
 impl JournalError {
-    /// Whether a read that failed like this may succeed later: the store cannot be reached now.
+    /// True if a read that failed like this may succeed later: the store cannot be reached now.
     pub fn is_passing(&self) -> bool {
         matches!(self, Self::NotWritable(_) | Self::Open { .. })
     }

@@ -130,7 +130,7 @@ pub struct Removed {
     pub events: u64,
     /// By how much [`Size::bytes`] shrank.
     pub bytes: u64,
-    /// Whether there is more to remove, or to return to the file system, than one round may do.
+    /// True if there is more to remove, or to return to the file system, than one round may do.
     pub has_more: bool,
     /// What stays because it is damaged, with the run's id where that is known. Each round names
     /// what it met.

@@ -15,7 +15,7 @@ pub struct Sums {
     pub refused: u64,
     /// Tokens of all prompts and completions.
     pub tokens: u64,
-    /// Those of the completions.
+    /// Tokens of all completions.
     pub completion_tokens: u64,
     /// Run time, in milliseconds.
     pub wall_ms: u64,
@@ -41,7 +41,7 @@ impl Sums {
 /// What some of the runs add up to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Part {
-    /// Their figures. Those of open runs are 0, but for their number.
+    /// Their figures. Those of open runs are 0, except their number.
     pub sums: Sums,
     /// Runs that are not over.
     pub open: u64,
@@ -65,13 +65,13 @@ pub struct RefusedLines {
 /// What the runs of a query add up to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// All of them.
+    /// All runs together.
     pub total: Part,
-    /// By the slug of their task.
+    /// Runs by the slug of their task.
     pub tasks: BTreeMap<String, Part>,
-    /// By the name of a model; a run with several models counts for each.
+    /// Runs by the name of a model; a run with several models counts for each.
     pub models: BTreeMap<String, Part>,
-    /// By the day of their acceptance, in days since 1970, UTC.
+    /// Runs by the day of their acceptance, in days since 1970, UTC.
     pub days: BTreeMap<u64, Part>,
     /// What refused their lines, most lines first.
     pub refused: Vec<RefusedLines>,
@@ -92,7 +92,7 @@ pub fn counts_text(counts: &[(String, u64)]) -> String {
     counts.iter().map(count).collect()
 }
 
-/// The counts in a text of [`counts_text`]. What is none is passed over.
+/// The counts in a text of [`counts_text`]. Anything else is skipped.
 pub fn counts_of(text: &str) -> impl Iterator<Item = (&str, u64)> {
     text.split_terminator(AFTER_COUNT).filter_map(|part| {
         let (name, lines) = part.split_once(BESIDE_COUNT)?;

@@ -19,7 +19,7 @@ pub struct RunRow {
     pub task: String,
     /// Its status, as the daemon names it.
     pub status: String,
-    /// Whether it has its result: then it accepts no more events, and retention may remove it.
+    /// True if it has its result: then it accepts no more events, and retention may remove it.
     pub is_over: bool,
     /// How often another process resumed it.
     pub resumed: u32,
@@ -105,7 +105,7 @@ pub struct Review {
 }
 
 impl Review {
-    /// Whether both are equal but for their time.
+    /// True if both are equal except for their time.
     pub fn repeats(&self, other: &Self) -> bool {
         Self { at_ms: other.at_ms, ..self.clone() } == *other
     }

@@ -35,7 +35,7 @@ pub struct SearchEntry {
     pub refusals: Vec<(String, u64)>,
     /// Tokens of all prompts and completions.
     pub tokens: u64,
-    /// Those of the completions.
+    /// Tokens of all completions.
     pub completion_tokens: u64,
     /// Time that the run took, in milliseconds.
     pub wall_ms: u64,
@@ -61,7 +61,7 @@ pub enum SortKey {
 /// A place in an order of found runs: a page begins after one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// What the order goes by; 0 for the order of creation.
+    /// The value that the order sorts by; 0 for the order of creation.
     pub value: i64,
     /// The run's place in the order of creation.
     pub at: i64,
@@ -150,7 +150,7 @@ pub struct SearchPage {
 pub struct Unnoted {
     /// The runs' ids.
     pub ids: Vec<String>,
-    /// To look for the next ones; `None` at the end.
+    /// Where to look for the next ones; `None` at the end.
     pub next: Option<i64>,
 }
 

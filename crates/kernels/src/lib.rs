@@ -10,6 +10,7 @@
 //! Dimensions are multiples of [`BLOCK`], except that fewer rows may suffice
 //! ([`Element::padded_rows`]). Callers pad with zeros, which contribute nothing to a sum.
 
+#![warn(missing_docs)]
 #![allow(
     clippy::cast_possible_truncation,
     clippy::inline_always,

@@ -5,6 +5,8 @@
 //! problem without a lesson is shown as [`Machine::view`]. Lessons know tasks; they must not know
 //! agents or models.
 
+#![warn(missing_docs)]
+
 mod advanced_sorting;
 mod automata;
 mod bits;

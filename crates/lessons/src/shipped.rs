@@ -120,7 +120,7 @@ fn the_shipped_models_lessons_are_unchanged() {
     let changed: Vec<_> = changed.flatten().collect();
     assert!(
         changed.is_empty(),
-        "train the models anew, then record in SHIPPED:\n{}",
+        "train the models again, then record in SHIPPED:\n{}",
         changed.join("\n")
     );
 }

@@ -180,8 +180,8 @@ pub struct Rate {
     pub reached: f64,
     /// Steps due but undecided at the end of the measurement.
     pub behind: u64,
-    /// At least 99 % of the rate was reached, and the steps that waited for another step of their
-    /// trajectory were at most 1 % of those due per second. Otherwise the latencies are those of a
-    /// growing queue.
+    /// True if at least 99 % of the rate was reached, and the steps that waited for another step of
+    /// their trajectory were at most 1 % of those due per second. Otherwise the latencies are those
+    /// of a growing queue.
     pub is_held: bool,
 }

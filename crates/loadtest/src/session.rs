@@ -77,13 +77,13 @@ impl Session {
         u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Whether the stages of steps are timed, so that [`Trajectory::step`](crate::Trajectory::step)
+    /// True if the stages of steps are timed, so that [`Trajectory::step`](crate::Trajectory::step)
     /// needs their times.
     pub fn wants_stages(&self) -> bool {
         !self.stages.is_empty()
     }
 
-    /// Whether the measurement is in this phase.
+    /// True if the measurement is in this phase.
     pub fn is(&self, phase: Phase) -> bool {
         self.phase.load(Ordering::Relaxed) == phase as u8
     }

@@ -254,7 +254,7 @@ impl Custom {
     /// Parses a problem from JSON.
     ///
     /// # Errors
-    /// As [`Custom::new`], and for fields that are missing, unknown or of the wrong type.
+    /// Like [`Custom::new`], and for fields that are missing, unknown or of the wrong type.
     pub fn read(json: &Value) -> Result<Self, ProblemError> {
         let definition = serde_path_to_error::deserialize(json).map_err(|error| {
             let path = error.path().to_string();

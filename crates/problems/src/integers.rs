@@ -191,7 +191,7 @@ pub fn lossy(json: &str) -> Option<Lossy> {
     first_lost(json, is_kept_integer)
 }
 
-/// As [`lossy`]; also the first float from 2^53 on, which would equal several integers.
+/// Like [`lossy`]; also the first float from 2^53 on, which would equal several integers.
 pub fn lossy_number(json: &str) -> Option<Lossy> {
     first_lost(json, is_one_number)
 }

@@ -18,8 +18,8 @@ pub enum Assurance {
     /// Some step was committed that nobody judged.
     #[default]
     Unchecked,
-    /// Every step was found clean, which is no proof: by a model, a program, or constraints
-    /// that also let wrong answers through.
+    /// Every step was found clean, which is not a proof: by a model, a program, or constraints that
+    /// also let wrong answers through.
     Unrefuted,
     /// The constraints of a sound set were evaluated at every step, and each was clean: the answer
     /// is right.

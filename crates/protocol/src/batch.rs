@@ -27,7 +27,7 @@ pub struct Sample {
     pub characters: usize,
     /// What the verifier says to the executor.
     pub feedback: Option<String>,
-    /// Whether the executor has no line left at its state.
+    /// True if the executor has no line left at its state.
     pub exhausted: bool,
     /// Why there is no proposal, if there is none.
     pub failure: Option<String>,

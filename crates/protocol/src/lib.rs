@@ -1,6 +1,8 @@
 //! The PRIME protocol as pure functions: what verdicts and decisions do to trajectories and runs.
 //! No clock, no I/O, no actors, no agents: callers execute the effects that these functions return.
 
+#![warn(missing_docs)]
+
 mod assurance;
 mod basis;
 mod batch;

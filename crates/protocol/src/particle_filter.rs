@@ -57,7 +57,7 @@ struct Leader<'p> {
 
 /// What the steps of a batch led to.
 struct Stepped {
-    /// The trajectories that go on, by slot.
+    /// The trajectories that continue, by slot.
     moving: Vec<Option<Box<Trajectory>>>,
     /// The end of the last that does not.
     ended: (TurnId, Summary, End),

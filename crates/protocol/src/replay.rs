@@ -19,14 +19,29 @@ use prime_bench::tasks::Problem;
 /// An event that changes a run. All other events of a run follow from these.
 pub enum RunInput<'a> {
     /// A turn was decided.
-    Decided { id: TurnId, outcome: TurnOutcome<'a> },
+    Decided {
+        /// The turn.
+        id: TurnId,
+        /// What was proposed and decided.
+        outcome: TurnOutcome<'a>,
+    },
     /// An agent failed at a turn for good.
-    Failed { id: TurnId, reason: String, usage: Usage },
+    Failed {
+        /// The turn.
+        id: TurnId,
+        /// The last failure, for people.
+        reason: String,
+        /// Tokens that its attempts cost.
+        usage: Usage,
+    },
     /// From here on, verdicts rest on this, unless they say otherwise.
     JudgedBy(Basis),
     /// The run was ended from outside: by the clock, by its owner, or because an agent keeps
     /// failing.
-    Stopped { ending: Ending },
+    Stopped {
+        /// What ended it.
+        ending: Ending,
+    },
 }
 
 /// A run that is not over and whose turns all wait for their next proposals.

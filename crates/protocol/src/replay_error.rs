@@ -7,7 +7,14 @@ use prime_bench::tasks::Unanswered;
 pub enum ReplayError {
     /// A recorded step cannot be applied.
     #[error("the recorded step `{line}` at depth {depth} cannot be replayed: {reason}")]
-    Step { line: String, depth: usize, reason: String },
+    Step {
+        /// The recorded action line.
+        line: String,
+        /// Number of committed steps below it.
+        depth: usize,
+        /// Why it cannot be applied.
+        reason: String,
+    },
     /// A program computes the task's steps and does not answer at present. The record may be
     /// intact.
     #[error("{0}")]
@@ -20,7 +27,12 @@ pub enum ReplayError {
     OtherProgram(String),
     /// The record decides on a turn that was not in flight.
     #[error("the record has a turn that was not in flight: round {round}, trajectory {trajectory}")]
-    NotInFlight { round: u32, trajectory: u32 },
+    NotInFlight {
+        /// Number of the round, from 1.
+        round: u32,
+        /// Index of the trajectory in its round, from 0.
+        trajectory: u32,
+    },
 }
 
 impl From<Unanswered> for ReplayError {

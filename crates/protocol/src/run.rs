@@ -36,9 +36,21 @@ pub enum Effect {
     /// A trajectory has ended, and its vote is counted.
     Ended(TurnId, End, Reward),
     /// A step was taken by vote.
-    Chosen { round: u32, chosen: Chosen },
+    Chosen {
+        /// Number of the round, from 1.
+        round: u32,
+        /// The step, and the votes for it.
+        chosen: Chosen,
+    },
     /// A round has been counted.
-    Voted { round: u32, winner: Option<Ballot>, agreement: f64 },
+    Voted {
+        /// Number of the round, from 1.
+        round: u32,
+        /// The answer that won; `None` if no trajectory gave one.
+        winner: Option<Ballot>,
+        /// Share of the trajectories that voted for the winner, 0 to 1.
+        agreement: f64,
+    },
     /// The run is over. Turns still in flight are stale.
     Finish(Box<Outcome>),
 }
@@ -79,7 +91,7 @@ pub struct Run {
     /// Where trajectories of any round got stuck.
     stuck_states: StuckStates,
     votes: Votes,
-    /// Those of this round's trajectories that have answered.
+    /// The answers of this round's trajectories, as far as they have answered.
     answers: Vec<Answered>,
     best: Option<Best>,
     last_count: Vec<Ballot>,

@@ -117,7 +117,7 @@ impl Strategy {
         }
     }
 
-    /// Whether a turn proposes the likeliest action, whatever the temperature. `slot` is its index
+    /// True if a turn proposes the likeliest action, whatever the temperature. `slot` is its index
     /// among the concurrent turns, `proposals_here` the number of earlier proposals at its state.
     #[inline]
     pub fn is_greedy_turn(&self, slot: u32, proposals_here: u32) -> bool {

@@ -124,7 +124,7 @@ impl SynchronousSearch {
         }
     }
 
-    /// As [`super::run::RunState::rebuild`].
+    /// Like [`super::run::RunState::rebuild`].
     pub(super) fn rebuild(
         &mut self,
         start: impl FnOnce() -> Trajectory,

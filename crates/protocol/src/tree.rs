@@ -53,7 +53,7 @@ impl Node {
         Self { line: line.into(), score, basis, key, credit, ..Self::default() }
     }
 
-    /// Whether another proposal may be made here.
+    /// True if another proposal may be made here.
     fn is_expandable(&self, arms: Arms) -> bool {
         let tries = self.proposals + self.pending;
         let successors = self.children.len() + self.pending as usize;
@@ -120,7 +120,7 @@ impl Tree {
         }
     }
 
-    /// As [`Tree::select`], where the node may be closed.
+    /// Like [`Tree::select`], but the node may be closed.
     pub fn select_open(&self, from: usize, arms: Arms) -> Option<usize> {
         if self.nodes[from].is_closed { None } else { self.select(from, arms) }
     }

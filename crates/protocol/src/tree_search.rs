@@ -70,7 +70,7 @@ fn worth(score: Score) -> u64 {
     1_000_000 / (1_000 + u64::from(score.thousandths()))
 }
 
-/// Whether the trajectory at a node is kept. A program must not be asked again for a step.
+/// True if the trajectory at a node is kept. A program must not be asked again for a step.
 fn is_kept(depth: usize, is_asked: bool, limits: &Limits) -> bool {
     is_asked || depth.is_multiple_of(limits.snapshot_every_frames.max(1))
 }

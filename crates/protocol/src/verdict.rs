@@ -73,10 +73,10 @@ pub struct Usage {
     pub prompt: u64,
     /// Generated tokens.
     pub completion: u64,
-    /// Those of `prompt` that a model had computed before, where that is known.
+    /// Tokens of `prompt` that a model had computed before, where that is known.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cached: u64,
-    /// Those of `completion` that a model spent on thinking, where that is known.
+    /// Tokens of `completion` that a model spent on thinking, where that is known.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reasoning: u64,
 }

@@ -51,8 +51,8 @@ pub struct Vote {
     pub score: Score,
     /// Digest of its trace.
     pub trace: u64,
-    /// True if it is a solution where any will do. Solutions vote together: that they differ is no
-    /// disagreement.
+    /// True if it is a solution where any will do. Solutions vote together: that they differ is not
+    /// a disagreement.
     pub is_solution: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Tells the reasoning in an output apart from what it says: what a model writes there is no
+//! Separates the reasoning in an output from the answer: what a model writes there is not an
 //! answer, whether the block is closed or was cut off.
 
 use std::borrow::Cow;

@@ -16,7 +16,7 @@ use prime_roles::{Basis, CardQuote, Method};
 pub struct Misses {
     /// Wrong steps that were tried, each in a reference trace of this task.
     pub tried: u64,
-    /// Those that the constraints found.
+    /// Wrong steps that the constraints found.
     pub found: u64,
     /// The share that they missed, 0 to 1.
     pub rate: f64,
@@ -35,7 +35,7 @@ pub struct Attacks {
     pub tried: u64,
     /// Clean traces off the path that ended.
     pub ended: u64,
-    /// Those that ended in a wrong answer without breaking a constraint.
+    /// Traces that ended in a wrong answer without breaking a constraint.
     pub wrong: u64,
     /// The version of the table with these figures.
     pub table: String,
@@ -51,10 +51,10 @@ pub struct Verification {
     pub assurance: Assurance,
     /// The verifier's name.
     pub verifier: String,
-    /// How it judges. A model's `report`, `token` or `likelihood` is an opinion, which is no kind
-    /// of constraint.
+    /// How it judges. A model's `report`, `token` or `likelihood` is an opinion, which is not a
+    /// kind of constraint.
     pub methods: Vec<Method>,
-    /// The kinds of constraints that were evaluated, or that a program's owner says it checks. Of
+    /// The kinds of constraints that were evaluated, or that a program's owner says it checks. For
     /// an ensemble, those that at least half of the members check: the others cannot outvote them.
     pub kinds: Vec<Kind>,
     /// Steps of the answer's trajectory; the verifier found each of them clean.

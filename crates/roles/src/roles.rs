@@ -31,7 +31,7 @@ pub trait Verifier: Send + Sync {
         false
     }
 
-    /// Whether it follows a task's reference algorithm, which a client's problem or task does not
+    /// True if it follows a task's reference algorithm, which a client's problem or task does not
     /// have.
     fn needs_algorithm(&self) -> bool {
         false

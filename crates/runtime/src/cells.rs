@@ -114,7 +114,7 @@ impl Cell {
         self.supervisor.do_send(Submit { run, fanout });
     }
 
-    /// Whether an agent blocks the Supervisor's thread.
+    /// True if an agent blocks the Supervisor's thread.
     fn is_blocked(&self) -> bool {
         self.threads[0].sighting.is_hung()
     }

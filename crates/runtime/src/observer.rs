@@ -124,18 +124,19 @@ pub trait Observer: Send + Sync {
     /// `run` is empty.
     fn attach(&self, _span: &Span) {}
 
-    /// Whether the stages of each turn should be timed, at about nine clock readings per step.
+    /// True if the stages of each turn should be timed, at about nine clock readings per step.
     fn wants_timing(&self) -> bool {
         false
     }
 
-    /// Whether a snapshot is due: the run's turns are then gathered, each between two proposals.
+    /// True if a snapshot is due: the run's turns are then gathered, each between two proposals.
     fn wants_snapshot(&self) -> bool {
         false
     }
 
-    /// Whoever wants to hear what a model writes for a turn; asked when an agent may have to wait.
-    /// What is heard is no event: it comes from any thread, and ends with the turn's next event.
+    /// The listener for what a model writes for a turn, if there is one; asked for when an agent
+    /// may have to wait. What it hears is not an event: it comes from any thread, and ends with the
+    /// turn's next event.
     fn listener(&self, _id: TurnId, _role: Role) -> Option<Listener> {
         None
     }
@@ -143,7 +144,7 @@ pub trait Observer: Send + Sync {
     /// Receives the run as it is after the events so far.
     fn save_snapshot(&self, _snapshot: RunSnapshot) {}
 
-    /// Whether it cannot keep up: the run then makes no proposals until it is woken.
+    /// True if it cannot keep up: the run then makes no proposals until it is woken.
     fn is_behind(&self) -> bool {
         false
     }

@@ -62,7 +62,7 @@ impl Ring {
         self.generations[role as usize]
     }
 
-    /// Whether the role's actor is alive.
+    /// True if the role's actor is alive.
     pub fn is_connected(&self, role: Role) -> bool {
         match role {
             Role::Executor => self.executor.connected(),

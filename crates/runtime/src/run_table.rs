@@ -44,7 +44,7 @@ pub struct Entry {
 /// Resolves when nobody needs the turns of a round any more, however that came about.
 pub type RoundOver = Shared<signal::Receiver<()>>;
 
-/// Nothing is ever sent: whoever drops this, on purpose or with the run's entry, ends the waiting.
+/// Nothing is ever sent: dropping this, on purpose or with the run's entry, ends the waiting.
 struct Waiters {
     _sender: signal::Sender<()>,
     over: RoundOver,
@@ -229,7 +229,7 @@ impl RunTable {
         Some(entry.waiters.get_or_insert_with(Waiters::new).over.clone())
     }
 
-    /// Ends the waiting of a round's turns; the run goes on without them.
+    /// Ends the waiting of a round's turns; the run continues without them.
     pub fn close_round(&self, id: RunId, round: u32) {
         let waiters = locked(&self.runs).by_id.get_mut(&id).and_then(|entry| {
             (entry.rounds_over, entry.setback) = (round, None);
@@ -250,7 +250,7 @@ impl RunTable {
         locked(&self.runs).by_id.get(&id)?.setback.clone()
     }
 
-    /// Whoever wants to hear what a model writes for a turn.
+    /// The listener for what a model writes for a turn, if there is one.
     pub fn listener(&self, id: RunId, turn: TurnId, role: Role) -> Option<Listener> {
         // Observers may call back, so that the runs must not be locked then.
         let observer = locked(&self.runs).by_id.get(&id).map(|entry| Arc::clone(&entry.observer));

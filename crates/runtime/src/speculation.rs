@@ -24,7 +24,7 @@ pub struct Lookahead {
     pub left: Left,
     /// Closed at the end of the turn's round.
     pub round: watch::Receiver<()>,
-    /// Whether the executor waited for this turn's proposal; if not, an early start gains nothing.
+    /// True if the executor waited for this turn's proposal; if not, an early start gains nothing.
     pub has_waited: bool,
     /// A copy of the turn's trajectory, available if its proposal was itself started early.
     pub copy: Option<Arc<Trajectory>>,
@@ -162,7 +162,7 @@ impl Speculation {
         Self { executor, trajectory, sampling, proposal, held }
     }
 
-    /// Whether this executor would now be asked exactly this.
+    /// True if this executor would now be asked exactly this.
     pub fn matches(
         &self,
         executor: &Arc<dyn Executor>,

@@ -32,7 +32,7 @@ pub struct RunSampling {
 pub struct Diversity {
     /// The trajectories' temperatures are spaced evenly over the run's temperature ± this.
     pub temperature_spread: f32,
-    /// Whether trajectories share their seeds, so that only temperatures and prompts tell them
+    /// True if trajectories share their seeds, so that only temperatures and prompts tell them
     /// apart.
     pub shares_seeds: bool,
 }

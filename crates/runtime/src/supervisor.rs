@@ -71,7 +71,7 @@ pub struct Supervisor {
 
     /// Turns of live runs, for admission.
     in_flight: u32,
-    /// Whether a run of the cell was ever held for a snapshot; always false without a journal.
+    /// True if a run of the cell was ever held for a snapshot; always false without a journal.
     takes_snapshots: bool,
     effects: Vec<Effect>,
 }

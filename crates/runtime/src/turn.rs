@@ -47,22 +47,22 @@ pub struct TurnBody {
     pub sampling: Sampling,
     /// The role whose work comes next; a lost turn continues there.
     pub stage: Role,
-    /// Whether its work begins only when no other turn waits.
+    /// True if its work begins only when no other turn waits.
     pub is_deferrable: bool,
 
     pub proposal: Proposal,
-    /// Whether the proposed line can be applied: the machine holds its candidate.
+    /// True if the proposed line can be applied: the machine holds its candidate.
     pub is_applicable: bool,
-    /// Whether the line was already rejected at this state; it is not judged again.
+    /// True if the line was already rejected at this state; it is not judged again.
     pub is_repeated: bool,
-    /// Whether the task's program has to be asked about the line before it can be judged.
+    /// True if the task's program has to be asked about the line before it can be judged.
     pub is_unanswered: bool,
     pub verdict: Verdict,
     pub ruling: Ruling,
 
     /// Panics and errors of agents while they worked on this turn.
     pub mishaps: u32,
-    /// Number of them that the run's observer knows of.
+    /// Number of them that the run's observer knows about.
     pub mishaps_reported: u32,
     pub last_error: Option<AgentError>,
 
@@ -72,7 +72,7 @@ pub struct TurnBody {
     /// next turn's.
     pub speculation: Option<Box<Speculation>>,
     pub speculations: Speculations,
-    /// Usage of discarded proposals, and of answers that were none.
+    /// Usage of discarded proposals, and of answers that could not be used.
     pub wasted: Usage,
 
     /// How long it waited for each agent.

@@ -52,7 +52,7 @@ impl Stage {
         ][self.index()]
     }
 
-    /// Whether an agent spends the time.
+    /// True if an agent spends the time.
     pub fn is_work(self) -> bool {
         matches!(self, Self::Work(_))
     }

@@ -91,11 +91,11 @@ impl App {
         Self::with_resources(settings, resources)
     }
 
-    /// As [`App::start`], for a single run with these tasks: its engines need room for its
+    /// Like [`App::start`], for a single run with these tasks: its engines need room for its
     /// trajectories only.
     ///
     /// # Errors
-    /// As [`App::start`].
+    /// Like [`App::start`].
     pub fn start_for_one_run(settings: Settings, tasks: OwnTasks) -> Result<Self, AppError> {
         let mut resources = resources::resources(&settings, Some(settings.run.fanout))?;
         (resources.tasks, resources.programs) = (tasks.tasks, tasks.programs);
@@ -163,7 +163,7 @@ impl App {
     /// Must be called within an actix system.
     ///
     /// # Errors
-    /// As [`App::start`].
+    /// Like [`App::start`].
     pub fn with_settings(&self, settings: Settings) -> Result<Self, AppError> {
         // The configured engines come last: if both exist, a name means the configured one.
         let mut running = self.agents.engines();

@@ -1,6 +1,8 @@
 //! An in-process server that speaks enough of OpenAI's API to measure everything in front of a
 //! model. An answer is a function of the request.
 
+#![warn(missing_docs)]
+
 use std::io;
 use std::net::{Ipv4Addr, TcpListener as StdListener};
 use std::sync::Arc;
@@ -158,7 +160,7 @@ fn response(path: &str, body: &Value, answer: &dyn Fn(&Value) -> String) -> io::
         return Ok(Reply::Json(200, json!({ "object": "list", "data": [] })));
     }
     if body.is_null() {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "a body that is no JSON"));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "a body that is not JSON"));
     }
 
     let text = answer(body);

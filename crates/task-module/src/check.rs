@@ -103,7 +103,7 @@ pub fn check<T: Task>(input: &Value, states: usize) -> Report {
         for line in choices.iter().filter_map(Value::as_str) {
             if line.is_empty() || line.len() > LINE_BYTES_MAX || line.chars().any(char::is_control)
             {
-                walk.found(format!("{line:?} among the choices is no line"));
+                walk.found(format!("{line:?} among the choices is not a line"));
                 continue;
             }
             let Some(after) = walk.asked::<T>(Some((&here["state"], line))) else { continue };
@@ -181,7 +181,7 @@ mod tests {
         assert!(found::<1>().contains("`name` is not declared; `statement` is not declared"));
         assert!(found::<2>().contains("\"1\" in 1 is a choice, but refused: not here"));
         assert!(found::<3>().contains("\"1\" in 0 is answered differently the second time"));
-        assert!(found::<4>().contains("\"a\\nb\" among the choices is no line"));
+        assert!(found::<4>().contains("\"a\\nb\" among the choices is not a line"));
         assert!(found::<5>().contains("no state that can be reached is an end"));
         assert_eq!(check::<Wrong<5>>(&json!({}), 50).dead_ends, 1);
     }

@@ -72,6 +72,7 @@ pub struct Mistake {
 /// The result of a round of attempts at a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Attempted {
+    /// The task's index in `data.tasks`.
     pub task: usize,
     /// Number of states at which the model proposed a step; several proposals at a state count
     /// once.

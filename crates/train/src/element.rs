@@ -12,7 +12,9 @@ const BLOCK_BYTES: usize = 2 + BLOCK;
 #[serde(rename_all = "snake_case")]
 #[value(rename_all = "snake_case")]
 pub enum Precision {
+    /// 4 bytes per weight.
     F32,
+    /// 2 bytes per weight, IEEE half precision.
     #[default]
     F16,
     /// 8 bits and a common scale for each 32 weights of a row; d_model and ff must be multiples of

@@ -20,8 +20,11 @@ const HELD_OUT: u64 = 0x68_656c_646f_7574;
 /// One task's result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Accuracy {
+    /// The task's slug.
     pub task: String,
+    /// Number of samples whose whole completion is right.
     pub correct: usize,
+    /// Number of samples that were evaluated.
     pub samples: usize,
     /// Mean cross entropy of the supervised tokens, in nats.
     pub loss: f64,
@@ -35,9 +38,11 @@ pub struct Accuracy {
 pub struct Mistakes {
     /// Number of wrong steps that it did not reject.
     pub false_accepts: usize,
+    /// Number of wrong steps.
     pub wrong: usize,
     /// Number of right steps that it did not accept.
     pub false_rejects: usize,
+    /// Number of right steps.
     pub right: usize,
 }
 
@@ -54,6 +59,7 @@ impl Mistakes {
 }
 
 impl Accuracy {
+    /// Share of correct samples, 0 to 1; 0 without samples.
     pub fn rate(&self) -> f64 {
         self.correct as f64 / self.samples.max(1) as f64
     }

@@ -128,7 +128,7 @@ pub(crate) fn weights(
 
         let precision = Precision::of_code(tensor.kind);
         let precision =
-            precision.ok_or_else(|| format!("its tensor `{name}` is none of f32, f16 and q8_0"))?;
+            precision.ok_or_else(|| format!("its tensor `{name}` is not f32, f16 or q8_0"))?;
         let data = precision
             .decode(slice(bytes, &(tensor.offset..tensor.offset.saturating_add(tensor.bytes))));
 
@@ -153,7 +153,8 @@ pub(crate) fn weights(
 /// tokens that stood for it.
 ///
 /// # Errors
-/// Those of [`weights`], except that the context may differ; also if a word of the file is missing.
+/// The errors of [`weights`], except that the context may differ; also if a word of the file is
+/// missing.
 fn extended(bytes: &[u8], layout: &Layout, vocabulary: &Vocabulary) -> Result<Vec<f32>, String> {
     let header = gguf::parse(bytes).map_err(|error| error.to_string())?;
     let context = header.values.get(CONTEXT_KEY).and_then(|place| number(slice(bytes, place)));

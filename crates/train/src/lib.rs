@@ -6,6 +6,7 @@
 //! (`gpu`). It knows samples, not tasks; only `traces`, `verdicts` and `rl` know what a task's
 //! steps look like.
 
+#![warn(missing_docs)]
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -85,49 +86,104 @@ pub use vocabulary::Vocabulary;
 /// Why training could not start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
+    /// The recipe cannot be parsed, or a value is out of its range; with the key and the rule.
     #[error("invalid recipe: {0}")]
     Recipe(String),
+    /// `data.tasks` is empty.
     #[error("there are no tasks to train on, list some in data.tasks")]
     NoTasks,
+    /// `data.tasks` names a task that the benchmark does not have.
     #[error("data.tasks: {0}")]
     UnknownTask(prime_bench::tasks::UnknownTask),
+    /// No lesson writes completions for the task.
     #[error(
         "data.tasks: {task} has no lesson, so there is nothing to learn it from (see docs/lessons.md)"
     )]
-    NoLesson { task: String },
+    NoLesson {
+        /// The task's slug.
+        task: String,
+    },
+    /// Nearly all completions of the task exceed the limit of lessons.
     #[error(
         "data.tasks: the lesson of {task} is too long for nearly all steps of these levels (see docs/lessons.md): leave the \
          task out, or change data.difficulty_mix"
     )]
-    LessonTooLong { task: String },
+    LessonTooLong {
+        /// The task's slug.
+        task: String,
+    },
+    /// One sample does not fit the context.
     #[error(
         "a sample of task {task} has {tokens} tokens, the context is {context}: shorten it or raise model.context"
     )]
-    SampleTooLong { task: usize, tokens: usize, context: usize },
+    SampleTooLong {
+        /// The task's index in `data.tasks`.
+        task: usize,
+        /// Length of the sample in tokens, bos and eos included.
+        tokens: usize,
+        /// Longest sequence of the model, in tokens.
+        context: usize,
+    },
+    /// No sample that fits the context was found in many draws.
     #[error(
         "data.tasks: {} samples of {task} in a row are longer than the context of {context} tokens (the last has {tokens}): \
          raise model.context, or leave the task out",
         samples::DRAWS_MAX
     )]
-    SamplesTooLong { task: String, tokens: usize, context: usize },
+    SamplesTooLong {
+        /// The task's slug.
+        task: String,
+        /// Length of the last sample drawn, in tokens, bos and eos included.
+        tokens: usize,
+        /// Longest sequence of the model, in tokens.
+        context: usize,
+    },
+    /// The loss or the norm of its gradient became infinite or NaN.
     #[error(
         "the loss is not finite at step {step}: lower optimizer.learning_rate and resume from the checkpoint"
     )]
-    Diverged { step: u64 },
+    Diverged {
+        /// Number of optimizer steps before it; in reinforcement learning, of iterations.
+        step: u64,
+    },
+    /// A checkpoint is damaged, or it is that of another recipe.
     #[error("{path} is not a checkpoint of this recipe: {reason}")]
-    Checkpoint { path: PathBuf, reason: String },
+    Checkpoint {
+        /// The checkpoint's file.
+        path: PathBuf,
+        /// What does not fit.
+        reason: String,
+    },
+    /// The recipe's `init` is not a model of this architecture and vocabulary.
     #[error("cannot start from the weights of {path} (the recipe's `init`): {reason}")]
-    Init { path: PathBuf, reason: String },
+    Init {
+        /// The file that `init` names.
+        path: PathBuf,
+        /// What does not fit.
+        reason: String,
+    },
+    /// The GPU that the recipe asks for is missing or fails.
     #[error("the recipe's `gpu`")]
     Gpu(#[from] prime_cuda::GpuError),
+    /// The engine that draws rollouts failed.
     #[error("the engine that draws rollouts failed")]
     Engine(#[from] prime_engine::EngineError),
+    /// A model to average or to convert cannot be used.
     #[error("cannot use {path}: {reason}")]
-    Model { path: PathBuf, reason: String },
+    Model {
+        /// The model's file.
+        path: PathBuf,
+        /// What does not fit.
+        reason: String,
+    },
+    /// A file or folder cannot be read or written.
     #[error("cannot {action} {path}")]
     Io {
+        /// What was tried, as a verb such as `read`.
         action: &'static str,
+        /// The file or folder.
         path: PathBuf,
+        /// The system's error.
         #[source]
         source: std::io::Error,
     },

@@ -16,33 +16,45 @@ const SAMPLES: usize = 32;
 /// Lengths of a task's held-out samples, in tokens that the model reads.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TaskLength {
+    /// The task's slug.
     pub task: String,
+    /// Mean length.
     pub mean: f64,
+    /// Length of the longest sample.
     pub longest: usize,
 }
 
 /// The cost of a supervised training, without the model's own attempts (`[corrections]`).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plan {
+    /// The model's name in the recipe.
     pub name: String,
+    /// Number of weights.
     pub parameters: usize,
     /// Number of tokens of the vocabulary.
     pub vocabulary: usize,
     /// Size of the exported file in bytes.
     pub bytes: usize,
+    /// The tasks' lengths, in the order of `data.tasks`.
     pub tasks: Vec<TaskLength>,
+    /// Number of optimizer steps of the trial.
     pub trial_steps: u64,
+    /// Wall time of the trial in seconds.
     pub trial_s: f64,
+    /// Mean number of tokens of a step, in the trial.
     pub tokens_per_step: f64,
+    /// Tokens per second of wall time, in the trial.
     pub tokens_per_s: f64,
     /// Number of steps that the budget allows.
     pub steps: f64,
+    /// Number of tokens of these steps.
     pub tokens: f64,
     /// Wall time of the steps. A budget of processor seconds counts as wall time on as many
     /// processors as the trial used.
     pub training_s: f64,
     /// Wall time of the evaluations: at most this during the training, and about this at its end.
     pub evaluations_s: f64,
+    /// Wall time in seconds of the evaluation at the end.
     pub last_evaluation_s: f64,
 }
 

@@ -10,6 +10,7 @@ use super::correction_plan::CorrectionPlan;
 use super::element::{BLOCK, Precision};
 use super::{TrainError, all_hold};
 
+/// A recipe of supervised training, as in its TOML file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
@@ -17,23 +18,31 @@ pub struct Recipe {
     pub name: String,
     /// Seeds initialisation, sampling and the held-out set.
     pub seed: u64,
+    /// When the training ends.
     pub budget: Budget,
     /// A GGUF file, exported by this trainer for the same architecture, whose weights training
     /// starts from; if absent, they are random. A relative path starts at the working directory.
     #[serde(default)]
     pub init: Option<PathBuf>,
+    /// Sizes of the network.
     #[serde(default)]
     pub model: Architecture,
+    /// What to learn from.
     #[serde(default)]
     pub data: Data,
+    /// How samples are batched.
     #[serde(default)]
     pub batch: BatchPlan,
+    /// Training on the model's own mistakes.
     #[serde(default)]
     pub corrections: CorrectionPlan,
+    /// Optimizer and learning rate.
     #[serde(default)]
     pub optimizer: Optimizer,
+    /// Evaluations on held-out samples.
     #[serde(default)]
     pub evaluation: Evaluation,
+    /// How the model is written.
     #[serde(default)]
     pub export: Export,
 }
@@ -54,8 +63,11 @@ pub enum Budget {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Architecture {
+    /// Width of the residual stream; a multiple of `heads`.
     pub d_model: usize,
+    /// Number of layers.
     pub layers: usize,
+    /// Number of attention heads per layer.
     pub heads: usize,
     /// Width of the SwiGLU feed-forward.
     pub ff: usize,
@@ -70,6 +82,7 @@ impl Default for Architecture {
 }
 
 impl Architecture {
+    /// Width of an attention head.
     pub fn head_dim(&self) -> usize {
         self.d_model / self.heads
     }
@@ -90,6 +103,7 @@ pub enum Role {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Data {
+    /// The agent that the samples are for.
     pub role: Role,
     /// Slugs of the tasks to train on.
     pub tasks: Vec<String>,
@@ -156,6 +170,7 @@ impl Default for Data {
     }
 }
 
+/// How samples are batched.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BatchPlan {
@@ -183,6 +198,7 @@ pub struct BatchPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Compute {
+    /// Single precision throughout.
     #[default]
     F32,
     /// Faster where the processor multiplies bf16 values (AMX, AVX-512 BF16), slower elsewhere.
@@ -207,8 +223,10 @@ impl Default for BatchPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MatrixOptimizer {
+    /// AdamW, as for all other weights.
     #[default]
     Adamw,
+    /// Muon (Jordan et al. 2024), for the matrices within the layers.
     Muon,
 }
 
@@ -227,6 +245,7 @@ pub struct Optimizer {
     pub stable: f64,
     /// Learning rate at the end, as a fraction of the peak.
     pub decay_to: f64,
+    /// Decay of AdamW's first moment, 0 to 1.
     pub beta1: f64,
     /// Also the momentum of Muon.
     pub beta2: f64,
@@ -256,6 +275,7 @@ impl Default for Optimizer {
     }
 }
 
+/// When held-out samples are evaluated, and how many.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Evaluation {
@@ -275,9 +295,11 @@ impl Default for Evaluation {
     }
 }
 
+/// How the model is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Export {
+    /// Element type of the matrices in the GGUF file.
     pub matrices: Precision,
 }
 

@@ -10,8 +10,11 @@ use super::vocabulary::Vocabulary;
 /// that are appended to it, and eos.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
+    /// The task's index in the list of the source, such as `data.tasks`.
     pub task: usize,
+    /// What the model reads first.
     pub prompt: String,
+    /// What follows the prompt.
     pub completion: String,
     /// Byte ranges of the completion that the model does not write but reads, in ascending order.
     pub appended: Vec<Range<usize>>,

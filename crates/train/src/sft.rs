@@ -51,11 +51,17 @@ pub struct Session<'a> {
 pub struct Summary {
     /// False when it was stopped before its budget was spent.
     pub finished: bool,
+    /// Number of optimizer steps, those before a resume included.
     pub steps: u64,
+    /// Number of tokens trained on.
     pub tokens: u64,
+    /// Wall time in seconds, over all parts of the run.
     pub elapsed_s: f64,
+    /// The final evaluation, by task; empty if the run was stopped.
     pub accuracy: Vec<Accuracy>,
+    /// The GGUF file that was written.
     pub model: PathBuf,
+    /// The checkpoint from which the run can be resumed.
     pub checkpoint: PathBuf,
 }
 

@@ -70,6 +70,7 @@ impl Vocabulary {
         BASE + self.words.len()
     }
 
+    /// Splits a text into tokens, without bos and eos.
     pub fn encode(&self, text: &str) -> Vec<u16> {
         let mut tokens = Vec::with_capacity(text.len());
         self.cut(text, 0, &mut tokens);

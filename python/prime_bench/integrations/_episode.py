@@ -25,7 +25,7 @@ class Episode:
     instance: Instance | OwnInstance
     rules: dict[str, Any] = field(default_factory=dict)
     rewards: list[float] = field(default_factory=list)
-    """Of each step so far."""
+    """The reward of each step so far."""
 
     def __post_init__(self) -> None:
         self.env = StepEnv(self.instance, **self.rules)

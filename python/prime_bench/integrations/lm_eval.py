@@ -20,7 +20,7 @@ from prime_bench import Instance, judge
 LEVELS = ("easy", "medium", "hard")
 METRICS = ("acc", "format", "syntax", "semantic", "partial_credit")
 TOKENS_MAX = 16_384
-"""Of a completion, by default."""
+"""Most tokens of a completion, by default."""
 
 TASK = """\
 task: {name}

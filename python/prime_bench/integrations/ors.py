@@ -18,9 +18,9 @@ from prime_bench.dataset import instance_of, names
 from ._episode import Episode
 
 BASE_SEED = 1000
-"""Not the benchmark's."""
+"""The base seed of the instances; not the benchmark's."""
 INSTANCES = 20
-"""Of each task at each level."""
+"""Number of instances of each task at each level."""
 
 
 class Line(BaseModel):
@@ -44,7 +44,7 @@ class PrimeBench(Environment):
     @classmethod
     def list_tasks(cls, split: str) -> Sequence[JSONObject]:
         if split not in cls.list_splits():
-            raise ValueError(f"split: {split!r} is none of easy, medium, hard")
+            raise ValueError(f"split: {split!r} is not one of easy, medium, hard")
         return [
             {"task": name, "difficulty": split, "index": index, "base_seed": BASE_SEED}
             for name in names()

@@ -22,7 +22,7 @@ class PrimeData(vf.TaskData):
     index: int = 0
     base_seed: int = 42
     input: str | None = None
-    """Of a task that is registered (`prime_bench.register`), its input as JSON."""
+    """The input, as JSON, for a task that is registered (`prime_bench.register`)."""
 
 
 class PrimeTask(vf.Task[PrimeData]):

@@ -54,7 +54,7 @@ pub fn handshakes(settings: &Settings) -> anyhow::Result<Vec<(String, Result<(),
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let mut answered = Vec::new();
     for ((role, name), program) in settings.programs_needed() {
-        // One process tells as much as many.
+        // One process shows as much as several.
         let program = Program { processes: 1, ..program };
         let answer = match ProcessPool::start(role, &name, &program) {
             Ok(pool) => runtime.block_on(pool.ready()).map_err(|error| error.reason),

@@ -14,7 +14,7 @@ use prime_settings::{Agent, Implementation as _, RoleOptions, Settings};
 /// An agent with its origin, its options and the templates that they name.
 struct Shown {
     origin: String,
-    /// Those that its implementation uses.
+    /// The options that its implementation uses.
     options: Value,
     templates: Vec<String>,
 }

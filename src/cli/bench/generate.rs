@@ -36,7 +36,7 @@ pub struct GenerateArguments {
     compress: bool,
 }
 
-/// Whether the name is that of a file of lines.
+/// True if the name is that of a file of lines.
 fn is_file_name(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "jsonl" || extension == "zst")
 }

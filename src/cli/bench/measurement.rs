@@ -71,10 +71,10 @@ impl Measurement {
         find_all(&self.tasks)
     }
 
-    /// The tasks, where those that the user defines cannot be measured.
+    /// The tasks, for a measurement that cannot take tasks that the user defines.
     ///
     /// # Errors
-    /// A task is unknown, or is one of those.
+    /// A task is unknown, or the user defines it.
     pub fn benchmark_tasks(
         &self,
         settings: &Settings,
@@ -88,7 +88,7 @@ impl Measurement {
         self.tasks()
     }
 
-    /// As [`Measurement::tasks`], with those among them that the user defines.
+    /// Like [`Measurement::benchmark_tasks`], with the tasks that the user defines.
     ///
     /// # Errors
     /// A task is neither of the benchmark nor configured, or cannot be measured.
@@ -107,7 +107,7 @@ impl Measurement {
         Ok(Opened { tasks, given: Some(given) })
     }
 
-    /// The instances of a task, by level; what is given has none.
+    /// The instances of a task, by level; given inputs have no level.
     pub fn levels_of(&self, task: &dyn AnyTask) -> impl Iterator<Item = Instances> {
         let levels = if task.given().is_some() { 1 } else { usize::MAX };
         self.levels().take(levels)
@@ -179,7 +179,7 @@ fn json(value: &impl Serialize) -> String {
 struct Figures<'f, Row> {
     tasks: Vec<&'static str>,
     difficulties: &'f [Difficulty],
-    /// Per task and difficulty.
+    /// Number of instances per task and difficulty.
     instances: u32,
     base_seed: u64,
     /// What a reader must know before comparing.

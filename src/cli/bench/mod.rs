@@ -224,8 +224,8 @@ pub fn ensure_folder_name(option: &str, path: &Path, files: &str) -> anyhow::Res
     Ok(())
 }
 
-/// A number of instances, with that of their inputs where some repeat: the interval beside it is of
-/// the latter.
+/// A number of instances, with the number of different inputs where some repeat, which the interval
+/// beside it is based on.
 pub fn instances(instances: u64, inputs: u64) -> String {
     if inputs == instances {
         instances.to_string()

@@ -123,7 +123,7 @@ pub fn solve(arguments: &SolveArguments) -> anyhow::Result<ExitCode> {
         [&settings],
         turns_of(arguments.concurrent, [&settings]),
         async |resources| {
-            // A mistake must show before hours have gone into the systems before it.
+            // A mistake must show before hours are spent on the systems ahead of it.
             for name in &systems {
                 let agents = AgentSet::from_settings(&name.settings(&settings), resources)?;
                 check_verifier(&agents, tasks)?;

@@ -26,7 +26,7 @@ pub struct StepsArguments {
 }
 
 fn rate(text: &str) -> Result<f64, String> {
-    let rate: f64 = text.parse().map_err(|_| "it is no number".to_owned())?;
+    let rate: f64 = text.parse().map_err(|_| "it is not a number".to_owned())?;
     if (0.0..=1.0).contains(&rate) { Ok(rate) } else { Err("it must be from 0 to 1".to_owned()) }
 }
 

@@ -169,7 +169,7 @@ pub fn strategies(arguments: &StrategiesArguments) -> anyhow::Result<ExitCode> {
     let mut notes = Vec::new();
     let (found, finished) =
         with_engines(approaches.iter().map(|(_, settings)| settings), None, async |resources| {
-            // A mistake must show before hours have gone into the approaches before it.
+            // A mistake must show before hours are spent on the approaches ahead of it.
             for (_, settings) in &approaches {
                 add_notes(&mut notes, AgentSet::from_settings(settings, resources)?.notes());
             }

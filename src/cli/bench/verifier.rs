@@ -67,7 +67,7 @@ fn with(settings: &Settings, verifier: &str) -> Settings {
     agents.split.other.clear();
     settings.presets.clear();
 
-    // What is measured here is what its card is to say.
+    // This measurement makes the card, so no card applies yet.
     settings.agents.verifier.card.clear();
     for defined in settings.definitions.verifiers.values_mut() {
         defined.options.card.clear();
@@ -276,7 +276,7 @@ pub fn verifier(arguments: &VerifierArguments) -> anyhow::Result<ExitCode> {
     Ok(finished.exit_code())
 }
 
-/// What of a card has no verdict.
+/// The parts of a card that have no verdict.
 fn failures(card: &VerifierCard) -> Vec<String> {
     let Some(all) = card.overall() else { return Vec::new() };
     let of = [

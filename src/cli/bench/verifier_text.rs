@@ -110,7 +110,7 @@ fn cost(cards: &[VerifierCard]) -> Cells<6> {
     }
 }
 
-/// What was accepted of each type of error.
+/// How much of each type of error was accepted.
 fn errors(cards: &[VerifierCard]) -> Cells<5> {
     let mut rows = Vec::new();
     for card in cards {
@@ -181,7 +181,7 @@ fn details(cards: &[VerifierCard]) -> Cells<8> {
     }
 }
 
-/// What each card is of, and on what it was measured.
+/// Which verifier each card is about, and on what it was measured.
 fn about(cards: &[VerifierCard]) -> Vec<String> {
     let about = |card: &VerifierCard| {
         let levels: Vec<_> = card.difficulties.iter().map(|level| level.name()).collect();

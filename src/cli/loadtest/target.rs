@@ -34,7 +34,7 @@ impl Target {
         Ok(target(true))
     }
 
-    /// Whether both name the same file.
+    /// True if both name the same file.
     pub fn is_same(&self, other: &Self) -> bool {
         self.is_file && self.path == other.path
     }

@@ -1,6 +1,6 @@
 //! The examples of `bench`, `data` and `study`.
 
-/// By the names of the commands' pages: what each example does, and how.
+/// Examples by the name of the command's page: what each does, and how.
 pub const EVALUATION: &[(&str, &[(&str, &str)])] = &[
     (
         "prime-agents-bench",

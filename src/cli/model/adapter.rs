@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use crate::cli::output::{Output, print, print_json};
 
-/// Whether the file says that it is an adapter, of whatever kind.
+/// Returns whether the file says that it is an adapter of any kind.
 ///
 /// # Errors
-/// When it is no GGUF file.
+/// When it is not a GGUF file.
 pub(super) fn is_adapter(file: &Path) -> anyhow::Result<bool> {
     let header = read(file)?;
     let names_one = |key: &String| key.starts_with("adapter.");
@@ -25,7 +25,7 @@ pub(super) fn is_adapter(file: &Path) -> anyhow::Result<bool> {
 /// Shows an adapter and, with a model, whether it fits that.
 ///
 /// # Errors
-/// When it is no LoRA adapter, or does not fit the model.
+/// When it is not a LoRA adapter, or does not fit the model.
 pub(super) fn show(file: &Path, model: Option<&Path>, output: Output) -> anyhow::Result<ExitCode> {
     let facts = read_adapter(file)?;
     let adapter = Adapter::read(file)?;

@@ -17,11 +17,11 @@ const CONTEXT_UNKNOWN: u32 = 4096;
 /// Shortest context that an engine takes, in tokens.
 const CONTEXT_MIN: u32 = 64;
 
-/// Most sequences that are chosen by themselves, and fewest.
+/// Most and fewest sequences that are chosen automatically.
 const SEQUENCES_MAX: u16 = 64;
 const SEQUENCES_MIN: u16 = 4;
 
-/// Most memory for the states of all sequences, with which their number is chosen, in bytes.
+/// Most memory for the states of all sequences when their number is chosen, in bytes.
 const STATES_BYTES_MAX: u64 = 1 << 30;
 
 /// The chat template of a file.
@@ -34,7 +34,7 @@ pub enum ChatTemplateFacts {
     Usable {
         /// The variables that it reads.
         variables: BTreeSet<String>,
-        /// Whether its text ends inside the model's thinking.
+        /// True if its text ends inside the model's thinking.
         opens_thinking: bool,
     },
 }
@@ -69,7 +69,7 @@ impl ModelFacts {
         Ok(facts)
     }
 
-    /// As [`ModelFacts::of`], without the memory.
+    /// Like [`ModelFacts::of`], without the memory.
     pub fn without_fit(path: &Path) -> Result<Self, EngineError> {
         let header = read_model(path)?;
         let tokenizer = read_chat_tokenizer(path)?;
@@ -89,7 +89,7 @@ impl ModelFacts {
         })
     }
 
-    /// How many sequences are decoded at once by themselves. Each takes a state of its own in the
+    /// How many sequences are decoded at once by default. Each takes a state of its own in the
     /// recurrent layers of a model, if it has any.
     pub fn sequences_max(&self) -> u16 {
         let state = sequence_state_bytes(&self.header);
@@ -106,7 +106,7 @@ impl ModelFacts {
             None => CONTEXT_UNKNOWN,
         };
         let sequences_max = self.sequences_max();
-        "the most that is chosen by itself".clone_into(&mut self.context_reason);
+        "the most that is chosen automatically".clone_into(&mut self.context_reason);
         let spec = |context_tokens: u32| EngineSpec {
             model: path.to_owned(),
             context_tokens,

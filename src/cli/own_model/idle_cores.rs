@@ -47,7 +47,7 @@ fn idle_between(before: Times, after: Times, yields: bool) -> Option<u64> {
     Some(((idle + nice) * after.cores + all / 2) / all)
 }
 
-/// Whether this process yields to others.
+/// True if this process yields to others.
 fn yields() -> bool {
     let stat = read_to_string("/proc/self/stat").unwrap_or_default();
     let nice = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(NICE_FIELD));

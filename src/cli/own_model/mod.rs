@@ -40,7 +40,7 @@ struct Chosen {
     line: String,
 }
 
-/// An option as `--set` takes it. JSON's texts and lists are TOML's too.
+/// An option as `--set` takes it. JSON's strings and lists are also valid TOML.
 fn set(key: &str, value: impl Into<serde_json::Value>) -> String {
     format!("{key}={}", value.into())
 }
@@ -110,7 +110,7 @@ impl OwnModel {
     /// The settings of that configuration.
     ///
     /// # Errors
-    /// As [`OwnModel::resolved`], and when the configuration is not valid.
+    /// Like [`OwnModel::resolved`], and when the configuration is not valid.
     pub fn load(&self) -> anyhow::Result<Settings> {
         Ok(self.resolved()?.load()?)
     }

@@ -73,12 +73,12 @@ async fn listed(base: &str) -> anyhow::Result<(Value, Dialect)> {
     ensure!(status.is_success(), "{base}/models answers with status {status}");
     let listed = serde_json::from_slice(&body).map_err(|_| {
         let start = printable_line(&start).into_owned();
-        anyhow::anyhow!("{base}/models answers with something that is no JSON: {start:?}")
+        anyhow::anyhow!("{base}/models answers with something that is not JSON: {start:?}")
     })?;
 
     let authorization = key().map(|key| HeaderValue::from_str(&format!("Bearer {key}")));
     let authorization = authorization.transpose().context("the key has odd characters")?;
-    let url = base.parse().context("it is no URL")?;
+    let url = base.parse().context("it is not a URL")?;
     let dialect = detected(&client, &url, authorization.as_ref()).await;
     Ok((listed, dialect.unwrap_or(Dialect::Plain)))
 }

@@ -17,7 +17,7 @@ use prime_protocol::{Decision, Located, Role, RunPlan, TurnId};
 use prime_report::TraceLine;
 use prime_runtime::{Event, Listener, Observer, Writing};
 
-/// Wall times of a month or more are not shown: to somebody who watches, they are no limit.
+/// Wall times of a month or more are not shown: for somebody who watches, they are not a limit.
 const WALL_MS_SHOWN_MAX: u64 = 30 * 24 * 3_600_000;
 
 /// Pause between two drawings of the status: fast runs would spend their time on the terminal.
@@ -45,7 +45,7 @@ pub struct Live {
     /// Itself, for those who tell it what a model writes.
     me: Weak<Self>,
     bar: ProgressBar,
-    /// Whether standard error is a terminal: only then is there somebody to watch.
+    /// True if standard error is a terminal: only then is there somebody to watch.
     is_watched: bool,
     expected: Expected,
     fanout: u64,
@@ -165,7 +165,7 @@ impl Live {
         }
     }
 
-    /// Whether the status is to be shown again; then the next time is `PAUSE` later.
+    /// True if the status is to be shown again; then the next time is `PAUSE` later.
     fn is_due(&self) -> bool {
         if !self.is_watched {
             return false;
@@ -177,7 +177,7 @@ impl Live {
         if elapsed.as_millis() < due.into() {
             return false;
         }
-        // Of several threads, one shows it.
+        // Only one of several threads shows it.
         let next = u64::try_from((elapsed + pause).as_millis()).unwrap_or(u64::MAX);
         self.due_ms.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }

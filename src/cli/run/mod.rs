@@ -143,7 +143,7 @@ fn in_arguments(error: RequestError, arguments: &RunArguments) -> anyhow::Error 
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 struct Solved {
     result: RunResult,
     /// Why the trace is incomplete, if it is.

@@ -61,7 +61,8 @@ impl End {
             return Some(format!("the record's answer is {theirs}, that of its last event {ours}"));
         }
 
-        // From before bases: nobody vouches for its steps now, whatever it was called then.
+        // The record is older than bases: nobody vouches for its steps now, whatever they were
+        // called then.
         let shown = record
             .assurance
             .filter(|shown| self.assurance.is_none() && *shown <= Assurance::Unchecked);

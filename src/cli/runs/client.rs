@@ -65,7 +65,7 @@ pub fn known<T: DeserializeOwned>(what: &str, answer: &Value) -> Result<T, Clien
 }
 
 impl ClientError {
-    /// Whether a retry may help: the daemon is starting, stopping or busy.
+    /// True if a retry may help: the daemon is starting, stopping or busy.
     pub fn may_pass(&self) -> bool {
         match self {
             Self::Silent { .. } | Self::BrokenOff { .. } => true,
@@ -328,7 +328,7 @@ fn refusal(url: String, response: Response) -> ClientError {
 }
 
 impl Answer {
-    /// Whether the idempotency key was used before.
+    /// True if the idempotency key was used before.
     pub fn is_replayed(&self) -> bool {
         self.response.headers().contains_key("Idempotency-Replayed")
     }

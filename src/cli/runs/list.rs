@@ -61,7 +61,7 @@ struct Search {
     /// Only runs with this many tokens or fewer
     #[arg(long, value_name = "N")]
     tokens_max: Option<u64>,
-    /// Order; with a `-` before it, downwards [default: -created]
+    /// What to sort by; a `-` before it reverses the order [default: -created]
     #[arg(
         long,
         allow_hyphen_values = true,

@@ -32,7 +32,7 @@ impl Reconnect {
         self.since = None;
     }
 
-    /// Whether attempts have failed since the last success.
+    /// True if attempts have failed since the last success.
     pub fn is_failing(&self) -> bool {
         self.since.is_some()
     }

@@ -112,7 +112,7 @@ pub fn fields(study: &Study, system: &System) -> anyhow::Result<Map<String, Valu
 /// those that the daemon reports.
 ///
 /// # Errors
-/// As [`fields`].
+/// Like [`fields`].
 pub fn contestant(
     study: &Study,
     system: &System,

@@ -76,7 +76,7 @@ pub fn check_found(found: &[Record], given: Option<&GivenTasks>) -> anyhow::Resu
 
         let problem = task.problems().get(record.index as usize);
         let now = problem.map(|problem| format!("{:016x}", digest(problem.as_ref())));
-        // A run that was not measured may not have come so far.
+        // A run that was not measured may not have got that far.
         ensure!(
             record.input_digest.is_none() || record.input_digest == now,
             "{}: the record is of another input than the one that stands there in \

@@ -13,15 +13,37 @@ use prime_study::records::{Key, Provenance, Record, Status};
 /// Why outputs cannot be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum AnswersError {
+    /// The file cannot be read.
     #[error("{}: {reason}", path.display())]
-    File { path: PathBuf, reason: io::Error },
+    File {
+        /// The file of outputs.
+        path: PathBuf,
+        /// The system's error.
+        reason: io::Error,
+    },
+    /// A line is not an output.
     #[error("{}, line {line}: {reason}", path.display())]
-    Line { path: PathBuf, line: usize, reason: String },
+    Line {
+        /// The file of outputs.
+        path: PathBuf,
+        /// Number of the line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A line is for an instance, or a repeat of one, that the study does not ask for.
     #[error(
         "{}, line {line}: {id} was not asked (or more often than `ask.repeats`); remove the line, \
          or ask for more in the study", path.display()
     )]
-    NotAsked { path: PathBuf, line: usize, id: String },
+    NotAsked {
+        /// The file of outputs.
+        path: PathBuf,
+        /// Number of the line, from 1.
+        line: usize,
+        /// The id of the instance.
+        id: String,
+    },
 }
 
 /// Judges a file of outputs of one system, as `bench check` does. Further lines of an instance are

@@ -48,6 +48,7 @@ pub struct Daemons {
 
 /// A system that daemons know by the fields of a request.
 pub struct DaemonSystem {
+    /// The daemons, which take runs in turn.
     pub daemons: Arc<Daemons>,
     /// Fields of every request.
     pub fields: Map<String, Value>,

@@ -30,7 +30,9 @@ pub use crate::evaluation::running_system::RuntimeEnded;
 
 /// A system that answers, in this process or elsewhere.
 pub enum StudySystem {
+    /// Runs of the runtime in this process.
     Run(Box<RunSystem>),
+    /// One completion of a model for each prompt.
     OneShot(OneShotSystem),
     /// Draws samples of one of those.
     Sampling(SamplingSystem),
@@ -38,17 +40,21 @@ pub enum StudySystem {
     Daemon(DaemonSystem),
 }
 
-/// A system with what its records say of it.
+/// A system with what its records say about it.
 pub struct Contestant {
+    /// The system itself.
     pub system: StudySystem,
+    /// What the records say about the system and the machine.
     pub provenance: Provenance,
 }
 
 /// The record of a run, and what samples of it are chosen by.
 pub struct Answered {
+    /// The record of the run.
     pub record: Record,
     /// What the system said, for answers to prompts.
     pub text: String,
+    /// The answer in the output; `None` if none can be read.
     pub answer: Option<Value>,
     /// The mean ln p of the tokens, where it is known.
     pub mean_logprob: Option<f64>,
@@ -132,12 +138,12 @@ fn never_completed(record: &Record, ending: &str, has_answer: bool) -> Option<St
     (is_cut && nothing).then(|| format!("{ending} before the first completion"))
 }
 
-/// Why a run without an answer that the clock ended says nothing of its system in a study that
+/// Why a run without an answer that the clock ended says nothing about its system in a study that
 /// makes tokens equal: the clock is the machine's, and no limit of the comparison.
 fn out_of_time(study: &Study, ending: &Ending, has_answer: bool) -> Option<String> {
     let are_tokens = study.matched.as_ref().is_some_and(|matched| matched.unit == Unit::Tokens);
     let is_late = are_tokens && *ending == Ending::WallMsSpent && !has_answer;
-    is_late.then(|| format!("{}, which is no limit where tokens are equal", ending.name()))
+    is_late.then(|| format!("{}, which is not a limit where tokens are equal", ending.name()))
 }
 
 /// Adds the curve of a measured run: what the answers were worth that it would have given while it

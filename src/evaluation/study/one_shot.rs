@@ -23,11 +23,15 @@ const REFINE_AFTER: &str = "Check it step by step. Where there is a mistake, men
 
 /// A chat model with a prompt.
 pub struct OneShotSystem {
+    /// The model that completes the prompt.
     pub model: Arc<dyn Model>,
+    /// The style of the prompt.
     pub style: Style,
+    /// Temperature of the draws; 0 is greedy.
     pub temperature: f32,
+    /// Nucleus of the draws, 0 to 1.
     pub top_p: f32,
-    /// Whether to ask for log-probabilities.
+    /// True to ask for log-probabilities.
     pub logprobs: bool,
     /// Most tokens of the answer.
     pub max_tokens: u32,
@@ -83,7 +87,7 @@ impl OneShotSystem {
                 record.failure = Some(error.reason);
                 return record.into();
             }
-            // As a run that has had no completion when its time is up.
+            // Treated like a run without a completion when its time is up.
             Err(_) => {
                 let ending = Ending::WallMsSpent.name();
                 record.failure = never_completed(&record, ending, false);

@@ -85,7 +85,7 @@ impl RunSystem {
                 Prompts::None => &mut plan.budget.completion_tokens,
                 Prompts::All | Prompts::Computed => &mut plan.budget.tokens,
             };
-            // 0 is no limit.
+            // 0 means no limit.
             *limit = if *limit == 0 { tokens } else { tokens.min(*limit) };
         }
         let trace = Arc::new(RunTrace::default());

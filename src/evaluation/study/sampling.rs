@@ -10,15 +10,19 @@ use super::{Answered, OneShotSystem, RunSystem};
 use crate::evaluation::running_system::RuntimeEnded;
 use prime_bench::output::value::equal;
 
-/// What samples are drawn of.
+/// What samples are drawn from.
 pub enum Sampled {
+    /// Whole runs.
     Run(Box<RunSystem>),
+    /// Completions of a whole-problem prompt.
     OneShot(OneShotSystem),
 }
 
 /// A system that draws samples.
 pub struct SamplingSystem {
+    /// The system that gives each sample.
     pub of: Sampled,
+    /// How many samples are drawn, and which of them counts.
     pub samples: Samples,
 }
 
@@ -78,7 +82,7 @@ impl Spent {
         prompts.tokens(self.prompt, self.cached, self.completion)
     }
 
-    /// In the study's unit.
+    /// What was spent, in the study's unit.
     fn amount(&self, study: &Study) -> f64 {
         match study.matched.as_ref().map(|matched| matched.unit) {
             Some(Unit::Seconds) => self.wall_ms / 1e3,

@@ -128,7 +128,7 @@ fn samples_are_drawn_until_as_much_was_spent() {
             // The first sample is right, and so are all others.
             assert_eq!(votes.points().unwrap(), [(price * steps, true)]);
             assert_eq!((votes.votes.map(u64::from), votes.agreement), (Some(samples), Some(1.0)));
-            // A trajectory that has ended would win: three of them go on side by side.
+            // A trajectory that has ended would win: three of them continue side by side.
             let [(first, true)] = prime.points().unwrap()[..] else { panic!("{prime:?}") };
             assert!(first >= price * steps && first <= budget, "{prime:?}");
         }

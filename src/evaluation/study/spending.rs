@@ -29,8 +29,8 @@ pub(super) fn without_budget(record: Record) -> Record {
 pub struct Spendings(Mutex<BTreeMap<Key, watch::Sender<Option<Budget>>>>);
 
 impl Spendings {
-    /// With the runs that were measured before. A run that is still to come is waited for; one that
-    /// is neither is unknown.
+    /// Starts with the runs that were measured before. A run that is still to come is waited for;
+    /// one that is neither is unknown.
     pub fn new(study: &Study, found: &[Record], due: &[AskedRun]) -> Self {
         let spendings = Self::default();
         let Some(matched) = &study.matched else { return spendings };

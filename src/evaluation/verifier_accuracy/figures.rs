@@ -67,7 +67,7 @@ fn step_rates(steps: &[JudgedStep]) -> StepRates {
     }
 }
 
-/// Whether the trace is complete and every step of it is right.
+/// True if the trace is complete and every step of it is right.
 fn is_right(trace: &JudgedTrace) -> bool {
     trace.first_error.is_none() && trace.end == TraceEnd::Right
 }

@@ -30,7 +30,7 @@ fn each_kind_has_a_card_and_a_file_for_each_task() {
 fn what_the_benchmark_has_is_left_out_unless_it_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("hanoi");
-    // Of its 36 easy inputs the benchmark has all.
+    // The benchmark has all of its 36 easy inputs.
     let hanoi = ["data", "sft", "--task", "tower-of-hanoi", "--difficulty", "easy"];
     let asked = [&hanoi[..], &["--instances", "2", "--out", shown(&out)]].concat();
     done(&asked).refused(&["2 instances left out", "--benchmark-inputs", "of tower-of-hanoi"]);

@@ -1,4 +1,4 @@
-//! What a model, server or program wrote does not act on the terminal of whoever reads it.
+//! What a model, server or program wrote does not act on the terminal of its reader.
 
 use serde_json::{Value, json};
 

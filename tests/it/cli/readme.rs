@@ -22,7 +22,7 @@ const ELSEWHERE: [&str; 6] = [
     "prime-agents run tower-of-hanoi --set agents.executor.implementation=openai",
 ];
 
-/// Those that take minutes for all of their instances.
+/// Commands that take minutes for all of their instances.
 const LARGE: [&str; 4] = ["bench generate", "bench export", "bench solve", "bench steps"];
 
 /// The program's commands in the fenced blocks of the pages, without comments, each once.

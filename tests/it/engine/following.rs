@@ -1,4 +1,4 @@
-//! What a caller is told of its request besides the answer.
+//! What a caller is told about its request besides the answer.
 
 use std::sync::{Arc, Mutex};
 

@@ -102,7 +102,7 @@ def test_missing_adapters_are_made_and_finished_ones_are_not(queue):
     assert (queue.folder / "two.gguf").read_bytes() == b"GGUF"
     card = json.loads((queue.folder / "one.json").read_text())
     assert card["base"] == "Tiny" and card["tasks"] == ["union-find"] and card["steps"] == 5
-    # Of the four bytes GGUF.
+    # The digest of the four bytes GGUF.
     assert card["sha256"].startswith("b83633aa78534479")
 
     page = (queue.folder / "README.md").read_text()

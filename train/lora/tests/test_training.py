@@ -98,7 +98,7 @@ def test_a_resumed_training_equals_one_that_was_not_interrupted(base, tmp_path, 
     ended = training.Progress.on_step_end
 
     def signalled(self, args, state, control, **more):
-        # As a signal does in the second step.
+        # Like a signal in the second step.
         if state.global_step == 2:
             self.stop()
         ended(self, args, state, control, **more)

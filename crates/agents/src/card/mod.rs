@@ -97,9 +97,9 @@ pub struct StepRates {
 /// Errors on whole runs: traces that are judged step by step until a step is rejected.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRates {
-    /// Right traces of which a step was rejected.
+    /// Right traces in which a step was rejected.
     pub false_rejects: Proportion,
-    /// Traces that end in a wrong answer, and of which every step was accepted.
+    /// Traces that end in a wrong answer and in which every step was accepted.
     pub false_accepts: Proportion,
     /// Traces that end in a wrong answer, by origin and type of the first error.
     pub by_error: Vec<ErrorRate>,
@@ -118,7 +118,7 @@ pub struct ErrorRate {
     pub origin: Origin,
     /// Type of the error.
     pub error: ErrorType,
-    /// Those that were accepted, among all of this origin and type.
+    /// The share that was accepted, among all of this origin and type.
     pub false_accepts: Proportion,
 }
 

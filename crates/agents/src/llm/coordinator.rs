@@ -31,7 +31,7 @@ pub struct CoordinatorOptions {
     pub thinking: Thinking,
     /// Which of the committed steps its prompts include.
     pub history: History,
-    /// Whether to ask about clean steps (V = 0) too; otherwise they proceed.
+    /// True to ask about clean steps (V = 0) too; otherwise they proceed.
     pub ask_on_clean_steps: bool,
     /// 0 is greedy.
     pub temperature: f32,

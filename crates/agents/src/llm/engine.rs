@@ -17,7 +17,7 @@ use prime_roles::live::{self, Listener, PromptRead, Writing};
 /// A model in a local engine.
 pub struct EngineModel {
     engine: Engine,
-    /// Whether to apply the chat template of the model's file; otherwise the model continues the
+    /// True to apply the chat template of the model's file; otherwise the model continues the
     /// prompt.
     is_chat: bool,
     /// Shares no cached prefix with models of other spaces.

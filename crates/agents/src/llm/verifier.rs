@@ -404,7 +404,7 @@ impl AsyncVerifier for LlmVerifier {
     async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError> {
         let problem = trajectory.machine.problem();
 
-        // All of a client's constraints with a check are evaluated. Of a benchmark task only the
+        // All of a client's constraints with a check are evaluated. For a benchmark task only the
         // format is, because the model judges the rest.
         let evaluated =
             if problem.has_reference() { Kinds::from_iter([Kind::Format]) } else { Kinds::ALL };

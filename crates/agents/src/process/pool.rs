@@ -111,7 +111,7 @@ impl ProcessPool {
         Self::start_as(role.name(), name, program, None)
     }
 
-    /// As [`ProcessPool::start`], for a program that declares a task and computes its steps.
+    /// Like [`ProcessPool::start`], for a program that declares a task and computes its steps.
     pub(crate) fn start_task(name: &str, program: &Program) -> Result<Self, ProcessError> {
         Self::start_as("task", name, program, Some(OnceLock::new()))
     }
@@ -159,7 +159,7 @@ impl ProcessPool {
         })
     }
 
-    /// As [`ProcessPool::ask_for`], without an owner.
+    /// Like [`ProcessPool::ask_for`], without an owner.
     pub(crate) async fn ask(
         &self,
         request: impl FnOnce(u64) -> Vec<u8> + Send,

@@ -16,7 +16,7 @@ pub struct Shown {
     pub view: ViewName,
     /// What is said about rejected lines.
     pub feedback: FeedbackName,
-    /// Whether the task's constraints are listed.
+    /// True if the task's constraints are listed.
     pub constraints: bool,
 }
 

@@ -91,7 +91,7 @@ fn shown(text: &str) -> String {
 fn check_line(what: &str, line: &str) -> Result<(), BadAnswer> {
     if line.is_empty() || line.len() > LINE_BYTES_MAX || line.chars().any(char::is_control) {
         return Err(malformed(format!(
-            "`{what}` has {:?}, which is no line: write 1 to {LINE_BYTES_MAX} bytes without \
+            "`{what}` has {:?}, which is not a line: write 1 to {LINE_BYTES_MAX} bytes without \
              control characters",
             shown(line)
         )));

@@ -54,7 +54,7 @@ impl Computer {
         }
     }
 
-    /// Whether a client uploaded it; its limits are then lower.
+    /// True if a client uploaded it; its limits are then lower.
     pub fn is_foreign(&self) -> bool {
         matches!(self, Self::Module(pool) if pool.is_foreign())
     }

@@ -204,7 +204,7 @@ impl Glance {
     }
 }
 
-/// Whether this is the name of a built-in task, which no other may have.
+/// True if this is the name of a built-in task, which no other may have.
 pub fn is_built_in(name: &str) -> bool {
     find(name).is_ok() || name == prime_problems::SPEC.slug
 }

@@ -11,7 +11,7 @@ fn count(text: &str) -> Option<usize> {
     text.parse().ok().filter(|count| *count <= CLASS_COUNT_MAX)
 }
 
-/// Whether this is `[a-d]+`, `[a-d]{2}` or `[a-d]{1,2}`.
+/// True if this is `[a-d]+`, `[a-d]{2}` or `[a-d]{1,2}`.
 fn is_class(field: &str) -> bool {
     let Some((ranges, times)) = field.strip_prefix('[').and_then(|rest| rest.rsplit_once(']'))
     else {
@@ -56,7 +56,7 @@ pub(super) fn fault(form: &str) -> Option<String> {
         let field = &inside[..class + close];
         if !(NUMBERS.contains(&field) || is_class(field) || is_words(field)) {
             return Some(format!(
-                "<{field}> is no field: write <nat>, <int>, <nats>, <ints>, <big>, <bigint>, \
+                "<{field}> is not a field: write <nat>, <int>, <nats>, <ints>, <big>, <bigint>, \
                  <rat>, <digit>, words as <a|b>, or a class as <[a-d]{{1,2}}> or <[a-z]+>"
             ));
         }
@@ -88,7 +88,7 @@ mod tests {
             ("", "empty"),
             (" x", "blanks"),
             ("fill <a|b", "no `>`"),
-            ("fill <jug>", "<jug> is no field"),
+            ("fill <jug>", "<jug> is not a field"),
             ("<[a-z]>", "no field"),
             ("<[]+>", "no field"),
             ("<[a-z]{3,1}>", "no field"),

@@ -91,7 +91,7 @@ impl TaskPrograms {
         self.shared.configured.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether a task of this name is configured.
+    /// True if a task of this name is configured.
     pub fn is_configured(&self, name: &str) -> bool {
         let configured = &self.shared.configured;
         configured.read().unwrap_or_else(PoisonError::into_inner).contains_key(name)

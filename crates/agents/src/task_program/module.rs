@@ -25,7 +25,7 @@ pub struct ModuleLimits {
     pub memory_bytes_max: u64,
     /// Maximum bytes of its answer.
     pub line_bytes_max: u64,
-    /// Whether a client uploaded it: its structure is then limited too, so that compiling it takes
+    /// True if a client uploaded it: its structure is then limited too, so that compiling it takes
     /// no more time and memory than its size suggests.
     pub is_foreign: bool,
 }
@@ -76,7 +76,7 @@ pub(super) struct Compiled {
 fn invalid(error: &Error) -> Fault {
     // Some errors have several lines.
     let reason = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
-    Fault::new(Failure::Refused, format!("it is no usable module: {reason}"))
+    Fault::new(Failure::Refused, format!("it is not a usable module: {reason}"))
 }
 
 /// What ended a call. The same call would end in the same way: no such fault is transient.
@@ -232,7 +232,7 @@ impl ModulePool {
         &self.declared
     }
 
-    /// Whether a client has uploaded it.
+    /// True if a client has uploaded it.
     pub fn is_foreign(&self) -> bool {
         self.compiled.limits.is_foreign
     }
@@ -347,7 +347,7 @@ mod tests {
         let refused = |bytes: &[u8]| start(bytes).err().expect("refused").to_string();
         let wat = |text: &str| wat::parse_str(text).expect("WebAssembly text");
 
-        assert!(refused(b"no module").contains("it is no usable module"));
+        assert!(refused(b"no module").contains("it is not a usable module"));
         assert!(refused(&vec![0; MODULE_BYTES_MAX + 1]).contains("a module has at most"));
         let imports = wat(r#"(module (import "env" "clock" (func)))"#);
         assert!(refused(&imports).contains("it imports `env.clock`"));

@@ -94,7 +94,9 @@ fn ask(
 /// Why a task may not have this name; `None` if it may.
 pub fn name_fault(name: &str) -> Option<String> {
     if !prime_settings::is_name(name) {
-        Some(format!("{name:?} is no name: write up to 64 lower-case letters, digits, `-` and `_`"))
+        Some(format!(
+            "{name:?} is not a name: write up to 64 lower-case letters, digits, `-` and `_`"
+        ))
     } else if is_built_in(name) {
         Some(format!("`{name}` is the name of a built-in task: give the task another one"))
     } else {

@@ -154,7 +154,7 @@ impl TaskProgram {
         declaration::spec(&slug, declared).map_err(bad)
     }
 
-    /// Whether it has declared its task.
+    /// True if it has declared its task.
     fn is_declared(&self) -> bool {
         self.pool.get().is_some_and(|pool| pool.declared().is_some())
     }

@@ -5,9 +5,11 @@ use crate::tasks::{AnyTask, Difficulty, InstanceId};
 /// Levels, number and base seed of the instances of each task.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Selection {
+    /// The levels, in the order of the instances.
     pub difficulties: Vec<Difficulty>,
     /// Instances of each level: the indices from 0 on.
     pub instances: u32,
+    /// The base seed; 42 is the benchmark's.
     pub base_seed: u64,
 }
 

@@ -13,15 +13,18 @@ pub struct ActionList {
 }
 
 impl ActionList {
+    /// Appends a line.
     pub fn push(&mut self, line: &str) {
         self.text.push_str(line);
         self.ends.push(self.text.len());
     }
 
+    /// Number of lines.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
+    /// Returns whether there are no lines.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -33,6 +36,7 @@ impl ActionList {
         Some(&self.text[start..end])
     }
 
+    /// The lines in order.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         (0..self.len()).filter_map(|place| self.get(place))
     }

@@ -24,6 +24,7 @@ const BATCH_BYTES: usize = 16 << 20;
 pub struct Finding {
     /// Counted from 1.
     pub line: u64,
+    /// Why the line could not be judged.
     pub problem: String,
 }
 

@@ -64,8 +64,11 @@ pub fn other_number(line: &str, rng: &mut TaskRng) -> Option<String> {
 /// A corruption that the constraints did not detect.
 #[derive(Clone, Debug, Serialize)]
 pub struct Missed {
+    /// The level of the instance.
     pub difficulty: Difficulty,
+    /// The index of the instance.
     pub index: u32,
+    /// How the trace was corrupted.
     pub corruption: Corruption,
     /// The first line that differs from the reference trace, counted from 0.
     pub at: usize,
@@ -78,6 +81,7 @@ pub struct Missed {
 /// The corruptions of a task, and the number that was detected.
 #[derive(Clone, Debug, Serialize)]
 pub struct CorruptionRow {
+    /// The task's slug.
     pub task: &'static str,
     /// Traces with one corruption each.
     pub corrupted: u64,

@@ -18,7 +18,9 @@ const CONFIDENCE: f64 = 0.95;
 /// The number of wrong steps that were tried, and of those that were found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Detection {
+    /// Number of wrong steps that were tried.
     pub tried: u64,
+    /// Number of them that were found.
     pub found: u64,
 }
 
@@ -47,6 +49,7 @@ fn at_most(missed: u64, tried: u64, rate: f64) -> f64 {
 }
 
 impl Detection {
+    /// Number of wrong steps that were not found.
     pub fn missed(self) -> u64 {
         self.tried - self.found
     }

@@ -28,17 +28,22 @@ pub enum Stage {
 }
 
 impl Stage {
+    /// All stages, in order.
     pub const ALL: [Self; 4] = [Self::Format, Self::Syntax, Self::Semantic, Self::Result];
 
+    /// The stage's name in results.
     pub fn name(self) -> &'static str {
         ["format", "syntax", "semantic", "result"][self as usize]
     }
 }
 
+/// The result of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StageResult {
+    /// The submission passed the stage.
     Passed,
+    /// The submission failed the stage.
     Failed,
     /// There was no trace to look at.
     NotJudged,
@@ -57,6 +62,7 @@ pub struct FirstError {
     pub step: u64,
     /// `step` in per cent of the reference trace, at most 100.
     pub percentile: f64,
+    /// The type of the error.
     #[serde(rename = "type")]
     pub error: ErrorType,
     /// The wrong line; `null` where one is missing.
@@ -70,35 +76,48 @@ pub struct FirstError {
 /// The number of times that a constraint was broken.
 #[derive(Clone, Debug, Serialize)]
 pub struct Broken {
+    /// The constraint's name.
     pub constraint: &'static str,
+    /// How grave a violation is.
     pub severity: Severity,
+    /// Number of lines that broke it.
     pub times: u64,
 }
 
 /// The judgement of one submission.
 #[derive(Clone, Debug, Serialize)]
 pub struct Judgement {
+    /// The instance's name.
     pub id: String,
+    /// The result of the stage format.
     pub format: StageResult,
+    /// The result of the stage syntax.
     pub syntax: StageResult,
+    /// The result of the stage semantic.
     pub semantic: StageResult,
+    /// The result of the stage result.
     pub result: StageResult,
     /// Lines of the submitted trace.
     pub steps: Option<u64>,
+    /// Lines of the reference trace.
     pub reference_steps: u64,
     /// Share of reference states that the trace reaches at the same step, 0 to 1.
     pub partial_credit: Option<f64>,
     /// Steps over reference steps.
     pub efficiency: Option<f64>,
+    /// The first error of the trace, if it has one.
     pub first_error: Option<FirstError>,
+    /// The constraints that the trace breaks.
     pub violations: Vec<Broken>,
     /// For sorts: true if the answer is a permutation of the input.
     pub faithful: Option<bool>,
     /// Why the submission could not be read, so that it counts as wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unreadable: Option<String>,
+    /// The constant part of the task.
     #[serde(skip)]
     pub spec: &'static Spec,
+    /// The level of the instance.
     #[serde(skip)]
     pub difficulty: Difficulty,
     /// Digest of the instance's input ([`crate::tasks::inputs::digest`]).
@@ -107,6 +126,7 @@ pub struct Judgement {
 }
 
 impl Judgement {
+    /// The result of a stage.
     pub fn stage(&self, stage: Stage) -> StageResult {
         [self.format, self.syntax, self.semantic, self.result][stage as usize]
     }

@@ -102,7 +102,9 @@ impl VerifyRequest {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(untagged)]
 pub enum Verification {
+    /// The judgement of a line in a state.
     Step(Box<StepVerdict>),
+    /// The judgement of an answer.
     Answer(AnswerVerdict),
 }
 
@@ -132,7 +134,9 @@ pub struct StepVerdict {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RefusalVerdict {
+    /// Which of the two findings it is.
     pub kind: RefusalKind,
+    /// The reason, for people.
     pub reason: String,
 }
 
@@ -151,8 +155,11 @@ pub enum RefusalKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ViolationVerdict {
+    /// The constraint's name.
     pub name: String,
+    /// How grave the violation is.
     pub severity: Severity,
+    /// What the constraint demands, in words.
     pub meaning: String,
 }
 
@@ -160,7 +167,9 @@ pub struct ViolationVerdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct AnswerVerdict {
+    /// Whether the answer is right.
     pub right: bool,
+    /// How that was found out.
     pub judged_by: AnswerTest,
 }
 
@@ -182,6 +191,7 @@ pub enum AnswerTest {
 pub struct VerifyError {
     /// The field of the request that is wrong, if it is one.
     pub field: Option<String>,
+    /// What is wrong, for people.
     pub message: String,
 }
 

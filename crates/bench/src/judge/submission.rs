@@ -14,10 +14,13 @@ use crate::tasks::{self, InstanceId};
 /// A submission for an instance.
 #[derive(Clone, Debug)]
 pub struct Submission {
+    /// The instance that the submission is for.
     pub id: InstanceId,
+    /// What was submitted for it.
     pub body: Body,
 }
 
+/// The content of a submission.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Body {
     /// A model's free text.

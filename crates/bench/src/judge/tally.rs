@@ -68,6 +68,7 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Adds a judgement.
     pub fn add(&mut self, judgement: &Judgement) {
         self.submissions += 1;
         self.traces += u64::from(judgement.steps.is_some());
@@ -171,7 +172,9 @@ impl Tally {
 /// The figures of a task and level, a category, or all.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
+    /// The task and level, the task, the category or the level, or `all`.
     pub name: String,
+    /// Number of submissions that count.
     pub submissions: u64,
     /// Submissions with a trace.
     pub traces: u64,
@@ -180,6 +183,7 @@ pub struct Row {
     /// Share that passed the stage and all before it, 0 to 1. A submission without a trace is not
     /// held back by the semantic stage.
     pub stages: BTreeMap<&'static str, f64>,
+    /// Number of right answers.
     pub correct: u64,
     /// Right answers over submissions.
     pub accuracy: f64,
@@ -187,6 +191,7 @@ pub struct Row {
     pub inputs: u64,
     /// Ends of the accuracy's 95 % Wilson interval, for which an input counts once.
     pub low: f64,
+    /// Upper end of that interval.
     pub high: f64,
     /// Mean share of right states, over traces.
     pub partial_credit: Option<f64>,
@@ -195,13 +200,17 @@ pub struct Row {
     /// Mean position of the first error, per cent of the reference trace, over traces that have
     /// one.
     pub first_error_mean: Option<f64>,
+    /// Standard deviation of these positions.
     pub first_error_deviation: Option<f64>,
     /// For sorts: share of answers that hold the values of the input.
     pub faithfulness: Option<f64>,
     /// The number of times that each constraint was broken.
     pub violations: BTreeMap<&'static str, u64>,
+    /// Number of broken constraints of severity critical.
     pub critical: u64,
+    /// Number of broken constraints of severity major.
     pub major: u64,
+    /// Number of broken constraints of severity minor.
     pub minor: u64,
     /// First errors by type.
     pub errors: BTreeMap<&'static str, u64>,
@@ -214,11 +223,15 @@ pub struct Row {
 /// The sums of a whole file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
+    /// All submissions together.
     pub overall: Row,
     /// Mean accuracy of the tasks, each counted once, as in the paper's tables.
     pub accuracy_of_tasks: f64,
+    /// A row for each category, in benchmark order.
     pub categories: Vec<Row>,
+    /// A row for each task, in benchmark order.
     pub tasks: Vec<Row>,
+    /// A row for each level.
     pub levels: Vec<Row>,
 }
 

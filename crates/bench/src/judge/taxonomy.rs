@@ -34,6 +34,7 @@ pub enum ErrorType {
 }
 
 impl ErrorType {
+    /// All types.
     pub const ALL: [Self; 9] = [
         Self::Carryover,
         Self::Reset,
@@ -61,6 +62,7 @@ impl ErrorType {
         ][self as usize]
     }
 
+    /// The type's name in results.
     pub fn name(self) -> &'static str {
         [
             "carryover",

@@ -131,7 +131,7 @@ pub fn action_line(line: &str, is_action: impl Fn(&str) -> bool) -> (Cow<'_, str
 /// that form. The first try is the line itself, so a clean line costs nothing more.
 ///
 /// # Errors
-/// As [`Machine::propose`].
+/// Like [`Machine::propose`].
 pub fn propose<'l>(
     machine: &mut dyn Machine,
     line: &'l str,

@@ -33,6 +33,7 @@ pub enum Found<T> {
     Absent,
     /// It is there, with this text, and cannot be read.
     Unreadable(String),
+    /// It was read.
     Read(T),
 }
 

@@ -63,15 +63,21 @@ pub enum Style {
 /// The four components of the structured prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Components {
+    /// The list of the task's constraints.
     pub constraints: bool,
+    /// The instruction to verify each step.
     pub verification: bool,
+    /// The worked example.
     pub examples: bool,
+    /// The format of the output.
     pub format: bool,
 }
 
 impl Components {
+    /// All four components.
     pub const ALL: Self =
         Self { constraints: true, verification: true, examples: true, format: true };
+    /// The names of the components, as options spell them.
     pub const NAMES: [&'static str; 4] = ["constraints", "verification", "examples", "format"];
 
     /// Removes one component.
@@ -91,6 +97,7 @@ impl Components {
 }
 
 impl Style {
+    /// All styles; the structured one with all components.
     pub const ALL: [Self; 6] = [
         Self::Baseline,
         Self::Structured(Components::ALL),
@@ -99,9 +106,11 @@ impl Style {
         Self::Mathematical,
         Self::Turns,
     ];
+    /// The names of the styles, in the same order.
     pub const NAMES: [&'static str; 6] =
         ["baseline", "structured", "sorting", "state-machine", "mathematical", "turns"];
 
+    /// The style's name, as options spell it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Baseline => "baseline",

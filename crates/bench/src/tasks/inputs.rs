@@ -28,15 +28,18 @@ static BENCHMARK: LazyLock<BTreeMap<&'static str, OnceLock<BTreeSet<u64>>>> = La
      the benchmark has not, too few to draw from"
 )]
 pub struct TooFewFresh {
+    /// The task's slug.
     pub task: &'static str,
+    /// The level.
     pub difficulty: Difficulty,
+    /// The base seed that was probed.
     pub base_seed: u64,
     /// Instances with inputs outside the benchmark.
     pub fresh: u32,
 }
 
 /// A digest of task and input: equal for instances of a task with the same input, whatever their
-/// seeds, and different for all others but for one pair in 2^64. Holds within a version.
+/// seeds, and different for all others, except for one pair in 2^64. Holds within a version.
 pub fn digest(problem: &dyn Problem) -> u64 {
     let text = format!("{} {}", problem.spec().slug, problem.input());
     fnv1a(text.bytes())

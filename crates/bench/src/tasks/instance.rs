@@ -11,9 +11,13 @@ use super::{AnyTask, BadInput, INDEX_LIMIT, INSTANCES, Problem};
 /// Names one instance of one task under a base seed.
 #[derive(Clone, Copy)]
 pub struct InstanceId {
+    /// The task.
     pub task: &'static dyn AnyTask,
+    /// The level.
     pub difficulty: Difficulty,
+    /// The index within the level, below [`INDEX_LIMIT`].
     pub index: u32,
+    /// The base seed; 42 is the benchmark's.
     pub base_seed: u64,
 }
 
@@ -37,6 +41,7 @@ impl fmt::Display for InstanceId {
     INSTANCES - 1
 )]
 pub struct NoSuchIndex {
+    /// The index that was asked for.
     pub index: u32,
 }
 
@@ -58,10 +63,12 @@ impl InstanceId {
         }
     }
 
+    /// The seed of the instance's generator.
     pub fn seed(&self) -> u64 {
         self.task.spec().seed(self.base_seed, self.difficulty, self.index)
     }
 
+    /// Generates the instance.
     pub fn problem(&self) -> Arc<dyn Problem> {
         self.task.instance(self.difficulty, self.base_seed, self.index)
     }

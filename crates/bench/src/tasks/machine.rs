@@ -41,6 +41,7 @@ pub enum Refusal {
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct Unanswered {
+    /// Why the program gave no answer.
     pub error: Box<dyn Error + Send + Sync>,
     /// It contradicts itself, so that asking again would not help.
     pub is_contradiction: bool,
@@ -53,13 +54,16 @@ pub type Foresight<'m> = Pin<Box<dyn Future<Output = Result<(), Unanswered>> + S
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{task}: {detail}")]
 pub struct BadInput {
+    /// The task's slug.
     pub task: &'static str,
+    /// What is wrong, and where.
     pub detail: String,
 }
 
 /// The result of the reference algorithm on an instance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
+    /// The answer of the last state.
     pub answer: Value,
     /// Actions in the reference trace.
     pub steps: u64,
@@ -68,18 +72,24 @@ pub struct Reference {
 /// A broken constraint, as verdicts show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
+    /// The constraint's name.
     pub name: Cow<'static, str>,
+    /// What the constraint demands, in words.
     pub meaning: Cow<'static, str>,
+    /// How grave a violation is.
     pub severity: Severity,
 }
 
 /// A constraint as prompts show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Rule {
+    /// The constraint's name.
     pub name: Cow<'static, str>,
     /// `None` for a constraint in words: only a verifier that reads text can judge it.
     pub kind: Option<Kind>,
+    /// How grave a violation is.
     pub severity: Severity,
+    /// What the constraint demands, in words.
     pub meaning: Cow<'static, str>,
 }
 
@@ -88,6 +98,7 @@ pub struct Rule {
 pub struct Snapshot(Arc<dyn Any + Send + Sync>);
 
 impl Snapshot {
+    /// Saves a state.
     pub fn of<S: Send + Sync + 'static>(state: S) -> Self {
         Self(Arc::new(state))
     }
@@ -106,6 +117,7 @@ impl fmt::Debug for Snapshot {
 
 /// A task with its types erased.
 pub trait AnyTask: Send + Sync {
+    /// The constant part of the task.
     fn spec(&self) -> &'static Spec;
 
     /// Draws the instance of a seed.
@@ -136,8 +148,11 @@ pub trait AnyTask: Send + Sync {
 
 /// One instance of a task, immutable and shared.
 pub trait Problem: Send + Sync {
+    /// The constant part of the instance's task.
     fn spec(&self) -> &'static Spec;
+    /// The instance's input, as on the task's page.
     fn input(&self) -> Value;
+    /// A machine in the first state.
     fn start(&self) -> Box<dyn Machine>;
 
     /// A machine in a state read from the JSON that [`Machine::state`] writes. The state need not
@@ -258,7 +273,9 @@ pub trait Problem: Send + Sync {
 
 /// A state of an instance, with at most one candidate successor awaiting its verdict.
 pub trait Machine: Send + Sync {
+    /// The constant part of the machine's task.
     fn spec(&self) -> &'static Spec;
+    /// The instance.
     fn problem(&self) -> Arc<dyn Problem>;
 
     /// Parses a line and applies it to a copy of the state, which becomes the candidate.
@@ -312,7 +329,7 @@ pub trait Machine: Send + Sync {
     /// Parses and applies a line in place without judging it: for lines that were committed before.
     ///
     /// # Errors
-    /// As [`Machine::propose`].
+    /// Like [`Machine::propose`].
     fn replay(&mut self, line: &str) -> Result<(), Refusal>;
 
     /// Applies the reference action, if there is one.
@@ -331,10 +348,13 @@ pub trait Machine: Send + Sync {
         self.follow_reference()
     }
 
+    /// Returns whether the trace has ended.
     fn ended(&self) -> bool;
     /// The answer, if the trace has ended.
     fn answer(&self) -> Option<Value>;
+    /// All lines that a search may try, if they are few; `None` for tasks that do not search.
     fn choices(&self) -> Option<Vec<String>>;
+    /// The state, without the candidate, as on the task's page.
     fn state(&self) -> Value;
 
     /// The state as text for a model that does not know the task: its JSON, unless the problem has
@@ -354,9 +374,11 @@ pub trait Machine: Send + Sync {
         serde_json::to_writer(text, &self.state()).expect("invariant: writing to memory succeeds");
     }
 
+    /// Saves the state, without the candidate.
     fn snapshot(&self) -> Snapshot;
     /// Restores a saved state of the same instance and drops the candidate.
     fn restore(&mut self, snapshot: &Snapshot);
+    /// Copies the machine.
     fn fork(&self) -> Box<dyn Machine>;
 }
 

@@ -13,17 +13,22 @@ pub struct Page {
     pub generate: &'static str,
     /// What is asked, without the algorithm.
     pub problem: &'static str,
+    /// The algorithm that a trace follows.
     pub algorithm: &'static str,
     /// The meaning of one step of the trace.
     pub step: &'static str,
     /// Decisions where the paper is silent or wrong; may be empty. For readers of the page: no
     /// prompt shows it.
     pub note: &'static str,
+    /// The forms of its action lines.
     pub actions: &'static [ActionPage],
     /// Field and meaning.
     pub input: &'static [(&'static str, &'static str)],
+    /// Field and meaning.
     pub answer: &'static [(&'static str, &'static str)],
+    /// Field and meaning.
     pub state: &'static [(&'static str, &'static str)],
+    /// A small worked example.
     pub example: Example,
 }
 
@@ -48,7 +53,9 @@ impl Page {
 pub struct ActionPage {
     /// The form with named placeholders.
     pub line: &'static str,
+    /// What a legal line does to the state.
     pub effect: &'static str,
+    /// A line of this form.
     pub example: &'static str,
     /// A pattern of the whole line, where the page gives one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,6 +69,7 @@ pub struct Example {
     pub input: &'static str,
     /// JSON.
     pub answer: &'static str,
+    /// Number of steps of the whole trace.
     pub steps: u64,
     /// The first actions, up to 12.
     pub first: &'static [&'static str],
@@ -72,6 +80,7 @@ pub struct Example {
 /// The values that a size parameter takes at one level.
 #[derive(Clone, Copy, Debug)]
 pub enum Size {
+    /// One of these values.
     Of(&'static [i64]),
     /// Both ends included.
     Between(i64, i64),

@@ -22,10 +22,13 @@ pub const NUMBER_LIMIT: u64 = 1 << 53;
 /// A parsed field of an action line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field<'a> {
+    /// A non-negative number below [`NUMBER_LIMIT`].
     Nat(u64),
+    /// A number between -[`NUMBER_LIMIT`] and [`NUMBER_LIMIT`].
     Int(i64),
     /// `-` where a number was optional.
     Absent,
+    /// A word, or text of a class.
     Text(&'a str),
 }
 
@@ -57,6 +60,7 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// The integer at place `index`; `None` for a field of another kind.
     pub fn int(&self, index: usize) -> Option<i64> {
         match self.fields[..self.count].get(index)? {
             Field::Int(value) => Some(*value),
@@ -99,6 +103,7 @@ impl<'a> Fields<'a> {
         self.text(index)?.parse().ok()
     }
 
+    /// The text at place `index`; `None` for a field of another kind.
     pub fn text(&self, index: usize) -> Option<&'a str> {
         match self.fields[..self.count].get(index)? {
             Field::Text(text) => Some(text),
@@ -107,8 +112,11 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// A part of a form.
 pub enum Part<'p> {
+    /// Text that stands in the line as it is.
     Literal(&'p str),
+    /// A field, without its angle brackets.
     Field(&'p str),
 }
 
@@ -117,6 +125,7 @@ fn find(text: &str, byte: u8) -> Option<usize> {
     text.bytes().position(|other| other == byte)
 }
 
+/// The parts of a form, in order.
 pub fn parts(form: &str) -> impl Iterator<Item = Part<'_>> {
     let mut rest = form;
     std::iter::from_fn(move || {

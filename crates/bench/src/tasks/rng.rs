@@ -9,10 +9,12 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 pub struct TaskRng(ChaCha8Rng);
 
 impl TaskRng {
+    /// The stream of a seed.
     pub fn new(seed: u64) -> Self {
         Self(ChaCha8Rng::seed_from_u64(seed))
     }
 
+    /// 64 uniform bits.
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
@@ -47,6 +49,7 @@ impl TaskRng {
         min + self.index(max - min + 1)
     }
 
+    /// One of the choices, each equally likely. There must be at least one.
     pub fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.index(choices.len())]
     }

@@ -13,6 +13,7 @@ use super::task::{Illegal, InvalidInput, Task, reference_steps};
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
+    /// The elements, in their order before the sort.
     pub a: Vec<i64>,
 }
 
@@ -59,6 +60,7 @@ impl Input {
         Self::draw(sizes, difficulty, rng, Self::is_laborious_for::<T>)
     }
 
+    /// Returns whether the task's algorithm takes at least n²/4 steps on the array.
     pub fn is_laborious_for<T: Task<Instance = Self>>(&self) -> bool {
         reference_steps::<T>(self, u64::MAX)
             .is_some_and(|steps| 4 * steps >= self.len() * self.len())

@@ -19,6 +19,7 @@ pub enum Difficulty {
 }
 
 impl Difficulty {
+    /// All levels, easiest first.
     pub const ALL: [Self; 3] = [Self::Easy, Self::Medium, Self::Hard];
 
     /// The number d of the seed formula.
@@ -26,6 +27,7 @@ impl Difficulty {
         self as usize
     }
 
+    /// The level's name, as users type it.
     pub fn name(self) -> &'static str {
         ["easy", "medium", "hard"][self.rank()]
     }
@@ -52,23 +54,36 @@ impl FromStr for Difficulty {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Category {
+    /// `comparison-sorting`.
     ComparisonSorting,
+    /// `non-comparison-sorting`.
     NonComparisonSorting,
+    /// `advanced-sorting`.
     AdvancedSorting,
+    /// `graph-traversal`.
     GraphTraversal,
+    /// `tree-structures`.
     TreeStructures,
+    /// `classic-puzzles`.
     ClassicPuzzles,
+    /// `automata`.
     Automata,
+    /// `string-matching`.
     StringMatching,
+    /// `mathematical`.
     Mathematical,
+    /// `logic`.
     Logic,
+    /// `data-structures`.
     DataStructures,
+    /// `system-simulation`.
     SystemSimulation,
     /// Tasks that users define. Not one of [`Category::ALL`], and no name that can be asked for.
     Own,
 }
 
 impl Category {
+    /// The twelve categories of the benchmark.
     pub const ALL: [Self; 12] = [
         Self::ComparisonSorting,
         Self::NonComparisonSorting,
@@ -135,8 +150,8 @@ impl FromStr for Category {
 pub enum Kind {
     /// The line parses and can be applied.
     Format,
-    /// A property that every valid state of the algorithm keeps, or a condition of a legal move. Of
-    /// several legal moves it does not say which is next.
+    /// A property that every valid state of the algorithm keeps, or a condition of a legal move. It
+    /// does not say which of several legal moves is next.
     Invariant,
     /// The step is the one that the algorithm prescribes. Checking it means running the algorithm.
     Transition,
@@ -145,8 +160,10 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All kinds.
     pub const ALL: [Self; 4] = [Self::Format, Self::Invariant, Self::Transition, Self::Terminal];
 
+    /// The kind's name, as users type it.
     pub fn name(self) -> &'static str {
         ["format", "invariant", "transition", "terminal"][self as usize]
     }
@@ -173,16 +190,20 @@ impl FromStr for Kind {
 pub struct Kinds(u8);
 
 impl Kinds {
+    /// All four kinds.
     pub const ALL: Self = Self(0b1111);
+    /// No kind.
     pub const NONE: Self = Self(0);
     /// The kinds that are checked without running the algorithm.
     pub const WITHOUT_TRANSITION: Self =
         Self(1 << Kind::Format as u8 | 1 << Kind::Invariant as u8 | 1 << Kind::Terminal as u8);
 
+    /// Returns whether the kind is in the set.
     pub fn contains(self, kind: Kind) -> bool {
         self.0 & (1 << kind as u8) != 0
     }
 
+    /// The kinds of the set, in the order of [`Kind::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Kind> {
         Kind::ALL.into_iter().filter(move |kind| self.contains(*kind))
     }
@@ -223,8 +244,11 @@ impl FromIterator<Kind> for Kinds {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
+    /// w = 1.0.
     Critical,
+    /// w = 0.6.
     Major,
+    /// w = 0.2.
     Minor,
 }
 
@@ -247,17 +271,24 @@ impl Severity {
 /// A named constraint of a task.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Constraint {
+    /// The constraint's name, unique within its task.
     pub name: &'static str,
+    /// What the constraint looks at.
     pub kind: Kind,
+    /// How grave a violation is.
     pub severity: Severity,
+    /// What the constraint demands, in words.
     pub meaning: &'static str,
 }
 
 /// The paper's figures for a task: stated steps, and accuracy in per cent without and with PRIME.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct PaperFigures {
+    /// Steps of a trace, as the paper states them.
     pub steps: u64,
+    /// Accuracy without PRIME, in per cent.
     pub baseline: f64,
+    /// Accuracy with PRIME, in per cent.
     pub prime: f64,
 }
 
@@ -268,7 +299,9 @@ pub struct Spec {
     pub id: u16,
     /// Kebab-case; what users type; never changes.
     pub slug: &'static str,
+    /// The task's name for people.
     pub title: &'static str,
+    /// The task's category.
     pub category: Category,
     /// The size parameters in words, one text per difficulty.
     pub sizes: [&'static str; 3],
@@ -283,6 +316,7 @@ pub struct Spec {
     pub decisive: &'static [&'static str],
     /// Input fields that an executor and its prompts must not see.
     pub hidden: &'static [&'static str],
+    /// The paper's figures for the task.
     pub paper: PaperFigures,
     /// The texts of the task's page.
     #[serde(skip)]

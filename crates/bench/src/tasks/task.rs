@@ -29,7 +29,9 @@ pub struct Illegal(pub &'static str);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("input field `{field}`: {reason}")]
 pub struct InvalidInput {
+    /// The field's name.
     pub field: &'static str,
+    /// What is wrong with its value.
     pub reason: String,
 }
 
@@ -49,16 +51,19 @@ pub trait Task: Send + Sync + 'static {
     type Instance: Clone + Send + Sync + Serialize + DeserializeOwned + 'static;
     /// The page's `state`, with its fields in order.
     type State: Clone + Send + Sync + Serialize + DeserializeOwned + 'static;
+    /// An action line.
     type Action: TaskAction;
 
     /// The constants of the task's page, with the answer fields that decide and the hidden input
     /// fields.
     const PAGE: Spec;
+    /// The constant part of the task: the page's, with the forms of its action lines.
     const SPEC: Spec = Spec { actions: Self::Action::FORMS, ..Self::PAGE };
 
     /// The last action; `None` at the start.
     fn last(state: &Self::State) -> Option<&Self::Action>;
 
+    /// Replaces the last action.
     fn set_last(state: &mut Self::State, action: Self::Action);
 
     /// Draws an instance. The only randomness of a task.
@@ -70,6 +75,7 @@ pub trait Task: Send + Sync + 'static {
     /// The first field that is out of range, with the range.
     fn validate(instance: &Self::Instance) -> Result<(), InvalidInput>;
 
+    /// The state before the first step.
     fn start(instance: &Self::Instance) -> Self::State;
 
     /// Checks a state that a client submitted for everything that the functions below rely on, so
@@ -96,7 +102,7 @@ pub trait Task: Send + Sync + 'static {
     /// Applies an action and records it as the last one.
     ///
     /// # Errors
-    /// As [`Task::apply`].
+    /// Like [`Task::apply`].
     fn step(
         instance: &Self::Instance,
         state: &mut Self::State,

@@ -7,6 +7,7 @@ use super::spec::{Constraint, Kinds, Spec};
 pub struct Violations(u32);
 
 impl Violations {
+    /// No violation.
     pub const NONE: Self = Self(0);
     /// Most constraints of a task.
     pub const CONSTRAINTS_MAX: usize = 32;
@@ -20,10 +21,12 @@ impl Violations {
         }
     }
 
+    /// Returns whether nothing is violated.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
+    /// Returns whether the constraint at `index` is violated.
     pub fn contains(self, index: usize) -> bool {
         self.0 & (1 << index) != 0
     }
@@ -38,6 +41,7 @@ impl Violations {
         kept
     }
 
+    /// The violated constraints of a task, in the order of its page.
     pub fn iter(self, spec: &'static Spec) -> impl Iterator<Item = &'static Constraint> {
         spec.constraints
             .iter()

@@ -7,6 +7,7 @@ use super::machine::AnyTask;
 /// A small instance with the states that its steps lead to.
 #[derive(Debug)]
 pub struct WorkedExample {
+    /// The example's input.
     pub input: Value,
     /// The state before the first step.
     pub start: Value,
@@ -14,6 +15,7 @@ pub struct WorkedExample {
     pub steps: Vec<(String, Value)>,
     /// All steps, those that are left out included.
     pub steps_total: u64,
+    /// The answer of the last state.
     pub answer: Value,
 }
 

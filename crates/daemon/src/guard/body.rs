@@ -18,6 +18,7 @@ use prime_settings::Server;
 /// Limits of bodies. They are in the app data, where [`Body`] looks for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyLimits {
+    /// Most bytes of a body.
     pub bytes_max: usize,
     /// The option that sets it.
     pub option: &'static str,
@@ -64,7 +65,7 @@ impl FromRequest for Body {
     }
 }
 
-/// Reads a body within other limits of its size than those of most routes.
+/// Reads a body whose size limit differs from that of most routes.
 pub async fn body_of(
     request: &HttpRequest,
     payload: &mut Payload,
@@ -92,7 +93,7 @@ fn limited(
     async move { read_body(&mut payload, &limits, deadline).await }.boxed_local()
 }
 
-/// The text without the byte order mark that some editors and shells put before it. JSON knows
+/// The text without the byte order mark that some editors and shells put before it. JSON allows
 /// none.
 pub(crate) fn without_byte_order_mark(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)

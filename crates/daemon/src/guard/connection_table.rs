@@ -1,7 +1,7 @@
-//! Admits connections up to two limits: in all, and from one client address. A connection beyond
-//! them takes the place of the one that has been idle longest; if none is idle, it goes to a
-//! reserve, on which only `/livez` and `/readyz` are answered. Any other request there looks for a
-//! place once more: in a burst, many connections count as idle until their requests are read.
+//! Admits connections up to two limits: in total, and per client address. A connection beyond them
+//! takes the place of the one that has been idle longest; if none is idle, it goes to a reserve, on
+//! which only `/livez` and `/readyz` are answered. Any other request there looks for a place once
+//! more: in a burst, many connections count as idle until their requests are read.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -46,9 +46,9 @@ impl From<&Server> for ConnectionCounts {
 /// Why a connection is in the reserve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Excess {
-    /// This many connections are open, the most in all.
+    /// This many connections are open, which is the limit in total.
     All(usize),
-    /// This many connections of its address are open, the most of one.
+    /// This many connections of its address are open, which is the limit per address.
     OfAddress(usize),
 }
 
@@ -64,7 +64,7 @@ impl Socket {
         &self.fd
     }
 
-    /// Whether a request has arrived that the server has not read yet.
+    /// True if a request has arrived that the server has not read yet.
     fn has_input(&self) -> bool {
         ioctl_fionread(&self.fd).is_ok_and(|bytes| bytes > 0)
     }
@@ -190,7 +190,7 @@ impl ConnectionTable {
         self.entries().open.len()
     }
 
-    /// Whether it has admitted this many connections, and read what came on those that are open.
+    /// True if it has admitted this many connections, and read what came on those that are open.
     #[cfg(test)]
     pub fn has_read(&self, admitted: u64) -> bool {
         let entries = self.entries();

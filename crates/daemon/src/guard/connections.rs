@@ -69,6 +69,7 @@ pub struct Connections {
 }
 
 impl Connections {
+    /// No connections yet; `counts` says how many may be open.
     #[must_use]
     pub fn new(limits: ConnectionLimits, counts: ConnectionCounts) -> Arc<Self> {
         let table = ConnectionTable::new(counts);
@@ -80,7 +81,7 @@ impl Connections {
         self.table.open()
     }
 
-    /// As [`ConnectionTable::has_read`].
+    /// Like [`ConnectionTable::has_read`].
     #[cfg(test)]
     pub fn has_read(&self, admitted: u64) -> bool {
         self.table.has_read(admitted)
@@ -126,7 +127,7 @@ pub struct Connection {
     place: Place,
     connections: Arc<Connections>,
     phase: Cell<(Phase, Instant)>,
-    /// Whether the last response announced the end of the connection.
+    /// True if the last response announced the end of the connection.
     ends: Cell<bool>,
     watchdog: Cell<Option<JoinHandle<()>>>,
 }
@@ -196,7 +197,7 @@ impl Connection {
         Err(ApiError::too_many("too_many_connections", message, SOON))
     }
 
-    /// Whether it is only for one probe.
+    /// True if it is only for one probe.
     pub fn is_in_reserve(&self) -> bool {
         self.place.excess().is_some()
     }
@@ -324,7 +325,7 @@ impl Exchange {
         Self(connection.cloned())
     }
 
-    /// Whether its connection is only for one probe.
+    /// True if its connection is only for one probe.
     pub fn is_in_reserve(&self) -> bool {
         self.0.as_ref().is_some_and(|connection| connection.is_in_reserve())
     }

@@ -45,7 +45,7 @@ fn wanted(connections_max: u32, limit: Rlimit) -> Result<Option<u64>, String> {
 /// that is then in force.
 ///
 /// # Errors
-/// As `wanted`; also if the limit cannot be raised.
+/// Like `wanted`; also if the limit cannot be raised.
 pub fn ensure(connections_max: u32) -> Result<u64, String> {
     let limit = getrlimit(Resource::Nofile);
     let Some(soft) = wanted(connections_max, limit)? else {

@@ -1,6 +1,6 @@
 //! `Expect: 100-continue`. A client that sends it waits before it sends a large body, so that it
 //! need not send one that is refused. It gets `100 Continue` when a handler asks for the body and
-//! nothing of it is there: a request that is refused before gets its final status alone.
+//! none of it has arrived: a request that is refused earlier gets its final status alone.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -32,7 +32,7 @@ impl Expectation {
         self.0.set(&self.0.get()[count..]);
     }
 
-    /// Whether its first bytes were sent, so that the others must follow.
+    /// True if its first bytes were sent, so that the others must follow.
     pub fn is_begun(&self) -> bool {
         let due = self.0.get().len();
         0 < due && due < CONTINUE.len()

@@ -6,6 +6,7 @@ use actix_web::dev::RequestHead;
 use crate::error::ApiError;
 use prime_settings::Server;
 
+/// Limits on the sizes of a request's headers and its address, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeadLimits {
     header_bytes_max: usize,

@@ -9,8 +9,8 @@
 //!   seen the request. [`Expectation`](super::expectation::Expectation) answers it when the body is
 //!   asked for.
 //!
-//! Where a head begins is decided by actix-http's own decoder, which reads along: with another
-//! opinion about the ends of bodies, a client could hide a request in a body.
+//! Where a head begins is decided by actix-http's own decoder, which reads along: if the two
+//! disagreed about where a body ends, a client could hide a request in it.
 
 use actix_http::Request;
 use actix_http::h1::{Codec, Message, MessageType};
@@ -39,9 +39,9 @@ pub struct Heads {
     head: BytesMut,
     /// Bytes that are not passed on yet: the beginning of a line that may have to be changed.
     held: BytesMut,
-    /// Whether the request line has begun.
+    /// True if the request line has begun.
     has_begun: bool,
-    /// Whether the beginning of the present line was passed on.
+    /// True if the beginning of the present line was passed on.
     in_line: bool,
 }
 
@@ -156,7 +156,7 @@ impl Heads {
         out.extend_from_slice(bytes);
     }
 
-    /// Whether what is held may be the beginning of a line that is changed, or of a blank one.
+    /// True if what is held may be the beginning of a line that is changed, or of a blank one.
     fn may_change(&self) -> bool {
         if matches!(&self.held[..], b"" | b"\r") {
             return true;

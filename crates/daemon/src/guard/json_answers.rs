@@ -1,5 +1,5 @@
-//! JSON is sent compressed where it pays and the client knows how, and not at all to a client that
-//! has the same already. Streams pass as they are.
+//! Compresses JSON where that pays and the client accepts it, and sends 304 to a client that has
+//! the same content already. Streams pass unchanged.
 
 use std::hash::{DefaultHasher, Hasher as _};
 use std::io::Write as _;
@@ -15,7 +15,7 @@ use flate2::write::GzEncoder;
 
 use crate::encodings::accepts_gzip;
 
-/// Bytes of JSON from which on compressing pays, and up to which it is quick.
+/// Sizes of JSON in bytes between which compression pays and is quick.
 const COMPRESSED_MIN: usize = 1_024;
 const COMPRESSED_MAX: usize = 8 << 20;
 
@@ -26,7 +26,7 @@ fn tag_of(bytes: &[u8]) -> String {
     format!("W/\"{:016x}\"", hasher.finish())
 }
 
-/// Whether a client has the content with this tag, by its `If-None-Match`.
+/// True if a client has the content with this tag, by its `If-None-Match`.
 fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     let known = headers.get_all(header::IF_NONE_MATCH).filter_map(|value| value.to_str().ok());
     let bare = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
@@ -49,7 +49,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 /// Middleware that compresses JSON and answers repeated questions with 304.
 ///
 /// # Errors
-/// Those of the handler.
+/// The handler's.
 pub async fn compact_json(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,

@@ -32,7 +32,9 @@ pub enum Rights {
 /// handler has it in its extensions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
+    /// The key's name in the configuration; "" without keys.
     pub name: String,
+    /// What the key allows.
     pub rights: Rights,
 }
 
@@ -70,12 +72,13 @@ fn hash(key: &[u8]) -> KeyHash {
 pub struct Keys(Vec<KeyHash>);
 
 impl Keys {
+    /// The keys of the configuration.
     #[must_use]
     pub fn new(keys: &[ApiKey]) -> Self {
         Self(keys.iter().map(|key| key.sha256).collect())
     }
 
-    /// Whether requests need no key.
+    /// True if requests need no key.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -86,7 +89,7 @@ impl Keys {
     /// # Errors
     /// 401 unless there is exactly one key and it is known.
     pub fn authenticate(&self, headers: &HeaderMap) -> Result<usize, ApiError> {
-        // With two headers it would be open whose request it is.
+        // With two headers, the owner would be ambiguous.
         let mut values = headers.get_all(AUTHORIZATION);
         let (Some(value), None) = (values.next(), values.next()) else {
             return Err(ApiError::unauthorized(

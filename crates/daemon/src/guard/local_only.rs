@@ -61,7 +61,7 @@ fn not_local(host: &str) -> ApiError {
     )
 }
 
-/// Whether `host` or `host:port` is a loopback address or `localhost`. Other names could resolve to
+/// True if `host` or `host:port` is a loopback address or `localhost`. Other names could resolve to
 /// anything.
 fn is_this_machine(host: &str) -> bool {
     let (name, port) = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {

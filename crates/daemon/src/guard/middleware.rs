@@ -33,7 +33,7 @@ use prime_settings::Server;
 /// Paths without key and limits: monitoring must always get a response.
 pub const OPEN: [&str; 2] = ["/livez", "/readyz"];
 
-/// Whether a path is that of the studio's files, which are the same for everybody. What the page
+/// True if a path is that of the studio's files, which are the same for everybody. What the page
 /// then asks for needs a key.
 fn is_studio(path: &str) -> bool {
     path == "/studio" || path.starts_with("/studio/")
@@ -47,6 +47,7 @@ pub struct Guard(Arc<Rules>);
 pub struct ResponseHead<'a> {
     /// The pattern of its route, such as `/v1/runs/{id}`; `None` for an unknown path.
     pub pattern: Option<&'a str>,
+    /// The HTTP status code.
     pub status: u16,
     /// The error code, if it is an error.
     pub code: Option<&'static str>,
@@ -69,6 +70,7 @@ struct Rules {
 }
 
 impl Guard {
+    /// A guard with the limits and keys of the configuration. It calls `measure` for each response.
     #[must_use]
     pub fn new(
         server: &Server,

@@ -1,5 +1,5 @@
-//! Streams for clients that speak HTTP/1.0, which know no chunks: a stream for them is its plain
-//! bytes, and ends with the connection (RFC 9112, 6.1 and 6.3).
+//! Streams for clients that speak HTTP/1.0, which has no chunked encoding: a stream for them is its
+//! plain bytes, and ends with the connection (RFC 9112, 6.1 and 6.3).
 
 use actix_web::Error;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
@@ -10,7 +10,7 @@ use actix_web::middleware::Next;
 /// Middleware that sends no chunks to a client that does not know them.
 ///
 /// # Errors
-/// Those of the handler.
+/// The handler's.
 pub async fn unchunked_for_old_http(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,

@@ -38,7 +38,7 @@ impl Limit {
     }
 }
 
-/// A limit on what happens at the same time, and how much of it does.
+/// A limit on concurrency, and how much of it is in use.
 struct Gauge {
     limit: Limit,
     in_use: AtomicU32,
@@ -127,6 +127,7 @@ impl<C: Clock + Clone> Limits<C> {
         })
     }
 
+    /// The owner that these limits are for.
     pub fn owner(&self) -> &Owner {
         &self.owner
     }

@@ -27,6 +27,7 @@ impl RequestId {
         }
     }
 
+    /// The id as it is sent back in the header `x-request-id`.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -15,6 +15,8 @@ use super::rate_limit::Permit;
 /// shows that the client reads.
 const PIECE_BYTES: usize = 16 * 1_024;
 
+/// The body of a response, sent in small pieces that show whether the client reads. It holds the
+/// request's permit until its end.
 pub struct GuardedBody {
     // Dropped in this order: the permit is back before the handler's stream ends.
     _permit: Option<Permit>,

@@ -37,13 +37,16 @@ const BACKLOG: u32 = 1_024;
 
 /// A listening server. It serves while `running` is awaited.
 pub struct Bound {
+    /// The server's future: it ends when the server has stopped.
     pub running: Running,
+    /// The bound address, with the port that the system chose if `server.bind` has port 0.
     pub address: SocketAddr,
+    /// The open connections.
     pub connections: Arc<Connections>,
 }
 
-/// Checks that the configured address can be bound, without keeping it: before anything is made for
-/// a daemon that could not serve.
+/// Checks that the configured address can be bound, without keeping it, so that a daemon that
+/// cannot serve makes nothing.
 ///
 /// # Errors
 /// When the address is reachable from other machines without keys, or cannot be bound.
@@ -93,7 +96,7 @@ pub fn bind(
     let timeouts = ConnectionLimits::from(server);
     let malformed = Arc::new(MalformedHeads::default());
     let watched = Arc::clone(&connections);
-    // As `HttpServer` of actix-web does it, but on streams of our own.
+    // Like actix-web's `HttpServer`, but on our own streams.
     let serve = move || {
         let (stopping, malformed) = (stopping.clone(), Arc::clone(&malformed));
         let service = HttpService::build()

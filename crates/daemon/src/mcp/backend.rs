@@ -53,7 +53,9 @@ impl From<RunError> for ToolError {
 /// Which events of a run to return, and how long to wait for the first of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Watch {
+    /// The number of the last event already seen; 0 for none.
     pub after: u64,
+    /// Longest wait for the first event, at most [`WAIT_MAX`].
     pub wait: Duration,
 }
 
@@ -75,17 +77,17 @@ pub trait Backend: Send + Sync {
         TaskPrograms::default()
     }
 
-    /// As `POST /v1/verify`.
+    /// Like `POST /v1/verify`.
     async fn verify(&self, request: Map<String, Value>) -> Result<Value, ToolError>;
-    /// As `POST /v1/runs`.
+    /// Like `POST /v1/runs`.
     async fn start(&self, request: Map<String, Value>) -> Result<Value, ToolError>;
-    /// As `GET /v1/runs`.
+    /// Like `GET /v1/runs`.
     async fn list(&self, query: Map<String, Value>) -> Result<Value, ToolError>;
-    /// As `GET /v1/runs/{id}`.
+    /// Like `GET /v1/runs/{id}`.
     async fn read(&self, id: &str) -> Result<Value, ToolError>;
-    /// As `GET /v1/runs/{id}/events`, at most [`EVENTS_MAX`] of them, with their numbers.
+    /// Like `GET /v1/runs/{id}/events`, at most [`EVENTS_MAX`] of them, with their numbers.
     async fn events(&self, id: &str, watch: Watch) -> Result<Vec<(u64, Value)>, ToolError>;
-    /// As `POST /v1/runs/{id}/cancel`.
+    /// Like `POST /v1/runs/{id}/cancel`.
     async fn cancel(&self, id: &str) -> Result<Value, ToolError>;
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 /// Most messages of a batch. All of them are one request to the limits of a key.
 pub const BATCH_MAX: usize = 50;
 
-/// A message, or why it is none.
+/// A message, or why it is invalid.
 #[derive(Debug)]
 pub enum Message {
     /// A request (with its id), a notification or a response.
@@ -29,7 +29,7 @@ pub enum Received {
     Batch(Vec<Message>),
 }
 
-/// Whether batches are part of a version of the protocol: 2025-06-18 removed them.
+/// True if batches are part of a version of the protocol: 2025-06-18 removed them.
 pub fn takes_batches(version: &str) -> bool {
     version <= ProtocolVersion::V_2025_03_26.as_str()
 }
@@ -43,8 +43,8 @@ pub fn error(code: ErrorCode, id: Option<&Value>, message: &str) -> Value {
     })
 }
 
-/// The refusal of a text of which a part would be read as another one, or not at all: digits of an
-/// integer, or one of two fields of a name.
+/// Refuses a text that would lose something when parsed: digits of an integer, or one of two fields
+/// with the same name.
 pub fn lossy_refused(text: &[u8]) -> Option<Value> {
     let lost = std::str::from_utf8(text).ok().and_then(lossy)?;
     let id = serde_json::from_slice::<Value>(text).ok().map(|message| message["id"].clone());
@@ -121,7 +121,7 @@ fn message(value: Value) -> Message {
     }
 }
 
-/// Whether a value may be the id of a request: the protocol forbids null, and JSON-RPC fractions.
+/// True if a value may be the id of a request: the protocol forbids null, and JSON-RPC fractions.
 fn is_id(id: &Value) -> bool {
     id.is_string() || id.is_i64()
 }

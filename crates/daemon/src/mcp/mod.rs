@@ -39,8 +39,11 @@ use stdio::Lines;
 /// Why a conversation over stdio ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum StdioError {
+    /// The daemon's own parts cannot be started.
     #[error(transparent)]
     Daemon(#[from] DaemonError),
+    /// The client's messages do not follow the protocol, or the conversation broke off; with the
+    /// reason.
     #[error("the client does not speak the Model Context Protocol: {0}")]
     Protocol(String),
 }
@@ -48,7 +51,7 @@ pub enum StdioError {
 /// Serves the tools over standard input and output until the client closes them.
 ///
 /// # Errors
-/// [`StdioError::Protocol`] when the first message is none of the protocol.
+/// [`StdioError::Protocol`] when the first message is not one of the protocol.
 pub async fn serve_stdio(backend: Arc<dyn Backend>) -> Result<(), StdioError> {
     let failed = |error: &dyn std::fmt::Display| StdioError::Protocol(error.to_string());
     let service = Server::new(backend)

@@ -1,5 +1,5 @@
 //! The streamable HTTP transport, without sessions: each POST is answered by itself, as JSON.
-//! What is no message is answered with an error of JSON-RPC, and a batch with a list.
+//! Anything that is not a message is answered with a JSON-RPC error, and a batch with a list.
 
 use std::sync::Arc;
 
@@ -25,6 +25,7 @@ const JSON: &str = "application/json";
 /// What a response may be; a client that takes only one of them gets the same.
 const ACCEPTED: &str = "application/json, text/event-stream";
 
+/// Adds the streamable HTTP transport at `/mcp`.
 pub fn configure(config: &mut web::ServiceConfig) {
     config.service(
         web::resource("/mcp")
@@ -53,7 +54,7 @@ fn translated(
     translated.body(Full::new(body))
 }
 
-/// The version that the request says. Clients before 2025-06-18 did not say it.
+/// The version that the request states. Clients before 2025-06-18 did not state it.
 fn version(request: &HttpRequest) -> &str {
     let version = request.headers().get("mcp-protocol-version");
     version

@@ -22,8 +22,8 @@ use crate::catalog::{OWN, STARTED_WITHIN, declared};
 use crate::guard::json as from_json;
 use prime_service::requests::{Instance, RunRequest};
 
-/// Methods with parameters, and what the parameters must be. rmcp takes a request whose parameters
-/// it cannot read for one of a method that it does not know.
+/// Methods with parameters, and what the parameters must be. rmcp mistakes a request whose
+/// parameters it cannot read for one with an unknown method.
 const PARAMETERS: [(&str, &str); 2] = [
     (
         "initialize",
@@ -80,7 +80,7 @@ fn run_name(name: &str) -> Result<&str, ToolError> {
     if is_plain {
         Ok(name)
     } else {
-        Err(ToolError(format!("field `run`: {name:?} is no id of a run; list_runs has them")))
+        Err(ToolError(format!("field `run`: {name:?} is not the id of a run; list_runs has them")))
     }
 }
 
@@ -143,7 +143,7 @@ fn make_instance(
         Some(Value::String(name)) => {
             name.parse().map_err(|error| ToolError(format!("field `style`: {error}")))?
         }
-        Some(other) => return Err(ToolError(format!("field `style`: {other} is no string"))),
+        Some(other) => return Err(ToolError(format!("field `style`: {other} is not a string"))),
     };
 
     let request: RunRequest = read(&arguments)?;
@@ -152,7 +152,7 @@ fn make_instance(
 
     if !style.suits(spec.category) {
         return Err(ToolError(format!(
-            "field `style`: {style} is for sorting, and {} is no sort",
+            "field `style`: {style} is for sorting, and {} is not a sort",
             spec.slug
         )));
     }
@@ -166,6 +166,7 @@ fn make_instance(
 }
 
 impl Server {
+    /// A handler that asks `backend` for whatever needs runs or the judge.
     pub fn new(backend: Arc<dyn Backend>) -> Self {
         Self { backend }
     }
@@ -234,7 +235,7 @@ impl ServerHandler for Server {
                 format!("there is no tool {:?}; there are {}", request.name, known.join(", "));
             return Err(ErrorData::invalid_params(message, None));
         };
-        // A failed call is a result for the model, which may mend its arguments; only an unknown
+        // A failed call is a result for the model, which may correct its arguments; only an unknown
         // tool is an error of the protocol.
         let result = match self.call(tool, request.arguments.unwrap_or_default()).await {
             Ok(value) => CallToolResult::structured(value),

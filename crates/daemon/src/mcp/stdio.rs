@@ -28,7 +28,7 @@ struct Batch {
 #[derive(Default)]
 struct Session {
     batches: Vec<Batch>,
-    /// Whether the negotiated version has batches.
+    /// True if the negotiated version has batches.
     takes_batches: bool,
 }
 
@@ -55,7 +55,7 @@ impl Session {
 
 struct Output<W> {
     writer: W,
-    /// Whole lines, of which the first may have been begun.
+    /// Whole lines; the first may be partly written.
     pending: Vec<u8>,
 }
 
@@ -82,7 +82,7 @@ impl<W: AsyncWrite + Unpin> Output<W> {
 pub struct Lines<R, W> {
     reader: BufReader<R>,
     line: Vec<u8>,
-    /// Whether the present line is too long, and what is left of it is passed over.
+    /// True if the current line is too long; the rest of it is skipped.
     is_too_long: bool,
     has_ended: bool,
     received: VecDeque<ClientJsonRpcMessage>,

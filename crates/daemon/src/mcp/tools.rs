@@ -184,7 +184,7 @@ impl Tool {
         }
     }
 
-    /// What a client is told of the tool.
+    /// What a client is told about the tool.
     pub fn page(self) -> rmcp::model::Tool {
         let schema = match self.schema() {
             Value::Object(schema) => schema,

@@ -88,8 +88,8 @@ async fn accept_all(
     Ok(accepted)
 }
 
-/// The runs of a request, whose body `chat` was read from. Those of a repeated `Idempotency-Key`
-/// are the ones of the first request.
+/// The runs of a request, whose body `chat` was read from. A repeated `Idempotency-Key` gets the
+/// runs of the first request.
 ///
 /// # Errors
 /// The first invalid field, or why no run is accepted now.

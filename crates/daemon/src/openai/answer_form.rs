@@ -171,8 +171,8 @@ impl AnswerForm {
                 {
                     return Ok(called);
                 }
-                // An answer that names no function may be the arguments alone. Of several reasons,
-                // the last is told.
+                // An answer that names no function may be the arguments alone. If there are several
+                // reasons, the last is reported.
                 let mut refused = Err("there is no function".to_owned());
                 for function in functions {
                     match call(function, answer) {

@@ -45,7 +45,7 @@ pub async fn record_of(runs: &Arc<Runs>, id: &str) -> Result<RunRecord, ApiError
 /// Waits for a run's end; returns its record, and the steps that led to its answer.
 ///
 /// # Errors
-/// As [`record_of`].
+/// Like [`record_of`].
 pub async fn ended(runs: &Arc<Runs>, id: &str) -> Result<(RunRecord, Option<String>), ApiError> {
     // Only their end is awaited, so none is read.
     // The events of a run that is over end at once.

@@ -1,4 +1,4 @@
-//! What a client gets of a run that is over: its answer in the form asked for, or the reason why
+//! What a client gets from a run that is over: its answer in the form asked for, or the reason why
 //! there is none.
 //!
 //! An answer that the verifier objected to is never content: a client that looks at nothing else
@@ -21,7 +21,7 @@ pub enum Delivery {
     Refusal(String),
 }
 
-/// Whether a budget ended a run.
+/// True if a budget ended a run.
 pub fn is_spent(record: &RunRecord) -> bool {
     matches!(
         record.result.outcome.as_deref(),

@@ -39,7 +39,8 @@ fn step_of(event: &[u8]) -> Result<Option<StepLine<'_>>, RunError> {
     if !event.starts_with(STEP) {
         return Ok(None);
     }
-    // The whole event is parsed only now: most events of other kinds are told by their first bytes.
+    // The whole event is parsed only now: most events of other kinds are recognised by their first
+    // bytes.
     match RecordedEvent::read(event).map_err(|error| unreadable(&error))? {
         RecordedEvent::Step(step) => Ok(Some(step)),
         _ => Ok(None),

@@ -39,7 +39,7 @@ pub struct ChatRequest {
     #[schema(minimum = 1)]
     #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub max_completion_tokens: Option<u64>,
-    /// The seed of the first choice; the others have consecutive ones. Of a negative seed, the
+    /// The seed of the first choice; the others have consecutive ones. For a negative seed, the
     /// lower 63 bits are used.
     #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub seed: Option<i64>,
@@ -207,8 +207,7 @@ mod tests {
     use crate::guard::json;
     use serde_json::json as value;
 
-    /// What is said against a request with this field, if anything: the field named, and the
-    /// message.
+    /// Why a request with this field is refused, if it is: the field to name, and the message.
     fn refused(field: &str, given: &Value) -> Option<(Option<String>, String)> {
         let mut request =
             value!({"model": "prime", "messages": [{"role": "user", "content": "x"}]});

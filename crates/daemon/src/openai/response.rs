@@ -92,7 +92,7 @@ pub struct RunInfo {
     /// The run's `id`, for `GET /v1/runs/{id}`.
     pub run: String,
     pub status: Status,
-    /// Whether the answer is promised to be right.
+    /// True if the answer is promised to be right.
     pub verified: bool,
     /// What is promised of the answer; left out without one.
     #[serde(skip_serializing_if = "Option::is_none")]

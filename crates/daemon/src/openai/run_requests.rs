@@ -27,11 +27,11 @@ pub struct RunRequests {
     outer: Vec<&'static str>,
     /// Fields that came from `prime`.
     of_prime: Vec<&'static str>,
-    /// Whether the problem was prose, so that the client does not know its fields by name.
+    /// True if the problem was prose, so that the client does not know its fields by name.
     is_prose: bool,
 }
 
-/// Whether a request has a problem to solve.
+/// True if a request has a problem to solve.
 fn has_problem(request: &RunRequest) -> bool {
     request.task.is_some() || request.problem.is_some()
 }

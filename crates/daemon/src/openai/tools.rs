@@ -1,4 +1,4 @@
-//! Tools of a request: the functions of which the client forces the answer to be a call.
+//! Tools of a request: functions, one of which the client forces the answer to call.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -74,7 +74,7 @@ fn named(choice: &Value) -> Option<&str> {
     (choice["type"] == "function").then(|| choice["function"]["name"].as_str()).flatten()
 }
 
-/// The functions of which the answer must be a call, each with its place in `tools`; none where the
+/// The functions that the answer must choose from, each with its index in `tools`; none where the
 /// answer is a text.
 ///
 /// # Errors

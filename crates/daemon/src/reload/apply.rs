@@ -37,12 +37,15 @@ const AT_ONCE: [&str; 19] = [
 
 /// New settings to apply, and where to send the result.
 pub struct Reload {
+    /// The new settings, already checked.
     pub settings: Settings,
+    /// Where the result goes; the error says why the settings were not applied.
     pub reply: oneshot::Sender<Result<Reloaded, String>>,
 }
 
 /// A request to read the configuration again, and where to send the result.
 pub struct ReloadRequest {
+    /// Where the result goes; the error says why the configuration cannot be read or applied.
     pub reply: oneshot::Sender<Result<Reloaded, String>>,
 }
 
@@ -65,7 +68,7 @@ pub struct Reloaded {
     pub taken: Vec<String>,
     /// Changes since the daemon was started that apply from its next start.
     pub at_next_start: Vec<String>,
-    /// What the new configuration does that nobody may want: uploaded tasks that configured ones
+    /// Effects of the new configuration that may be unwanted: uploaded tasks that configured ones
     /// hide.
     pub warnings: Vec<String>,
 }

@@ -75,7 +75,7 @@ struct Names {
     batch: Vec<Names>,
 }
 
-/// Whether a body names a task that is not built in, which may have to be waited for.
+/// True if a body names a task that is not built in, which may have to be waited for.
 fn names_own(body: &[u8]) -> bool {
     // What cannot be read is refused when it is judged.
     let names: Names = serde_json::from_slice(body).unwrap_or_default();

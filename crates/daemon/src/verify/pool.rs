@@ -1,5 +1,5 @@
 //! Threads that judge, and the queue before them. It is bounded and refuses; owners take turns, and
-//! no owner may fill it. What nobody waits for any more leaves the queue, or is told to stop.
+//! no owner may fill it. Work that nobody waits for any more leaves the queue, or is told to stop.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use prime_agent_set::FairQueue;
 
-/// Most requests that wait, in all and of one owner. Each holds its body.
+/// Most requests that wait, in total and per owner. Each holds its body.
 const QUEUE_MAX: usize = 64;
 const OWNER_QUEUE_MAX: usize = 32;
 /// Cores per thread that computes. Few threads, because runs come first.

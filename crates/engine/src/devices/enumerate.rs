@@ -61,7 +61,7 @@ pub fn devices() -> Result<Vec<DeviceInfo>, EngineError> {
 /// `<worker> engine-worker devices`.
 ///
 /// # Errors
-/// As [`devices`].
+/// Like [`devices`].
 pub fn devices_of(worker: Option<&PathBuf>) -> Result<Vec<DeviceInfo>, EngineError> {
     let mut command = worker_command(worker).map_err(|error| failed(&error))?;
     command.arg(DEVICES);
@@ -71,7 +71,7 @@ pub fn devices_of(worker: Option<&PathBuf>) -> Result<Vec<DeviceInfo>, EngineErr
 /// Lists the devices that the worker of `spec` sees: the CPU and the requested GPUs.
 ///
 /// # Errors
-/// As [`devices`], and [`EngineError::DeviceMissing`] and [`EngineError::BadSpec`] for GPUs that
+/// Like [`devices`], and [`EngineError::DeviceMissing`] and [`EngineError::BadSpec`] for GPUs that
 /// cannot be used.
 pub(crate) fn devices_seen_by(spec: &EngineSpec) -> Result<Vec<DeviceInfo>, EngineError> {
     let mut command = worker_command_for(spec)?;
@@ -98,7 +98,7 @@ pub(crate) fn ask_child<T: DeserializeOwned>(command: Command) -> Result<T, Engi
 /// Like [`ask_child`], for a child that reads `input` from its standard input.
 ///
 /// # Errors
-/// As [`ask_child`].
+/// Like [`ask_child`].
 pub(crate) fn ask_child_with<T: DeserializeOwned>(
     mut command: Command,
     input: Vec<u8>,

@@ -34,7 +34,7 @@ pub fn check_fit(spec: &EngineSpec) -> Result<Fit, EngineError> {
 /// those on the same devices have taken their part of the free memory.
 ///
 /// # Errors
-/// As [`check_fit`].
+/// Like [`check_fit`].
 pub fn check_fit_beside(
     spec: &EngineSpec,
     others: &[(EngineSpec, Fit)],

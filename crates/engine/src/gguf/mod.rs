@@ -131,7 +131,7 @@ pub fn read(path: &Path) -> Result<Header, EngineError> {
 /// Like [`read`], for a file that is to be loaded as a model.
 ///
 /// # Errors
-/// As [`read`], and [`EngineError::ModelIsAdapter`].
+/// Like [`read`], and [`EngineError::ModelIsAdapter`].
 pub fn read_model(path: &Path) -> Result<Header, EngineError> {
     let header = read(path)?;
     if adapter::is_adapter(header.first_part(path), &header) {

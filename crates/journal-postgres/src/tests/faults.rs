@@ -237,7 +237,7 @@ fn whatever_passes_delays_a_commit() {
     assert_events(&journal, "r", head.seq);
 }
 
-/// What somebody has to mend is no damage, and a commit that waits for it is applied once.
+/// What somebody has to repair is not damage, and a commit that waits for it is applied once.
 #[test]
 fn what_has_to_be_mended_keeps_a_commit_waiting() {
     let schema = Schema::new();

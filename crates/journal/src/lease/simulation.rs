@@ -63,7 +63,7 @@ pub(super) struct Daemon {
     number: u64,
     /// The commit that was sent and not answered yet.
     commit: Option<Commit>,
-    /// Whether the connection was lost since the commit was sent: then it is sent again.
+    /// True if the connection was lost since the commit was sent: then it is sent again.
     is_in_doubt: bool,
     pub(super) is_paused: bool,
     submitted: Vec<Run>,

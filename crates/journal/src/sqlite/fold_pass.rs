@@ -52,14 +52,14 @@ impl FoldPass {
         })
     }
 
-    /// Whether nothing is left to do, except for what the journal refused.
+    /// True if nothing is left to do, except for what the journal refused.
     pub(super) fn is_finished(&self) -> bool {
         self.last.is_none()
             && self.left.is_empty()
             && (self.has_refused || self.deleted == self.batches.len())
     }
 
-    /// Whether the journal refused something: then its batches are still there.
+    /// True if the journal refused something: then its batches are still there.
     pub(super) fn has_refused(&self) -> bool {
         self.has_refused
     }

@@ -41,7 +41,7 @@ impl Writer {
         (0..slices).try_for_each(|_| self.fold_slice(SLICE))
     }
 
-    /// Folds before a commit. A full disk is no error here: the commit itself may still fit.
+    /// Folds before a commit. A full disk is not an error here: the commit itself may still fit.
     pub(super) fn fold_if_overdue(&mut self) -> Result<(), JournalError> {
         if self.backlog.reaches(OVERDUE) { self.fold_if_there_is_room(0) } else { Ok(()) }
     }

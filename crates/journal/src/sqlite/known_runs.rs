@@ -1,4 +1,4 @@
-//! What the writer knows of runs, so that a commit need not look them up. It follows the
+//! What the writer knows about runs, so that a commit need not look them up. It follows the
 //! transaction: what a transaction changed is taken back with it.
 
 use std::collections::HashMap;
@@ -72,7 +72,7 @@ impl KnownRuns {
         Ok(run)
     }
 
-    /// Whether the last events of a run that was found are in batches, so that the next ones must
+    /// True if the last events of a run that was found are in batches, so that the next ones must
     /// be, too.
     pub(super) fn is_in_batches(&self, run: KnownRun) -> bool {
         self.in_batches.contains_key(&run.no)

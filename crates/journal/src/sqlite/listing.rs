@@ -17,7 +17,7 @@ pub(super) struct Conditions {
 }
 
 impl Conditions {
-    /// Those of a query, but for its `after`.
+    /// The conditions of a query, except its `after`.
     pub(super) fn of(query: &Query) -> Self {
         let mut conditions = Self::default();
 

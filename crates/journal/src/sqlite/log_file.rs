@@ -22,7 +22,7 @@ impl LogFile {
         &self.path
     }
 
-    /// Whether the file has no name any more. False until it exists.
+    /// True if the file has no name any more. False until it exists.
     pub(super) fn is_deleted(&mut self) -> bool {
         if self.file.is_none() {
             self.file = File::open(&self.path).ok();

@@ -371,7 +371,7 @@ pub(super) fn probe(connection: &Connection) -> Result<(RunRow, IdempotencyKey),
     Ok((row, key))
 }
 
-/// As [`Journal::reached_ms`](crate::Journal::reached_ms).
+/// Like [`Journal::reached_ms`](crate::Journal::reached_ms).
 pub(super) fn reached_ms(connection: &Connection) -> Result<Option<u64>, JournalError> {
     // Both can be read from an index.
     let sql = "SELECT coalesce(

@@ -46,10 +46,10 @@ pub struct CutRun {
     pub reason: String,
 }
 
-/// What a file holds, and what of it is damaged.
+/// What a file holds, and which parts of it are damaged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
-    /// What SQLite's check says of pages and rows, at most a hundred findings.
+    /// What SQLite's check says about pages and rows, at most a hundred findings.
     pub pages: Vec<String>,
     /// Runs whose rows can be read.
     pub runs: u64,
@@ -190,7 +190,7 @@ fn findings(connection: &Connection) -> Result<Vec<String>, JournalError> {
         match rows.next() {
             Ok(Some(row)) => findings.push(row.get(0)?),
             Ok(None) => break,
-            // The check itself cannot go on.
+            // The check itself cannot continue.
             Err(error) => {
                 findings.push(error.to_string());
                 break;
@@ -202,7 +202,7 @@ fn findings(connection: &Connection) -> Result<Vec<String>, JournalError> {
     Ok(findings)
 }
 
-/// Reads all runs, oldest first, as the writes that make them anew; the last of each is its update.
+/// Reads all runs, oldest first, as the writes that recreate them; the last of each is its update.
 fn each_run(
     connection: &Connection,
     checked: &mut Checked,

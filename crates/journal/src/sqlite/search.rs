@@ -349,7 +349,7 @@ struct Places {
     runs: Vec<i64>,
     /// Where the next page begins.
     next: Option<Position>,
-    /// Whether it looked at as many texts as it may before the page was full.
+    /// True if it looked at as many texts as it may before the page was full.
     is_cut: bool,
 }
 

@@ -36,7 +36,7 @@ pub(super) enum Part {
 #[derive(Debug, Default)]
 pub(super) struct Unremovable {
     known: BTreeMap<Part, String>,
-    /// Those that the present rounds would have taken.
+    /// Steps that the present rounds would have taken.
     met: BTreeSet<Part>,
 }
 
@@ -50,7 +50,7 @@ impl Unremovable {
         self.known.len()
     }
 
-    /// Whether a step is known to fail. Notes that it was met.
+    /// True if a step is known to fail. Notes that it was met.
     pub(super) fn has(&mut self, part: &Part) -> bool {
         let has = self.known.contains_key(part);
         if has {

@@ -14,7 +14,7 @@ const BYTES: i64 = 64 << 20;
 #[derive(Debug, Default)]
 pub(super) struct Measured {
     pub(super) runs: Vec<(i64, i64)>,
-    /// Whether there are others that are not measured yet, apart from damaged ones.
+    /// True if there are others that are not measured yet, apart from damaged ones.
     pub has_more: bool,
 }
 

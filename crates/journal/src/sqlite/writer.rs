@@ -44,7 +44,7 @@ pub(super) struct Writer {
     failed: Option<String>,
 }
 
-/// Whether a connection is usable after an error.
+/// True if a connection is usable after an error.
 fn is_usable(connection: &Connection) -> bool {
     // A transaction that is still open could not be rolled back.
     connection.is_autocommit()

@@ -51,7 +51,7 @@ impl RunState {
     /// state.
     ///
     /// # Errors
-    /// As [`Trajectory::retake`].
+    /// Like [`Trajectory::retake`].
     pub(crate) fn rebuild(
         &mut self,
         start: impl FnOnce() -> Trajectory,

@@ -18,7 +18,7 @@ impl Trajectory {
     /// Takes a recorded step again, which had this V on this basis.
     ///
     /// # Errors
-    /// As [`Trajectory::check_again`].
+    /// Like [`Trajectory::check_again`].
     pub(crate) fn retake(
         &mut self,
         line: &str,

@@ -154,7 +154,7 @@ impl Supervisor {
     /// many.
     fn retry(&mut self, mut body: Box<TurnBody>, ctx: &mut Context<Self>) {
         let live = self.runs.get_mut(&body.run).filter(|live| live.run.wants(body.id));
-        // Of a run or a round that is over, which may be why it returns.
+        // The run or the round may be over, which may be why the turn returns.
         let Some(live) = live else { return };
 
         let error = body.last_error.as_ref();

@@ -32,7 +32,7 @@ fn reason_of(ending: &Ending) -> &str {
     }
 }
 
-/// Whether a run ended that would have gone on.
+/// True if this ending cut a run short.
 fn was_cut_short(ending: &Ending) -> bool {
     use Ending::{Cancelled, StepsSpent, TokensSpent, WallMsSpent};
     matches!(ending, StepsSpent | TokensSpent | WallMsSpent | Cancelled)

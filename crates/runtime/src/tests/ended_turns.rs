@@ -31,7 +31,7 @@ impl Futures {
         Guard(self.clone())
     }
 
-    /// Waits until so many were made and so many of them are left.
+    /// Waits until `begun` futures were made and `live` of them remain.
     async fn until(&self, begun: u64, live: u64) {
         let wanted = Count { begun, live };
         self.0.subscribe().wait_for(|count| *count == wanted).await.expect("it is held here");
@@ -69,7 +69,7 @@ impl Before for Hangs {
     }
 }
 
-/// Agents of which that of one role hangs at its first calls.
+/// Agents; the one of this role hangs at its first calls.
 fn hanging(role: Role, hanging: u64, futures: &Futures) -> (Arc<dyn Agents>, Made) {
     let of = |other| Hangs::new(if role == other { hanging } else { 0 }, futures);
     let [one, two, three] = Role::ALL.map(of);
@@ -301,7 +301,7 @@ fn a_turn_that_arrives_after_its_round_or_its_run_does_not_wait() {
     let second = table.round_over(1, 2).expect("it is open");
     assert!(second.clone().now_or_never().is_none());
 
-    // Whoever takes the run out of the table ends the waiting: a Supervisor, the watchdog, the end.
+    // Taking the run out of the table ends the waiting: a Supervisor, the watchdog or the end does.
     table.close();
     assert!(second.now_or_never().is_some() && table.round_over(1, 2).is_none());
     assert!(outcome.now_or_never().expect("dropped").is_err());

@@ -62,7 +62,7 @@ fn seen(agents: Arc<dyn Agents>) -> (bool, Vec<SeenFailure>) {
     })
 }
 
-/// Agents, one of which (that of this role) fails at first.
+/// Agents; the one of this role fails at first.
 fn failing(role: Role, failure: Failure, times: u64) -> Arc<dyn Agents> {
     let of = |other| Fails::new(failure, if role == other { times } else { 0 });
     let (one, two, three) = (of(Role::Executor), of(Role::Verifier), of(Role::Coordinator));

@@ -129,7 +129,7 @@ pub fn resources(settings: &Settings, turns: Option<u32>) -> Result<Resources, A
     renewed(settings, &BTreeMap::new(), Pools::default(), turns)
 }
 
-/// As [`resources`], for several configurations with the same engines and pools: each engine that
+/// Like [`resources`], for several configurations with the same engines and pools: each engine that
 /// any of them needs is started once.
 ///
 /// # Errors
@@ -263,7 +263,7 @@ fn adapter_digests(settings: &Settings) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// As [`resources`], reusing running engines whose entry has not changed, and the weights of those
+/// Like [`resources`], reusing running engines whose entry has not changed and the weights of those
 /// that have the same model.
 pub(super) fn renewed(
     settings: &Settings,

@@ -222,7 +222,7 @@ impl Metrics {
         );
         of.register(
             "prime_resumed_runs",
-            "Runs that went on after a restart of the process",
+            "Runs that continued after a restart of the process",
             self.resumed.clone(),
         );
         of.register("prime_refused", "Refused requests, by reason", self.refused.clone());

@@ -22,7 +22,7 @@ pub struct CheckedRequest {
     pub instance: Instance,
     /// The client's labels.
     pub labels: Labels,
-    /// Whether to try a task that the executor's models have not learnt.
+    /// True to try a task that the executor's models have not learnt.
     is_forced: bool,
 }
 

@@ -19,7 +19,7 @@ pub struct ClusterLink {
 }
 
 impl ClusterLink {
-    /// Whether other nodes execute runs of the same journal.
+    /// True if other nodes execute runs of the same journal.
     pub fn is_shared(&self) -> bool {
         self.cluster.get().is_some()
     }

@@ -71,7 +71,7 @@ pub enum BadLabels {
     TooMany(usize),
     /// A name is empty, longer than 64 characters, or has another character.
     #[error(
-        "{0:?} is no name of a label; give 1 to {LABEL_NAME_MAX} letters, digits, `.`, `_`, `-` \
+        "{0:?} is not a name for a label; give 1 to {LABEL_NAME_MAX} letters, digits, `.`, `_`, `-` \
          and `/`"
     )]
     Name(String),
@@ -158,9 +158,9 @@ mod tests {
         let many: Labels = (0..17).map(|number| (number.to_string(), String::new())).collect();
         for (bad, part) in [
             (many, "there are 17; give at most 16"),
-            (labels(&[("", "x")]), "\"\" is no name of a label"),
-            (labels(&[("a:b", "x")]), "\"a:b\" is no name"),
-            (labels(&[("größe", "x")]), "is no name"),
+            (labels(&[("", "x")]), "\"\" is not a name for a label"),
+            (labels(&[("a:b", "x")]), "\"a:b\" is not a name"),
+            (labels(&[("größe", "x")]), "is not a name"),
             (labels(&[(&"n".repeat(65), "x")]), "1 to 64 letters"),
             (labels(&[("a", &"v".repeat(129))]), "`a` has 129 characters; give at most 128"),
             (labels(&[("a", "x\ny")]), "`a` has the character U+000A"),

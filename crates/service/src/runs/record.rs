@@ -49,7 +49,7 @@ impl Status {
             [self as usize]
     }
 
-    /// Whether the run has ended; after that, only reviews change its record.
+    /// True if the run has ended; after that, only reviews change its record.
     pub fn is_over(self) -> bool {
         !matches!(self, Self::Queued | Self::Running)
     }
@@ -59,7 +59,7 @@ impl Status {
         Self::of_ended(outcome.ending.name(), outcome.assurance)
     }
 
-    /// As [`Status::of`], by the name of the ending.
+    /// Like [`Status::of`], by the name of the ending.
     pub fn of_ended(ending: &str, assurance: Option<Assurance>) -> Self {
         if ending == Ending::AgentFailed(String::new()).name() {
             Self::Failed

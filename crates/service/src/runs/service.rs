@@ -272,7 +272,7 @@ impl Runs {
         self.open_runs().saturating_add(self.cluster.open_elsewhere())
     }
 
-    /// Whether other nodes execute runs of the same journal.
+    /// True if other nodes execute runs of the same journal.
     pub fn is_shared(&self) -> bool {
         self.cluster.is_shared()
     }
@@ -286,7 +286,7 @@ impl Runs {
         self.cluster.status().await
     }
 
-    /// Whether the daemon is stopping, so that new runs are refused.
+    /// True if the daemon is stopping, so that new runs are refused.
     pub fn is_draining(&self) -> bool {
         self.live.is_draining()
     }

@@ -46,7 +46,7 @@ pub struct RunSpec {
     pub instance: String,
     /// The task's input object; the definition of a custom problem.
     pub input: Value,
-    /// Whether the task is a program or a module. For a configured one, only its name is recorded.
+    /// True if the task is a program or a module. For a configured one, only its name is recorded.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_of_program: bool,
     /// The SHA-256 of the task's module, if a client has uploaded it: the run keeps using it,

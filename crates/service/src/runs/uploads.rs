@@ -71,7 +71,7 @@ pub enum UploadError {
 pub struct Uploaded {
     /// The version, as the journal keeps it.
     pub version: TaskVersion,
-    /// Whether it replaces another version, or is the first one.
+    /// True if it replaces another version, or is the first one.
     pub is_new: bool,
 }
 

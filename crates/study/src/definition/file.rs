@@ -42,7 +42,7 @@ pub struct StudySection {
     #[serde(default = "kinds")]
     #[schemars(with = "Vec<KindName>")]
     pub kinds: Vec<String>,
-    /// Whether the study also asks the null executor, `uniform`, as a system of this name: what it
+    /// True if the study also asks the null executor, `uniform`, as a system of this name: what it
     /// solves, search solves without a model. It is asked the tasks whose choices can be listed. It
     /// is left out if there are none, or if a system has this name or executor.
     #[serde(default = "yes")]
@@ -135,7 +135,7 @@ pub struct SystemSection {
     /// is then one trajectory without a verifier, unless `set` says otherwise.
     #[schemars(with = "String")]
     pub select: Option<String>,
-    /// Whether a run may spend as many tokens as `budget.match_to` did on the instance, for systems
+    /// True if a run may spend as many tokens as `budget.match_to` did on the instance, for systems
     /// without `select`. Needs `budget.match = "tokens"` and `budget.prompts = "all"` or `"none"`.
     pub matched: bool,
     /// Maximum number of samples; needed unless `budget.match` ends them.

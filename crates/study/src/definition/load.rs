@@ -49,10 +49,10 @@ pub fn load(path: &Path) -> Result<Study, StudyError> {
     load_with(path, &[])
 }
 
-/// As [`load`], for a configuration that defines tasks with these names.
+/// Like [`load`], for a configuration that defines tasks with these names.
 ///
 /// # Errors
-/// As [`load`].
+/// Like [`load`].
 pub fn load_with(path: &Path, configured: &[String]) -> Result<Study, StudyError> {
     let text = fs::read_to_string(path).map_err(|reason| {
         let near = if reason.kind() == io::ErrorKind::NotFound {
@@ -93,7 +93,7 @@ fn similar_file(path: &Path) -> String {
 /// Checks the text of a study file; `origin` names it in messages.
 ///
 /// # Errors
-/// As [`load`].
+/// Like [`load`].
 pub fn parse(text: &str, origin: &str) -> Result<Study, StudyError> {
     parse_with(text, origin, &[])
 }

@@ -8,7 +8,7 @@ use super::system::{Source, System};
 /// The implementation of the executor, and the name of its system.
 const UNIFORM: &str = "uniform";
 
-/// Whether the choices of a task's states can be listed.
+/// True if the choices of a task's states can be listed.
 pub(super) fn has_choices(task: &dyn AnyTask) -> bool {
     task.instance(Difficulty::Easy, 0, 0).start().choices().is_some()
 }

@@ -73,9 +73,9 @@ pub struct System {
     pub sets: Vec<String>,
     /// How it draws samples, if it does.
     pub samples: Option<Samples>,
-    /// Whether its runs may spend as many tokens as another system did on the instance.
+    /// True if its runs may spend as many tokens as another system did on the instance.
     pub is_matched: bool,
-    /// Whether it is the null executor that the study added.
+    /// True if it is the null executor that the study added.
     pub is_null: bool,
     /// Number of parameters of its model, if the file says it.
     pub parameters: Option<u64>,

@@ -36,7 +36,7 @@ pub(super) fn pareto(results: &Results<'_>) -> Vec<Figure> {
     };
 
     let points: Vec<Point> = results.systems.iter().enumerate().filter_map(point).collect();
-    // One point is no comparison.
+    // One point makes no comparison.
     if points.len() < 2 {
         return Vec::new();
     }

@@ -14,7 +14,7 @@ use super::marker::draw_marker;
 pub struct Measured {
     pub value: f64,
     pub interval: Option<(f64, f64)>,
-    /// Whether it is drawn hollow, which means not significant.
+    /// True if it is drawn hollow, which means not significant.
     pub is_hollow: bool,
 }
 
@@ -35,7 +35,7 @@ pub struct IntervalChart {
     /// Names of the series, for the legend.
     pub series: Vec<String>,
     pub rows: Vec<IntervalRow>,
-    /// Whether values are bars from zero; otherwise they are points.
+    /// True if values are bars from zero; otherwise they are points.
     pub has_bars: bool,
     /// Smallest range of the axis, such as 0 to 100 per cent.
     pub range: (f64, f64),

@@ -27,7 +27,7 @@ pub struct LineChart {
     pub series: Vec<(String, Vec<LinePoint>)>,
     /// Smallest range of y.
     pub y_range: (f64, f64),
-    /// Whether to leave out markers and intervals, for many points.
+    /// True to leave out markers and intervals, for many points.
     pub is_dense: bool,
 }
 

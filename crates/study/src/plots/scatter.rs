@@ -34,7 +34,7 @@ pub struct Scatter {
     pub points: Vec<Point>,
     pub x_range: (f64, f64),
     pub y_range: (f64, f64),
-    /// Whether to draw y = x.
+    /// True to draw y = x.
     pub has_diagonal: bool,
     /// A line through these points, such as a frontier.
     pub line: Vec<(f64, f64)>,

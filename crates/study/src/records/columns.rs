@@ -21,7 +21,7 @@ pub struct Column {
     pub name: &'static str,
     /// Type of its values.
     pub kind: Kind,
-    /// Whether it may be absent (`null`).
+    /// True if it may be absent (`null`).
     pub is_optional: bool,
     /// Meaning, with the unit.
     pub meaning: &'static str,

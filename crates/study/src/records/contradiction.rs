@@ -30,7 +30,7 @@ impl Record {
         }
 
         if self.curve.is_some() && self.points().is_none() {
-            return Some("curve is no list of pairs with ascending tokens".to_owned());
+            return Some("curve is not a list of pairs with ascending tokens".to_owned());
         }
 
         let votes = self.votes.filter(|votes| *votes > self.trajectories);
@@ -60,7 +60,10 @@ mod tests {
         assert_eq!(record("prime", "n-queens", 0).contradiction(), None);
 
         let changes: [(Change, &str); 8] = [
-            (|record| record.curve = Some("[[5,true],[4,false]]".to_owned()), "curve is no list"),
+            (
+                |record| record.curve = Some("[[5,true],[4,false]]".to_owned()),
+                "curve is not a list",
+            ),
             (|record| record.queued_ms = Some(-1.0), "queued_ms is -1"),
             (|record| record.wall_ms = -5.0, "wall_ms is -5"),
             (|record| record.agreement = Some(7.5), "agreement is 7.5"),

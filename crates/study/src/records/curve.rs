@@ -29,7 +29,7 @@ impl Record {
     }
 }
 
-/// Whether the answer of a run with these points would have been right if it had been ended at this
+/// True if the answer of a run with these points would have been right if it had been ended at this
 /// many tokens.
 pub(crate) fn is_right_at(points: &[Point], tokens: u64) -> bool {
     let last = points.iter().rev().find(|(from, _)| *from <= tokens);

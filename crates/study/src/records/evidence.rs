@@ -23,7 +23,7 @@ impl Evidence {
     /// All but [`Evidence::Nothing`], strongest first.
     pub const CLAIMS: [Self; 4] = [Self::Sound, Self::Incomplete, Self::Unknown, Self::Transition];
 
-    /// Whether results with these two kinds of evidence may stand in one table.
+    /// True if results with these two kinds of evidence may stand in one table.
     pub fn is_comparable(self, other: Self) -> bool {
         self == other || self == Self::Nothing || other == Self::Nothing
     }

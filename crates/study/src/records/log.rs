@@ -61,7 +61,7 @@ impl RecordLog {
     /// Opens or creates a file, and removes a torn last line.
     ///
     /// # Errors
-    /// As [`read`], and if another process has it open, or it is compressed.
+    /// Like [`read`], and if another process has it open, or it is compressed.
     pub fn open(path: &Path) -> Result<Self, AppendError> {
         let failed = |reason| AppendError::File { path: path.to_owned(), reason };
         let mut file = OpenOptions::new()
@@ -106,7 +106,7 @@ impl RecordLog {
         self.torn_bytes
     }
 
-    /// Whether a run was measured; a run that was not is due again.
+    /// True if a run was measured; a run that was not is due again.
     pub fn is_measured(&self, key: &Key) -> bool {
         self.statuses.get(key) == Some(&Status::Measured)
     }

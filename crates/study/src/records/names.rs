@@ -48,7 +48,7 @@ impl Record {
     }
 }
 
-/// Whether a user's task can have this name.
+/// True if a user's task can have this name.
 fn is_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
     (1..=64).contains(&name.len()) && name.chars().all(is_plain)

@@ -55,7 +55,7 @@ pub enum ReadError {
         path: PathBuf,
     },
     /// A column holds a name that is not among its allowed ones.
-    #[error("{}, line {line}: {column}: {value:?} is no name that this version knows", path.display())]
+    #[error("{}, line {line}: {column}: {value:?} is not a name that this version knows", path.display())]
     Name {
         /// The file.
         path: PathBuf,
@@ -192,9 +192,9 @@ pub struct Records {
     pub torn_bytes: usize,
     /// Bytes of the whole lines.
     pub whole_bytes: u64,
-    /// Whether the last line is whole but lacks its newline.
+    /// True if the last line is whole but lacks its newline.
     pub(super) lacks_newline: bool,
-    /// Whether the file is compressed.
+    /// True if the file is compressed.
     pub(super) is_compressed: bool,
 }
 
@@ -299,7 +299,7 @@ fn read_lines(path: &Path, mut reader: impl BufRead) -> Result<Records, ReadErro
 /// Reads several files as one, in order.
 ///
 /// # Errors
-/// As [`read`], and if a run is there twice.
+/// Like [`read`], and if a run is there twice.
 pub fn read_all(paths: &[PathBuf]) -> Result<Records, ReadError> {
     let mut all = Records::default();
     // Each record's file is kept beside it, so that the error can name both.

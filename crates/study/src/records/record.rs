@@ -389,12 +389,12 @@ impl Record {
         }
     }
 
-    /// Whether the run counts; see [`Status`].
+    /// True if the run counts; see [`Status`].
     pub fn is_measured(&self) -> bool {
         self.status == Status::Measured
     }
 
-    /// Whether the task is one that a user defined.
+    /// True if the task is one that a user defined.
     pub fn is_own(&self) -> bool {
         self.task_digest.is_some()
     }

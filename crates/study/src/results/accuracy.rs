@@ -65,7 +65,7 @@ fn inputs_of(tasks: &[TaskValues]) -> usize {
     tasks.iter().map(|task| task.inputs).sum()
 }
 
-/// Whether all instances are right, or all are wrong.
+/// True if all instances are right, or all are wrong.
 fn are_all_the_same(tasks: &[TaskValues]) -> bool {
     let mut all = tasks.iter().flat_map(|task| &task.values);
     all.next().is_some_and(|first| is_binary(&[*first]) && all.all(|value| value == first))

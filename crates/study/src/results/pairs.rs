@@ -66,7 +66,7 @@ pub struct PairedTask {
     pub only_left: u64,
     /// Number of instances that only the right system gets right.
     pub only_right: u64,
-    /// Whether each instance was run once by each system, so that right and wrong can be counted.
+    /// True if each instance was run once by each system, so that right and wrong can be counted.
     pub is_counted: bool,
 }
 

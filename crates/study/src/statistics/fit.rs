@@ -119,7 +119,7 @@ fn logarithms(what: &'static str, values: &[f64], log: fn(f64) -> f64) -> Comput
 /// `y = e^intercept · x^slope`, as a line through the logarithms (eq. 22).
 ///
 /// # Errors
-/// As [`line()`], and if a value is not positive.
+/// Like [`line()`], and if a value is not positive.
 pub fn power_law(x: &[f64], y: &[f64]) -> Computed<Line> {
     line(&logarithms("a size", x, f64::ln)?, &logarithms("a value", y, f64::ln)?)
 }
@@ -127,7 +127,7 @@ pub fn power_law(x: &[f64], y: &[f64]) -> Computed<Line> {
 /// `y = intercept + slope · log2 x`: the slope is the gain by a doubling (eq. 23, 50).
 ///
 /// # Errors
-/// As [`line()`], and if a size is not positive.
+/// Like [`line()`], and if a size is not positive.
 pub fn log2_law(x: &[f64], y: &[f64]) -> Computed<Line> {
     line(&logarithms("a size", x, f64::log2)?, y)
 }

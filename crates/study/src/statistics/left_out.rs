@@ -60,14 +60,14 @@ pub enum LeftOut {
     #[error("instances were run several times, and the test needs one run of each")]
     Repeated,
     /// A value is infinite or not a number.
-    #[error("a value is no finite number")]
+    #[error("a value is not a finite number")]
     NotFinite,
     /// The best exponent lies at the end of the searched range.
     #[error(
         "the fit does not converge: the exponent runs to {bound}, the end of the searched range"
     )]
     NoConvergence {
-        /// That end.
+        /// The end of the searched range.
         bound: f64,
     },
 }

@@ -61,7 +61,7 @@ impl Interval {
         Self { low: estimate - half, high: estimate + half }
     }
 
-    /// Whether the value lies in the interval, ends included.
+    /// True if the value lies in the interval, ends included.
     pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }

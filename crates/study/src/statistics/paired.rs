@@ -39,7 +39,7 @@ pub(super) fn differences(left: &[f64], right: &[f64]) -> Computed<Vec<f64>> {
     Ok(left.iter().zip(right).map(|(left, right)| right - left).collect())
 }
 
-/// Whether values differ by more than rounding.
+/// True if values differ by more than rounding.
 pub(super) fn vary(values: &[f64]) -> bool {
     let scale = values.iter().fold(0.0_f64, |max, value| max.max(value.abs()));
     standard_deviation(values) > 1e-12 * scale

@@ -21,7 +21,7 @@ pub struct SignedRank {
     pub w_minus: f64,
     /// Two-sided p.
     pub p: f64,
-    /// Whether the distribution over all signs was enumerated, ties included; otherwise it is the
+    /// True if the distribution over all signs was enumerated, ties included; otherwise it is the
     /// normal one with the correction for ties.
     pub is_exact: bool,
 }

@@ -10,8 +10,11 @@ use crate::rollout::{Played, Player, Start};
 /// The held-out results of a task at a level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Held {
+    /// The task's slug.
     pub task: String,
+    /// The level of the instances.
     pub difficulty: Difficulty,
+    /// Number of instances played.
     pub instances: u32,
     /// Number of instances with an answer that the verifier accepted.
     pub solved: u32,
@@ -19,15 +22,19 @@ pub struct Held {
     pub right: u32,
     /// Means over all instances, like the fields below.
     pub committed: f64,
+    /// Proposed lines per instance.
     pub proposals: f64,
+    /// Tokens drawn per instance.
     pub tokens: f64,
 }
 
 impl Held {
+    /// Share of the instances that were solved, 0 to 1.
     pub fn solved_share(&self) -> f64 {
         f64::from(self.solved) / f64::from(self.instances.max(1))
     }
 
+    /// Share of the instances that were solved with a right answer, 0 to 1.
     pub fn right_share(&self) -> f64 {
         f64::from(self.right) / f64::from(self.instances.max(1))
     }

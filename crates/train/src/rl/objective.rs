@@ -45,7 +45,9 @@ pub enum Gain {
 /// An objective for a policy at a temperature.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Loss {
+    /// Coefficients of clip, divergence and entropy.
     pub objective: Objective,
+    /// How the advantage enters.
     pub gain: Gain,
     /// T of the draws.
     pub temperature: f32,
@@ -54,11 +56,13 @@ pub struct Loss {
 /// A token that was drawn, with everything that the objective needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drawn {
+    /// a: the token.
     pub token: u16,
     /// ln π_old(a), at the temperature of the draw.
     pub old: f32,
     /// ln π_ref(a), at the same temperature.
     pub reference: f32,
+    /// A: the advantage.
     pub advantage: f32,
     /// The token's weight in the sum.
     pub weight: f32,
@@ -67,11 +71,14 @@ pub struct Drawn {
 /// The terms of the objective for one token.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Terms {
+    /// The loss, to be minimised: −gain + β·kl − (entropy coefficient)·entropy, without the token's
+    /// weight.
     pub loss: f32,
     /// β's factor: the estimate of the divergence from the initial policy, in nats.
     pub kl: f32,
     /// Entropy of the policy, in nats.
     pub entropy: f32,
+    /// True if the ratio was clipped, so that the gain has no gradient.
     pub is_clipped: bool,
 }
 

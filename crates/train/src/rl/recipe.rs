@@ -14,6 +14,7 @@ use crate::{
     recipe::{Architecture, Compute, Export, MatrixOptimizer, Optimizer},
 };
 
+/// A recipe of reinforcement learning, as in its TOML file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RlRecipe {
@@ -24,30 +25,41 @@ pub struct RlRecipe {
     /// The initial policy, an export of this trainer. It is also the reference of the KL
     /// divergence. A relative path starts at the working directory.
     pub init: PathBuf,
+    /// When the training ends.
     pub budget: Budget,
     /// Must be that of `init`.
     #[serde(default)]
     pub model: Architecture,
+    /// Where instances come from.
     pub data: Data,
+    /// What is drawn in an iteration.
     #[serde(default)]
     pub rollout: Rollout,
+    /// What is rewarded.
     #[serde(default)]
     pub reward: RewardPlan,
+    /// How rewards become advantages.
     #[serde(default)]
     pub algorithm: Algorithm,
+    /// Coefficients of the objective.
     #[serde(default)]
     pub objective: Objective,
+    /// Optimizer and learning rate.
     #[serde(default = "optimizer")]
     pub optimizer: Optimizer,
+    /// How an iteration's draws are learnt.
     #[serde(default)]
     pub update: Update,
     /// Supervised steps of other tasks that the policy must not forget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rehearsal: Option<RehearsalPlan>,
+    /// Evaluations on held-out instances.
     #[serde(default)]
     pub evaluation: Evaluation,
+    /// What ends the training early.
     #[serde(default)]
     pub stop: Stop,
+    /// How the model is written.
     #[serde(default)]
     pub export: Export,
 }
@@ -72,6 +84,7 @@ pub struct Data {
     /// tasks none is drawn, whatever its seed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub benchmark_inputs: Vec<String>,
+    /// The schedule of levels.
     #[serde(default)]
     pub curriculum: Curriculum,
     /// True if training instances are augmented as in the paper (`prime_bench::augmentation`).
@@ -129,6 +142,7 @@ pub enum SamplerKind {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rollout {
+    /// What a group has in common.
     pub unit: Unit,
     /// Number of groups of an iteration: states or instances.
     pub groups: usize,
@@ -178,7 +192,7 @@ impl Default for Rollout {
     }
 }
 
-/// The unit of which a group is drawn.
+/// What the samples of a group have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -203,9 +217,11 @@ pub enum Source {
     Verifier,
 }
 
+/// What is rewarded.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RewardPlan {
+    /// Where the rewards come from.
     pub source: Source,
     /// α, β, γ, λ of the composite reward.
     pub weights: RewardWeights,
@@ -233,13 +249,24 @@ pub enum Algorithm {
     /// Relative to the group, divided by its deviation, as in the paper, or by `scale` if that is
     /// given.
     Grpo {
+        /// The divisor of the advantages in place of the group's standard deviation; above 0.
         #[serde(default)]
         scale: Option<f64>,
     },
     /// Generalised advantage estimates by a linear critic on the last position of the prompt.
-    Ppo { discount: f64, lambda: f64, value_clip: f64 },
+    Ppo {
+        /// γ of the returns, 0 to 1.
+        discount: f64,
+        /// λ of the estimates, 0 to 1.
+        lambda: f64,
+        /// Largest change of a value per update of the critic; above 0.
+        value_clip: f64,
+    },
     /// Returns less the value of the same critic, without clipping.
-    Reinforce { discount: f64 },
+    Reinforce {
+        /// γ of the returns, 0 to 1.
+        discount: f64,
+    },
     /// Supervised training on the best sample of each group, as a control that has seen the same
     /// samples.
     BestOf,
@@ -274,6 +301,7 @@ impl Default for Update {
     }
 }
 
+/// When held-out instances are evaluated, and how many.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Evaluation {
@@ -285,6 +313,7 @@ pub struct Evaluation {
     /// Maximum number of proposals of an attempt; without it, that of `rollout`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proposals_max: Option<u64>,
+    /// Which policy becomes the model.
     pub keep: Keep,
 }
 

@@ -7,11 +7,15 @@ use super::evaluation::Held;
 /// One iteration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
+    /// Number of the iteration, from 1; 0 for the evaluation of the initial policy.
     pub iteration: u64,
-    /// Processor seconds so far, and those of this iteration by part.
+    /// Processor seconds so far, over all parts of the run.
     pub cpu_s: f64,
+    /// Processor seconds of the iteration's rollouts.
     pub rollout_s: f64,
+    /// Processor seconds of the iteration's updates.
     pub update_s: f64,
+    /// Processor seconds of the evaluation; 0 without one.
     pub evaluation_s: f64,
     /// Mean total reward of the episodes.
     pub reward: f64,
@@ -19,8 +23,9 @@ pub struct Record {
     /// such parts.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reward_parts: Option<[f64; 4]>,
-    /// Share of the trajectories played from a start with a verified answer, and with a right one.
+    /// Share of the trajectories played from a start with a verified answer, 0 to 1.
     pub solved: f64,
+    /// Share of the trajectories played from a start with a verified answer that is right, 0 to 1.
     pub right: f64,
     /// Share of groups whose rewards differ.
     pub mixed: f64,
@@ -28,19 +33,24 @@ pub struct Record {
     pub samples: u64,
     /// Mean number of tokens of a completion.
     pub length: f64,
-    /// Means per token, in nats.
+    /// Mean divergence from the initial policy per token, in nats.
     pub kl: f64,
+    /// Mean entropy of the policy per token, in nats.
     pub entropy: f64,
     /// Share of tokens whose ratio was clipped.
     pub clipped: f64,
+    /// Mean loss of the optimizer steps.
     pub loss: f64,
+    /// Mean norm of their gradients, before clipping.
     pub gradient_norm: f64,
+    /// Learning rate of the iteration.
     pub rate: f64,
     /// Mean cross-entropy of the rehearsed tokens, in nats. Absent where nothing is rehearsed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rehearsal: Option<f64>,
-    /// Number of tokens drawn, and number of tokens learnt from.
+    /// Number of tokens drawn.
     pub drawn: u64,
+    /// Number of tokens learnt from.
     pub learnt: u64,
     /// Held-out results, if there was an evaluation.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
@@ -62,6 +72,7 @@ pub enum Ending {
 }
 
 impl Ending {
+    /// Why the run ended, in words.
     pub fn text(self) -> &'static str {
         match self {
             Self::Finished => "the budget is spent",

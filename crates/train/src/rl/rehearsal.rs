@@ -41,6 +41,7 @@ fn coefficient() -> f64 {
 }
 
 impl RehearsalPlan {
+    /// True if the plan names tasks, and its numbers are positive and finite.
     pub fn is_valid(&self) -> bool {
         !self.tasks.is_empty()
             && self.tokens > 0

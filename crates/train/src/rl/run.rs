@@ -39,15 +39,21 @@ const STREAMS: u64 = 0x726c;
 /// The outcome of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RlSummary {
+    /// Why the run ended.
     pub ending: Ending,
+    /// Number of iterations, those before a resume included.
     pub iterations: u64,
+    /// Processor time in seconds, over all parts of the run.
     pub cpu_s: f64,
     /// Held-out results before the first iteration, and of the model that was kept.
     pub initial: Vec<Held>,
+    /// Held-out results of the model that was kept.
     pub kept: Vec<Held>,
     /// Number of iterations after which the kept policy was evaluated; 0 for the initial one.
     pub kept_iteration: u64,
+    /// The GGUF file that was written.
     pub model: PathBuf,
+    /// The file of records, one JSON object per line.
     pub records: PathBuf,
 }
 

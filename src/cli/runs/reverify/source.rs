@@ -28,7 +28,7 @@ pub enum Source {
 /// A run with its events still to be read.
 pub struct Recorded {
     pub id: String,
-    /// As JSON.
+    /// The spec, as JSON.
     pub spec: String,
     pub events: Events,
 }

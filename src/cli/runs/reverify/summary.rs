@@ -62,7 +62,7 @@ pub struct Summary {
     runs: u64,
     left_out: u64,
     verified: Pairs,
-    /// With an answer whose steps are all committed.
+    /// Runs with an answer whose steps are all committed.
     answered: Pairs,
     notes: Vec<String>,
 }

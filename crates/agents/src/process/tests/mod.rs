@@ -69,7 +69,7 @@ async fn judge(agent: &ProcessVerifier, line: &str) -> Result<Verdict, crate::Ag
     agent.judge(&trajectory, line).await
 }
 
-/// Whether a process exists and is not a zombie.
+/// True if a process exists and is not a zombie.
 fn is_alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(PathBuf::from(format!("/proc/{pid}/stat")));
     stat.is_ok_and(|stat| {
@@ -77,7 +77,7 @@ fn is_alive(pid: u32) -> bool {
     })
 }
 
-/// Whether a process no longer exists.
+/// True if a process no longer exists.
 fn is_gone(pid: u32) -> bool {
     !PathBuf::from(format!("/proc/{pid}")).exists()
 }

@@ -25,9 +25,11 @@ static CURRENT: LazyLock<DetectionTable> =
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DetectionRow {
+    /// The task's slug.
     pub task: String,
     /// The [`digest`] of the constraints that were measured.
     pub constraints: String,
+    /// Number of wrong steps that were tried.
     pub tried: u64,
     /// Wrong steps found, by the names of the kinds, joined by `+`.
     found: BTreeMap<String, u64>,
@@ -41,9 +43,11 @@ pub struct DetectionTable {
     pub version: u32,
     /// The command that made the file.
     pub command: String,
+    /// Base seed of the instances.
     pub base_seed: u64,
     /// Corrupted traces of each task, a third of them of each level.
     pub traces: u64,
+    /// A row for each task, in benchmark order.
     pub rows: Vec<DetectionRow>,
 }
 
@@ -98,6 +102,7 @@ impl DetectionTable {
         &ID
     }
 
+    /// A table of this version's method.
     pub fn new(base_seed: u64, traces: u64, rows: Vec<DetectionRow>) -> Self {
         Self { version: VERSION, command: COMMAND.to_owned(), base_seed, traces, rows }
     }
@@ -134,6 +139,7 @@ impl DetectionTable {
         format!("{}-{:08x}", self.version, digest >> 32)
     }
 
+    /// The wrong steps of a task that these kinds find; `None` if the table has no such figure.
     pub fn detection(&self, task: &str, kinds: Kinds) -> Option<Detection> {
         self.rows.iter().find(|row| row.task == task)?.detection(kinds)
     }

@@ -33,8 +33,10 @@ pub enum Origin {
 }
 
 impl Origin {
+    /// All origins.
     pub const ALL: [Self; 3] = [Self::Reference, Self::Random, Self::Adversarial];
 
+    /// The origin's name in results.
     pub fn name(self) -> &'static str {
         ["reference", "random", "adversarial"][self as usize]
     }
@@ -48,6 +50,7 @@ const KEPT: [fn() -> Kinds; 2] =
 /// The kind of a wrong step, and the constraints that it breaks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StepError {
+    /// The type of the error.
     pub error: ErrorType,
     /// The constraints that the step breaks, of all kinds.
     pub violations: Vec<&'static str>,

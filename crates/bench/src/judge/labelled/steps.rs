@@ -13,12 +13,15 @@ const STEPS_MAX: u64 = 1 << 21;
 
 /// A proposed step at its state.
 pub struct LabelledStep {
+    /// The instance.
     pub id: InstanceId,
+    /// Where the line comes from.
     pub origin: Origin,
     /// Steps before it.
     pub step: u64,
     /// Holds the line as its candidate, or has refused it.
     pub machine: Box<dyn Machine>,
+    /// The proposed line.
     pub line: String,
     /// True if the line can be carried out.
     pub applies: bool,

@@ -29,13 +29,18 @@ pub enum TraceEnd {
 
 /// A trace of an instance, up to its end or to the first line that cannot be carried out.
 pub struct LabelledTrace {
+    /// The instance.
     pub id: InstanceId,
+    /// How the trace was made.
     pub origin: Origin,
+    /// The problem of the instance.
     pub problem: Arc<dyn Problem>,
+    /// The lines, the one that cannot be carried out included.
     pub lines: Vec<String>,
     /// The place of the first wrong line, counted from 0, and its error; `None` if every line is
     /// right.
     pub first_error: Option<(usize, StepError)>,
+    /// How the trace ends.
     pub end: TraceEnd,
 }
 
@@ -83,6 +88,7 @@ impl LabelledTrace {
 /// The traces of a level.
 #[derive(Default)]
 pub struct LabelledTraces {
+    /// The traces, in the order of their instances.
     pub traces: Vec<LabelledTrace>,
     /// Instances that were left out, because their reference traces have more than
     /// [`TRACE_LINES_MAX`] lines.

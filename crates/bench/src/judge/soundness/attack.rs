@@ -34,19 +34,22 @@ pub struct Attack {
 /// The findings of an attack on a task.
 #[derive(Clone, Debug, Serialize)]
 pub struct AttackRow {
+    /// The task's slug.
     pub task: &'static str,
+    /// Number of walks that were tried.
     pub walks: u64,
     /// Walks that found a clean line other than the algorithm's.
     pub deviated: u64,
     /// Clean traces that deviated from the reference trace and ended.
     pub ended: u64,
-    /// Those of them that end in a wrong answer.
+    /// Number of them that end in a wrong answer.
     pub wrong: u64,
     /// The shortest of these.
     pub shortest: Option<Fooled>,
 }
 
 impl AttackRow {
+    /// The row of a task before its first walk.
     pub fn new(task: &'static str) -> Self {
         Self { task, walks: 0, deviated: 0, ended: 0, wrong: 0, shortest: None }
     }

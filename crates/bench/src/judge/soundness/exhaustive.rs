@@ -24,6 +24,7 @@ pub struct Exhaustion {
     pub is_complete: bool,
     /// Ends of clean traces.
     pub ends: u64,
+    /// The first clean trace that ended in a wrong answer, if one was found.
     pub fooled: Option<Fooled>,
 }
 

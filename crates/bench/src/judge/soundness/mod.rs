@@ -33,7 +33,9 @@ pub use table::{ATTACKED, SoundnessRow, SoundnessTable};
 /// A complete trace that the constraints find clean, and that ends in a wrong answer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Fooled {
+    /// The instance's input.
     pub input: Value,
+    /// The lines of the trace.
     pub lines: Vec<String>,
     /// The first line that the algorithm does not prescribe, counted from 0.
     pub at: usize,

@@ -26,13 +26,15 @@ static CURRENT: LazyLock<SoundnessTable> =
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SoundnessRow {
+    /// The task's slug.
     pub task: String,
     /// The digest of the constraints that were attacked.
     pub constraints: String,
+    /// Number of attacks that were tried.
     pub attacks: u64,
     /// Clean traces that left the algorithm's path and ended.
     pub ended: u64,
-    /// Those of them that end in a wrong answer.
+    /// Number of them that end in a wrong answer.
     pub wrong: u64,
 }
 
@@ -40,15 +42,18 @@ pub struct SoundnessRow {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SoundnessTable {
+    /// Version of the method of attacking.
     pub version: u32,
     /// The command that made the file.
     pub command: String,
     /// Seed of the instances and of the search.
     pub seed: u64,
+    /// A row for each task, in benchmark order.
     pub rows: Vec<SoundnessRow>,
 }
 
 impl SoundnessRow {
+    /// The row of a task's attacks.
     pub fn new(task: &'static dyn AnyTask, row: &AttackRow) -> Self {
         Self {
             task: row.task.to_owned(),
@@ -66,6 +71,7 @@ impl SoundnessTable {
         &CURRENT
     }
 
+    /// A table of this version's method.
     pub fn new(seed: u64, rows: Vec<SoundnessRow>) -> Self {
         Self { version: VERSION, command: COMMAND.to_owned(), seed, rows }
     }

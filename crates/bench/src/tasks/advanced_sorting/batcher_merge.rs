@@ -9,8 +9,10 @@ use crate::tasks::page::Sizes;
 use crate::tasks::pages::batcher_merge as page;
 use crate::tasks::spec::Spec;
 
+/// The task `batcher-merge`.
 pub type BatcherMerge = NetworkSort<Batcher>;
 
+/// The task `batcher-merge`.
 pub struct Batcher;
 
 /// Comparators of a merge of two blocks of 2^(s-1) cells.

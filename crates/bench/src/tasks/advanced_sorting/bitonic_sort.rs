@@ -9,8 +9,10 @@ use crate::tasks::page::Sizes;
 use crate::tasks::pages::bitonic_sort as page;
 use crate::tasks::spec::Spec;
 
+/// The task `bitonic-sort`.
 pub type BitonicSort = NetworkSort<Bitonic>;
 
+/// The task `bitonic-sort`.
 pub struct Bitonic;
 
 impl Network for Bitonic {

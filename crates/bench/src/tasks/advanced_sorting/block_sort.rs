@@ -7,10 +7,12 @@ use crate::tasks::pages::block_sort as page;
 use crate::tasks::prelude::*;
 use crate::tasks::sorting::{Input, sort_items};
 
+/// The task `block-sort`.
 pub struct BlockSort;
 
 const BLOCK: usize = 16;
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

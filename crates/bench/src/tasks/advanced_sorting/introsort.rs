@@ -11,11 +11,13 @@ use crate::tasks::pages::introsort as page;
 use crate::tasks::prelude::*;
 use crate::tasks::sorting::{Input, sort_items};
 
+/// The task `introsort`.
 pub struct Introsort;
 
 /// Ranges of at most this many cells go to insertion sort.
 const LEAF: usize = 16;
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

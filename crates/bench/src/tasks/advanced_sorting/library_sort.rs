@@ -7,11 +7,13 @@ use crate::tasks::pages::library_sort as page;
 use crate::tasks::prelude::*;
 use crate::tasks::sorting::{Input, sort_items};
 
+/// The task `library-sort`.
 pub struct LibrarySort;
 
 /// Cells per element after a rebalancing.
 const SPREAD: usize = 4;
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

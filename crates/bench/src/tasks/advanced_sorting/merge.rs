@@ -92,6 +92,7 @@ impl Merge {
         ordered && self.buf.len() == self.i - self.lo + self.j - self.mid
     }
 
+    /// Returns whether one of the runs is used up.
     pub fn is_complete(&self) -> bool {
         self.i == self.mid || self.j == self.hi
     }
@@ -134,6 +135,7 @@ impl Merge {
         }
     }
 
+    /// Returns whether the buffer holds as many elements as were taken, in ascending order.
     pub fn is_consistent(&self) -> bool {
         self.has_taken_what_is_missing() && self.buf.is_sorted()
     }

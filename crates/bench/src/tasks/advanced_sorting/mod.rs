@@ -19,6 +19,7 @@ pub mod tournament_sort;
 use super::AnyTask;
 use super::machine::Erased;
 
+/// The tasks of the category, in the order of their ids.
 pub static TASKS: &[&dyn AnyTask] = &[
     &Erased::<timsort::Timsort>::new(),
     &Erased::<introsort::Introsort>::new(),

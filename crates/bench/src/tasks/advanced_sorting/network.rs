@@ -31,9 +31,13 @@ pub struct Constraints {
 
 /// The parts in which networks differ.
 pub trait Network: Send + Sync + 'static {
+    /// The constant part of the task.
     const PAGE: Spec;
+    /// The sizes of instances.
     const N: Sizes;
+    /// The places of the constraints on the task's page.
     const CONSTRAINTS: Constraints;
+    /// The first stage of the network.
     const FIRST: Stage;
 
     /// Returns whether the network of `n` cells has this stage.
@@ -73,6 +77,7 @@ pub trait Network: Send + Sync + 'static {
 /// The task of sorting with a network.
 pub struct NetworkSort<N>(PhantomData<fn() -> N>);
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

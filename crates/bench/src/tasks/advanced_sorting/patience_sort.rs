@@ -6,11 +6,13 @@ use crate::tasks::pages::patience_sort as page;
 use crate::tasks::prelude::*;
 use crate::tasks::sorting::{Input, sort_items};
 
+/// The task `patience-sort`.
 pub struct PatienceSort;
 
 /// A place of the input, or -1 for none: inputs are short.
 type Card = i64;
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

@@ -8,6 +8,7 @@ use crate::tasks::pages::smoothsort as page;
 use crate::tasks::prelude::*;
 use crate::tasks::sorting::{Input, sort_items};
 
+/// The task `smoothsort`.
 pub struct Smoothsort;
 
 /// Cells of a tree of this order. The greatest tree of the longest array that is allowed has order
@@ -15,6 +16,7 @@ pub struct Smoothsort;
 pub const CELLS: [usize; 18] =
     [1, 1, 3, 5, 9, 15, 25, 41, 67, 109, 177, 287, 465, 753, 1219, 1973, 3193, 5167];
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

@@ -8,8 +8,10 @@ use crate::tasks::pages::strand_sort as page;
 use crate::tasks::prelude::*;
 use crate::tasks::sorting::{Input, sort_items};
 
+/// The task `strand-sort`.
 pub struct StrandSort;
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

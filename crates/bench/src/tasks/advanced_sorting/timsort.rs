@@ -10,8 +10,10 @@ use crate::tasks::pages::timsort as page;
 use crate::tasks::prelude::*;
 use crate::tasks::sorting::{Input, sort_items};
 
+/// The task `timsort`.
 pub struct Timsort;
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -31,6 +33,7 @@ pub struct State {
 }
 
 words!(
+    /// The order of a run as it is found.
     pub enum Order {
         Ascending = "asc",
         Descending = "desc",
@@ -38,6 +41,7 @@ words!(
 );
 
 line_actions! {
+    /// An action line; the page explains its forms.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Action {
         Run(end: usize, order: Order) = "run <nat> <asc|desc>", "run {end} {order}";

@@ -6,6 +6,7 @@ use crate::tasks::pages::tournament_sort as page;
 use crate::tasks::prelude::*;
 use crate::tasks::sorting::{Input, sort_items};
 
+/// The task `tournament-sort`.
 pub struct TournamentSort;
 
 /// A place of the input, or -1 for nobody.
@@ -13,6 +14,7 @@ pub type Player = i64;
 
 const NOBODY: Player = -1;
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -24,6 +26,7 @@ pub struct State {
 }
 
 line_actions! {
+    /// An action line; the page explains its forms.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Action {
         Play(node: usize, winner: Player) = "play <nat> <int>", "play {node} {winner}";

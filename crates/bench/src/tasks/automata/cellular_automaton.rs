@@ -8,6 +8,7 @@ use crate::tasks::pages::cellular_automaton as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::prelude::*;
 
+/// The task `cellular-automaton`.
 pub struct CellularAutomaton;
 
 const CELLS_MAX: usize = 10_000;
@@ -18,6 +19,7 @@ const RULES: [u8; 24] = [
     161, 169, 193,
 ];
 
+/// What lies beyond the ends of the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Boundary {
@@ -25,6 +27,7 @@ pub enum Boundary {
     Zero,
 }
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -63,6 +66,7 @@ impl Instance {
     }
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

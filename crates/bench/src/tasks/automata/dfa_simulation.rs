@@ -6,8 +6,10 @@ use super::automaton;
 use crate::tasks::pages::dfa_simulation as page;
 use crate::tasks::prelude::*;
 
+/// The task `dfa-simulation`.
 pub struct DfaSimulation;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -32,6 +34,7 @@ impl Instance {
     }
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

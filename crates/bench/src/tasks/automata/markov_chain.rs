@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use crate::tasks::pages::markov_chain as page;
 use crate::tasks::prelude::*;
 
+/// The task `markov-chain`.
 pub struct MarkovChain;
 
 const STATES_MAX: usize = 1_000;
@@ -15,6 +16,7 @@ const DRAWS_MAX: usize = 1_000_000;
 /// A row's weights add up to this; draws lie below it.
 const WHOLE: u64 = 1_000;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -50,6 +52,7 @@ impl Instance {
     }
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

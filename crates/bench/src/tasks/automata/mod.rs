@@ -15,6 +15,7 @@ pub mod turing_machine;
 use super::AnyTask;
 use super::machine::Erased;
 
+/// The tasks of the category, in the order of their ids.
 pub static TASKS: &[&dyn AnyTask] = &[
     &Erased::<dfa_simulation::DfaSimulation>::new(),
     &Erased::<nfa_simulation::NfaSimulation>::new(),

@@ -7,10 +7,12 @@ use crate::tasks::pages::nfa_simulation as page;
 use crate::tasks::prelude::*;
 use crate::tasks::state_set::StateSet;
 
+/// The task `nfa-simulation`.
 pub struct NfaSimulation;
 
 const STATES_MAX: usize = 1_000;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -24,6 +26,7 @@ pub struct Instance {
 }
 
 impl Instance {
+    /// The letter of the word at a place, from 0.
     pub fn letter(&self, pos: usize) -> Option<char> {
         self.word.as_bytes().get(pos).map(|c| char::from(*c))
     }
@@ -52,6 +55,7 @@ impl Instance {
     }
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -65,6 +69,7 @@ pub struct State {
 }
 
 line_actions! {
+    /// An action line; the page explains its forms.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub enum Action {
         Move(set: StateSet) = "move <nats?>", "move {set}";

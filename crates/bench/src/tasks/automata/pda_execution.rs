@@ -10,6 +10,7 @@ use crate::tasks::pages::pda_execution as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::prelude::*;
 
+/// The task `pda-execution`.
 pub struct PdaExecution;
 
 const STATES_MAX: usize = 1_000;
@@ -19,6 +20,7 @@ const BOTTOM: char = 'Z';
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Move(pub usize, pub String, pub char, pub usize, pub String);
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -33,6 +35,7 @@ pub struct Instance {
 }
 
 impl Instance {
+    /// The move in state `q` with this letter, "" for none, and this top of the stack.
     pub fn find(&self, q: usize, letter: &str, top: char) -> Option<&Move> {
         // `delta` is sorted by state, letter and top.
         let place = self.delta.partition_point(|m| (m.0, m.1.as_str(), m.2) < (q, letter, top));
@@ -49,6 +52,7 @@ impl Instance {
     }
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -62,6 +66,7 @@ pub struct State {
 }
 
 impl State {
+    /// The top of the stack; `None` if it is empty.
     pub fn top(&self) -> Option<char> {
         self.stack.chars().next()
     }
@@ -71,6 +76,7 @@ impl State {
     }
 }
 
+/// The state that a move leads to, and what it pushes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Action {
     q: usize,

@@ -5,6 +5,7 @@
 use crate::tasks::pages::petri_net as page;
 use crate::tasks::prelude::*;
 
+/// The task `petri-net`.
 pub struct PetriNet;
 
 const PLACES_MAX: usize = 1_000;
@@ -18,6 +19,7 @@ const FIRINGS_MAX: u64 = 1_000_000;
 /// Places, ascending, each with a weight.
 type Arcs = Vec<(usize, i64)>;
 
+/// A transition with the places before and after it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transition {
@@ -43,6 +45,7 @@ impl Transition {
     }
 }
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -51,6 +54,7 @@ pub struct Instance {
     pub firings: u64,
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

@@ -9,12 +9,14 @@ use crate::tasks::pages::register_machine as page;
 use crate::tasks::pattern::{self, NUMBER_LIMIT};
 use crate::tasks::prelude::*;
 
+/// The task `register-machine`.
 pub struct RegisterMachine;
 
 const REGISTERS_MAX: usize = 64;
 const VALUE_MAX: u64 = 100_000;
 const INSTRUCTIONS_MAX: usize = 500;
 
+/// An instruction; registers and addresses are counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Instruction {
@@ -86,6 +88,7 @@ impl From<Instruction> for String {
     }
 }
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -93,6 +96,7 @@ pub struct Instance {
     pub program: Vec<Instruction>,
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -106,6 +110,7 @@ pub struct State {
 }
 
 line_actions! {
+    /// An action line; the page explains its forms.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Action {
         Set { register: usize, value: u64, pc: usize } =

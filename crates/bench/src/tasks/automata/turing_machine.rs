@@ -9,6 +9,7 @@ use crate::tasks::pages::turing_machine as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::prelude::*;
 
+/// The task `turing-machine`.
 pub struct TuringMachine;
 
 const STATES_MAX: usize = 1_000;
@@ -18,6 +19,7 @@ const BLANK: char = '_';
 const ACCEPT: i64 = -1;
 const REJECT: i64 = -2;
 
+/// Where the head moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Direction {
     L,
@@ -66,6 +68,7 @@ impl fmt::Display for Action {
     }
 }
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -75,6 +78,7 @@ pub struct Instance {
     pub word: String,
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -93,6 +97,7 @@ impl State {
         usize::try_from(self.head).ok().filter(|place| *place < self.tape.len())
     }
 
+    /// The symbol under the head; beyond the tape, a blank.
     pub fn symbol(&self) -> char {
         self.place().map_or(BLANK, |place| char::from(self.tape.as_bytes()[place]))
     }

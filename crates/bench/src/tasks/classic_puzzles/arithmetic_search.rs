@@ -13,6 +13,7 @@ use crate::tasks::action_macros::words;
 pub type Value = Ratio<i64>;
 
 words!(
+    /// The four operations.
     pub enum Operator {
         Plus = "+",
         Minus = "-",
@@ -22,6 +23,7 @@ words!(
 );
 
 impl Operator {
+    /// The operation of a symbol.
     pub fn of(symbol: u8) -> Option<Self> {
         match symbol {
             b'+' => Some(Self::Plus),

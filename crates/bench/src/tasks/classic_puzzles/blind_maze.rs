@@ -9,6 +9,7 @@ use super::maze_tour::{self, Tally};
 use crate::tasks::pages::blind_maze as page;
 use crate::tasks::prelude::*;
 
+/// The task `blind-maze`.
 pub struct BlindMaze;
 
 /// The longest side that a user may give: trails are copied at each step.
@@ -46,6 +47,7 @@ impl Direction {
     }
 }
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -130,6 +132,7 @@ enum Feedback {
     Goal,
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

@@ -28,6 +28,7 @@ impl Item {
     }
 }
 
+/// How the houses of two items lie to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
     /// In one house.
@@ -61,6 +62,7 @@ impl Relation {
     }
 }
 
+/// A condition on the houses of one item or two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Clue {
@@ -70,6 +72,7 @@ pub enum Clue {
 }
 
 impl Clue {
+    /// The items that the clue is about.
     pub fn items(&self) -> impl Iterator<Item = Item> {
         let (first, second) = match *self {
             Self::At(item, _) => (item, None),

@@ -39,10 +39,12 @@ impl Domains {
         self.sets.chunks(self.n)
     }
 
+    /// Returns whether the house is possible for the item.
     pub fn holds(&self, item: Item, house: usize) -> bool {
         house < self.n && self.of(item) & (1 << house) != 0
     }
 
+    /// Makes the house impossible for the item.
     pub fn eliminate(&mut self, item: Item, house: usize) {
         self.sets[item.attribute * self.n + item.value] &= !(1 << house);
     }
@@ -71,6 +73,7 @@ impl Domains {
         self.n == n && self.sets.len() == n * k && self.are_on_street()
     }
 
+    /// Returns whether all possible houses exist.
     pub fn are_on_street(&self) -> bool {
         self.sets.iter().all(|set| *set < 1 << self.n)
     }

@@ -10,6 +10,7 @@ use crate::tasks::prelude::*;
 
 pub struct LastQueen;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {

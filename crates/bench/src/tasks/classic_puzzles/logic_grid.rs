@@ -11,12 +11,14 @@ use crate::tasks::pages::logic_grid as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::prelude::*;
 
+/// The task `logic-grid`.
 pub struct LogicGrid;
 
 /// Attributes have letters, clues are read at every step.
 const ATTRIBUTES_MAX: usize = 26;
 const CLUES_MAX: usize = 1_000;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -41,6 +43,7 @@ impl Instance {
     }
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

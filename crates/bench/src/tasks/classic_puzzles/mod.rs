@@ -22,6 +22,7 @@ pub use chessboard::attacks;
 use super::AnyTask;
 use super::machine::Erased;
 
+/// The tasks of the category, in the order of their ids.
 pub static TASKS: &[&dyn AnyTask] = &[
     &Erased::<tower_of_hanoi::TowerOfHanoi>::new(),
     &Erased::<n_queens::NQueens>::new(),

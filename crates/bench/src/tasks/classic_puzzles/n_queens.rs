@@ -8,8 +8,10 @@ use super::chessboard::{attacks, is_peaceful, is_solution};
 use crate::tasks::pages::n_queens as page;
 use crate::tasks::prelude::*;
 
+/// The task `n-queens`.
 pub struct NQueens;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -17,6 +19,7 @@ pub struct Instance {
     pub order: Vec<usize>,
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

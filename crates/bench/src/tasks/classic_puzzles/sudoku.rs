@@ -6,14 +6,17 @@ use super::sudoku_grid::{CELLS, Grid, SIDE};
 use crate::tasks::pages::sudoku as page;
 use crate::tasks::prelude::*;
 
+/// The task `sudoku`.
 pub struct Sudoku;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
     grid: Grid,
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

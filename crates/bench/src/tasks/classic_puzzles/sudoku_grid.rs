@@ -3,7 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Cells of a row, a column or a box.
 pub const SIDE: usize = 9;
+/// Cells of the grid, counted row by row from 0.
 pub const CELLS: usize = SIDE * SIDE;
 
 /// Rows 0–8, columns 0–8, boxes 0–8.
@@ -133,20 +135,25 @@ fn digit_of(set: u16) -> u8 {
 }
 
 impl Grid {
+    /// The grid without digits.
     pub const EMPTY: Self = Self([0; CELLS]);
 
+    /// The digit of a cell; 0 if it is empty.
     pub fn digit(&self, cell: usize) -> u8 {
         self.0[cell]
     }
 
+    /// Writes a digit into a cell; 0 empties it.
     pub fn set(&mut self, cell: usize, digit: u8) {
         self.0[cell] = digit;
     }
 
+    /// Number of cells with a digit.
     pub fn filled(&self) -> usize {
         self.0.iter().filter(|digit| **digit != 0).count()
     }
 
+    /// Returns whether every cell has a digit.
     pub fn is_full(&self) -> bool {
         self.0.iter().all(|digit| *digit != 0)
     }
@@ -168,10 +175,12 @@ impl Grid {
         })
     }
 
+    /// Returns whether the grid is full and consistent, and keeps the givens.
     pub fn is_solution_of(&self, givens: &Self) -> bool {
         self.is_full() && self.is_consistent() && self.keeps(givens)
     }
 
+    /// The digits that the units of each empty cell leave for it.
     pub fn candidates(&self) -> Candidates {
         let mut used = [0; 27];
         for cell in (0..CELLS).filter(|cell| self.0[*cell] != 0) {
@@ -186,6 +195,7 @@ impl Grid {
         Candidates(sets)
     }
 
+    /// Returns whether no empty cell is without a candidate.
     pub fn every_empty_cell_has_a_candidate(&self) -> bool {
         let candidates = self.candidates();
         (0..CELLS).all(|cell| self.0[cell] != 0 || candidates.0[cell] != 0)

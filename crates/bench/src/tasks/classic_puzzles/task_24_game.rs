@@ -13,6 +13,7 @@ use crate::tasks::pages::task_24_game as page;
 use crate::tasks::pattern::NUMBER_LIMIT;
 use crate::tasks::prelude::*;
 
+/// The task `24-game`.
 pub struct Game24;
 
 /// More numbers could leave the range of [`Value`].
@@ -21,6 +22,7 @@ const NUMBERS_MAX: usize = 10;
 const EXPRESSION_MAX: usize = 40 * NUMBERS_MAX;
 const TARGET: i64 = 24;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -66,6 +68,7 @@ fn read_values<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Value>,
     values.ok_or_else(|| serde::de::Error::custom("must be texts of fractions in lowest terms"))
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

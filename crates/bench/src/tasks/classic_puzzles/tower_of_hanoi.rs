@@ -8,11 +8,13 @@ use serde::{Deserializer, Serializer};
 use crate::tasks::pages::tower_of_hanoi as page;
 use crate::tasks::prelude::*;
 
+/// The task `tower-of-hanoi`.
 pub struct TowerOfHanoi;
 
 /// Counters of moves stay below 2^53 up to here, and a peg fits its array.
 const DISKS_MAX: usize = 32;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -67,6 +69,7 @@ impl<'de> Deserialize<'de> for Peg {
     }
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -121,6 +124,7 @@ impl Plan {
 }
 
 line_actions! {
+    /// An action line; the page explains its form.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Action { pub disk: u8, pub from: usize, pub to: usize } =
         "move <nat> <nat> <nat>", "move {disk} {from} {to}"

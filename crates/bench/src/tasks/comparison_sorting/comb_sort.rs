@@ -8,8 +8,10 @@ use crate::tasks::pages::comb_sort as page;
 use crate::tasks::prelude::*;
 use crate::tasks::sorting::{Input, require_places, sort_items};
 
+/// The task `comb-sort`.
 pub struct CombSort;
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

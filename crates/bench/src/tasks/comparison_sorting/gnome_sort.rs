@@ -9,8 +9,10 @@ use crate::tasks::pages::gnome_sort as page;
 use crate::tasks::prelude::*;
 use crate::tasks::sorting::{Input, require_places, sort_items};
 
+/// The task `gnome-sort`.
 pub struct GnomeSort;
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

@@ -25,6 +25,7 @@ pub use super::sorting::Input;
 use super::AnyTask;
 use super::machine::Erased;
 
+/// The tasks of the category, in the order of their ids.
 pub static TASKS: &[&dyn AnyTask] = &[
     &Erased::<bubble_sort::BubbleSort>::new(),
     &Erased::<selection_sort::SelectionSort>::new(),

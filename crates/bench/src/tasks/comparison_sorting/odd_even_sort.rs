@@ -10,8 +10,10 @@ use crate::tasks::pages::odd_even_sort as page;
 use crate::tasks::prelude::*;
 use crate::tasks::sorting::{Input, require_places, sort_items};
 
+/// The task `odd-even-sort`.
 pub struct OddEvenSort;
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

@@ -7,8 +7,10 @@ use crate::tasks::pages::selection_sort as page;
 use crate::tasks::prelude::*;
 use crate::tasks::sorting::{Input, require_places, sort_items};
 
+/// The task `selection-sort`.
 pub struct SelectionSort;
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

@@ -9,11 +9,13 @@ use crate::tasks::pages::stooge_sort as page;
 use crate::tasks::prelude::*;
 use crate::tasks::sorting::{Input, require_places};
 
+/// The task `stooge-sort`.
 pub struct StoogeSort;
 
 /// The longest array that a user may give: the comparisons grow as n to the power of 2.7.
 const LENGTH_MAX: usize = 512;
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

@@ -8,8 +8,10 @@ use crate::tasks::pages::tree_sort as page;
 use crate::tasks::prelude::*;
 use crate::tasks::sorting::{Input, require_places, sort_items};
 
+/// The task `tree-sort`.
 pub struct TreeSort;
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -38,6 +40,7 @@ word_actions!(Action {
 pub struct Children(Vec<i32>);
 
 impl Children {
+    /// The child of a node, if it has one.
     pub fn get(&self, node: usize) -> Option<usize> {
         usize::try_from(self.0[node]).ok()
     }
@@ -157,6 +160,7 @@ impl State {
         after && self.inserted == a.len() && self.out.len() == before_c
     }
 
+    /// The parent of each node; `None` for the root.
     pub fn parents(&self) -> Vec<Option<usize>> {
         let mut parents = vec![None; self.left.0.len()];
         for (node, child) in self.left.edges().chain(self.right.edges()) {

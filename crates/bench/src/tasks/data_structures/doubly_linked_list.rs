@@ -9,8 +9,10 @@ use crate::tasks::optional_index::OptionalIndex;
 use crate::tasks::pages::doubly_linked_list as page;
 use crate::tasks::prelude::*;
 
+/// The task `doubly-linked-list`.
 pub struct DoublyLinkedList;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -60,6 +62,7 @@ impl Operation {
     }
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(from = "Written")]
 pub struct State {
@@ -145,6 +148,7 @@ impl State {
 }
 
 line_actions! {
+    /// An action line; the page explains its forms.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Action {
         Link(id: usize, prev: OptionalIndex, next: OptionalIndex) =

@@ -4,6 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::tasks::action_macros::words;
 
+/// A slot of the table; written as the key, -1 for empty or -2 for a tombstone.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Slot {
     Empty,
@@ -45,11 +46,13 @@ words!(
     }
 );
 
+/// The slots of the table, from 0.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Slots(pub Vec<Slot>);
 
 impl Slots {
+    /// This many empty slots.
     pub fn empty(count: usize) -> Self {
         Self(vec![Slot::Empty; count])
     }
@@ -64,10 +67,12 @@ impl Slots {
         }
     }
 
+    /// The stored keys, by slot.
     pub fn keys(&self) -> impl Iterator<Item = usize> {
         self.0.iter().filter_map(|slot| if let Slot::Key(key) = slot { Some(*key) } else { None })
     }
 
+    /// Number of tombstones.
     pub fn tombstones(&self) -> usize {
         self.0.iter().filter(|slot| **slot == Slot::Tombstone).count()
     }
@@ -90,6 +95,7 @@ impl Slots {
         })
     }
 
+    /// Returns whether no key is stored twice.
     pub fn is_distinct(&self) -> bool {
         let mut keys: Vec<_> = self.keys().collect();
         keys.sort_unstable();

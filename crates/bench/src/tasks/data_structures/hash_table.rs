@@ -8,11 +8,13 @@ use crate::tasks::optional_index::OptionalIndex;
 use crate::tasks::pages::hash_table as page;
 use crate::tasks::prelude::*;
 
+/// The task `hash-table`.
 pub struct HashTable;
 
 /// The largest table that a user may give: every step copies it.
 const SLOTS_MAX: usize = 10_000;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -26,6 +28,7 @@ word_actions!(Operation { Insert(key) = "insert", Search(key) = "search", Delete
 as_text!(Operation);
 
 impl Operation {
+    /// The key of the operation.
     pub fn key(self) -> usize {
         let (Self::Insert(key) | Self::Search(key) | Self::Delete(key)) = self;
         key
@@ -40,6 +43,7 @@ impl Instance {
     }
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -80,6 +84,7 @@ impl State {
 }
 
 line_actions! {
+    /// An action line; the page explains its forms.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Action {
         Probe(slot: usize, content: Content) = "<nat> <hit|empty|tomb|other>", "{slot} {content}";

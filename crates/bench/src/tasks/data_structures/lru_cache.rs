@@ -6,11 +6,13 @@ use crate::tasks::operation::{as_text, validate_count};
 use crate::tasks::pages::lru_cache as page;
 use crate::tasks::prelude::*;
 
+/// The task `lru-cache`.
 pub struct LruCache;
 
 /// The largest cache that a user may give: its keys are searched linearly.
 const CAPACITY_MAX: usize = 1_000;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -22,12 +24,14 @@ word_actions!(Operation { Get(key) = "get", Put(key, value) = "put" });
 as_text!(Operation);
 
 impl Operation {
+    /// The key of the operation.
     pub fn key(self) -> usize {
         let (Self::Get(key) | Self::Put(key, _)) = self;
         key
     }
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -41,6 +45,7 @@ pub struct State {
 }
 
 impl State {
+    /// The key's place in the cache, 0 for the most recent; `None` if it is not cached.
     pub fn place(&self, key: usize) -> Option<usize> {
         self.cache.iter().position(|(cached, _)| *cached == key)
     }

@@ -15,6 +15,7 @@ pub mod union_find;
 use super::AnyTask;
 use super::machine::Erased;
 
+/// The tasks of the category, in the order of their ids.
 pub static TASKS: &[&dyn AnyTask] = &[
     &Erased::<stack_simulator::StackSimulator>::new(),
     &Erased::<queue_simulator::QueueSimulator>::new(),

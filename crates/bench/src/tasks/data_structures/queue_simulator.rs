@@ -8,8 +8,10 @@ use crate::tasks::optional_index::OptionalIndex;
 use crate::tasks::pages::queue_simulator as page;
 use crate::tasks::prelude::*;
 
+/// The task `queue-simulator`.
 pub struct QueueSimulator;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -20,6 +22,7 @@ pub struct Instance {
 word_actions!(Operation { Enqueue(value) = "enqueue", Dequeue = "dequeue", Front = "front" });
 as_text!(Operation);
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

@@ -7,8 +7,10 @@ use crate::tasks::operation::{OPERATIONS_MAX, VALUE_MAX, as_text, validate_count
 use crate::tasks::pages::stack_simulator as page;
 use crate::tasks::prelude::*;
 
+/// The task `stack-simulator`.
 pub struct StackSimulator;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -19,6 +21,7 @@ pub struct Instance {
 word_actions!(Operation { Push(value) = "push", Pop = "pop", Peek = "peek" });
 as_text!(Operation);
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -39,6 +42,7 @@ impl State {
 }
 
 line_actions! {
+    /// An action line; the page explains its forms.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Action {
         /// A push that succeeds.

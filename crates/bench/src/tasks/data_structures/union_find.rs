@@ -8,8 +8,10 @@ use crate::tasks::operation::{OPERATIONS_MAX, as_text, validate_count};
 use crate::tasks::pages::union_find as page;
 use crate::tasks::prelude::*;
 
+/// The task `union-find`.
 pub struct UnionFind;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -31,6 +33,7 @@ impl Instance {
     }
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

@@ -9,8 +9,10 @@ use crate::tasks::optional_index::OptionalIndex;
 use crate::tasks::pages::bfs_on_graph as page;
 use crate::tasks::prelude::*;
 
+/// The task `bfs-on-graph`.
 pub struct BfsOnGraph;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -21,11 +23,13 @@ pub struct Instance {
 }
 
 impl Instance {
+    /// The graph of the input, built at the first call.
     pub fn graph(&self) -> &Graph {
         self.graph.get_or_init(|| Graph::undirected(self.n, &self.edges))
     }
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

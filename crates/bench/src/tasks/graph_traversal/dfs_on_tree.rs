@@ -10,8 +10,10 @@ use crate::tasks::optional_index::OptionalIndex;
 use crate::tasks::pages::dfs_on_tree as page;
 use crate::tasks::prelude::*;
 
+/// The task `dfs-on-tree`.
 pub struct DfsOnTree;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -22,11 +24,13 @@ pub struct Instance {
 }
 
 impl Instance {
+    /// The tree of the input as a graph, built at the first call.
     pub fn graph(&self) -> &Graph {
         self.graph.get_or_init(|| Graph::undirected(self.n, &self.edges))
     }
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

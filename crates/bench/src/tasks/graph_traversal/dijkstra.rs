@@ -11,10 +11,12 @@ use crate::tasks::pages::dijkstra as page;
 use crate::tasks::pattern::NUMBER_LIMIT;
 use crate::tasks::prelude::*;
 
+/// The task `dijkstra`.
 pub struct Dijkstra;
 
 const WEIGHT_MAX: usize = 1_000_000_000;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -25,11 +27,13 @@ pub struct Instance {
 }
 
 impl Instance {
+    /// The graph of the input, built at the first call.
     pub fn graph(&self) -> &Graph {
         self.graph.get_or_init(|| Graph::new(self.n, self.edges.iter().copied()))
     }
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

@@ -12,6 +12,7 @@ use crate::tasks::pages::floyd_warshall as page;
 use crate::tasks::pattern::NUMBER_LIMIT;
 use crate::tasks::prelude::*;
 
+/// The task `floyd-warshall`.
 pub struct FloydWarshall;
 
 const VERTICES_MAX: usize = 100;
@@ -19,6 +20,7 @@ const WEIGHT_MAX: usize = 1_000_000_000;
 
 type Matrix = Vec<Vec<Option<usize>>>;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -40,6 +42,7 @@ impl Instance {
     }
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

@@ -12,6 +12,7 @@ pub mod topological_sort;
 use super::AnyTask;
 use super::machine::Erased;
 
+/// The tasks of the category, in the order of their ids.
 pub static TASKS: &[&dyn AnyTask] = &[
     &Erased::<dfs_on_tree::DfsOnTree>::new(),
     &Erased::<bfs_on_graph::BfsOnGraph>::new(),

@@ -9,8 +9,10 @@ use crate::tasks::graph::{self, Graph, Pair};
 use crate::tasks::pages::topological_sort as page;
 use crate::tasks::prelude::*;
 
+/// The task `topological-sort`.
 pub struct TopologicalSort;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -21,6 +23,7 @@ pub struct Instance {
 }
 
 impl Instance {
+    /// The graph of the input, built at the first call.
     pub fn graph(&self) -> &Graph {
         self.graph.get_or_init(|| Graph::directed(self.n, &self.edges))
     }
@@ -52,6 +55,7 @@ impl Instance {
     }
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

@@ -10,10 +10,12 @@ use crate::output::value::exact;
 use crate::tasks::pages::dependency_sat as page;
 use crate::tasks::prelude::*;
 
+/// The task `dependency-sat`.
 pub struct DependencySat;
 
 const DEPENDENCIES_MAX: usize = 1_000;
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -27,6 +29,7 @@ pub struct State {
 }
 
 impl State {
+    /// The packages that were asked for or chosen.
     pub fn selected(&self, instance: &Instance) -> Packages {
         instance
             .install
@@ -35,6 +38,7 @@ impl State {
             .collect()
     }
 
+    /// The packages that are installed.
     pub fn installed(&self) -> Packages {
         self.installed.iter().collect()
     }

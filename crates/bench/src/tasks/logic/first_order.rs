@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::tasks::prefix_term::{self, Term};
 
+/// A variable by its number, written `X0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Variable(pub u32);
 
@@ -42,6 +43,7 @@ pub enum Symbol {
 /// The most symbols that a term, and all terms of a state together, may have.
 pub const SYMBOLS_MAX: usize = 20_000;
 
+/// A first-order term in prefix form.
 pub type FirstOrder = Term<Symbol>;
 
 impl prefix_term::Symbol for Symbol {
@@ -85,6 +87,7 @@ pub fn read(text: &str, max: usize) -> Option<FirstOrder> {
     prefix_term::only_form(symbols, text)
 }
 
+/// The variables of a term, as often as they occur.
 pub fn variables(term: &[Symbol]) -> impl Iterator<Item = Variable> {
     term.iter().filter_map(|symbol| match symbol {
         Symbol::Variable(variable) => Some(*variable),
@@ -92,6 +95,7 @@ pub fn variables(term: &[Symbol]) -> impl Iterator<Item = Variable> {
     })
 }
 
+/// Returns whether the variable occurs in the term.
 pub fn occurs(variable: Variable, term: &[Symbol]) -> bool {
     term.contains(&Symbol::Variable(variable))
 }

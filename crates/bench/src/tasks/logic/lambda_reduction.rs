@@ -13,11 +13,13 @@ use crate::tasks::pages::lambda_reduction as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::prelude::*;
 
+/// The task `lambda-reduction`.
 pub struct LambdaReduction;
 
 /// The most nodes that a term may have on the way from an instance to its normal form.
 const SIZE_MAX: usize = 80;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -34,6 +36,7 @@ fn term_of<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<LambdaTe
     lambda_term::read(&String::deserialize(deserializer)?).ok_or_else(refuse)
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

@@ -10,6 +10,7 @@ pub const NODES_MAX: usize = 10_000;
 /// Contractions on the way to a normal form.
 pub const CONTRACTIONS_MAX: u64 = 1_000;
 
+/// A node of a term: a variable by its de Bruijn index, an abstraction or an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Symbol {
     Index(u32),
@@ -17,6 +18,7 @@ pub enum Symbol {
     Apply,
 }
 
+/// A lambda term in prefix form, with de Bruijn indices.
 pub type LambdaTerm = Term<Symbol>;
 
 impl prefix_term::Symbol for Symbol {

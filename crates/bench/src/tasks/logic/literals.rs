@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 /// A set is two machine words a sign.
 pub const VARIABLES_MAX: usize = 128;
 
+/// A set of literals v or -v, in which no variable has both signs: a clause or an assignment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<i64>", into = "Vec<i64>")]
 pub struct Literals {
@@ -66,10 +67,12 @@ impl Literals {
         variables_of(self.variables()).map(sign)
     }
 
+    /// Number of literals.
     pub fn len(self) -> u32 {
         self.variables().count_ones()
     }
 
+    /// Returns whether the set has no literal.
     pub fn is_empty(self) -> bool {
         self.variables() == 0
     }
@@ -84,6 +87,7 @@ impl Literals {
         self.variables().checked_shr(u32::try_from(count).unwrap_or(u32::MAX)).unwrap_or(0) == 0
     }
 
+    /// Returns whether the literal is in the set.
     pub fn contains(self, literal: i64) -> bool {
         let signed = if literal < 0 { self.negative } else { self.positive };
         bit_of(literal).is_some_and(|bit| signed & bit != 0)
@@ -100,11 +104,13 @@ impl Literals {
         *(if literal < 0 { &mut self.negative } else { &mut self.positive }) |= bit;
     }
 
+    /// Removes a literal, if it is in the set.
     pub fn remove(&mut self, literal: i64) {
         let bit = bit_of(literal).unwrap_or(0);
         *(if literal < 0 { &mut self.negative } else { &mut self.positive }) &= !bit;
     }
 
+    /// The set without a literal.
     #[must_use]
     pub fn without(mut self, literal: i64) -> Self {
         self.remove(literal);
@@ -116,6 +122,7 @@ impl Literals {
         self.positive & other.positive | self.negative & other.negative != 0
     }
 
+    /// Returns whether the other set has all literals of this one.
     pub fn is_subset_of(self, other: Self) -> bool {
         self.positive & !other.positive | self.negative & !other.negative == 0
     }
@@ -152,11 +159,13 @@ pub struct Occurrences {
 }
 
 impl Occurrences {
+    /// Adds the literals of a clause.
     pub fn add(&mut self, clause: Literals) {
         self.positive |= clause.positive;
         self.negative |= clause.negative;
     }
 
+    /// Returns whether the literal occurs in a clause.
     pub fn contains(self, literal: i64) -> bool {
         let signed = if literal < 0 { self.negative } else { self.positive };
         bit_of(literal).is_some_and(|bit| signed & bit != 0)

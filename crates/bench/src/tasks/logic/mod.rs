@@ -26,6 +26,7 @@ pub mod unification;
 use super::AnyTask;
 use super::machine::Erased;
 
+/// The tasks of the category, in the order of their ids.
 pub static TASKS: &[&dyn AnyTask] = &[
     &Erased::<sat_dpll::SatDpll>::new(),
     &Erased::<resolution_proof::ResolutionProof>::new(),

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::packages::{PACKAGES_MAX, Packages};
 
+/// Packages that are asked for, with the dependencies and conflicts of all packages.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -14,6 +15,7 @@ pub struct Instance {
 }
 
 impl Instance {
+    /// Returns whether the package is in conflict with no selected one.
     pub fn is_allowed(&self, package: usize, selected: Packages) -> bool {
         let clashes = |(p, q): &(usize, usize)| {
             (*p == package && selected.contains(*q)) || (*q == package && selected.contains(*p))
@@ -35,6 +37,7 @@ impl Instance {
         forbidden
     }
 
+    /// Returns whether no two selected packages are in conflict.
     pub fn is_peaceful(&self, selected: Packages) -> bool {
         !self.conflicts.iter().any(|(p, q)| selected.contains(*p) && selected.contains(*q))
     }

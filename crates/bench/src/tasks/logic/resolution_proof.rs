@@ -17,11 +17,13 @@ use crate::tasks::pages::resolution_proof as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::prelude::*;
 
+/// The task `resolution-proof`.
 pub struct ResolutionProof;
 
 /// Every pair of clauses may be resolved, and every resolvent is compared with all clauses.
 const CLAUSES_MAX: usize = 400;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -142,6 +144,7 @@ pub struct Clauses<'a> {
 }
 
 impl Clauses<'_> {
+    /// Number of clauses.
     #[expect(clippy::len_without_is_empty, reason = "an instance has clauses")]
     pub fn len(&self) -> usize {
         self.input.len() + self.derived.len()
@@ -164,6 +167,7 @@ impl Clauses<'_> {
     }
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -175,6 +179,7 @@ pub struct State {
 }
 
 impl State {
+    /// All clauses so far.
     pub fn clauses<'a>(&'a self, instance: &'a Instance) -> Clauses<'a> {
         Clauses { input: &instance.clauses, derived: &self.derived }
     }

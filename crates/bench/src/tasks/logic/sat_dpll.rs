@@ -14,10 +14,12 @@ use crate::tasks::pages::sat_dpll as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::prelude::*;
 
+/// The task `sat-dpll`.
 pub struct SatDpll;
 
 const CLAUSES_MAX: usize = 2_000;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -44,6 +46,7 @@ enum Satisfiability {
     Unsat,
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -84,6 +87,7 @@ impl State {
     }
 }
 
+/// An action line; the page explains its forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// A literal, and the clause in which it is the only one left.

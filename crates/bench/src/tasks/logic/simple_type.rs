@@ -10,6 +10,7 @@ use crate::tasks::prefix_term::{self, Term};
 /// The most symbols of a type: substitution can make types grow exponentially.
 pub const TYPE_MAX: usize = 1_000;
 
+/// A type variable by its number, written `t0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Variable(pub u32);
 
@@ -35,6 +36,7 @@ impl<'de> Deserialize<'de> for Variable {
     }
 }
 
+/// A node of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Symbol {
     Int,
@@ -45,6 +47,7 @@ pub enum Symbol {
     Renamed(u32),
 }
 
+/// A type in prefix form.
 pub type Type = Term<Symbol>;
 
 impl prefix_term::Symbol for Symbol {
@@ -101,14 +104,17 @@ pub fn letters(number: u32) -> String {
     if number < 26 { letter.to_string() } else { format!("{letter}{}", number / 26) }
 }
 
+/// The type of one symbol without arguments.
 pub fn base(symbol: Symbol) -> Type {
     vec![symbol].into()
 }
 
+/// The type variable of this number.
 pub fn variable(number: u32) -> Type {
     base(Symbol::Variable(Variable(number)))
 }
 
+/// The type of functions from `left` to `right`.
 pub fn arrow(left: &[Symbol], right: &[Symbol]) -> Type {
     [&[Symbol::Arrow], left, right].concat().into()
 }
@@ -151,6 +157,7 @@ pub fn read_with(text: &str, named: impl Fn(&str) -> Option<Symbol>) -> Option<T
     prefix_term::only_form(symbols, text)
 }
 
+/// The variables of a type, as often as they occur.
 pub fn variables(symbols: &[Symbol]) -> impl Iterator<Item = Variable> {
     symbols.iter().filter_map(|symbol| match symbol {
         Symbol::Variable(variable) => Some(*variable),

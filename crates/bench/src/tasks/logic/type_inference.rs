@@ -17,18 +17,21 @@ use crate::tasks::pages::type_inference as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::prelude::*;
 
+/// The task `type-inference`.
 pub struct TypeInference;
 
 /// The most characters of a reference line of a drawn instance.
 const LINE_MAX: usize = 200;
 const STEPS_MIN: usize = 5;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
     pub expression: Program,
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -45,6 +48,7 @@ pub struct State {
     pub schemes: Vec<Option<Scheme>>,
 }
 
+/// Why there is no type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     Mismatch,
@@ -67,6 +71,7 @@ impl fmt::Display for Error {
     }
 }
 
+/// An action line; the page explains its forms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     Type(Type),

@@ -30,6 +30,7 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Number of arguments.
     pub fn arguments(self) -> usize {
         match self {
             Self::Lam(_) => 1,
@@ -64,12 +65,14 @@ pub enum Due {
     Generalise(Binder, Vec<Binder>),
 }
 
+/// A node of a program, and the work before it.
 #[derive(Clone, Debug)]
 pub struct Node {
     pub kind: Kind,
     pub due: Vec<Due>,
 }
 
+/// A program, with its nodes in post-order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Program {

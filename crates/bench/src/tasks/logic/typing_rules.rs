@@ -26,7 +26,7 @@ pub fn fits(
     rule(kind, scheme, children, claimed, known).unwrap_or(true)
 }
 
-/// As [`fits`]; `None` where a type cannot be resolved.
+/// Like [`fits`]; `None` where a type cannot be resolved.
 fn rule(
     kind: Kind,
     scheme: Option<&Scheme>,

@@ -15,6 +15,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::prefix_term::{self, Symbol as _};
 use crate::tasks::prelude::*;
 
+/// The task `unification`.
 pub struct Unification;
 
 /// Symbols of a user's term.
@@ -24,6 +25,7 @@ const STATE_MAX: usize = SYMBOLS_MAX;
 /// Symbols of a term on the way of a drawn instance.
 const TERM_MAX: usize = 200;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -52,6 +54,7 @@ impl Instance {
     }
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -61,6 +64,7 @@ pub struct State {
     pub last: Last<Action>,
 }
 
+/// Why there is no unifier; `ok` as long as there may be one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reason {
@@ -69,6 +73,7 @@ pub enum Reason {
     Occurs,
 }
 
+/// An action line; the page explains its forms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     Delete,

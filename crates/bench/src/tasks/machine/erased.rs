@@ -22,6 +22,7 @@ use crate::tasks::{json_reader, pattern, state_json};
 pub struct Erased<T>(PhantomData<fn() -> T>);
 
 impl<T> Erased<T> {
+    /// The task, without a value of its type.
     pub const fn new() -> Self {
         Self(PhantomData)
     }

@@ -20,6 +20,7 @@ use crate::tasks::pattern::NUMBER_LIMIT;
 use crate::tasks::prelude::*;
 use crate::tasks::rational::BITS_MAX;
 
+/// The task `continued-fraction`.
 pub struct ContinuedFraction;
 
 /// Digits of numerator and denominator. The states of a trace hold up to five convergents for each.
@@ -27,6 +28,7 @@ const DIGITS_MAX: usize = 200;
 /// The most convergents of a state that a client submits, about twice those of the longest trace.
 const CONVERGENTS_MAX: usize = 2_000;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -34,6 +36,7 @@ pub struct Instance {
     denominator: Decimal,
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -61,10 +64,12 @@ impl<'de> Deserialize<'de> for Convergent {
 }
 
 impl Convergent {
+    /// The numerator, in lowest terms.
     pub fn numer(&self) -> &BigInt {
         self.0.0.numer()
     }
 
+    /// The denominator, in lowest terms; positive.
     pub fn denom(&self) -> &BigInt {
         self.0.0.denom()
     }

@@ -6,6 +6,7 @@ use std::fmt;
 use crate::tasks::pattern::NUMBER_LIMIT;
 use crate::tasks::prefix_term::{self, Symbol as _, Term};
 
+/// A node of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Symbol {
     X,
@@ -29,6 +30,7 @@ pub enum Symbol {
 /// Symbols of an expression in a state.
 pub const SYMBOLS_MAX: usize = 10_000;
 
+/// An expression in prefix form.
 pub type Expression = Term<Symbol>;
 
 impl prefix_term::Symbol for Symbol {

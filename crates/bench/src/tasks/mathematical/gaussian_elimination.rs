@@ -15,6 +15,7 @@ use crate::tasks::pages::gaussian_elimination as page;
 use crate::tasks::prelude::*;
 use crate::tasks::rational::BITS_MAX;
 
+/// The task `gaussian-elimination`.
 pub struct GaussianElimination;
 
 /// With these bounds no entry comes near the length that makes a line illegal: by Hadamard's
@@ -23,6 +24,7 @@ pub struct GaussianElimination;
 const SIZE_MAX: usize = 32;
 const ENTRY_MAX: u64 = 1_000_000_000;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -30,6 +32,7 @@ pub struct Instance {
     rhs: Vec<i64>,
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -40,6 +43,7 @@ pub struct State {
 }
 
 line_actions! {
+    /// An action line; the page explains its forms.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub enum Action {
         Swap(k: usize, p: usize) = "swap <nat> <nat>", "swap {k} {p}";

@@ -7,8 +7,10 @@ use crate::tasks::pages::gcd_euclidean as page;
 use crate::tasks::pattern::NUMBER_LIMIT;
 use crate::tasks::prelude::*;
 
+/// The task `gcd-euclidean`.
 pub struct GcdEuclidean;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -16,6 +18,7 @@ pub struct Instance {
     pub b: u64,
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

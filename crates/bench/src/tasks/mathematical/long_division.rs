@@ -8,12 +8,14 @@ use num_bigint::BigUint;
 use crate::tasks::pages::long_division as page;
 use crate::tasks::prelude::*;
 
+/// The task `long-division`.
 pub struct LongDivision;
 
 /// Ten times a remainder must stay below 2^63.
 const DIVISOR_DIGITS_MAX: usize = 15;
 const DIVIDEND_DIGITS_MAX: usize = 10_000;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -22,15 +24,18 @@ pub struct Instance {
 }
 
 impl Instance {
+    /// The dividend's digit at a place, from the left and from 0.
     pub fn digit(&self, pos: usize) -> Option<u64> {
         self.dividend.as_bytes().get(pos).map(|c| u64::from(c - b'0'))
     }
 
+    /// The divisor as a number.
     pub fn divisor(&self) -> u64 {
         self.divisor.parse().expect("invariant: divisors are checked to have at most 15 digits")
     }
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

@@ -7,12 +7,14 @@ use crate::tasks::pages::matrix_multiply as page;
 use crate::tasks::pattern::NUMBER_LIMIT;
 use crate::tasks::prelude::*;
 
+/// The task `matrix-multiply`.
 pub struct MatrixMultiply;
 
 const SIZE_MAX: usize = 64;
 /// With this bound no sum of a user's instance exceeds 2^53.
 const ENTRY_MAX: u64 = 1_000_000;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -20,6 +22,7 @@ pub struct Instance {
     pub b: Vec<Vec<i64>>,
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

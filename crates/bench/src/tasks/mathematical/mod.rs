@@ -22,6 +22,7 @@ mod tests;
 use super::AnyTask;
 use super::machine::Erased;
 
+/// The tasks of the category, in the order of their ids.
 pub static TASKS: &[&dyn AnyTask] = &[
     &Erased::<long_division::LongDivision>::new(),
     &Erased::<matrix_multiply::MatrixMultiply>::new(),

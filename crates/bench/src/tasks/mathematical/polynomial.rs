@@ -9,11 +9,13 @@ use serde::{Deserialize, Serialize};
 use super::rationals::Rationals;
 use crate::tasks::Rational;
 
+/// A polynomial over the rationals: its coefficients, the leading one first; none for 0.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Polynomial(Rationals);
 
 impl Polynomial {
+    /// The polynomial with these coefficients, the leading one first.
     pub fn of(coefficients: &[i64]) -> Self {
         Self(coefficients.iter().copied().collect())
     }
@@ -26,6 +28,7 @@ impl Polynomial {
             && self.leading().is_none_or(|leading| !leading.0.is_zero())
     }
 
+    /// Returns whether this is 0.
     pub fn is_zero(&self) -> bool {
         self.0.is_empty()
     }
@@ -40,6 +43,7 @@ impl Polynomial {
         self.0.first()
     }
 
+    /// Returns whether the leading coefficient is 1.
     pub fn is_monic(&self) -> bool {
         self.leading().is_some_and(|leading| *leading == Rational::from(1))
     }

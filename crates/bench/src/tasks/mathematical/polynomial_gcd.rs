@@ -13,6 +13,7 @@ use crate::tasks::pages::polynomial_gcd as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::prelude::*;
 
+/// The task `polynomial-gcd`.
 pub struct PolynomialGcd;
 
 /// With these bounds no coefficient reaches the length that makes a line illegal: the monic
@@ -22,6 +23,7 @@ pub struct PolynomialGcd;
 const DEGREE_MAX: usize = 24;
 const COEFFICIENT_MAX: u64 = 1_000_000;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -29,6 +31,7 @@ pub struct Instance {
     pub q: Vec<i64>,
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -53,6 +56,7 @@ impl State {
     }
 }
 
+/// An action line; the page explains its forms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Coefficient and exponent.

@@ -39,6 +39,7 @@ pub fn sum_of_products<'a>(
 /// it.
 pub const TOTAL_BITS_MAX: u64 = 1 << 17;
 
+/// A list of rationals, cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rationals(Arc<[Rational]>);
 

@@ -12,6 +12,7 @@ use crate::tasks::Rational;
 use crate::tasks::pages::simplex_method as page;
 use crate::tasks::prelude::*;
 
+/// The task `simplex-method`.
 pub struct SimplexMethod;
 
 /// With these bounds no entry comes near the length that makes a line illegal: every entry is a
@@ -21,6 +22,7 @@ const ENTRY_MAX: u64 = 1_000_000;
 /// Pivots of an answer; no run that does not cycle is known to take as many on inputs of this size.
 const PIVOTS_MAX: usize = 10_000;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -29,6 +31,7 @@ pub struct Instance {
     b: Vec<i64>,
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -120,6 +123,7 @@ impl State {
 }
 
 line_actions! {
+    /// An action line; the page explains its forms.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub enum Action {
         /// Entering column, leaving row.

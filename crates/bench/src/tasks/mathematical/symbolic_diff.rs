@@ -17,6 +17,7 @@ use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
 use crate::tasks::prefix_term::{self, Symbol as _, Term};
 use crate::tasks::prelude::*;
 
+/// The task `symbolic-diff`.
 pub struct SymbolicDiff;
 
 /// Nodes of a user's expression.
@@ -26,6 +27,7 @@ const LINE_MAX: usize = 1_000;
 /// The most nodes of the derivative of a drawn instance.
 const DERIVATIVE_MAX: usize = 600;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -136,6 +138,7 @@ impl Given {
     }
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

@@ -8,11 +8,13 @@ use super::input;
 use crate::tasks::pages::bucket_sort as page;
 use crate::tasks::prelude::*;
 
+/// The task `bucket-sort`.
 pub struct BucketSort;
 
 /// A value x stands for x / SCALE.
 const SCALE: usize = 1_000_000;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -20,6 +22,7 @@ pub struct Instance {
     pub buckets: usize,
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

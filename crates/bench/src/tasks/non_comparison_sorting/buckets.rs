@@ -25,10 +25,12 @@ impl<'de> Deserialize<'de> for Buckets {
 }
 
 impl Buckets {
+    /// This many empty buckets.
     pub fn empty(count: usize) -> Self {
         Self { items: Vec::new(), ends: vec![0; count] }
     }
 
+    /// Number of buckets.
     pub fn count(&self) -> usize {
         self.ends.len()
     }
@@ -45,14 +47,17 @@ impl Buckets {
         bucket.checked_sub(1).map_or(0, |before| self.ends[before] as usize)
     }
 
+    /// Number of items of a bucket.
     pub fn size(&self, bucket: usize) -> usize {
         self.ends[bucket] as usize - self.start(bucket)
     }
 
+    /// Numbers of items of all buckets, in order.
     pub fn sizes(&self) -> impl Iterator<Item = usize> {
         (0..self.count()).map(|bucket| self.size(bucket))
     }
 
+    /// The items of a bucket, in order.
     pub fn get(&self, bucket: usize) -> &[u32] {
         &self.items[self.start(bucket)..self.ends[bucket] as usize]
     }

@@ -11,11 +11,13 @@ use crate::tasks::pages::counting_sort as page;
 use crate::tasks::pattern::NUMBER_LIMIT;
 use crate::tasks::prelude::*;
 
+/// The task `counting-sort`.
 pub struct CountingSort;
 
 /// The greatest value that a user may allow.
 const VALUE_MAX: usize = 65_535;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -23,6 +25,7 @@ pub struct Instance {
     pub k: usize,
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

@@ -12,6 +12,7 @@ mod tests;
 use super::AnyTask;
 use super::machine::Erased;
 
+/// The tasks of the category, in the order of their ids.
 pub static TASKS: &[&dyn AnyTask] = &[
     &Erased::<counting_sort::CountingSort>::new(),
     &Erased::<radix_sort::RadixSort>::new(),

@@ -8,12 +8,14 @@ use super::input;
 use crate::tasks::pages::radix_sort as page;
 use crate::tasks::prelude::*;
 
+/// The task `radix-sort`.
 pub struct RadixSort;
 
 const BASE: usize = 10;
 /// Values of this many digits stay exact in JSON.
 const DIGITS_MAX: u32 = 15;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -21,6 +23,7 @@ pub struct Instance {
     pub d: u32,
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

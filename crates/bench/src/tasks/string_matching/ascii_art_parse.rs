@@ -12,6 +12,7 @@ use crate::tasks::pages::ascii_art_parse as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::prelude::*;
 
+/// The task `ascii-art-parse`.
 pub struct AsciiArtParse;
 
 const ROWS_MAX: usize = 100;
@@ -24,6 +25,7 @@ const OBJECTS_SPARE: usize = 1_000;
 /// Places tried for an object before the instance is drawn again.
 const FAILURES_MAX: usize = 1000;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -105,11 +107,13 @@ impl Open {
         self.cells.len() - 1
     }
 
+    /// The direction of the next edge; `None` once all edges are traced.
     pub fn due(&self) -> Option<Direction> {
         self.kind.edges().get(self.traced()).copied()
     }
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -164,6 +168,7 @@ enum Part {
     Place(usize),
 }
 
+/// An action line; the page explains its forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     New(Kind, Cell),

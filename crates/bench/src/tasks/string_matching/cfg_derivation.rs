@@ -5,6 +5,7 @@
 use crate::tasks::pages::cfg_derivation as page;
 use crate::tasks::prelude::*;
 
+/// The task `cfg-derivation`.
 pub struct CfgDerivation;
 
 const PRODUCTIONS_MAX: usize = 200;
@@ -18,6 +19,7 @@ const WORDS_A_GRAMMAR: usize = 50;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Production(pub char, pub String);
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -37,6 +39,7 @@ impl Instance {
     }
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

@@ -4,13 +4,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::tasks::TaskRng;
 
-/// Size of the grids that are drawn.
+/// Rows of the grids that are drawn.
 pub const ROWS: usize = 40;
+/// Columns of the grids that are drawn.
 pub const COLUMNS: usize = 80;
 
 /// Row and column.
 pub type Cell = (usize, usize);
 
+/// A kind of object: a rectangle, or a horizontal or vertical line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -20,6 +22,7 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// The kind's name, as lines and answers have it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Rect => "rect",
@@ -38,6 +41,7 @@ impl Kind {
     }
 }
 
+/// A direction in which an edge is traced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     Right,
@@ -47,6 +51,7 @@ pub enum Direction {
 }
 
 impl Direction {
+    /// The direction's name, as lines have it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Right => "right",
@@ -56,10 +61,12 @@ impl Direction {
         }
     }
 
+    /// Returns whether the direction keeps the row.
     pub fn is_horizontal(self) -> bool {
         matches!(self, Self::Right | Self::Left)
     }
 
+    /// The neighbour of a cell in this direction; `None` before the first row or column.
     pub fn next(self, (row, column): Cell) -> Option<Cell> {
         Some(match self {
             Self::Right => (row, column + 1),
@@ -96,6 +103,7 @@ impl Object {
             && (row == top || row == bottom || column == left || column == right)
     }
 
+    /// The cells that the object covers, row by row.
     pub fn cells(&self) -> impl Iterator<Item = Cell> + '_ {
         let ((top, bottom), (left, right)) = self.ends();
         let all = move |row: usize| {

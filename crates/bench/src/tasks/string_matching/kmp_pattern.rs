@@ -9,11 +9,13 @@ use crate::tasks::pages::kmp_pattern as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::prelude::*;
 
+/// The task `kmp-pattern`.
 pub struct KmpPattern;
 
 const TEXT_MAX: usize = 100_000;
 const PATTERN_MAX: usize = 1_000;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -28,6 +30,7 @@ impl Instance {
     }
 }
 
+/// What is computed: the failure function of the pattern, or the matches in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
     #[serde(rename = "p")]
@@ -36,6 +39,7 @@ pub enum Phase {
     Text,
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

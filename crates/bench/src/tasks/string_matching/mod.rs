@@ -14,6 +14,7 @@ pub mod translation_chain;
 use super::AnyTask;
 use super::machine::Erased;
 
+/// The tasks of the category, in the order of their ids.
 pub static TASKS: &[&dyn AnyTask] = &[
     &Erased::<kmp_pattern::KmpPattern>::new(),
     &Erased::<regex_nfa::RegexNfa>::new(),

@@ -11,6 +11,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::prelude::*;
 use crate::tasks::state_set::StateSet;
 
+/// The task `regex-nfa`.
 pub struct RegexNfa;
 
 const REGEX_MAX: usize = 1_000;
@@ -18,6 +19,7 @@ const TEXT_MAX: usize = 100_000;
 /// The most states of an automaton: a step adds two.
 const STATES_MAX: u16 = u16::MAX - 4;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -26,6 +28,7 @@ pub struct Instance {
 }
 
 impl Instance {
+    /// The nodes of the expression in post-order.
     pub fn nodes(&self) -> Vec<Node> {
         regex::post_order(&self.regex).unwrap_or_default()
     }
@@ -55,6 +58,7 @@ fn single_quantifiers(regex: &str) -> String {
     written
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -87,11 +91,13 @@ impl State {
         self.active.contains(self.automaton().1)
     }
 
+    /// Number of letters read; `None` while the automaton is built.
     pub fn letters_read(&self) -> Option<usize> {
         usize::try_from(self.pos).ok()
     }
 }
 
+/// An action line; the page explains its forms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// A fragment from start to end for this node.

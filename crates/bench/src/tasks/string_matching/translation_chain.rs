@@ -12,6 +12,7 @@ use crate::tasks::pages::translation_chain as page;
 use crate::tasks::pattern::{self, Fields};
 use crate::tasks::prelude::*;
 
+/// The task `translation-chain`.
 pub struct TranslationChain;
 
 const WORDS_MAX: usize = 1_000;
@@ -139,7 +140,7 @@ impl TryFrom<String> for Order {
             .into_iter()
             .find(|order| order.to_string() == text)
             .or_else(|| rotation().map(Self::Rotate))
-            .ok_or_else(|| format!("{text:?} is none of keep, reverse, rotate k, evens-first, swap-pairs, last-first"))
+            .ok_or_else(|| format!("{text:?} is not one of keep, reverse, rotate k, evens-first, swap-pairs, last-first"))
     }
 }
 
@@ -149,6 +150,7 @@ impl From<Order> for String {
     }
 }
 
+/// A language of the chain: its words, and the order in which it puts them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Language {
@@ -157,6 +159,7 @@ pub struct Language {
     pub order: Order,
 }
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -184,6 +187,7 @@ impl Serialize for Stage {
     }
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

@@ -11,6 +11,7 @@ use crate::tasks::pages::assembly_line as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::prelude::*;
 
+/// The task `assembly-line`.
 pub struct AssemblyLine;
 
 const UNITS_MAX: usize = 10_000;
@@ -18,6 +19,7 @@ const STAGES_MAX: usize = 1_000;
 /// The types of defects.
 const TYPES: usize = 4;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -25,6 +27,7 @@ pub struct Instance {
     pub stages: Vec<Stage>,
 }
 
+/// What a stage does to the units that it reaches.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stage {
@@ -64,6 +67,7 @@ impl Types {
         (types.to_string() == text).then_some(types)
     }
 
+    /// Returns whether the type of this number is in the set.
     pub fn contains(self, defect: usize) -> bool {
         self.0 >> defect & 1 != 0
     }
@@ -94,6 +98,7 @@ impl fmt::Display for Types {
 pub struct Defects(pub [Option<usize>; TYPES]);
 
 impl Defects {
+    /// The types that are present.
     pub fn types(&self) -> Types {
         Types(
             (0..TYPES)
@@ -102,6 +107,7 @@ impl Defects {
         )
     }
 
+    /// Each type that is present, with the stage that it came from.
     pub fn present(&self) -> impl Iterator<Item = (usize, usize)> {
         self.0.iter().enumerate().filter_map(|(defect, origin)| Some((defect, (*origin)?)))
     }
@@ -150,6 +156,7 @@ impl Serialize for Finish {
     }
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

@@ -7,6 +7,7 @@ use crate::tasks::operation::{OPERATIONS_MAX, VALUE_MAX, validate_count};
 use crate::tasks::pages::blockchain_ledger as page;
 use crate::tasks::prelude::*;
 
+/// The task `blockchain-ledger`.
 pub struct BlockchainLedger;
 
 /// M of the hash.
@@ -17,6 +18,7 @@ const ACCOUNTS_MAX: usize = 1_000;
 /// Exceeds every balance that transactions can make.
 const BALANCE_MAX: i64 = 1 << 48;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -27,6 +29,7 @@ pub struct Instance {
     pub transactions: Vec<Transaction>,
 }
 
+/// A transfer between accounts; written as `[from, to, amount, fee, nonce]`.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(from = "(usize, usize, u32, u32, usize)", into = "(usize, usize, u32, u32, usize)")]
 pub struct Transaction {
@@ -51,6 +54,7 @@ impl From<Transaction> for (usize, usize, u32, u32, usize) {
 }
 
 impl Transaction {
+    /// The amount with the fee.
     pub fn cost(&self) -> i64 {
         i64::from(self.amount) + i64::from(self.fee)
     }
@@ -65,6 +69,7 @@ fn opening(previous: usize, height: usize) -> usize {
     (31 * previous + height) % MODULUS
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

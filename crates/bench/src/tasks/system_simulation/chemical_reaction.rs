@@ -7,6 +7,7 @@ use crate::tasks::operation::validate_count;
 use crate::tasks::pages::chemical_reaction as page;
 use crate::tasks::prelude::*;
 
+/// The task `chemical-reaction`.
 pub struct ChemicalReaction;
 
 /// With these bounds a thousand times the sum of all propensities stays below 2^63.
@@ -15,6 +16,7 @@ const REACTIONS_MAX: usize = 100;
 const RATE_MAX: i64 = 1_000;
 const SPECIES_MAX: usize = 1_000;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -27,6 +29,7 @@ pub struct Instance {
 /// One side of a reaction: species, ascending, each with its count.
 pub type Side = Vec<(usize, i64)>;
 
+/// A reaction with its rate constant.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reaction {
@@ -73,6 +76,7 @@ fn side_mass(side: &Side, masses: &[i64]) -> i64 {
     side.iter().map(|(species, count)| count * masses[*species]).sum()
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

@@ -9,12 +9,14 @@ use crate::tasks::optional_index::OptionalIndex;
 use crate::tasks::pages::elevator_scheduling as page;
 use crate::tasks::prelude::*;
 
+/// The task `elevator-scheduling`.
 pub struct ElevatorScheduling;
 
 const FLOORS_MAX: usize = 10_000;
 const ELEVATORS_MAX: usize = 100;
 const TIME_MAX: usize = 1_000_000_000;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -23,6 +25,7 @@ pub struct Instance {
     pub calls: Vec<Call>,
 }
 
+/// The direction of an elevator; written as -1, 0 or 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     Down,
@@ -49,6 +52,7 @@ impl Serialize for Direction {
     }
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -64,6 +68,7 @@ pub struct State {
 }
 
 words!(
+    /// What an elevator does in a tick.
     pub enum Act {
         Open = "open",
         Up = "up",
@@ -72,6 +77,7 @@ words!(
 );
 
 line_actions! {
+    /// An action line; the page explains its form.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Action { pub elevator: usize, pub act: Act } = "<nat> <open|up|down>", "{elevator} {act}"
 }

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+/// A call; written as `[time, from, to]`.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(from = "(usize, usize, usize)", into = "(usize, usize, usize)")]
 pub struct Call {

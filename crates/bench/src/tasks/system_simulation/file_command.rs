@@ -6,6 +6,7 @@ use crate::tasks::action_macros::line_actions;
 use crate::tasks::operation::as_text;
 
 line_actions! {
+    /// A command.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub enum Command {
         Su(user: User) = "su <root|alice|bob>", "su {user}";
@@ -23,6 +24,7 @@ line_actions! {
 as_text!(Command);
 
 impl Command {
+    /// The command's path; `None` for `su`.
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::Su(_) => None,

@@ -8,14 +8,17 @@ use crate::tasks::operation::validate_count;
 use crate::tasks::pages::file_system as page;
 use crate::tasks::prelude::*;
 
+/// The task `file-system`.
 pub struct FileSystem;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
     pub commands: Vec<Command>,
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -28,6 +31,7 @@ pub struct State {
 }
 
 line_actions! {
+    /// An action line; the page explains its forms.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Action {
         Success = "ok", "ok";

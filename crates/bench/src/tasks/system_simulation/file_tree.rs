@@ -21,12 +21,15 @@ words!(
 );
 
 impl User {
+    /// All users.
     pub const ALL: [Self; 3] = [Self::Root, Self::Alice, Self::Bob];
 }
 
 /// The bits of a right.
 pub const READ: u8 = 4;
+/// The bit of the right to write.
 pub const WRITE: u8 = 2;
+/// The bit of the right to enter a directory.
 pub const ENTER: u8 = 1;
 
 /// The rights of the owner and of others, an octal digit each.
@@ -79,10 +82,12 @@ impl Path {
                 .is_some_and(|names| names.split('/').all(|name| !name.is_empty()))
     }
 
+    /// The path `/`.
     pub fn root() -> Self {
         Self("/".into())
     }
 
+    /// The path as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -92,12 +97,14 @@ impl Path {
         parent(&self.0)
     }
 
+    /// The path of an entry of this directory.
     #[must_use]
     pub fn join(&self, name: &str) -> Self {
         let directory = if self.is_root() { "" } else { &self.0 };
         Self(format!("{directory}/{name}").into())
     }
 
+    /// Returns whether this is `/`.
     pub fn is_root(&self) -> bool {
         &*self.0 == "/"
     }
@@ -122,12 +129,14 @@ fn parent(path: &str) -> &str {
     }
 }
 
+/// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Directory,
     File,
 }
 
+/// A file or a directory.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Entry {
     pub path: Path,
@@ -144,6 +153,7 @@ impl Entry {
         Self { path, kind, owner, mode, content: 0 }
     }
 
+    /// Returns whether the user has the right; root has every right.
     pub fn allows(&self, user: User, right: u8) -> bool {
         let rights = if user == self.owner { self.mode.0 } else { self.mode.1 };
         user == User::Root || rights & right != 0
@@ -207,6 +217,7 @@ impl Tree {
             && self.0.is_sorted_by(|a, b| names(a) < names(b))
     }
 
+    /// The entries, sorted by the components of their paths.
     pub fn entries(&self) -> &[Entry] {
         &self.0
     }
@@ -215,10 +226,12 @@ impl Tree {
         self.0.binary_search_by(|entry| entry.path.as_str().split('/').cmp(path.split('/')))
     }
 
+    /// The entry at a path.
     pub fn find(&self, path: &str) -> Option<&Entry> {
         self.place(path).ok().map(|place| &self.0[place])
     }
 
+    /// The entry at a path, to change it.
     pub fn find_mut(&mut self, path: &Path) -> Option<&mut Entry> {
         self.place(path.as_str()).ok().map(|place| &mut self.0[place])
     }
@@ -237,6 +250,7 @@ impl Tree {
         }
     }
 
+    /// Returns whether some entry lies directly in the directory.
     pub fn holds_entries(&self, directory: &Path) -> bool {
         self.0
             .iter()

@@ -7,12 +7,14 @@ use crate::tasks::operation::{VALUE_MAX, as_text, validate_count};
 use crate::tasks::pages::meeting_scheduler as page;
 use crate::tasks::prelude::*;
 
+/// The task `meeting-scheduler`.
 pub struct MeetingScheduler;
 
 /// The slots of the day.
 pub const SLOTS: usize = 20;
 const ROOMS_MAX: usize = 100;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -69,6 +71,7 @@ pub fn slots(at: usize, length: usize) -> u32 {
         .fold(0, |set, slot| set | 1 << slot)
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -107,6 +110,7 @@ impl State {
 }
 
 line_actions! {
+    /// An action line; the page explains its forms.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Action {
         /// A room and a start.

@@ -17,6 +17,7 @@ mod tests;
 use super::AnyTask;
 use super::machine::Erased;
 
+/// The tasks of the category, in the order of their ids.
 pub static TASKS: &[&dyn AnyTask] = &[
     &Erased::<file_system::FileSystem>::new(),
     &Erased::<blockchain_ledger::BlockchainLedger>::new(),

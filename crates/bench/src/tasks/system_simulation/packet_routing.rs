@@ -8,11 +8,13 @@ use crate::tasks::optional_index::OptionalIndex;
 use crate::tasks::pages::packet_routing as page;
 use crate::tasks::prelude::*;
 
+/// The task `packet-routing`.
 pub struct PacketRouting;
 
 const ROUTERS_MAX: usize = 1_000;
 const TTL_MAX: u64 = 10_000;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -21,6 +23,7 @@ pub struct Instance {
     pub packets: Vec<(usize, usize, u64)>,
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

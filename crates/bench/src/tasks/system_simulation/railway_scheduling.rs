@@ -7,6 +7,7 @@ use crate::tasks::pages::railway_scheduling as page;
 use crate::tasks::pattern::NUMBER_LIMIT;
 use crate::tasks::prelude::*;
 
+/// The task `railway-scheduling`.
 pub struct RailwayScheduling;
 
 /// The most trains and the most segments that a user may give: every step copies all occupations.
@@ -17,6 +18,7 @@ const DEPARTS_MAX: u64 = 1_000_000_000;
 /// Entries of all segments in a state that a client submits: each is compared with those before it.
 const OCCUPATIONS_MAX: usize = 10_000;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -26,6 +28,7 @@ pub struct Instance {
     pub trains: Vec<Train>,
 }
 
+/// A train, from one station to another.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Train {
@@ -52,6 +55,7 @@ impl Instance {
 /// Train, enter, leave.
 type Occupation = (usize, u64, u64);
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -75,6 +79,7 @@ pub struct State {
 }
 
 line_actions! {
+    /// An action line; the page explains its form.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Action { pub train: usize, pub segment: usize, pub enter: u64, pub leave: u64 } = "<nat> <nat> <nat> <nat>", "{train} {segment} {enter} {leave}"
 }

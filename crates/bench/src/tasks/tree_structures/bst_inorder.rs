@@ -9,8 +9,10 @@ use crate::tasks::optional_index::OptionalIndex;
 use crate::tasks::pages::bst_inorder as page;
 use crate::tasks::prelude::*;
 
+/// The task `bst-inorder`.
 pub struct BstInorder;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -56,6 +58,7 @@ impl Instance {
     }
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

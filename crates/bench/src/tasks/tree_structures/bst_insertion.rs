@@ -8,14 +8,17 @@ use crate::tasks::optional_index::OptionalIndex;
 use crate::tasks::pages::bst_insertion as page;
 use crate::tasks::prelude::*;
 
+/// The task `bst-insertion`.
 pub struct BstInsertion;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
     pub keys: Vec<i64>,
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

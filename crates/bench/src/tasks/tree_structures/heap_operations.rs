@@ -11,10 +11,12 @@ use crate::tasks::optional_index::OptionalIndex;
 use crate::tasks::pages::heap_operations as page;
 use crate::tasks::prelude::*;
 
+/// The task `heap-operations`.
 pub struct HeapOperations;
 
 const OPERATIONS_MAX: usize = 4_096;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
@@ -58,6 +60,7 @@ impl TryFrom<String> for Operation {
     }
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {

@@ -8,17 +8,20 @@ use std::collections::VecDeque;
 use crate::tasks::pages::huffman_tree as page;
 use crate::tasks::prelude::*;
 
+/// The task `huffman-tree`.
 pub struct HuffmanTree;
 
 const SYMBOLS_MAX: usize = 1_000;
 const FREQUENCY_MAX: u64 = 1_000_000_000;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
     pub freq: Vec<u64>,
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -30,6 +33,7 @@ pub struct State {
 }
 
 line_actions! {
+    /// An action line; the page explains its forms.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub enum Action {
         Merge(x: usize, y: usize) = "merge <nat> <nat>", "merge {x} {y}";

@@ -13,6 +13,7 @@ mod tests;
 use super::AnyTask;
 use super::machine::Erased;
 
+/// The tasks of the category, in the order of their ids.
 pub static TASKS: &[&dyn AnyTask] = &[
     &Erased::<bst_insertion::BstInsertion>::new(),
     &Erased::<bst_inorder::BstInorder>::new(),

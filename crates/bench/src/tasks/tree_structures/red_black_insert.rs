@@ -9,16 +9,19 @@ use crate::tasks::pages::red_black_insert as page;
 use crate::tasks::pattern::NUMBER_LIMIT;
 use crate::tasks::prelude::*;
 
+/// The task `red-black-insert`.
 pub struct RedBlackInsert;
 
 const KEYS_MAX: usize = 1_000;
 
+/// An input of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
     pub keys: Vec<usize>,
 }
 
+/// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -50,6 +53,7 @@ pub struct Family {
 }
 
 impl State {
+    /// The family of z; `None` if there is no z, or it has no grandparent.
     pub fn family(&self) -> Option<Family> {
         let (p, _) = self.nodes.parent(self.nodes.find(self.z?)?)?;
         let (g, side) = self.nodes.parent(p)?;

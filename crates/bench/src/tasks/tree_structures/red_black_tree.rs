@@ -9,8 +9,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A side of a node, as an index of its children.
 pub const LEFT: usize = 0;
+/// The other side of a node.
 pub const RIGHT: usize = 1;
 
+/// A node of the tree.
 #[derive(Clone, Copy)]
 pub struct Node {
     pub key: usize,
@@ -20,6 +22,7 @@ pub struct Node {
 }
 
 impl Node {
+    /// The colour as answers have it: `R` or `B`.
     pub fn colour(&self) -> &'static str {
         if self.red { "R" } else { "B" }
     }
@@ -49,6 +52,7 @@ impl Tree {
         met.into_iter().all(|met| met)
     }
 
+    /// The place of the node with this key.
     pub fn find(&self, key: usize) -> Option<usize> {
         self.nodes.iter().position(|node| node.key == key)
     }
@@ -61,6 +65,7 @@ impl Tree {
         })
     }
 
+    /// Returns whether the node at a place is red; a missing one is black.
     pub fn is_red(&self, place: Option<usize>) -> bool {
         place.is_some_and(|place| self.nodes[place].red)
     }
@@ -101,6 +106,7 @@ impl Tree {
         }
     }
 
+    /// The places of the nodes, in the order of a left-root-right walk.
     pub fn inorder(&self) -> Vec<usize> {
         let (mut order, mut stack) = (Vec::with_capacity(self.nodes.len()), Vec::new());
         let mut next = self.root;
@@ -115,6 +121,7 @@ impl Tree {
         }
     }
 
+    /// The places of the nodes, in the order of a root-left-right walk.
     pub fn preorder(&self) -> Vec<usize> {
         let mut order = Vec::with_capacity(self.nodes.len());
         let mut stack: Vec<_> = self.root.into_iter().collect();

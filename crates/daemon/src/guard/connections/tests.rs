@@ -32,7 +32,7 @@ fn just_before(limit: Duration) -> Duration {
     limit.saturating_sub(Duration::from_millis(5))
 }
 
-/// Whether the client has read the end of the connection.
+/// True if the client has read the end of the connection.
 fn is_shut(mut client: &UnixStream) -> bool {
     matches!(client.read(&mut [0; 512]), Ok(0))
 }
@@ -46,7 +46,7 @@ async fn stays_open_for(time: Duration, client: &UnixStream) -> bool {
     !is_shut(client)
 }
 
-/// Whether the connection is shut down within half a second.
+/// True if the connection is shut down within half a second.
 async fn ends_now(client: &UnixStream) -> bool {
     for _ in 0..500 {
         advance(Duration::from_millis(1)).await;

@@ -59,8 +59,8 @@ impl Running {
         Self { address, connections, handle, thread: Some(thread) }
     }
 
-    /// As [`Running::start`], with a route `/wait` that never answers and tells when it begins and
-    /// ends.
+    /// Like [`Running::start`], with a route `/wait` that never answers and tells when it begins
+    /// and ends.
     fn start_with_wait(
         server: Server,
         configure: fn(&mut ServiceConfig),

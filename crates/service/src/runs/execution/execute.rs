@@ -22,7 +22,7 @@ pub struct Start {
     pub problem: Arc<dyn Problem>,
     /// The state from which it continues; `None` for a new run.
     pub suspended: Option<Box<SuspendedRun>>,
-    /// Whether an earlier process executed a part of it.
+    /// True if an earlier process executed a part of it.
     pub is_resumed: bool,
 }
 
@@ -118,7 +118,7 @@ impl Execution {
         tracing::info!(run = %live.stream.id, events, "run resumed");
     }
 
-    /// As [`Execution::conclude`], on the thread that executes the runs.
+    /// Like [`Execution::conclude`], on the thread that executes the runs.
     pub(super) fn conclude_soon(
         self: &Arc<Self>,
         live: &Arc<LiveRun>,
@@ -157,7 +157,7 @@ impl Execution {
             written = live.stream.update(row).await;
 
             if written.is_err() && live.stream.reopen().is_some() {
-                tracing::error!(run = %live.stream.id, "the run's end cannot be recorded: the next process goes on with it");
+                tracing::error!(run = %live.stream.id, "the run's end cannot be recorded: the next process continues with it");
                 self.live.forget(live);
             }
         }

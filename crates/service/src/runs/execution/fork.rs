@@ -18,7 +18,7 @@ use prime_report::{RecordedEvent, TraceLine};
 /// Bytes of events per copy.
 const COPY_BYTES: usize = 1 << 20;
 
-/// Whether an event is a step that needs review.
+/// True if an event is a step that needs review.
 fn needs_review(event: &[u8]) -> bool {
     matches!(RecordedEvent::read(event), Ok(RecordedEvent::Step(step)) if step.needs_review)
 }

@@ -23,6 +23,6 @@ pub struct NewRun {
 pub struct Accepted {
     /// The run as its users see it.
     pub record: RunRecord,
-    /// Whether it was accepted now.
+    /// True if it was accepted now.
     pub is_new: bool,
 }

@@ -40,7 +40,7 @@ pub struct RunComparison {
     pub a: String,
     /// The id of the second run.
     pub b: String,
-    /// Whether more events are durable than were compared: ask again.
+    /// True if more events are durable than were compared: ask again.
     pub has_more: bool,
     /// The trajectories that both runs have.
     pub trajectories: Vec<Divergence>,

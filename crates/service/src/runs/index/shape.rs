@@ -53,7 +53,7 @@ pub struct TrajectoryShape {
     pub steps: u64,
     /// The last event that this counts.
     pub indexed: u64,
-    /// Whether more events are durable: ask again.
+    /// True if more events are durable: ask again.
     pub has_more: bool,
     /// The columns, in the order of the steps.
     pub columns: Vec<Column>,

@@ -29,9 +29,9 @@ pub struct StepSummary {
     pub depth: u64,
     /// The proposed line.
     pub action: String,
-    /// Whether `action` was cut to 4 KiB.
+    /// True if `action` was cut to 4 KiB.
     pub cut: bool,
-    /// Whether the action can be applied in its state.
+    /// True if the action can be applied in its state.
     pub applicable: bool,
     /// The violation score: the sum of the violations' severities.
     #[schema(minimum = 0.0)]
@@ -40,7 +40,7 @@ pub struct StepSummary {
     pub violations: Vec<String>,
     /// `proceed`, `retry` or `backtrack`.
     pub decision: String,
-    /// Whether the step asks for review by a person.
+    /// True if the step asks for review by a person.
     pub needs_review: bool,
     /// Tokens that the step cost.
     pub usage: Usage,
@@ -60,7 +60,7 @@ pub struct StepList {
     /// the end.
     #[schema(required)]
     pub next: Option<u64>,
-    /// Whether more events of the run are durable than are indexed: ask again.
+    /// True if more events of the run are durable than are indexed: ask again.
     pub has_more: bool,
 }
 

@@ -95,7 +95,7 @@ pub struct RunTree {
     pub run: String,
     /// The last event that this counts.
     pub indexed: u64,
-    /// Whether more events are durable: ask again.
+    /// True if more events are durable: ask again.
     pub has_more: bool,
     /// Its rounds, in ascending order.
     pub rounds: Vec<RoundNode>,

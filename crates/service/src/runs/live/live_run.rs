@@ -61,7 +61,7 @@ impl LiveRun {
         }
     }
 
-    /// Whether the stream has counted its events; right after a restart it has not.
+    /// True if the stream has counted its events; right after a restart it has not.
     pub(in crate::runs) fn is_counted(&self) -> bool {
         let committed = self.stream.committed();
         committed.head.seq == 0 || committed.progress.proposals > 0 || self.counts.get().is_some()
@@ -73,7 +73,7 @@ impl LiveRun {
         counts.unwrap_or(&committed.progress)
     }
 
-    /// Whether some steps need or needed review; then the journal has counts of reviews.
+    /// True if some steps need or needed review; then the journal has counts of reviews.
     pub(in crate::runs) fn has_reviews(&self) -> bool {
         self.counts_of(&self.stream.committed()).reviews_needed > 0
     }

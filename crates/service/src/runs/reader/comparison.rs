@@ -52,7 +52,7 @@ pub struct Means {
 pub struct Comparison {
     /// The figures of each side and its agents.
     pub arms: Vec<ArmFigures>,
-    /// Whether all runs were counted; otherwise only the newest, usually 100,000.
+    /// True if all runs were counted; otherwise only the newest, usually 100,000.
     pub is_complete: bool,
 }
 

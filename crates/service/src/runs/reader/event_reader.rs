@@ -41,7 +41,7 @@ struct Reader {
     after: u64,
     /// The run, while this process executes it.
     live: Option<Arc<LiveRun>>,
-    /// Whether to wait for events to come.
+    /// True to wait for events to come.
     follows: bool,
     /// Segments that were read and not returned yet.
     ready: VecDeque<Arc<Segment>>,

@@ -17,7 +17,7 @@ pub struct RunPage {
     pub unreadable: Vec<String>,
     /// Where the next page begins; `None` on the last page.
     pub next: Option<String>,
-    /// Whether a search has not seen all runs, because the index of an earlier version is being
+    /// True if a search has not seen all runs, because the index of an earlier version is being
     /// made.
     pub is_incomplete: bool,
 }

@@ -18,12 +18,12 @@ const HOUR_MS: f64 = 3_600_000.0;
 /// Rates over less say nothing.
 const PERIOD_MS_MIN: u64 = 60_000;
 
-/// Figures of runs. Those of open runs are 0, but for `runs` and `open`.
+/// Figures of runs. Those of open runs are 0, except `runs` and `open`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Figures {
     /// Runs that were accepted in the period.
     pub runs: u64,
-    /// Those that are not over.
+    /// Runs that are not over.
     pub open: u64,
     /// Runs whose answer is verified.
     pub verified: u64,
@@ -101,8 +101,8 @@ pub struct Overview {
     pub models: Vec<NamedFigures>,
     /// By day of acceptance, newest first; at most 1,000.
     pub days: Vec<NamedFigures>,
-    /// What refused lines, most lines first; at most 1,000. Of a run it counts the first 16 MiB of
-    /// events, and the 32 constraints that refused most.
+    /// What refused lines, most lines first; at most 1,000. Counts the first 16 MiB of events of a
+    /// run, and the 32 constraints that refused most.
     pub constraints: Vec<RefusedBy>,
     /// True while the daemon still looks through a journal of an earlier version.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -20,9 +20,9 @@ use prime_report::{LastPrompts, RecordedEvent, SentExchange, StepLine};
 /// What the steps of a trace show besides the recorded events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceContent {
-    /// Whether steps show the state in which they were proposed, and their reward.
+    /// True if steps show the state in which they were proposed, and their reward.
     pub states: bool,
-    /// Whether steps show what a model was asked and answered, and their reward.
+    /// True if steps show what a model was asked and answered, and their reward.
     pub prompts: bool,
 }
 

@@ -17,7 +17,7 @@ pub(super) struct Answered {
     pub score: Score,
     /// The weakest basis among its steps.
     pub basis: Basis,
-    /// Whether all of its steps would still be committed.
+    /// True if all of its steps would still be committed.
     pub stands: bool,
 }
 

@@ -60,7 +60,7 @@ pub(super) fn of(
         .map_or((run.tau_soft, run.tau_hard, run.retries_max), |limits| {
             (limits.tau_soft, limits.tau_hard, limits.retries_max)
         });
-    let score = |value| Score::from_value(value).ok_or("its thresholds are no scores");
+    let score = |value| Score::from_value(value).ok_or("its thresholds are not scores");
     let thresholds = Thresholds { soft: score(soft)?, hard: score(hard)?, retries_max };
     Ok(("threshold".to_owned(), Arc::new(ThresholdCoordinator(thresholds))))
 }

@@ -103,7 +103,7 @@ pub struct Rejudge<'a> {
     pub settings: &'a Settings,
     /// What agents are built with.
     pub resources: &'a Resources,
-    /// The agents, of which only the verifier is asked.
+    /// The agents; only the verifier is asked.
     pub agents: &'a AgentSet,
 }
 

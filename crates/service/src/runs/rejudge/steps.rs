@@ -18,7 +18,7 @@ use prime_report::StepLine;
 pub(super) struct New {
     pub score: Score,
     pub basis: Basis,
-    /// Whether the line would be committed.
+    /// True if the line would be committed.
     pub proceeds: bool,
 }
 
@@ -40,7 +40,7 @@ enum Place {
 
 pub(super) struct Steps {
     nodes: Vec<Node>,
-    /// By the node that led to the state, and the line.
+    /// Children by the node that led to the state, and the line.
     children: HashMap<(Option<usize>, String), usize>,
     /// The committed nodes of each place, from the first step.
     paths: HashMap<Place, Vec<usize>>,

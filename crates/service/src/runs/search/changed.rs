@@ -13,7 +13,7 @@ const REMEMBERED_MAX: usize = 100_000;
 #[derive(Default)]
 struct State {
     ids: BTreeSet<String>,
-    /// Whether more runs were changed than are remembered.
+    /// True if more runs were changed than are remembered.
     is_beyond: bool,
 }
 
@@ -28,7 +28,7 @@ pub struct Changed {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Round {
     pub ids: Vec<String>,
-    /// Whether others were forgotten.
+    /// True if others were forgotten.
     pub is_beyond: bool,
 }
 

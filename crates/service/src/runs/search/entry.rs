@@ -81,7 +81,7 @@ pub(super) struct Steps {
 impl Steps {
     pub fn see(&mut self, segments: &[Segment]) {
         for (_, event) in segments.iter().flat_map(Segment::events) {
-            // What is no step, or none that this version knows, has no line.
+            // An event that is not a step, or not one that this version knows, has no line.
             let Ok(step) = serde_json::from_slice::<Step<'_>>(event) else { continue };
             if step.event != "step" {
                 continue;

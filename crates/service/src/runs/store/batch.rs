@@ -72,7 +72,7 @@ impl Batch {
         self.awaited += 1;
     }
 
-    /// Whether a caller waits for the batch.
+    /// True if a caller waits for the batch.
     pub fn is_urgent(&self) -> bool {
         self.awaited > 0 || !self.probes.is_empty()
     }

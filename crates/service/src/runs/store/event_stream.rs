@@ -30,7 +30,7 @@ const TAIL_BYTES_MAX: usize = 128 << 10;
 pub struct RowUpdate {
     pub updated_ms: u64,
     pub status: String,
-    /// Whether the run ends with these events.
+    /// True if the run ends with these events.
     pub is_over: bool,
     pub resumed: u32,
     pub summary: String,
@@ -72,7 +72,7 @@ pub struct Committed {
     pub head: Head,
     /// Counts over the durable events.
     pub progress: Progress,
-    /// Whether the run's end is durable.
+    /// True if the run's end is durable.
     pub is_over: bool,
     /// The journal refused a write of this run, or its lease is lost: it ends in this process.
     pub is_refused: bool,
@@ -264,7 +264,7 @@ impl EventStream {
         acked
     }
 
-    /// Whether the run must wait for the journal.
+    /// True if the run must wait for the journal.
     pub fn is_behind(&self) -> bool {
         self.own_bytes.load(Ordering::Relaxed) > RUN_BYTES_MAX || self.backpressure.is_exceeded()
     }

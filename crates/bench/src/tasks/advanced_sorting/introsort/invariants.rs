@@ -235,6 +235,7 @@ fn check_partition(before: &State, action: Action, after: &State, found: &mut Vi
     }
 }
 
+/// Notes the invariants that an action breaks.
 pub fn check(before: &State, action: Action, after: &State, found: &mut Violations) {
     found.require(page::PERMUTATION, moves::keeps_values(&before.a, &after.a));
     found.require(page::PIVOTS, after.pivots_hold());
