@@ -198,7 +198,11 @@ fn labels_are_shown_searched_and_replaced() {
     };
     let both = patch(&json!({"a": "1", "none": null}));
     assert_eq!((both.status, &both.body["labels"]), (200, &json!({"a": "1", "team": "blue"})));
-    patch(&json!({"a b": null})).refused(400, Some("labels"), &["\"a b\" is not a name for a label"]);
+    patch(&json!({"a b": null})).refused(
+        400,
+        Some("labels"),
+        &["\"a b\" is not a name for a label"],
+    );
     let fifteen: BTreeMap<String, String> =
         (0..15).map(|number| (format!("l{number}"), String::new())).collect();
     patch(&json!(fifteen)).refused(400, Some("labels"), &["there are 17; give at most 16"]);
