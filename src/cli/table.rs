@@ -32,7 +32,7 @@ impl Table {
     }
 
     /// The table without a column.
-    fn without(&self, name: &str) -> Self {
+    pub fn without(&self, name: &str) -> Self {
         let kept = |place: &usize| self.header[*place] != name;
         let places: Vec<usize> = (0..self.header.len()).filter(kept).collect();
         Self {

@@ -14,6 +14,7 @@ mod chaos;
 mod chaos_engine;
 mod cli;
 mod clock;
+mod cost;
 mod crowds;
 mod daemon;
 mod disk;

@@ -8,7 +8,7 @@ use prime_agent_set::process::{ProcessCoordinator, ProcessExecutor, ProcessVerif
 use prime_agent_set::{AgentSet, Names};
 use prime_bench::tasks::{self, Difficulty, Kind, Kinds};
 use prime_protocol::{
-    Assurance, Budget, Ending, Limits, Outcome, RewardWeights, RunPlan, Score, Strategy,
+    Assurance, Budget, Cost, Ending, Limits, Outcome, RewardWeights, RunPlan, Score, Strategy,
     Thresholds, VoteRule,
 };
 use prime_runtime::{
@@ -93,6 +93,7 @@ fn outcomes(executor: &Program, runs: u64) -> Vec<(Outcome, u64)> {
                         steps: 10_000,
                         tokens: 0,
                         completion_tokens: 0,
+                        cost: Cost::ZERO,
                         wall_ms: u64::MAX,
                     },
                     weights: RewardWeights {

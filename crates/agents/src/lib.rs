@@ -15,6 +15,7 @@ mod fair_queue;
 pub mod llm;
 pub mod model;
 pub mod pools;
+mod priced;
 pub mod process;
 pub mod programs;
 pub mod prompt;

@@ -38,6 +38,11 @@ pub struct NoServerAnswers {
     pub reasons: String,
 }
 
+/// Returns whether two pools answer alike. What their tokens cost is the concern of those who ask.
+fn is_same_but_price(one: &UpstreamPool, other: &UpstreamPool) -> bool {
+    UpstreamPool { price: other.price, ..one.clone() } == *other
+}
+
 /// Open pools with the options that they were opened with.
 type OpenPools = BTreeMap<String, (UpstreamPool, Arc<OpenAiModel>)>;
 
@@ -64,7 +69,7 @@ impl Pools {
         // Held while a pool is opened, so that two agents never open the same one twice.
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, model)) = open.get(name)
-            && known == options
+            && is_same_but_price(known, options)
             && !model.is_unknown()
         {
             return Ok(Arc::clone(model));

@@ -19,9 +19,11 @@ fn groups(filter: &str) -> String {
         ["steps", "proposals", "refused", "tokens", "completion_tokens", "wall_ms"].map(sum);
     format!(
         "SELECT (at >> 20) / 86400000, task, models, is_over, status, outcome, min(at), count(*),
-            {}
+            {},
+            CASE WHEN count(cost_nanos) > 0 THEN {} END
         FROM run_facts s {filter} GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1",
-        columns.join(", ")
+        columns.join(", "),
+        sum("cost_nanos")
     )
 }
 
@@ -69,6 +71,7 @@ pub(super) async fn totals(client: &mut Object, query: &SearchQuery) -> Result<T
                 tokens: number(row, 11),
                 completion_tokens: number(row, 12),
                 wall_ms: number(row, 13),
+                cost_nanos: row.get::<_, Option<i64>>(14).map(i64::unsigned_abs),
             },
         };
         adder.add(&facts, "");

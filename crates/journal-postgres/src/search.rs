@@ -36,7 +36,8 @@ pub(super) const SCHEMA: &str = r#"
         refusals text COLLATE "C" NOT NULL,
         tokens bigint NOT NULL,
         completion_tokens bigint NOT NULL,
-        wall_ms bigint NOT NULL
+        wall_ms bigint NOT NULL,
+        cost_nanos bigint
     );
     CREATE INDEX run_facts_by_steps ON run_facts (steps, at);
     CREATE INDEX run_facts_by_tokens ON run_facts (tokens, at);
@@ -54,7 +55,7 @@ pub(super) const SCHEMA: &str = r#"
 "#;
 
 /// The version of the tables. Those of another one are made again: all in them is derived.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 /// A value of a condition.
 enum Value {
@@ -130,8 +131,9 @@ async fn note_one(transaction: &Transaction<'_>, entry: &SearchEntry) -> Result<
     let sql = "
         INSERT INTO run_facts
             (at, run, owner, task, status, is_over, outcome, agents, models, labels, is_flagged,
-             steps, proposals, refused, refusals, tokens, completion_tokens, wall_ms)
-        SELECT $1, no, owner, task, $3, is_over, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15
+             steps, proposals, refused, refusals, tokens, completion_tokens, wall_ms, cost_nanos)
+        SELECT $1, no, owner, task, $3, is_over, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
+            $16
         FROM run WHERE no = $2
         ON CONFLICT (at) DO UPDATE SET
             status = excluded.status, is_over = excluded.is_over, outcome = excluded.outcome,
@@ -139,7 +141,8 @@ async fn note_one(transaction: &Transaction<'_>, entry: &SearchEntry) -> Result<
             is_flagged = excluded.is_flagged, steps = excluded.steps,
             proposals = excluded.proposals, refused = excluded.refused,
             refusals = excluded.refusals, tokens = excluded.tokens,
-            completion_tokens = excluded.completion_tokens, wall_ms = excluded.wall_ms";
+            completion_tokens = excluded.completion_tokens, wall_ms = excluded.wall_ms,
+            cost_nanos = excluded.cost_nanos";
     let statement = transaction.prepare_cached(sql).await?;
     let [agents, models, labels] =
         [&entry.agents, &entry.models, &entry.labels].map(|names| Value::text(&names_text(names)));
@@ -149,7 +152,8 @@ async fn note_one(transaction: &Transaction<'_>, entry: &SearchEntry) -> Result<
         (bounded(entry.steps), bounded(entry.proposals), bounded(entry.refused));
     let (tokens, completion_tokens, wall_ms) =
         (bounded(entry.tokens), bounded(entry.completion_tokens), bounded(entry.wall_ms));
-    let values: [&(dyn ToSql + Sync); 15] = [
+    let cost_nanos = entry.cost_nanos.map(bounded);
+    let values: [&(dyn ToSql + Sync); 16] = [
         &at,
         &no,
         status.as_sql(),
@@ -165,6 +169,7 @@ async fn note_one(transaction: &Transaction<'_>, entry: &SearchEntry) -> Result<
         &tokens,
         &completion_tokens,
         &wall_ms,
+        &cost_nanos,
     ];
     transaction.execute(&statement, &values).await?;
 

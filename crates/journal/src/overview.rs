@@ -17,6 +17,8 @@ pub struct Sums {
     pub tokens: u64,
     /// Tokens of all completions.
     pub completion_tokens: u64,
+    /// What the tokens cost, in billionths of the currency; `None` if none has a price.
+    pub cost_nanos: Option<u64>,
     /// Run time, in milliseconds.
     pub wall_ms: u64,
 }
@@ -34,6 +36,9 @@ impl Sums {
             (&mut self.wall_ms, other.wall_ms),
         ] {
             *sum = sum.saturating_add(more);
+        }
+        if let Some(more) = other.cost_nanos {
+            self.cost_nanos = Some(self.cost_nanos.unwrap_or_default().saturating_add(more));
         }
     }
 }

@@ -37,6 +37,8 @@ pub struct SearchEntry {
     pub tokens: u64,
     /// Tokens of all completions.
     pub completion_tokens: u64,
+    /// What the tokens cost, in billionths of the currency; `None` if none has a price.
+    pub cost_nanos: Option<u64>,
     /// Time that the run took, in milliseconds.
     pub wall_ms: u64,
     /// Text that terms are looked up in: in lowercase, without control characters but line ends, of

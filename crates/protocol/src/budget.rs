@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::cost::Cost;
 use super::trajectory::Usage;
 
 /// Limits of a whole run. It can be overrun by the turns in flight when a limit is reached.
@@ -15,6 +16,9 @@ pub struct Budget {
     /// Completion tokens; 0 means unlimited. Executors that count tokens do not overrun it: each
     /// turn gets a share of what is left ([`Trajectory::completion_max`](super::Trajectory)).
     pub completion_tokens: u64,
+    /// Money, of the tokens that have a price; nothing means unlimited.
+    #[serde(default, skip_serializing_if = "Cost::is_zero")]
+    pub cost: Cost,
     /// Milliseconds from the start of the run.
     pub wall_ms: u64,
 }
@@ -28,6 +32,8 @@ pub struct Left {
     pub tokens: Option<u64>,
     /// `None` if completion tokens are unlimited.
     pub completion_tokens: Option<u64>,
+    /// `None` if money is unlimited.
+    pub cost: Option<Cost>,
 }
 
 /// The limit that ended a run.
@@ -38,6 +44,8 @@ pub enum Limit {
     Steps,
     /// The tokens of the budget are spent.
     Tokens,
+    /// The money of the budget is spent.
+    Cost,
     /// The wall time of the budget has passed.
     WallMs,
 }
@@ -51,6 +59,7 @@ impl Budget {
             steps: self.steps.saturating_sub(steps),
             tokens: rest(self.tokens, usage.total()),
             completion_tokens: rest(self.completion_tokens, usage.completion),
+            cost: (self.cost > Cost::ZERO).then(|| self.cost.less(usage.cost.unwrap_or_default())),
         }
     }
 
@@ -64,6 +73,8 @@ impl Budget {
             || is_spent(self.completion_tokens, usage.completion)
         {
             Some(Limit::Tokens)
+        } else if is_spent(self.cost.nanos(), usage.cost.unwrap_or_default().nanos()) {
+            Some(Limit::Cost)
         } else if elapsed_ms >= self.wall_ms {
             Some(Limit::WallMs)
         } else {

@@ -30,6 +30,8 @@ pub enum Ending {
     StepsSpent,
     /// The budget's tokens are spent.
     TokensSpent,
+    /// The budget's money is spent.
+    CostSpent,
     /// The budget's wall time has passed.
     WallMsSpent,
     /// The owner cancelled it.
@@ -43,6 +45,7 @@ impl From<Limit> for Ending {
         match limit {
             Limit::Steps => Self::StepsSpent,
             Limit::Tokens => Self::TokensSpent,
+            Limit::Cost => Self::CostSpent,
             Limit::WallMs => Self::WallMsSpent,
         }
     }
@@ -58,6 +61,7 @@ impl Ending {
             Self::Stuck => "stuck",
             Self::StepsSpent => "steps_spent",
             Self::TokensSpent => "tokens_spent",
+            Self::CostSpent => "cost_spent",
             Self::WallMsSpent => "wall_ms_spent",
             Self::Cancelled => "cancelled",
             Self::AgentFailed(_) => "agent_failed",
@@ -118,7 +122,7 @@ pub struct Outcome {
     pub votes: Vec<Ballot>,
     /// Share of its round's trajectories that voted for the winner, 0 to 1.
     pub agreement: f64,
-    /// Tokens that all agents spent.
+    /// Tokens that all agents spent, and what they cost.
     pub usage: Usage,
     /// Proposals that were started early.
     pub speculations: Speculations,

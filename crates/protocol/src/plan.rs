@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::basis::Basis;
 use super::budget::Budget;
+use super::cost::Cost;
 use super::reward::RewardWeights;
 use super::strategy::{Strategy, VoteRule};
 use super::trajectory::Limits;
@@ -56,7 +57,13 @@ impl RunPlan {
             max_rounds: 1,
             confidence: 1.0,
             limits: Limits { attempts_max: 8, pops_max: 1, ..Limits::DEFAULT },
-            budget: Budget { steps, tokens: 0, completion_tokens: 0, wall_ms: u64::MAX },
+            budget: Budget {
+                steps,
+                tokens: 0,
+                completion_tokens: 0,
+                cost: Cost::ZERO,
+                wall_ms: u64::MAX,
+            },
             weights: RewardWeights { task: 1.0, verify: 1.0, efficiency: 0.0, format: 0.0 },
             basis: Basis::rules(Kinds::WITHOUT_TRANSITION),
             locates: false,

@@ -26,7 +26,13 @@ pub(super) fn plan(fanout: u32, attempts_max: u32) -> RunPlan {
             snapshot_every_frames: 64,
             ..Limits::DEFAULT
         },
-        budget: Budget { steps: 1 << 22, tokens: 0, completion_tokens: 0, wall_ms: u64::MAX },
+        budget: Budget {
+            steps: 1 << 22,
+            tokens: 0,
+            completion_tokens: 0,
+            cost: Cost::ZERO,
+            wall_ms: u64::MAX,
+        },
         weights: RewardWeights { task: 10.0, verify: 1.0, efficiency: 0.5, format: 0.1 },
         basis: Basis::rules(kinds()),
         locates: false,
@@ -115,7 +121,7 @@ pub(super) fn simulate_judged(
             });
 
         let completion = trajectory.completion_max.map_or(2, |max| u64::from(max.min(7)));
-        let usage = Usage::new(10, completion);
+        let usage = Usage { cost: Some(Cost::from_nanos(7)), ..Usage::new(10, completion) };
 
         let outcome = TurnOutcome {
             line: &line,
@@ -187,7 +193,7 @@ proptest! {
     ) {
         let task = tasks::all().nth(task).expect("five tasks");
         let problem = task.generate(Difficulty::Easy, seed);
-        let budget = Budget { steps: 3_000, tokens: 30_000, completion_tokens: 0, wall_ms: 1_000 };
+        let budget = Budget { steps: 3_000, tokens: 30_000, completion_tokens: 0, cost: Cost::ZERO, wall_ms: 1_000 };
         let plan = RunPlan { strategy: strategies()[strategy], budget, ..plan(4, 3) };
         let outcome = simulate(&problem, plan, &mut TaskRng::new(seed), |trajectory, rng| {
             if rng.below(100) >= garbage && let Some(line) = trajectory.machine.reference() {
@@ -266,8 +272,13 @@ fn turns_in_flight_stay_within_the_completion_tokens_together() {
     for (strategy, (fanout, limit)) in searching.flat_map(|strategy| {
         [(1, 5), (4, 1), (4, 2), (4, 40), (4, 333)].map(|case| (strategy, case))
     }) {
-        let budget =
-            Budget { steps: 1 << 20, tokens: 0, completion_tokens: limit, wall_ms: u64::MAX };
+        let budget = Budget {
+            steps: 1 << 20,
+            tokens: 0,
+            completion_tokens: limit,
+            cost: Cost::ZERO,
+            wall_ms: u64::MAX,
+        };
         let limits = Limits {
             repetitions_max: u32::MAX,
             stuck_after: u32::MAX,
@@ -286,15 +297,34 @@ fn the_limit_that_ends_a_run_is_named() {
     let problem = queens(6);
     let budgets = [
         (
-            Budget { steps: 50, tokens: 0, completion_tokens: 0, wall_ms: u64::MAX },
+            Budget {
+                steps: 50,
+                tokens: 0,
+                completion_tokens: 0,
+                cost: Cost::ZERO,
+                wall_ms: u64::MAX,
+            },
             Ending::StepsSpent,
         ),
         (
-            Budget { steps: 1 << 20, tokens: 600, completion_tokens: 0, wall_ms: u64::MAX },
+            Budget {
+                steps: 1 << 20,
+                tokens: 600,
+                completion_tokens: 0,
+                cost: Cost::ZERO,
+                wall_ms: u64::MAX,
+            },
             Ending::TokensSpent,
         ),
+        (Budget { cost: Cost::from_nanos(300), ..plan(2, 8).budget }, Ending::CostSpent),
         (
-            Budget { steps: 1 << 20, tokens: 0, completion_tokens: 0, wall_ms: 0 },
+            Budget {
+                steps: 1 << 20,
+                tokens: 0,
+                completion_tokens: 0,
+                cost: Cost::ZERO,
+                wall_ms: 0,
+            },
             Ending::WallMsSpent,
         ),
     ];

@@ -147,7 +147,7 @@ proptest! {
         ][strategy];
         let fanout = if matches!(strategy, Strategy::Beam(_)) { 4 } else { 3 };
 
-        let budget = Budget { steps: 400, tokens: 0, completion_tokens: 0, wall_ms: u64::MAX };
+        let budget = Budget { steps: 400, tokens: 0, completion_tokens: 0, cost: Cost::ZERO, wall_ms: u64::MAX };
         // A tree then keeps every other trajectory, and makes the others.
         let limits = Limits { snapshot_every_frames: 2, ..plan(fanout, 6).limits };
         let plan = RunPlan { strategy, limits, budget, ..plan(fanout, 6) };

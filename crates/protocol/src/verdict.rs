@@ -1,10 +1,11 @@
-//! A verifier's verdict on a step, and the tokens that models spend.
+//! A verifier's verdict on a step, and what models spend.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
 use super::basis::Basis;
+use super::cost::{Cost, Price};
 use super::score::Score;
 use prime_bench::tasks::{Kinds, Machine, Violations};
 
@@ -65,7 +66,7 @@ pub struct Opinion {
     pub score: Option<Score>,
 }
 
-/// Tokens spent.
+/// Tokens spent, and the money that they cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Usage {
@@ -79,6 +80,11 @@ pub struct Usage {
     /// Tokens of `completion` that a model spent on thinking, where that is known.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reasoning: u64,
+    /// What those of them cost whose model has a price, in the currency of the prices; left out if
+    /// no model has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<f64>, minimum = 0.0))]
+    pub cost: Option<Cost>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
@@ -89,7 +95,7 @@ fn is_zero(count: &u64) -> bool {
 impl Usage {
     /// Tokens without further details.
     pub const fn new(prompt: u64, completion: u64) -> Self {
-        Self { prompt, completion, cached: 0, reasoning: 0 }
+        Self { prompt, completion, cached: 0, reasoning: 0, cost: None }
     }
 
     /// Adds the counts of another.
@@ -100,6 +106,21 @@ impl Usage {
         self.completion = self.completion.saturating_add(other.completion);
         self.cached = self.cached.saturating_add(other.cached);
         self.reasoning = self.reasoning.saturating_add(other.reasoning);
+        self.pay(other.cost);
+    }
+
+    /// Adds a cost. That of tokens without a price is unknown, and changes nothing.
+    #[inline]
+    pub fn pay(&mut self, cost: Option<Cost>) {
+        if let Some(cost) = cost {
+            self.cost = Some(self.cost.unwrap_or_default().plus(cost));
+        }
+    }
+
+    /// The same tokens at this price.
+    #[must_use]
+    pub fn at(self, price: Price) -> Self {
+        Self { cost: Some(price.of(self)), ..self }
     }
 
     /// Prompt and completion tokens together.

@@ -81,7 +81,8 @@ pub struct RunResult {
     /// Kinds of constraints that were evaluated, or that the program's owner says it checks.
     pub checked_kinds: Vec<Kind>,
     /// What ended the run: `agreed`, `rounds_spent`, `exhausted`, `stuck`, `steps_spent`,
-    /// `tokens_spent`, `wall_ms_spent`, `cancelled` or `agent_failed`; null while it is open.
+    /// `tokens_spent`, `cost_spent`, `wall_ms_spent`, `cancelled` or `agent_failed`; null while it
+    /// is open.
     pub outcome: Option<String>,
     /// Why it failed, or the last failure of an agent before a limit or its owner ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -117,7 +118,7 @@ pub struct RunResult {
     /// What the last round's search did, with `particle_filter` and `uct`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchCounts>,
-    /// Tokens of all proposals: `prompt` and `completion`.
+    /// Tokens of all agents, `prompt` and `completion`, and what they cost, `cost`.
     pub tokens: Usage,
     /// Proposals begun before the verdict on the previous step; left out when there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -444,6 +445,9 @@ impl RunResult {
                 self.tokens.prompt, self.tokens.completion, self.wall_ms
             ),
         );
+        if let Some(cost) = self.tokens.cost {
+            line("cost", &cost.to_string());
+        }
 
         if let Some(Speculations { used, wasted }) = self.speculations {
             line(

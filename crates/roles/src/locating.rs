@@ -129,10 +129,11 @@ impl Coordinator for LocatingCoordinator {
     }
 }
 
-/// Returns whether the run has no tokens left after this usage.
+/// Returns whether the run has no tokens or no money left after this usage.
 fn is_spent(left: Left, usage: Usage) -> bool {
     left.tokens.is_some_and(|most| usage.total() >= most)
         || left.completion_tokens.is_some_and(|most| usage.completion >= most)
+        || left.cost.is_some_and(|most| usage.cost.is_some_and(|cost| cost >= most))
 }
 
 fn fault(line: &str, verdict: &Verdict) -> Fault {

@@ -29,7 +29,7 @@ use super::{
 };
 use prime_bench::tasks::{self, Difficulty, Kinds, Problem, Spec};
 use prime_protocol::{
-    Budget, Decision, End, Limits, Outcome, RewardWeights, Role, RunPlan, Score, Strategy,
+    Budget, Cost, Decision, End, Limits, Outcome, RewardWeights, Role, RunPlan, Score, Strategy,
     Thresholds, Trajectory, TurnId, Verdict, VoteRule,
 };
 use prime_roles::{
@@ -87,7 +87,13 @@ fn plan(fanout: u32) -> RunPlan {
         max_rounds: 3,
         confidence: 0.5,
         limits: Limits { attempts_max: 8, pops_max: 5_000, snapshot_every_frames: 64, ..ENDLESS },
-        budget: Budget { steps: 1 << 22, tokens: 0, completion_tokens: 0, wall_ms: u64::MAX },
+        budget: Budget {
+            steps: 1 << 22,
+            tokens: 0,
+            completion_tokens: 0,
+            cost: Cost::ZERO,
+            wall_ms: u64::MAX,
+        },
         weights: RewardWeights { task: 10.0, verify: 1.0, efficiency: 0.5, format: 0.1 },
         basis: Basis::rules(Kinds::ALL),
         locates: false,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::adapters::includes;
 use super::error::suggestion;
 use super::layer_count::{CpuExperts, GpuLayers};
+use super::price::ModelPrice;
 use prime_bench::spelling::nearest;
 use prime_bench::tasks;
 use prime_engine::{
@@ -134,6 +135,10 @@ pub struct Engine {
     /// idle milliseconds; 0 = it runs as long as the process.
     #[schemars(range(min = 0, max = 2_592_000_000_u64))]
     pub idle_stop_ms: u64,
+    /// The price of its tokens, as a table. Omitted = none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "ModelPrice")]
+    pub price: Option<ModelPrice>,
 }
 
 /// How the sequences of an engine share its KV cache.

@@ -291,14 +291,14 @@ impl Settings {
 
         for (name, preset) in &self.presets {
             let (own, all) = (&preset.budget, &run.budget);
-            for (limit, own, all) in [
-                ("steps", own.steps, all.steps),
-                ("tokens", own.tokens, all.tokens),
-                ("completion_tokens", own.completion_tokens, all.completion_tokens),
-                ("wall_ms", own.wall_ms, all.wall_ms),
+            for (limit, over) in [
+                ("steps", over(own.steps, all.steps)),
+                ("tokens", over(own.tokens, all.tokens)),
+                ("completion_tokens", over(own.completion_tokens, all.completion_tokens)),
+                ("cost", over(own.cost, all.cost)),
+                ("wall_ms", over(own.wall_ms, all.wall_ms)),
             ] {
-                // 0 means that there is no limit.
-                let Some(own) = own.filter(|own| all > 0 && *own > all) else { continue };
+                let Some((own, all)) = over else { continue };
                 let message = format!(
                     "`presets.{name}.budget.{limit}` is {own}, but must be at most \
                      `run.budget.{limit}`, which is {all}"
@@ -372,6 +372,16 @@ impl Default for Settings {
         Self::load(&[], std::iter::empty(), &[])
             .expect("the shipped defaults are valid, and so are the definitions in ./agents")
     }
+}
+
+/// A preset's limit that is above that of all runs, and the latter, where 0 means that there is
+/// none.
+fn over<T: Copy + Default + PartialOrd + ToString>(
+    own: Option<T>,
+    all: T,
+) -> Option<(String, String)> {
+    let own = own.filter(|own| all > T::default() && *own > all)?;
+    Some((own.to_string(), all.to_string()))
 }
 
 /// The lowest layer: for every engine that a layer names, the shipped `engines.tiny` without its

@@ -57,7 +57,7 @@ pub struct Preset {
 }
 
 /// `budget` of a preset.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PresetBudget {
     /// Maximum proposals, accepted or not.
@@ -72,6 +72,10 @@ pub struct PresetBudget {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u64", range(min = 1, max = 1_000_000_000_000_000_u64))]
     pub completion_tokens: Option<u64>,
+    /// Maximum cost, in the currency of the prices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f64", range(max = 1_000_000_000.0), extend("exclusiveMinimum" = 0.0))]
+    pub cost: Option<f64>,
     /// Maximum wall-clock time in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u64", range(min = 1, max = 2_592_000_000_u64))]

@@ -188,6 +188,10 @@ pub struct Budget {
     /// early.
     #[schemars(range(min = 0, max = 1_000_000_000_000_000_u64))]
     pub completion_tokens: u64,
+    /// Maximum cost of tokens that have a price (`price` of an engine or a pool), in the currency of
+    /// the prices; 0 = unlimited.
+    #[schemars(range(min = 0.0, max = 1_000_000_000.0))]
+    pub cost: f64,
     /// Maximum wall-clock time in milliseconds.
     #[schemars(range(min = 1, max = 2_592_000_000_u64))]
     pub wall_ms: u64,

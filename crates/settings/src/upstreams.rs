@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::price::ModelPrice;
+
 /// A pool of servers for one model: llama-server, vLLM, SGLang, Ollama, LM Studio or a hosted
 /// service. Requests go to
 /// the least loaded server; requests with a common prefix prefer the same one.
@@ -68,6 +70,10 @@ pub struct UpstreamPool {
     /// removes a field, for servers that do not support it.
     #[schemars(extend("format" = "json-object"))]
     pub extra: String,
+    /// The price of its model's tokens, as a table. Omitted = none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "ModelPrice")]
+    pub price: Option<ModelPrice>,
     /// The servers, as a list of tables.
     #[schemars(length(max = 1_024))]
     pub upstreams: Vec<Upstream>,
@@ -216,6 +222,7 @@ impl Default for UpstreamPool {
             health_interval_ms: 10_000,
             health_path: "models".to_owned(),
             extra: "{}".to_owned(),
+            price: None,
             upstreams: Vec::new(),
         }
     }

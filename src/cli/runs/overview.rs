@@ -38,7 +38,12 @@ fn seconds(wall_ms: u64) -> String {
     format!("{:.1}", wall_ms as f64 / 1e3)
 }
 
-fn row(of: &NamedFigures) -> [String; 9] {
+/// What runs cost, if their tokens have a price.
+fn cost(figures: &Figures) -> String {
+    figures.cost.map_or_else(String::new, |cost| cost.to_string())
+}
+
+fn row(of: &NamedFigures) -> [String; 10] {
     let figures = &of.figures;
     [
         of.name.clone(),
@@ -49,6 +54,7 @@ fn row(of: &NamedFigures) -> [String; 9] {
         figures.steps.to_string(),
         figures.refused.to_string(),
         (figures.prompt_tokens + figures.completion_tokens).to_string(),
+        cost(figures),
         seconds(figures.wall_ms),
     ]
 }
@@ -57,10 +63,22 @@ fn table(name: &'static str, entries: &[NamedFigures]) -> String {
     if entries.is_empty() {
         return String::new();
     }
-    let header =
-        [name, "runs", "open", "verified %", "failed", "steps", "refused", "tokens", "run time s"];
+    let header = [
+        name,
+        "runs",
+        "open",
+        "verified %",
+        "failed",
+        "steps",
+        "refused",
+        "tokens",
+        "cost",
+        "run time s",
+    ];
     let table = Table::new(header, entries.iter().take(ROWS).map(row));
-    format!("\n{}", table.may_drop(&["open", "failed", "tokens", "refused"]))
+    let has_prices = entries.iter().any(|entry| entry.figures.cost.is_some());
+    let table = if has_prices { table } else { table.without("cost") };
+    format!("\n{}", table.may_drop(&["open", "failed", "tokens", "refused", "cost"]))
 }
 
 fn text(overview: &Overview) -> String {
@@ -75,9 +93,10 @@ fn text(overview: &Overview) -> String {
         "\n{} over: {} verified, {} unrefuted, {} unverified, {} failed, {} cancelled\n",
         over, total.verified, total.unrefuted, total.unverified, total.failed, total.cancelled
     );
+    let cost = total.cost.map_or_else(String::new, |cost| format!(", which cost {cost}"));
     text += &format!(
-        "{:.1} runs and {:.1} steps an hour; {} prompt and {} completion tokens; {} s of run \
-         time\n",
+        "{:.1} runs and {:.1} steps an hour; {} prompt and {} completion tokens{cost}; {} s of \
+         run time\n",
         total.runs_per_hour,
         total.steps_per_hour,
         total.prompt_tokens,

@@ -119,6 +119,9 @@ struct RunOptions {
     /// Maximum number of completion tokens
     #[arg(long, value_name = "N")]
     budget_completion_tokens: Option<u64>,
+    /// Maximum cost of the tokens that have a price, in the currency of the daemon's prices
+    #[arg(long, value_name = "AMOUNT", value_parser = finite)]
+    budget_cost: Option<f64>,
     /// Maximum run time, in milliseconds
     #[arg(long, value_name = "MS")]
     budget_wall_ms: Option<u64>,
@@ -155,6 +158,7 @@ impl RunOptions {
             ("steps", self.budget_steps.map(Value::from)),
             ("tokens", self.budget_tokens.map(Value::from)),
             ("completion_tokens", self.budget_completion_tokens.map(Value::from)),
+            ("cost", self.budget_cost.map(Value::from)),
             ("wall_ms", self.budget_wall_ms.map(Value::from)),
         ]);
 

@@ -92,12 +92,14 @@ fn cut_after_query(completion: &mut Completion) {
 /// Adds what was written after a value. The prompt of `part` contains the whole text so far: values
 /// count as prompt, and what the model wrote must be counted only once.
 fn append(whole: &mut Completion, part: Completion) {
-    let Usage { prompt, completion, cached, reasoning } = part.usage;
+    let Usage { prompt, completion, cached, reasoning, cost } = part.usage;
     whole.usage.prompt = prompt.saturating_sub(whole.usage.completion);
     // The tokens that the first request found in the cache still count as cached.
     whole.usage.cached = whole.usage.cached.max(cached).min(whole.usage.prompt);
     whole.usage.completion += completion;
     whole.usage.reasoning += reasoning;
+    // Each request is paid for, with the part of its prompt that was written before.
+    whole.usage.pay(cost);
     whole.text += &part.text;
     whole.tokens.extend(part.tokens);
     whole.logprobs.extend(part.logprobs);

@@ -10,6 +10,7 @@ use crate::escalation::{EscalatingExecutor, NamedExecutor};
 use crate::factory::Factory;
 use crate::llm::{AdaptedModel, EngineModel, Learnt, ModelByTask, ServedModel, from_settings};
 use crate::model::{KeptModel, Model, TappedModel};
+use crate::priced::PricedModel;
 use crate::process::{ProcessCoordinator, ProcessExecutor, ProcessVerifier};
 use crate::prompt::TemplateError;
 use crate::recording::{Recording, RecordingExecutor};
@@ -20,11 +21,11 @@ use crate::{
 };
 use prime_bench::tasks::Kinds;
 use prime_engine::Engine;
-use prime_protocol::{Adaptive, Role, Score, Thresholds};
+use prime_protocol::{Adaptive, Price, Role, Score, Thresholds};
 use prime_settings::{
     AdaptiveOptions, Agent, AgentAdapters, Api, CoordinatorAgent, CoordinatorImplementation,
-    Ensemble, Escalation, ExecutorAgent, ExecutorImplementation, Implementation as _, RoleOptions,
-    Settings, VerdictName, VerifierAgent, VerifierImplementation,
+    Ensemble, Escalation, ExecutorAgent, ExecutorImplementation, Implementation as _, ModelPrice,
+    RoleOptions, Settings, VerdictName, VerifierAgent, VerifierImplementation,
 };
 
 /// Builds a factory from an agent's options.
@@ -65,11 +66,13 @@ impl FactoryBuilder<'_> {
             self.check_api(pool, agent.implementation.name() == "reward")?;
             let model = self.resources.pools.get(pool, self.settings, &self.resources.environment);
             let model = model.map_err(|error| self.unusable(error.to_string()))?;
+            let price = price(self.settings.pools.get(pool).and_then(|pool| pool.price));
             let adapters = agent.options.adapters();
             return Ok(if adapters.all().iter().all(Option::is_none) {
-                self.tapped(model)
+                self.tapped(PricedModel { model, price })
             } else {
-                self.tapped(ServedModel { choice: adapters.into(), pool: model })
+                let model = ServedModel { choice: adapters.into(), pool: model };
+                self.tapped(PricedModel { model, price })
             });
         }
 
@@ -83,6 +86,8 @@ impl FactoryBuilder<'_> {
             }
             let model = self.adapted(name, &engine, agent.options.adapters(), is_chat)?;
             let entry = self.settings.engines.get(name).cloned();
+            let price = price(entry.as_ref().and_then(|entry| entry.price));
+            let model = Arc::new(PricedModel { model, price });
             models.push((Box::new(move |task| entry.as_ref()?.has_learnt(task)), model));
         }
 
@@ -327,6 +332,10 @@ impl Constructed for CoordinatorAgent {
             }
         }
     }
+}
+
+fn price(configured: Option<ModelPrice>) -> Option<Price> {
+    configured.map(|configured| configured.price())
 }
 
 fn score(value: f64) -> Score {

@@ -25,7 +25,7 @@ pub enum Delivery {
 pub fn is_spent(record: &RunRecord) -> bool {
     matches!(
         record.result.outcome.as_deref(),
-        Some("steps_spent" | "tokens_spent" | "wall_ms_spent")
+        Some("steps_spent" | "tokens_spent" | "cost_spent" | "wall_ms_spent")
     )
 }
 

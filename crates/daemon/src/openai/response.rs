@@ -369,6 +369,7 @@ mod tests {
             ("cancelled", FinishReason::Stop),
             ("steps_spent", FinishReason::Length),
             ("tokens_spent", FinishReason::Length),
+            ("cost_spent", FinishReason::Length),
             ("wall_ms_spent", FinishReason::Length),
         ] {
             let record = record(outcome, &Value::Null);

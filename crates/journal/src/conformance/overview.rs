@@ -37,6 +37,7 @@ pub fn runs_add_up_by_what_is_noted(make: Make<'_>) {
         tokens: 100,
         completion_tokens: 40,
         wall_ms: 1_000_000_000_000,
+        cost_nanos: Some(3_000_000_000_000_000_000),
         ..entry(id, "")
     };
     note(
@@ -57,6 +58,7 @@ pub fn runs_add_up_by_what_is_noted(make: Make<'_>) {
         tokens: 100 * runs,
         completion_tokens: 40 * runs,
         wall_ms: 1_000_000_000_000 * runs,
+        cost_nanos: (runs > 0).then_some(3_000_000_000_000_000_000 * runs),
     };
     let counts = |of: &[(&str, u64)]| -> BTreeMap<String, u64> {
         of.iter().map(|(name, runs)| ((*name).to_owned(), *runs)).collect()

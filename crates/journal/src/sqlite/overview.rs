@@ -10,7 +10,7 @@ use crate::overview::{Sums, Totals};
 use crate::search::SearchQuery;
 
 const COLUMNS: &str = "s.at, s.task, s.models, s.is_over, s.status, s.outcome, s.refusals, s.steps,
-    s.proposals, s.refused, s.tokens, s.completion_tokens, s.wall_ms";
+    s.proposals, s.refused, s.tokens, s.completion_tokens, s.wall_ms, s.cost_nanos";
 
 fn text<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r str, JournalError> {
     let found = row.get_ref(column)?.as_str();
@@ -33,6 +33,7 @@ fn facts<'r>(row: &'r Row<'_>) -> Result<Facts<'r>, JournalError> {
             tokens: unsigned(row, 10)?,
             completion_tokens: unsigned(row, 11)?,
             wall_ms: unsigned(row, 12)?,
+            cost_nanos: row.get::<_, Option<i64>>(13)?.map(i64::unsigned_abs),
         },
     })
 }

@@ -22,7 +22,7 @@ const TRIGRAMS_MAX: usize = 32;
 const COMMON_MIN: u32 = 5_000;
 
 /// The version of the tables. Those of another one are made again: all in them is derived.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 const SCHEMA: &str = "
     DROP TABLE IF EXISTS run_facts;
@@ -47,7 +47,8 @@ const SCHEMA: &str = "
         refusals TEXT NOT NULL,
         tokens INTEGER NOT NULL,
         completion_tokens INTEGER NOT NULL,
-        wall_ms INTEGER NOT NULL
+        wall_ms INTEGER NOT NULL,
+        cost_nanos INTEGER
     ) STRICT;
     CREATE INDEX run_facts_by_steps ON run_facts (steps);
     CREATE INDEX run_facts_by_tokens ON run_facts (tokens);
@@ -98,8 +99,9 @@ fn note_one(connection: &Connection, entry: &SearchEntry) -> Result<(), JournalE
     let facts = "
         REPLACE INTO run_facts
             (at, run, owner, task, status, is_over, outcome, agents, models, labels, is_flagged,
-             steps, proposals, refused, refusals, tokens, completion_tokens, wall_ms)
-        SELECT ?1, no, owner, task, ?3, is_over, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15
+             steps, proposals, refused, refusals, tokens, completion_tokens, wall_ms, cost_nanos)
+        SELECT ?1, no, owner, task, ?3, is_over, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
+            ?16
         FROM run WHERE no = ?2";
     connection.prepare_cached(facts)?.execute(params![
         at,
@@ -117,6 +119,7 @@ fn note_one(connection: &Connection, entry: &SearchEntry) -> Result<(), JournalE
         bounded(entry.tokens),
         bounded(entry.completion_tokens),
         bounded(entry.wall_ms),
+        entry.cost_nanos.map(bounded),
     ])?;
 
     let is_same: bool = connection

@@ -34,8 +34,8 @@ fn reason_of(ending: &Ending) -> &str {
 
 /// True if this ending cut a run short.
 fn was_cut_short(ending: &Ending) -> bool {
-    use Ending::{Cancelled, StepsSpent, TokensSpent, WallMsSpent};
-    matches!(ending, StepsSpent | TokensSpent | WallMsSpent | Cancelled)
+    use Ending::{Cancelled, CostSpent, StepsSpent, TokensSpent, WallMsSpent};
+    matches!(ending, StepsSpent | TokensSpent | CostSpent | WallMsSpent | Cancelled)
 }
 
 fn started_run(submission: &Submission, effects: &mut Vec<Effect>) -> Result<Run, Ending> {

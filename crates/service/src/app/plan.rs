@@ -9,7 +9,8 @@ use prime_bench::tasks::Problem;
 use prime_protocol::reliability::least_k;
 use prime_protocol::strategy::{difficulty, group_size};
 use prime_protocol::{
-    Ahead, Beam, Budget, Limits, ParticleFilter, RewardWeights, RunPlan, Strategy, Uct, VoteRule,
+    Ahead, Beam, Budget, Cost, Limits, ParticleFilter, RewardWeights, RunPlan, Strategy, Uct,
+    VoteRule,
 };
 use prime_runtime::{Diversity, Placement, RestartLimit, RunSampling, RuntimePlan};
 use prime_settings::{GroupSize, SeedChoice, Settings, StrategyName, VoteName};
@@ -94,6 +95,7 @@ pub fn run_plan(settings: &Settings, basis: Basis, problem: &dyn Problem) -> Run
             }),
             tokens: run.budget.tokens,
             completion_tokens: run.budget.completion_tokens,
+            cost: Cost::from_units(run.budget.cost).expect("invariant: settings are validated"),
             wall_ms: run.budget.wall_ms,
         },
         weights: RewardWeights {

@@ -160,6 +160,11 @@ pub(super) struct RunningEngine {
     pub digest: Option<String>,
 }
 
+/// Returns whether an engine with this entry runs as one with the other would.
+fn is_same_but_price(one: &prime_settings::Engine, other: &prime_settings::Engine) -> bool {
+    prime_settings::Engine { price: other.price, ..one.clone() } == *other
+}
+
 /// Running engines by name.
 pub(super) type Running = BTreeMap<String, RunningEngine>;
 
@@ -282,7 +287,7 @@ pub(super) fn renewed(
             .expect("invariant: validated settings name existing engines");
         let adapters = first.remove(&name).unwrap_or_default();
         let engine = match running.get(&name) {
-            Some(known) if known.entry == *entry => {
+            Some(known) if is_same_but_price(&known.entry, entry) => {
                 let engine = known.engine.with_adapters(&adapters);
                 let engine =
                     engine.map_err(|reason| AppError::Engine { engine: name.clone(), reason })?;

@@ -5,6 +5,9 @@ use super::run_request::RunRequest;
 use crate::app::Overrides;
 use prime_settings::{Preset, Server, Settings, SettingsError};
 
+/// Largest budget of money that a configuration may have.
+const COST_MAX: f64 = 1e9;
+
 /// The settings of a request, and the agents that it chooses.
 pub struct ChosenSettings {
     pub settings: Settings,
@@ -98,8 +101,26 @@ fn settings_of(
         *value = choice;
     }
 
+    if let Some(cost) = budget.cost.or(otherwise.cost) {
+        run.budget.cost = within(cost, limits.cost)?;
+    }
+
     settings.validate().map_err(out_of_range)?;
     Ok(settings)
+}
+
+/// A budget of money within the configured one, which 0 does not limit.
+fn within(cost: f64, limit: f64) -> Result<f64, RequestError> {
+    if cost > 0.0 && (limit == 0.0 || cost <= limit) {
+        return Ok(cost);
+    }
+    let most =
+        if limit > 0.0 { format!("{limit}, the daemon's own limit") } else { COST_MAX.to_string() };
+    let reason = Reason::OutOfRange {
+        found: cost.to_string(),
+        expected: format!("a number above 0 and up to {most}"),
+    };
+    Err(RequestError::field("budget.cost", reason))
 }
 
 /// Maps a setting out of range to the field of the request that it came from.

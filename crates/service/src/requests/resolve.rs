@@ -14,6 +14,7 @@ use prime_agent_set::task_program::TaskPrograms;
 use prime_agent_set::{AgentSet, Agents as _, Names};
 use prime_bench::tasks::Problem;
 use prime_protocol::{Role, RunPlan};
+use prime_settings::{ModelPrice, Settings};
 
 /// A request after its resolution.
 pub struct ResolvedRun {
@@ -64,6 +65,7 @@ impl CheckedRequest {
         let mut notes = agents.notes().to_vec();
         notes.extend(beyond.map(|beyond| beyond.to_string()));
         notes.extend(never_verified(problem.as_ref()).map(str::to_owned));
+        notes.extend(uncounted(&plan, agents, &settings));
 
         let spec = RunSpec {
             task: problem.spec().slug.to_owned(),
@@ -139,6 +141,26 @@ pub fn spec_with_agents(
         split: None,
         ..parent
     })
+}
+
+/// Which models a budget of money does not limit, because they have no price.
+fn uncounted(plan: &RunPlan, agents: &AgentSet, settings: &Settings) -> Option<String> {
+    let recorded = agents.recorded().filter(|_| !plan.budget.cost.is_zero())?;
+    let has_price = |price: Option<Option<ModelPrice>>| price.flatten().is_some();
+    let engines = recorded
+        .engines
+        .keys()
+        .filter(|name| !has_price(settings.engines.get(*name).map(|engine| engine.price)));
+    let pools = recorded
+        .pools
+        .keys()
+        .filter(|name| !has_price(settings.pools.get(*name).map(|pool| pool.price)));
+    let names: Vec<_> = engines
+        .map(|name| format!("engine `{name}`"))
+        .chain(pools.map(|name| format!("pool `{name}`")))
+        .collect();
+    (!names.is_empty())
+        .then(|| format!("`budget.cost` does not limit what has no price: {}", names.join(", ")))
 }
 
 /// Why no answer to a client's problem can be verified; `None` if one can.

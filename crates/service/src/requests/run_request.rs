@@ -93,6 +93,9 @@ pub struct BudgetRequest {
     #[schema(minimum = 1)]
     #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub completion_tokens: Option<u64>,
+    /// Cost of the tokens that have a price, in the currency of the prices.
+    #[schema(exclusive_minimum = 0.0, maximum = 1_000_000_000.0)]
+    pub cost: Option<f64>,
     /// Milliseconds of run time.
     #[schema(minimum = 1)]
     #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]

@@ -10,6 +10,7 @@ use super::RunReader;
 use crate::runs::error::RunError;
 use crate::runs::record::{Status, timestamp};
 use prime_journal::{Part, RefusedLines, SearchQuery, Totals};
+use prime_protocol::Cost;
 
 /// Most entries of each list.
 const ENTRIES_MAX: usize = 1_000;
@@ -50,6 +51,10 @@ pub struct Figures {
     pub prompt_tokens: u64,
     /// Tokens that models wrote.
     pub completion_tokens: u64,
+    /// What the tokens cost, in the currency of the prices; left out if none has a price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<f64>, minimum = 0.0)]
+    pub cost: Option<Cost>,
     /// Milliseconds of run time of all runs, side by side ones included.
     pub wall_ms: u64,
     /// Runs over the hours of the period.
@@ -153,6 +158,7 @@ fn figures(part: Part, period: Period) -> Figures {
         refused: sums.refused,
         prompt_tokens: sums.tokens.saturating_sub(sums.completion_tokens),
         completion_tokens: sums.completion_tokens,
+        cost: sums.cost_nanos.map(Cost::from_nanos),
         wall_ms: sums.wall_ms,
         runs_per_hour: period.rate(sums.runs),
         steps_per_hour: period.rate(sums.steps),
@@ -229,6 +235,7 @@ mod tests {
                 steps: 10 * runs,
                 tokens: 7 * runs,
                 completion_tokens: 2 * runs,
+                cost_nanos: Some(1_500_000 * runs),
                 ..Sums::default()
             },
             open,
@@ -263,6 +270,7 @@ mod tests {
         assert_eq!(total.verified_share, Some(0.75), "of the four that are over");
         assert_eq!(total.outcomes, BTreeMap::from([("agreed".to_owned(), 3)]));
         assert_eq!((total.prompt_tokens, total.completion_tokens), (30, 12));
+        assert_eq!(total.cost, Some(Cost::from_nanos(9_000_000)));
         assert_eq!((total.runs_per_hour, total.steps_per_hour), (6.0 / 18.0, 60.0 / 18.0));
 
         let of = |list: &[NamedFigures]| -> Vec<(String, u64, f64)> {

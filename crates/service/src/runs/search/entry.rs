@@ -11,6 +11,7 @@ use crate::runs::labels::{Labels, searched_labels};
 use crate::runs::record::RunRecord;
 use crate::runs::spec::RunSpec;
 use prime_journal::{RunRow, SearchEntry, Segment};
+use prime_protocol::Cost;
 
 /// Maximum bytes of the parts of a run's text.
 const INPUT_BYTES_MAX: usize = 2_048;
@@ -167,6 +168,7 @@ pub(super) fn entry_of(row: &RunRow, steps: &Steps, labels: Option<Labels>) -> S
         tokens: count(result.tokens.total()),
         completion_tokens: count(result.tokens.completion),
         wall_ms: count(result.wall_ms),
+        cost_nanos: result.tokens.cost.filter(|_| row.is_over).map(Cost::nanos),
         text: searched_text(&parts.join("\n")),
     }
 }

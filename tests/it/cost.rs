@@ -1,0 +1,137 @@
+//! Money: what runs cost whose models have a price, and the budget that ends them.
+
+use prime_stub_server::{Asked, Reply, StubServer};
+use serde_json::{Value, json};
+
+use crate::binary::run;
+use crate::daemon::Daemon;
+
+/// A task of one step, the step that solves its first instance, and one that does not.
+const TASK: &str = "n-queens-last-queen";
+const RIGHT: &str = "place 4 2";
+const WRONG: &str = "place 4 4";
+
+/// Of 90 prompt tokens 64 are cached: a turn costs 26 · 2,000 + 64 · 500 + 12 · 8,000 billionths.
+const PRICE: &str = "pools.server.price={prompt=2, cached=0.5, completion=8}";
+const TURN: f64 = 0.000_18;
+
+/// A server whose every answer is this line.
+fn server(line: &'static str) -> StubServer {
+    StubServer::scripted(move |asked: &Asked| {
+        if !asked.path.ends_with("/chat/completions") {
+            return Reply::Json(200, json!({"object": "list", "data": [{"id": "m"}]}));
+        }
+        let part = |delta: Value| json!({"model": "m", "choices": [{"delta": delta}]}).to_string();
+        let usage = json!({
+            "prompt_tokens": 90, "completion_tokens": 12,
+            "prompt_tokens_details": {"cached_tokens": 64},
+        });
+        Reply::Events(vec![
+            part(json!({"role": "assistant", "content": line})),
+            json!({"choices": [{"delta": {}, "finish_reason": "stop"}]}).to_string(),
+            json!({"choices": [], "usage": usage}).to_string(),
+            "[DONE]".to_owned(),
+        ])
+    })
+    .expect("a port")
+}
+
+/// Settings of an executor that asks this server, one trajectory at a time, without an early end.
+fn asking(stub: &StubServer) -> Vec<String> {
+    let pool = format!("pools.server.upstreams=[{{url=\"{}\", model=\"m\"}}]", stub.url);
+    [
+        pool.as_str(),
+        "agents.executor.implementation=openai",
+        "agents.executor.pool=server",
+        "run.fanout=1",
+        "run.max_rounds=100",
+        "run.adaptive_rounds=false",
+        "run.attempts_max=1000000",
+        "run.repetitions_max=1000000",
+        "run.stuck_after=1000000",
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+fn solved(stub: &StubServer, more: &[&str], code: i32) -> Value {
+    let all = asking(stub);
+    let sets: Vec<&str> = all
+        .iter()
+        .map(String::as_str)
+        .chain(more.iter().copied())
+        .flat_map(|set| ["--set", set])
+        .collect();
+    run(&[&[TASK], &sets]).json(code)
+}
+
+#[test]
+fn a_run_costs_what_its_tokens_do_and_ends_with_its_best_answer_when_the_money_is_spent() {
+    let stub = server(RIGHT);
+    let once = ["run.max_rounds=1"];
+    let priced = solved(&stub, &[&once[..], &[PRICE]].concat(), 0);
+    let tokens = json!({"prompt": 90, "completion": 12, "cached": 64, "cost": TURN});
+    assert_eq!(priced["tokens"], tokens, "{priced}");
+    assert_eq!(priced["notes"].to_string().matches("budget.cost").count(), 0);
+
+    let without = solved(&stub, &once, 0);
+    assert_eq!(without["tokens"], json!({"prompt": 90, "completion": 12, "cached": 64}));
+    let free = "pools.server.price={prompt=0, completion=0.0}";
+    assert_eq!(solved(&stub, &[&once[..], &[free]].concat(), 0)["tokens"]["cost"], 0.0);
+
+    // Three turns reach what two do not.
+    let cut = solved(&stub, &[PRICE, "run.budget.cost=0.0004"], 0);
+    assert_eq!((&cut["outcome"], &cut["verified"]), (&json!("cost_spent"), &json!(true)), "{cut}");
+    assert_eq!((&cut["proposals"], &cut["tokens"]["cost"]), (&json!(3), &json!(0.000_54)));
+
+    // A budget of exactly two turns has room for no third.
+    let exact = solved(&stub, &[PRICE, "run.budget.cost=0.00036"], 0);
+    assert_eq!((&exact["proposals"], &exact["tokens"]["cost"]), (&json!(2), &json!(0.000_36)));
+}
+
+#[test]
+fn a_budget_of_money_outlives_the_daemon_that_spent_it() {
+    let stub = server(WRONG);
+    let all = asking(&stub);
+    let mut sets: Vec<&str> = all.iter().map(String::as_str).collect();
+    sets.extend([PRICE, "run.budget.cost=1.0"]);
+
+    let daemon = Daemon::start(&sets);
+    for (cost, part) in [
+        (json!(0), "is 0, but must be a number above 0 and up to 1, the daemon's own limit"),
+        (json!(-0.5), "is -0.5, but must be a number above 0"),
+        (json!(1.5), "is 1.5, but must be a number above 0 and up to 1, the daemon's own limit"),
+    ] {
+        let request = json!({"task": TASK, "budget": {"cost": cost}});
+        daemon.submit(&request).refused(400, Some("budget.cost"), &[part]);
+    }
+
+    // 500 turns, of which some are made before the daemon is killed.
+    let run = daemon.submitted(&json!({"task": TASK, "budget": {"cost": 0.09}}));
+    let before = daemon.with_events(&run, 40);
+    assert!(before["tokens"]["cost"].as_f64() > Some(0.0), "{before}");
+
+    let daemon = Daemon::start_in(&daemon.kill(), &sets);
+    let after = daemon.finished(&run);
+    assert_eq!(after["outcome"], "cost_spent", "{after}");
+    assert_eq!((&after["proposals"], &after["tokens"]["cost"]), (&json!(500), &json!(0.09)));
+    assert_eq!(after["tokens"]["prompt"], 45_000);
+
+    let overview = daemon.until("/v1/overview", |body| body["total"]["cost"] == json!(0.09));
+    for part in ["tasks", "models", "days"] {
+        assert_eq!(overview[part][0]["cost"], 0.09, "{part}: {overview}");
+    }
+}
+
+#[test]
+fn models_without_a_price_are_named_where_money_is_limited() {
+    let stub = server(RIGHT);
+    let all = asking(&stub);
+    let sets: Vec<&str> = all.iter().map(String::as_str).collect();
+    let daemon = Daemon::start(&[&sets[..], &["run.max_rounds=1"]].concat());
+    let run = daemon.submitted(&json!({"task": TASK, "budget": {"cost": 3}}));
+    let record = daemon.finished(&run);
+    let note = "`budget.cost` does not limit what has no price: pool `server`";
+    assert!(record["notes"].as_array().unwrap().contains(&json!(note)), "{record}");
+    assert!(record["tokens"].get("cost").is_none(), "{record}");
+}
