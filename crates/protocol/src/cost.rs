@@ -43,7 +43,6 @@ impl Cost {
     }
 
     /// Returns whether it is nothing.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
     pub const fn is_zero(&self) -> bool {
         self.0 == 0
     }
