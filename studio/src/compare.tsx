@@ -116,6 +116,8 @@ function Costs({ a, b }: { a: Run; b: Run }): JSX.Element {
     ["Tokens", (run) => count(run.tokens.prompt + run.tokens.completion)],
     ["Time", (run) => duration(run.wall_ms)],
   ];
+  if (a.tokens.cost !== undefined || b.tokens.cost !== undefined)
+    rows.push(["Cost", (run) => (run.tokens.cost === undefined ? "" : count(run.tokens.cost))]);
   return (
     <div class="scroll costs" tabIndex={0} role="region" aria-label="Costs">
       <table>

@@ -193,7 +193,7 @@ function settingsOf(run: Run, spec: Spec): Setting[] {
   ];
   const most = (value: unknown, unit: string) =>
     String(value) === "0" ? [] : [`${count(value as number | Exact)} ${unit}`];
-  const { steps, tokens, completion_tokens, wall_ms } = plan.budget;
+  const { steps, tokens, completion_tokens, cost = 0, wall_ms } = plan.budget;
   const time_limit = wall_ms instanceof Exact ? `${wall_ms.text} ms` : duration(wall_ms);
   return [
     ["Executor", run.agents.executor],
@@ -216,6 +216,7 @@ function settingsOf(run: Run, spec: Spec): Setting[] {
         ...most(steps, "proposals"),
         ...most(tokens, "tokens"),
         ...most(completion_tokens, "completion tokens"),
+        ...most(cost, "of money"),
         time_limit,
       ].join(", "),
     ],

@@ -331,6 +331,7 @@ export function NewRun(): JSX.Element {
           {number("steps", "Maximum proposals", "budget.")}
           {number("tokens", "Maximum tokens", "budget.")}
           {number("completion_tokens", "Maximum completion tokens", "budget.")}
+          {number("cost", "Maximum cost", "budget.")}
           {number("wall_ms", "Maximum run time, in ms", "budget.")}
         </div>
         {field({

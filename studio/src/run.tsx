@@ -148,6 +148,7 @@ function Counts({ run, isLive }: { run: Record; isLive: boolean }): JSX.Element 
     ["Sent back", count(run.retries)],
     ["Undone", count(run.pops)],
     ["Tokens", count(run.tokens.prompt + run.tokens.completion)],
+    ...(run.tokens.cost === undefined ? [] : ([["Cost", count(run.tokens.cost)]] as const)),
     ["Time", duration(run.wall_ms)],
     ["Events", count(run.events)],
   ] as const;

@@ -42,6 +42,7 @@ export interface Form {
   steps: string;
   tokens: string;
   completion_tokens: string;
+  cost: string;
   wall_ms: string;
   /** One a line. */
   labels: string;
@@ -71,13 +72,14 @@ export const START: Form = {
   steps: "",
   tokens: "",
   completion_tokens: "",
+  cost: "",
   wall_ms: "",
   labels: "",
 };
 
 export const STRATEGIES = ["iterative", "greedy", "best_of_n", "beam", "ahead", "particle_filter", "uct"];
 export const VOTES = ["majority", "tolerance", "weighted"];
-export const LIMITS = ["steps", "tokens", "completion_tokens", "wall_ms"] as const;
+export const LIMITS = ["steps", "tokens", "completion_tokens", "cost", "wall_ms"] as const;
 export const SEARCH = ["fanout", "max_rounds", "seed", "temperature", "top_p"] as const;
 
 export type Numeric = "index" | "base_seed" | (typeof SEARCH)[number] | (typeof LIMITS)[number];
@@ -129,7 +131,7 @@ export function formOf(spec: Spec, present: Agent[]): Partial<Form> {
   // A budget of 0 is none. What a problem limits itself is in the problem.
   const own_steps = spec.task === "problem" ? String(spec.input["max_proposals"]) : "";
   const limits = LIMITS.map((name) => {
-    const limit = String(plan.budget[name]);
+    const limit = String(plan.budget[name] ?? 0);
     return [name, limit === "0" || (name === "steps" && limit === own_steps) ? "" : limit];
   });
   return {

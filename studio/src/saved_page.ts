@@ -125,6 +125,9 @@ export function pageOf({ run, spec, tree, steps, address }: Saved): string {
     ["Sent back", count(run.retries)],
     ["Undone", count(run.pops)],
     ["Tokens", count(run.tokens.prompt + run.tokens.completion)],
+    ...(run.tokens.cost === undefined
+      ? []
+      : [["Cost", count(run.tokens.cost)] satisfies [string, string]]),
     ["Time", duration(run.wall_ms)],
   ];
   const left_out =

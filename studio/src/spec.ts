@@ -18,7 +18,7 @@ export interface Spec {
     fanout: Count;
     max_rounds: Count;
     confidence: Count;
-    budget: { steps: Count; tokens: Count; completion_tokens: Count; wall_ms: Count };
+    budget: { steps: Count; tokens: Count; completion_tokens: Count; cost?: Count; wall_ms: Count };
   };
   sampling: { temperature: Count; top_p: Count; seed: Count };
   overrides: Partial<Record<Role, string | null>>;

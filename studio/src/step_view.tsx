@@ -99,6 +99,9 @@ function Figures({ detail }: { detail: StepDetail }): JSX.Element {
     ["Score", String(step.score)],
     ["Prompt tokens", count(step.usage?.prompt ?? 0)],
     ["Completion tokens", count(step.usage?.completion ?? 0)],
+    ...(step.usage?.cost === undefined
+      ? []
+      : [["Cost", count(step.usage.cost)] satisfies [string, string]]),
     ["Executor replied", waited("executor")],
     ["Verifier replied", waited("verifier")],
     ["Coordinator replied", waited("coordinator")],

@@ -169,6 +169,7 @@ const OUTCOMES: Record<string, string> = {
   stuck: "stuck",
   steps_spent: "its steps were used up",
   tokens_spent: "its tokens were used up",
+  cost_spent: "its money was used up",
   completion_tokens_spent: "its completion tokens were used up",
   wall_ms_spent: "its time was used up",
   cancelled: "cancelled",

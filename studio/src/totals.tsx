@@ -129,6 +129,12 @@ function Head({ of, list }: { of: Figures; list: (more: Filters) => string }): J
           <dt>Tokens of completions</dt>
           <dd>{count(of.completion_tokens)}</dd>
         </div>
+        {of.cost !== undefined && (
+          <div>
+            <dt>Cost</dt>
+            <dd>{count(of.cost)}</dd>
+          </div>
+        )}
         <div>
           <dt>Run time</dt>
           <dd>{duration(of.wall_ms)}</dd>
@@ -148,11 +154,12 @@ function Rows(props: {
   const { name, title, entries, list, to } = props;
   if (entries.length === 0) return null;
   const most = Math.max(...entries.map(({ runs }) => runs));
+  const hasCost = entries.some(({ cost }) => cost !== undefined);
   return (
     <Panel title={title}>
       <Table
         name={title}
-        columns={[name, ...COLUMNS]}
+        columns={[name, ...COLUMNS, ...(hasCost ? ["#Cost"] : [])]}
       >
         {entries.map((entry) => {
           const of = list(entry.name);
@@ -179,6 +186,7 @@ function Rows(props: {
               <td class="num">{count(entry.refused)}</td>
               <td class="num">{count(entry.prompt_tokens + entry.completion_tokens)}</td>
               <td class="num">{duration(entry.wall_ms)}</td>
+              {hasCost && <td class="num">{entry.cost === undefined ? "" : count(entry.cost)}</td>}
             </tr>
           );
         })}

@@ -11,6 +11,8 @@ export type Status = "queued" | "running" | "verified" | "unrefuted" | "unverifi
 export interface Usage {
   prompt: number;
   completion: number;
+  /** In the currency of the prices; left out if no model has one. */
+  cost?: number;
 }
 
 export interface Ballot {
@@ -105,6 +107,7 @@ export interface Figures {
   refused: number;
   prompt_tokens: number;
   completion_tokens: number;
+  cost?: number;
   wall_ms: number;
   runs_per_hour: number;
   steps_per_hour: number;
