@@ -124,6 +124,27 @@ fn a_budget_of_money_outlives_the_daemon_that_spent_it() {
 }
 
 #[test]
+fn a_key_pays_for_so_much_a_day() {
+    let stub = server(RIGHT);
+    let all = asking(&stub);
+    let mut sets: Vec<&str> = all.iter().map(String::as_str).collect();
+    sets.extend([PRICE, "run.max_rounds=1", "server.key_cost_per_day_max=0.0003"]);
+    let daemon = Daemon::start(&sets);
+
+    // Two runs are paid for: after the first, there is something left.
+    let request = json!({"task": TASK});
+    for paid in [TURN, 0.000_36] {
+        daemon.finished(&daemon.submitted(&request));
+        daemon.until("/v1/overview", |body| body["total"]["cost"] == json!(paid));
+    }
+    let refused = daemon.with_key("repeated", &request);
+    refused.refused(429, None, &["cost 0.00036, ", "may cost 0.0003 ", "T00:00:00"]);
+    assert_eq!(refused.body["error"]["code"], "daily_cost_spent");
+    let seconds: u64 = refused.retry_after.unwrap().parse().unwrap();
+    assert!((1..=86_400).contains(&seconds), "{seconds}");
+}
+
+#[test]
 fn models_without_a_price_are_named_where_money_is_limited() {
     let stub = server(RIGHT);
     let all = asking(&stub);

@@ -30,6 +30,9 @@ impl From<RunError> for ApiError {
             RunError::NoSuchTrajectory { .. } => Self::not_found("no_such_trajectory", message),
             RunError::Full { .. } => Self::too_many("queue_full", message, second),
             RunError::OwnerFull { .. } => Self::too_many("too_many_open_runs", message, second),
+            RunError::DayPaid { wait_ms, .. } => {
+                Self::too_many("daily_cost_spent", message, Duration::from_millis(wait_ms))
+            }
             RunError::KeySpent(_) => Self::gone("run_removed", message),
             RunError::Draining => Self::unavailable("draining", message, second * 5),
             RunError::EngineLost(_) => Self::unavailable("engine_lost", message, second * 5),

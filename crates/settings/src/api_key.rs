@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 const NAME_BYTES_MAX: usize = 64;
 
 /// One entry of `server.keys`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApiKey {
     /// The owner: up to 64 lower-case letters, digits, `-` and `_`. Runs submitted with the key
@@ -36,6 +36,10 @@ pub struct ApiKey {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1_000_000))]
     pub open_runs_max: Option<u32>,
+    /// Overrides `server.key_cost_per_day_max`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1_000_000_000.0))]
+    pub cost_per_day_max: Option<f64>,
     /// Overrides `journal.key_bytes_max`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1_000_000_000_000_000_u64))]

@@ -20,6 +20,7 @@ mod engine_names;
 mod environment;
 mod error;
 mod implementation;
+mod key_limits;
 mod layer_count;
 mod layers;
 mod load;

@@ -268,6 +268,11 @@ pub struct Server {
     /// half of `queue_max`, rounded up, if there are several keys.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub key_open_runs_max: u32,
+    /// Maximum cost of the runs of one key that were accepted on a day (UTC) and are over, in the
+    /// currency of the prices; further ones are refused with status 429 until midnight. 0 = no
+    /// limit.
+    #[schemars(range(min = 0.0, max = 1_000_000_000.0))]
+    pub key_cost_per_day_max: f64,
     /// Maximum size of a request's body in bytes; a larger one is refused with status 413.
     #[schemars(range(min = 1_024, max = 1_073_741_824))]
     pub body_bytes_max: u64,
@@ -344,20 +349,6 @@ pub struct Server {
     /// Coordinators that a request may choose.
     #[schemars(length(max = 64), extend("items" = agent_name("coordinator")))]
     pub allow_coordinators: Vec<String>,
-}
-
-impl Server {
-    /// Maximum open runs of an owner, the name of a key.
-    pub fn open_runs_max_of(&self, owner: &str) -> u32 {
-        let own = self.keys.iter().find(|key| key.name == owner).and_then(|key| key.open_runs_max);
-
-        // 0 = the default: with several keys, none may take the whole queue.
-        match own.unwrap_or(self.key_open_runs_max) {
-            0 if self.keys.len() > 1 => self.queue_max.div_ceil(2),
-            0 => self.queue_max,
-            most => most,
-        }
-    }
 }
 
 /// Section `uploads`.

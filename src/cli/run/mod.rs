@@ -124,21 +124,17 @@ fn request(arguments: &RunArguments, tasks: &TaskPrograms) -> anyhow::Result<Run
 /// An error about the request in terms of the arguments that it was made from.
 fn in_arguments(error: RequestError, arguments: &RunArguments) -> anyhow::Error {
     match error {
-        RequestError::Field { reason: Reason::NotLearnt(error), .. } => {
-            anyhow::anyhow!("{error}; to try anyway, add --force")
-        }
-        RequestError::Field {
-            reason:
-                reason @ (Reason::BadInput(_)
-                | Reason::NoSolution { .. }
-                | Reason::Program(OpenError::Refused { .. })),
-            ..
-        } => {
-            let path = arguments.input.as_deref().unwrap_or(Path::new(""));
-            anyhow::Error::new(reason).context(format!("--input {}", path.display()))
-        }
         // There are no fields on the command line, and the reason says which argument is meant.
-        RequestError::Field { reason, .. } => reason.into(),
+        RequestError::Field { reason, .. } => match *reason {
+            Reason::NotLearnt(error) => anyhow::anyhow!("{error}; to try anyway, add --force"),
+            reason @ (Reason::BadInput(_)
+            | Reason::NoSolution { .. }
+            | Reason::Program(OpenError::Refused { .. })) => {
+                let path = arguments.input.as_deref().unwrap_or(Path::new(""));
+                anyhow::Error::new(reason).context(format!("--input {}", path.display()))
+            }
+            reason => reason.into(),
+        },
         error => error.into(),
     }
 }

@@ -42,6 +42,42 @@ fn unknown_keys_name_their_source_and_the_nearest_right_key() {
 }
 
 #[test]
+fn prices_are_finite_and_not_negative() {
+    let pool = "upstreams = [{url = \"http://h/v1\", model = \"m\"}]\n";
+    for (price, found) in [
+        ("-1", "-1"),
+        ("-0.5", "the float -0.5"),
+        ("nan", "the float NaN"),
+        ("inf", "the float inf"),
+        ("1e10", "the float 10000000000.0"),
+    ] {
+        let text = format!("[pools.p]\n{pool}[pools.p.price]\nprompt = {price}\ncompletion = 0");
+        let expected = format!(
+            "FILE:4: `pools.p.price.prompt` is {found}, but must be a number from 0.0 to \
+             1000000000.0"
+        );
+        assert_eq!(with_file(&text).unwrap_err(), expected);
+        for key in ["engines.tiny.price.cached", "run.budget.cost", "server.key_cost_per_day_max"] {
+            let message = with_sets(&[&format!("{key}={price}")]).unwrap_err();
+            assert!(message.contains(&format!("`{key}` is {found}, but must be")), "{message}");
+        }
+    }
+    let message = with_sets(&["engines.tiny.price.prompt=1"]).unwrap_err();
+    assert!(message.contains("price.completion") || message.contains("`completion`"), "{message}");
+
+    let free = with_sets(&["engines.tiny.price={prompt=0, completion=0.0}"]).unwrap();
+    assert_eq!(free.engines["tiny"].price.unwrap().cached, None);
+    free.validate().unwrap();
+    assert_eq!(with_file(&free.to_toml()).unwrap().engines, free.engines);
+
+    let sets = ["run.budget.cost=2.5", "presets.fast.budget.cost=3"];
+    let message = with_sets(&sets).unwrap_err();
+    let part =
+        "`presets.fast.budget.cost` is 3, but must be at most `run.budget.cost`, which is 2.5";
+    assert!(message.contains(part), "{message}");
+}
+
+#[test]
 fn wrong_types_name_key_value_expectation_and_source() {
     assert_eq!(
         with_file("[run]\nfanout = \"eight\"").unwrap_err(),

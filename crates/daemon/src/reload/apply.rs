@@ -13,7 +13,7 @@ use prime_settings::{Server, Settings};
 
 /// Keys and whole sections whose changes apply to new runs at once. All others apply from the next
 /// start.
-const AT_ONCE: [&str; 19] = [
+const AT_ONCE: [&str; 20] = [
     "agents",
     "definitions",
     "engines",
@@ -28,6 +28,7 @@ const AT_ONCE: [&str; 19] = [
     "run",
     "runtime",
     "server.allow_*",
+    "server.key_cost_per_day_max",
     "server.key_open_runs_max",
     "server.queue_max",
     "server.reports",

@@ -20,7 +20,7 @@ pub enum RequestError {
         /// The dotted path of the field in the request.
         field: Cow<'static, str>,
         /// What is wrong with its value, without its name.
-        reason: Reason,
+        reason: Box<Reason>,
     },
     /// The definition of a custom problem is invalid. It names the part itself, with its path.
     #[error(transparent)]
@@ -41,7 +41,7 @@ pub enum RequestError {
 impl RequestError {
     /// The error that the value of this field is invalid.
     pub(super) fn field(field: impl Into<Cow<'static, str>>, reason: impl Into<Reason>) -> Self {
-        Self::Field { field: field.into(), reason: reason.into() }
+        Self::Field { field: field.into(), reason: Box::new(reason.into()) }
     }
 
     /// The same error about another field, from which the named one was derived.

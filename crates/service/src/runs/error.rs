@@ -1,9 +1,11 @@
 //! Why a run cannot be accepted, found or changed.
 
 use super::labels::BadLabels;
+use super::record::timestamp;
 use super::spec::NoProblem;
 use super::store::batch::NotAccepted;
 use prime_journal::JournalError;
+use prime_protocol::Cost;
 
 /// Why a run could not be accepted, found or changed.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +33,22 @@ pub enum RunError {
         open: usize,
         /// Its limit.
         limit: u32,
+    },
+    /// The runs of this owner have cost as much as they may on a day.
+    #[error(
+        "the runs of this key that were accepted today have cost {spent}, and they may cost {limit} \
+         (cost_per_day_max of the key, or server.key_cost_per_day_max): the next day begins at {}",
+        timestamp(*resets_ms)
+    )]
+    DayPaid {
+        /// What they have cost.
+        spent: Cost,
+        /// The limit.
+        limit: Cost,
+        /// When the next day begins, in milliseconds since 1970.
+        resets_ms: u64,
+        /// Milliseconds until then.
+        wait_ms: u64,
     },
     /// The daemon is stopping and accepts nothing more.
     #[error("the daemon is stopping: submit the run again in a moment")]

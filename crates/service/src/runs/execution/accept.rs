@@ -92,6 +92,7 @@ impl Execution {
             return Err(RunError::Draining);
         }
         self.check_engines(&new.spec)?;
+        self.check_day(&new.owner).await?;
         let slot = self.reserve_slot(&new.owner)?;
 
         let (live, row) = self.prepare(&new.owner, new.spec)?;

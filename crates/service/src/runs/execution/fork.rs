@@ -93,6 +93,7 @@ impl Execution {
         };
 
         // Acceptance, as of a new run.
+        self.check_day(owner).await?;
         let slot = self.reserve_slot(owner)?;
         let mut spec =
             RunSpec { forked_from: Some(Origin { run: parent.to_owned(), seq }), ..spec };

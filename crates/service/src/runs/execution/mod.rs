@@ -5,6 +5,7 @@
 pub(super) mod accept;
 mod accepted_agents;
 mod current_app;
+mod daily_cost;
 mod execute;
 mod fork;
 mod key_locks;
