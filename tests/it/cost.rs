@@ -1,5 +1,8 @@
 //! Money: what runs cost whose models have a price, and the budget that ends them.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use prime_stub_server::{Asked, Reply, StubServer};
 use serde_json::{Value, json};
 
@@ -17,9 +20,18 @@ const TURN: f64 = 0.000_18;
 
 /// A server whose every answer is this line.
 fn server(line: &'static str) -> StubServer {
+    server_of(line, Arc::new(AtomicU64::new(u64::MAX)))
+}
+
+/// A server that answers with this line as often as `left` says, and then is silent.
+fn server_of(line: &'static str, left: Arc<AtomicU64>) -> StubServer {
     StubServer::scripted(move |asked: &Asked| {
         if !asked.path.ends_with("/chat/completions") {
             return Reply::Json(200, json!({"object": "list", "data": [{"id": "m"}]}));
+        }
+        let take = |left: u64| left.checked_sub(1);
+        if left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
+            return Reply::Silence;
         }
         let part = |delta: Value| json!({"model": "m", "choices": [{"delta": delta}]}).to_string();
         let usage = json!({
@@ -91,7 +103,9 @@ fn a_run_costs_what_its_tokens_do_and_ends_with_its_best_answer_when_the_money_i
 
 #[test]
 fn a_budget_of_money_outlives_the_daemon_that_spent_it() {
-    let stub = server(WRONG);
+    // The server falls silent before the money is spent, so that the run cannot end before the kill.
+    let left = Arc::new(AtomicU64::new(200));
+    let stub = server_of(WRONG, Arc::clone(&left));
     let all = asking(&stub);
     let mut sets: Vec<&str> = all.iter().map(String::as_str).collect();
     sets.extend([PRICE, "run.budget.cost=1.0"]);
@@ -106,14 +120,20 @@ fn a_budget_of_money_outlives_the_daemon_that_spent_it() {
         daemon.submit(&request).refused(400, Some("budget.cost"), &[part]);
     }
 
-    // 500 turns, of which some are made before the daemon is killed.
+    // 500 turns, of which 100 or more are durable before the daemon is killed.
     let run = daemon.submitted(&json!({"task": TASK, "budget": {"cost": 0.09}}));
-    let before = daemon.with_events(&run, 40);
-    assert!(before["tokens"]["cost"].as_f64() > Some(0.0), "{before}");
+    let before = daemon.with_events(&run, 120);
+    assert!(before["tokens"]["cost"].as_f64() >= Some(100.0 * TURN), "{before}");
 
-    let daemon = Daemon::start_in(&daemon.kill(), &sets);
+    let home = daemon.kill();
+    left.store(u64::MAX, Ordering::Relaxed);
+    let daemon = Daemon::start_in(&home, &sets);
     let after = daemon.finished(&run);
-    assert_eq!(after["outcome"], "cost_spent", "{after}");
+    assert_eq!(
+        (&after["outcome"], &after["resumed"]),
+        (&json!("cost_spent"), &json!(1)),
+        "{after}"
+    );
     assert_eq!((&after["proposals"], &after["tokens"]["cost"]), (&json!(500), &json!(0.09)));
     assert_eq!(after["tokens"]["prompt"], 45_000);
 
