@@ -53,7 +53,7 @@ impl Cost {
     }
 
     /// The amount in whole units of the currency.
-    #[expect(clippy::cast_precision_loss, reason = "exact up to nine million units")]
+    #[expect(clippy::cast_precision_loss, reason = "exact up to eight million units")]
     pub fn units(self) -> f64 {
         self.0 as f64 / NANOS
     }
@@ -203,7 +203,7 @@ mod tests {
             (1_250_000, "0.00125", "0.00125"),
             (300_000_000, "0.3", "0.30"),
             (12_000_000_000, "12.0", "12.00"),
-            (8_999_999_999_999_999, "8999999.999999999", "8999999.999999999"),
+            (7_999_999_999_999_999, "7999999.999999999", "7999999.999999999"),
         ] {
             let cost = Cost::from_nanos(nanos);
             assert_eq!(serde_json::to_string(&cost).unwrap(), json);
