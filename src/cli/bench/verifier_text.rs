@@ -3,6 +3,7 @@
 use minijinja::context;
 use minijinja::value::Value;
 
+use crate::cli::output::count;
 use crate::cli::table::Table;
 use prime_agent_set::card::{CardRow, ErrorRate, VerifierCard};
 use prime_bench::interval::Proportion;
@@ -186,12 +187,12 @@ fn about(cards: &[VerifierCard]) -> Vec<String> {
     let about = |card: &VerifierCard| {
         let levels: Vec<_> = card.difficulties.iter().map(|level| level.name()).collect();
         format!(
-            "{}: {}; prime-agents {}; {} tasks, {}; base seed {}; {} instances and {} traces of \
+            "{}: {}; prime-agents {}; {}, {}; base seed {}; {} instances and {} traces of \
              each origin per task and level",
             card.name,
             card.verifier,
             card.version,
-            card.tasks.len(),
+            count(card.tasks.len() as u64, "task"),
             levels.join(", "),
             card.base_seed,
             card.instances,
