@@ -31,7 +31,7 @@ impl From<RunError> for ApiError {
             RunError::Full { .. } => Self::too_many("queue_full", message, second),
             RunError::OwnerFull { .. } => Self::too_many("too_many_open_runs", message, second),
             RunError::DayPaid { wait_ms, .. } => {
-                Self::too_many("daily_cost_spent", message, Duration::from_millis(wait_ms))
+                Self::too_many("daily_cost_spent", message, Duration::from_millis(wait_ms.into()))
             }
             RunError::KeySpent(_) => Self::gone("run_removed", message),
             RunError::Draining => Self::unavailable("draining", message, second * 5),

@@ -7,6 +7,9 @@ use super::store::batch::NotAccepted;
 use prime_journal::JournalError;
 use prime_protocol::Cost;
 
+/// Milliseconds of a day.
+pub(super) const DAY_MS: u64 = 86_400_000;
+
 /// Why a run could not be accepted, found or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -38,17 +41,17 @@ pub enum RunError {
     #[error(
         "the runs of this key that were accepted today have cost {spent}, and they may cost {limit} \
          (cost_per_day_max of the key, or server.key_cost_per_day_max): the next day begins at {}",
-        timestamp(*resets_ms)
+        timestamp(u64::from(*next_day) * DAY_MS)
     )]
     DayPaid {
         /// What they have cost.
         spent: Cost,
         /// The limit.
         limit: Cost,
-        /// When the next day begins, in milliseconds since 1970.
-        resets_ms: u64,
-        /// Milliseconds until then.
-        wait_ms: u64,
+        /// The day on which it may have runs again, in days since 1970.
+        next_day: u32,
+        /// Milliseconds until that day begins.
+        wait_ms: u32,
     },
     /// The daemon is stopping and accepts nothing more.
     #[error("the daemon is stopping: submit the run again in a moment")]

@@ -2,11 +2,9 @@
 //! in overviews, and it counts when it is over.
 
 use super::Execution;
-use crate::runs::error::RunError;
+use crate::runs::error::{DAY_MS, RunError};
 use prime_journal::SearchQuery;
 use prime_protocol::Cost;
-
-const DAY_MS: u64 = 86_400_000;
 
 impl Execution {
     /// Checks that the owner's runs of today have not cost as much as they may. Those that have
@@ -33,6 +31,8 @@ impl Execution {
             return Ok(());
         }
         let resets_ms = begin_ms + DAY_MS;
-        Err(RunError::DayPaid { spent, limit, resets_ms, wait_ms: resets_ms - now_ms })
+        let within = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        let (next_day, wait_ms) = (within(resets_ms / DAY_MS), within(resets_ms - now_ms));
+        Err(RunError::DayPaid { spent, limit, next_day, wait_ms })
     }
 }
