@@ -1,6 +1,7 @@
 //! `prime-agents completions`: scripts that complete the command line in a shell.
 
 use std::env;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,6 +10,7 @@ use clap::Args;
 use clap_complete::{Shell, generate};
 
 use super::output::{note, print};
+use prime_dataset::files::Whole;
 
 #[derive(Args)]
 pub struct CompletionsArguments {
@@ -62,14 +64,18 @@ fn install(shell: Shell, name: &str, script: &str) -> anyhow::Result<()> {
     let path = folder.join(file);
     let failed = || format!("--install: {}", path.display());
     std::fs::create_dir_all(&folder).with_context(failed)?;
-    std::fs::write(&path, script).with_context(failed)?;
+    let written = Whole::uncompressed(&path).and_then(|mut file| {
+        file.write_all(script.as_bytes())?;
+        file.finish()
+    });
+    written.with_context(failed)?;
     note!("{}: written; the next {shell} reads it", path.display());
     match shell {
         Shell::Bash => note!("bash needs the package bash-completion"),
         Shell::Zsh => note!(
             "if ~/.zshrc does not name the folder yet, put this before its `compinit`: \
              fpath=({} $fpath)",
-            folder.display()
+            shlex::try_quote(&folder.to_string_lossy()).unwrap_or_default()
         ),
         _ => {}
     }

@@ -33,7 +33,7 @@ pub(super) async fn relabel(client: &Object, run: &str, labels: &str) -> Result<
             INSERT INTO run_labels (run, body) SELECT no, $2 FROM run WHERE id = $1
             ON CONFLICT (run) DO UPDATE SET body = excluded.body RETURNING run
         ), stale AS (
-            UPDATE run_facts s SET is_over = false FROM labelled l WHERE s.run = l.run
+            UPDATE run_facts s SET is_stale = true FROM labelled l WHERE s.run = l.run
         )
         SELECT run FROM labelled";
     let statement = client.prepare_cached(sql).await?;
@@ -62,7 +62,7 @@ pub(super) async fn relabel_if(
     };
     let sql = format!(
         "WITH labelled AS ({replaced}), stale AS (
-            UPDATE run_facts s SET is_over = false FROM labelled l WHERE s.run = l.run
+            UPDATE run_facts s SET is_stale = true FROM labelled l WHERE s.run = l.run
         )
         SELECT run FROM labelled"
     );

@@ -25,6 +25,8 @@ pub(super) const SCHEMA: &str = r#"
         task text COLLATE "C" NOT NULL,
         status text COLLATE "C" NOT NULL,
         is_over boolean NOT NULL,
+        -- Labels were given since it was noted.
+        is_stale boolean NOT NULL DEFAULT false,
         outcome text COLLATE "C" NOT NULL,
         agents text COLLATE "C" NOT NULL,
         models text COLLATE "C" NOT NULL,
@@ -142,7 +144,7 @@ async fn note_one(transaction: &Transaction<'_>, entry: &SearchEntry) -> Result<
             proposals = excluded.proposals, refused = excluded.refused,
             refusals = excluded.refusals, tokens = excluded.tokens,
             completion_tokens = excluded.completion_tokens, wall_ms = excluded.wall_ms,
-            cost_nanos = excluded.cost_nanos";
+            cost_nanos = excluded.cost_nanos, is_stale = false";
     let statement = transaction.prepare_cached(sql).await?;
     let [agents, models, labels] =
         [&entry.agents, &entry.models, &entry.labels].map(|names| Value::text(&names_text(names)));
@@ -191,7 +193,7 @@ pub(super) async fn unnoted(
     limit: u32,
 ) -> Result<Unnoted, Failure> {
     let sql = "SELECT r.no, r.id FROM run r LEFT JOIN run_facts s ON s.run = r.no
-        WHERE r.no < $1 AND (s.run IS NULL OR (r.is_over AND NOT s.is_over))
+        WHERE r.no < $1 AND (s.run IS NULL OR s.is_stale OR (r.is_over AND NOT s.is_over))
         ORDER BY r.no DESC LIMIT $2";
     let statement = client.prepare_cached(sql).await?;
     let values: [&(dyn ToSql + Sync); 2] = [&after.unwrap_or(i64::MAX), &i64::from(limit)];

@@ -186,7 +186,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     }
 
     let prices = arguments.prices.prices();
-    let spent = Cell::new(log.found().iter().map(|record| prices.of(record)).sum::<f64>());
+    let spent = Cell::new(log.found().iter().fold(0.0, |sum, record| sum + prices.of(record)));
     let price_max = arguments.price_max.unwrap_or(f64::INFINITY);
     let may_start = || spent.get() < price_max;
     if !may_start() {

@@ -68,7 +68,7 @@ fn write(transaction: &Transaction<'_>, no: i64, labels: &str) -> Result<(), Jou
     // A process that ends before it notes them anew leaves that to the next one.
     if search::has_tables(transaction)? {
         transaction
-            .prepare_cached("UPDATE run_facts SET is_over = 0 WHERE run = ?1")?
+            .prepare_cached("UPDATE run_facts SET is_stale = 1 WHERE run = ?1")?
             .execute([no])?;
     }
     Ok(())

@@ -36,6 +36,8 @@ const SCHEMA: &str = "
         task TEXT NOT NULL,
         status TEXT NOT NULL,
         is_over INTEGER NOT NULL,
+        -- Labels were given since it was noted.
+        is_stale INTEGER NOT NULL DEFAULT 0,
         outcome TEXT NOT NULL,
         agents TEXT NOT NULL,
         models TEXT NOT NULL,
@@ -163,7 +165,8 @@ pub(super) fn unnoted(
     let transaction = connection.unchecked_transaction()?;
     let sql = if has_tables(&transaction)? {
         "SELECT r.no, r.id FROM run r LEFT JOIN run_facts s ON s.run = r.no
-         WHERE r.no < ?1 AND (s.run IS NULL OR r.is_over > s.is_over) ORDER BY r.no DESC LIMIT ?2"
+         WHERE r.no < ?1 AND (s.run IS NULL OR s.is_stale OR r.is_over > s.is_over)
+         ORDER BY r.no DESC LIMIT ?2"
     } else {
         "SELECT no, id FROM run WHERE no < ?1 ORDER BY no DESC LIMIT ?2"
     };

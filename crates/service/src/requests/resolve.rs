@@ -11,7 +11,7 @@ use super::run_request::RunRequest;
 use crate::app::{App, Overrides, check_learnt, run_plan, run_sampling};
 use crate::runs::{RunError, RunSpec};
 use prime_agent_set::task_program::TaskPrograms;
-use prime_agent_set::{AgentSet, Agents as _, Names};
+use prime_agent_set::{AgentSet, Agents as _, Names, RecordedAgents};
 use prime_bench::tasks::Problem;
 use prime_protocol::{Role, RunPlan};
 use prime_settings::{ModelPrice, Settings};
@@ -65,7 +65,8 @@ impl CheckedRequest {
         let mut notes = agents.notes().to_vec();
         notes.extend(beyond.map(|beyond| beyond.to_string()));
         notes.extend(never_verified(problem.as_ref()).map(str::to_owned));
-        notes.extend(uncounted(&plan, agents, &settings));
+        let recorded = app.record_for(agents, problem.spec().slug);
+        notes.extend(uncounted(&plan, recorded.as_deref(), &settings));
 
         let spec = RunSpec {
             task: problem.spec().slug.to_owned(),
@@ -77,7 +78,7 @@ impl CheckedRequest {
             sampling: run_sampling(&settings),
             overrides,
             agents: agents.names().clone(),
-            recorded: app.record_for(agents, problem.spec().slug),
+            recorded,
             notes,
             config_hash: settings.hash(),
             split,
@@ -144,8 +145,12 @@ pub fn spec_with_agents(
 }
 
 /// Which models a budget of money does not limit, because they have no price.
-fn uncounted(plan: &RunPlan, agents: &AgentSet, settings: &Settings) -> Option<String> {
-    let recorded = agents.recorded().filter(|_| !plan.budget.cost.is_zero())?;
+fn uncounted(
+    plan: &RunPlan,
+    recorded: Option<&RecordedAgents>,
+    settings: &Settings,
+) -> Option<String> {
+    let recorded = recorded.filter(|_| !plan.budget.cost.is_zero())?;
     let has_price = |price: Option<Option<ModelPrice>>| price.flatten().is_some();
     let engines = recorded
         .engines
