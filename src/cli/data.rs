@@ -81,7 +81,8 @@ struct SftArguments {
     /// them
     #[arg(long = "style", value_name = "STYLE", value_parser = ask, default_value = "compact")]
     styles: Vec<Ask>,
-    /// With the style compact: maximum number of steps of an instance, spread evenly over its trace from the first to the last
+    /// With the style compact: maximum number of steps of an instance, spread evenly over its trace
+    /// from the first to the last
     #[arg(
         long,
         value_name = "N",
