@@ -14,7 +14,8 @@ const TASK: &str = "n-queens-last-queen";
 const RIGHT: &str = "place 4 2";
 const WRONG: &str = "place 4 4";
 
-/// Of 90 prompt tokens 64 are cached: a turn costs 26 · 2,000 + 64 · 500 + 12 · 8,000 billionths.
+/// A turn has 90 prompt tokens, 64 of them cached, and writes 12. So it costs
+/// 26 · 2,000 + 64 · 500 + 12 · 8,000 billionths.
 const PRICE: &str = "pools.server.price={prompt=2, cached=0.5, completion=8}";
 const TURN: f64 = 0.000_18;
 

@@ -4,7 +4,7 @@ from dbos import DBOS, DBOSConfig
 
 from common import PAYLOAD, Folder, Phase, Verdict, gather, report
 
-# The phase under way. What a step is given is recorded, so this is not handed in.
+# The current phase. DBOS records the arguments of a step, so this is not one of them.
 PHASE = None
 
 

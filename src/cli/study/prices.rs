@@ -20,7 +20,7 @@ impl PriceArguments {
         Prices { prompt_million: self.prompt_price, completion_million: self.completion_price }
     }
 
-    /// Whether any token costs something.
+    /// True if any token costs something.
     pub fn are_given(&self) -> bool {
         self.prompt_price > 0.0 || self.completion_price > 0.0
     }

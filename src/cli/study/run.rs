@@ -50,7 +50,7 @@ pub struct RunArguments {
     concurrent: usize,
     #[command(flatten)]
     prices: PriceArguments,
-    /// Start no run any more when the recorded runs have cost this; needs a price
+    /// Start no further run once the recorded runs have cost this; needs a price
     #[arg(long, value_name = "PRICE", value_parser = amount)]
     price_max: Option<f64>,
     #[command(flatten)]
