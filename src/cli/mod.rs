@@ -32,6 +32,7 @@ mod study;
 mod table;
 mod tasks;
 mod train;
+mod trajectories;
 mod values;
 
 use std::ffi::OsString;

@@ -4,15 +4,16 @@ use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::time::Instant;
 
-use super::status::{Draft, Status, Step};
+use super::status::Status;
 use crate::cli::output::{count, is_stderr_terminal, note, stderr_columns};
+use crate::cli::trajectories::Trajectories;
 use prime_protocol::{Decision, Located, Role, RunPlan, TurnId};
 use prime_report::TraceLine;
 use prime_runtime::{Event, Listener, Observer, Writing};
@@ -66,10 +67,7 @@ pub struct Live {
     started: Instant,
     /// The run's wall time, if it is limited.
     limit: Option<Duration>,
-    /// The last proposed line, and the last that was rejected.
-    steps_shown: Mutex<(Option<Step>, Option<Step>)>,
-    /// What a model is writing, as it was told last.
-    draft: Mutex<Option<Draft>>,
+    trajectories: Mutex<Trajectories>,
     trace: Option<Mutex<BufWriter<File>>>,
     trace_error: Mutex<Option<std::io::Error>>,
 }
@@ -115,10 +113,9 @@ impl Live {
             started: Instant::now(),
             limit: (plan.budget.wall_ms < WALL_MS_SHOWN_MAX)
                 .then(|| Duration::from_millis(plan.budget.wall_ms)),
-            steps_shown: Mutex::default(),
+            trajectories: Mutex::default(),
             trace: trace.map(Mutex::new),
             trace_error: Mutex::default(),
-            draft: Mutex::default(),
         })
     }
 
@@ -182,14 +179,17 @@ impl Live {
         self.due_ms.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
+    fn trajectories(&self) -> MutexGuard<'_, Trajectories> {
+        self.trajectories.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn show(&self) {
         if !self.is_watched {
             return;
         }
 
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let shown = self.steps_shown.lock().unwrap_or_else(PoisonError::into_inner);
-        let draft = self.draft.lock().unwrap_or_else(PoisonError::into_inner);
+        let trajectories = self.trajectories();
         let status = Status {
             steps: get(&self.steps),
             expected: self.expected,
@@ -201,9 +201,7 @@ impl Live {
             fanout: self.fanout,
             retries: get(&self.retries),
             backtracks: get(&self.backtracks),
-            last: shown.0.as_ref(),
-            rejected: shown.1.as_ref(),
-            draft: draft.as_ref(),
+            trajectories: &trajectories,
         };
 
         if self.bar.is_hidden() {
@@ -217,18 +215,9 @@ impl Live {
 
     /// Shows what a model is writing.
     fn wrote(&self, id: TurnId, role: Role, writing: &Writing) {
-        let draft = Draft::new(id, role, writing);
-        *self.draft.lock().unwrap_or_else(PoisonError::into_inner) = Some(draft);
+        self.trajectories().wrote(id, role, writing);
         if self.is_due() {
             self.show();
-        }
-    }
-
-    /// Forgets what was written of a turn that is over.
-    fn turn_over(&self, id: TurnId) {
-        if self.is_watched {
-            let mut draft = self.draft.lock().unwrap_or_else(PoisonError::into_inner);
-            drop(draft.take_if(|draft| draft.id == id));
         }
     }
 
@@ -243,27 +232,6 @@ impl Live {
             Decision::Backtrack => {
                 self.backtracks.fetch_add(1, Ordering::Relaxed);
             }
-        }
-    }
-
-    /// Keeps a step for the status. A step that is not shown costs no text.
-    fn keep(&self, depth: usize, line: &str, reason: Option<&str>, decision: Decision) {
-        let is_rejected = decision == Decision::Backtrack;
-        if !self.is_watched {
-            return;
-        }
-
-        let is_due = self.is_due();
-        if is_due || is_rejected {
-            let step = Step::new(depth, line, reason);
-            let mut shown = self.steps_shown.lock().unwrap_or_else(PoisonError::into_inner);
-            if is_rejected {
-                shown.1 = Some(step.clone());
-            }
-            shown.0 = Some(step);
-        }
-        if is_due {
-            self.show();
         }
     }
 }
@@ -307,12 +275,18 @@ impl Observer for Live {
                 if let Some(located) = located {
                     self.located(*id, located);
                 }
-                self.turn_over(*id);
                 self.judged(*depth, *decision);
-                self.keep(*depth, &proposal.line, verdict.feedback.as_deref(), *decision);
+                if self.is_watched {
+                    let reason = verdict.feedback.as_deref();
+                    self.trajectories().settled(*id, *depth, &proposal.line, reason, *decision);
+                    if self.is_due() {
+                        self.show();
+                    }
+                }
             }
-            Event::TrajectoryEnded { .. } => {
+            Event::TrajectoryEnded { id, .. } => {
                 self.ended.fetch_add(1, Ordering::Relaxed);
+                self.trajectories().ended(*id);
                 self.show();
             }
             Event::Voted { round, winner, agreement } => {
@@ -325,6 +299,7 @@ impl Observer for Live {
 
                 self.round.store(u64::from(*round) + 1, Ordering::Relaxed);
                 self.ended.store(0, Ordering::Relaxed);
+                self.trajectories().next_round();
             }
             Event::Mishap { id, role, error, mishaps, .. } => self.mishap(&format!(
                 "trajectory {} of round {}: the {role} failed ({}, {}): {error}; retrying",

@@ -1,4 +1,4 @@
-//! What `runs watch` and `runs submit --wait` show: a live line, a line for each event, or nothing.
+//! What `runs watch` and `runs submit --wait` show: live lines, a line for each event, or nothing.
 
 use std::io::{BufWriter, StdoutLock, Write};
 use std::time::Duration;
@@ -8,9 +8,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::cli::output::{
-    Output, count, is_stderr_terminal, is_stdout_terminal, note, stdout, written,
+    Output, count, is_stderr_terminal, is_stdout_terminal, note, stderr_columns, stdout, written,
 };
+use crate::cli::trajectories::Trajectories;
 use prime_printable::Printable;
+use prime_protocol::{Decision, TurnId};
 
 /// An event as the daemon sent it.
 pub struct Numbered<'a> {
@@ -27,7 +29,7 @@ pub enum Display {
 }
 
 impl Display {
-    /// A live line on a terminal, a line for each event otherwise.
+    /// Live lines on a terminal, a line for each event otherwise.
     pub fn of_watch(output: Output) -> Self {
         let is_watched = is_stdout_terminal() && is_stderr_terminal();
         if output == Output::Text && is_watched {
@@ -37,7 +39,7 @@ impl Display {
         }
     }
 
-    /// A live line on a terminal, nothing otherwise.
+    /// Live lines on a terminal, nothing otherwise.
     pub fn of_wait() -> Self {
         if is_stderr_terminal() { Self::Progress(Progress::new()) } else { Self::Quiet }
     }
@@ -55,12 +57,17 @@ impl Display {
         Ok(())
     }
 
-    /// Flushes, because the next event may take time.
+    /// Shows all events so far, because the next one may take time.
     ///
     /// # Errors
     /// When standard output cannot be written.
     pub fn flush(&mut self) -> std::io::Result<()> {
-        if let Self::Lines(lines) = self { lines.out.flush() } else { Ok(()) }
+        match self {
+            Self::Progress(progress) => progress.show(),
+            Self::Lines(lines) => return lines.out.flush(),
+            Self::Quiet => {}
+        }
+        Ok(())
     }
 
     /// Writes a note on standard error.
@@ -152,19 +159,34 @@ fn described(event: &Numbered<'_>) -> String {
     text
 }
 
-/// The fields of a step that are counted.
+/// The fields of a step that are shown.
 #[derive(Deserialize)]
 struct Step {
     round: u32,
     #[serde(default)]
+    trajectory: u32,
+    #[serde(default)]
     depth: u64,
-    decision: String,
+    #[serde(default)]
+    action: String,
+    feedback: Option<String>,
+    decision: Decision,
 }
 
-/// A live line on standard error.
+/// The fields of the end of a trajectory that are shown.
+#[derive(Deserialize)]
+struct TrajectoryEnd {
+    round: u32,
+    trajectory: u32,
+}
+
+/// Live lines on standard error.
 pub struct Progress {
     bar: ProgressBar,
     counts: Counts,
+    trajectories: Trajectories,
+    /// Trajectories of a round, as far as they were seen.
+    fanout: u64,
 }
 
 #[derive(Default)]
@@ -182,10 +204,10 @@ impl Counts {
             self.steps = 0;
         }
 
-        match step.decision.as_str() {
-            "proceed" => self.steps = self.steps.max(step.depth + 1),
-            "retry" => self.retries += 1,
-            _ => self.backtracks += 1,
+        match step.decision {
+            Decision::Proceed => self.steps = self.steps.max(step.depth + 1),
+            Decision::Retry => self.retries += 1,
+            Decision::Backtrack => self.backtracks += 1,
         }
     }
 
@@ -200,29 +222,59 @@ impl Progress {
     fn new() -> Self {
         let bar = ProgressBar::new_spinner();
         bar.set_style(
-            ProgressStyle::with_template("{spinner} step {pos} · {elapsed} {wide_msg}")
+            ProgressStyle::with_template("{spinner} step {pos} · {elapsed} {msg}")
                 .expect("invariant: the template is well formed"),
         );
         bar.enable_steady_tick(Duration::from_millis(100));
-        Self { bar, counts: Counts::default() }
+        let (counts, trajectories) = (Counts::default(), Trajectories::default());
+        Self { bar, counts, trajectories, fanout: 1 }
     }
 
     fn event(&mut self, event: &Numbered<'_>) {
-        if event.name == "step" {
-            if let Ok(step) = serde_json::from_str(event.line) {
-                self.counts.add(&step);
-                self.bar.set_position(self.counts.steps);
-                self.bar.set_message(self.counts.text());
+        match event.name {
+            "step" => {
+                if let Ok(step) = serde_json::from_str(event.line) {
+                    self.step(&step);
+                }
             }
-        } else if matches!(event.name, "voted" | "resumed" | "turn_failed") {
-            let line = described(event);
-            self.bar.suspend(|| note!("{line}"));
+            "trajectory_ended" => {
+                if let Ok(TrajectoryEnd { round, trajectory }) = serde_json::from_str(event.line) {
+                    self.trajectories.ended(TurnId { round, trajectory });
+                }
+            }
+            "voted" | "resumed" | "turn_failed" => {
+                if event.name == "voted" {
+                    self.trajectories.next_round();
+                }
+                let line = described(event);
+                self.bar.suspend(|| note!("{line}"));
+            }
+            _ => {}
         }
+    }
+
+    fn step(&mut self, step: &Step) {
+        let Step { round, trajectory, depth, action, feedback, decision } = step;
+        let id = TurnId { round: *round, trajectory: *trajectory };
+        let depth = usize::try_from(*depth).unwrap_or(usize::MAX);
+
+        self.counts.add(step);
+        self.fanout = self.fanout.max(u64::from(*trajectory) + 1);
+        self.trajectories.settled(id, depth, action, feedback.as_deref(), *decision);
+    }
+
+    fn show(&self) {
+        let columns = stderr_columns().unwrap_or(80);
+        let rows = self.trajectories.rows(self.fanout, columns);
+        self.bar.set_position(self.counts.steps);
+        self.bar.set_message(format!("{}\n{}", self.counts.text(), rows.trim_end()));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -257,9 +309,13 @@ mod tests {
             (1, 2, "retry"),
             (1, 2, "backtrack"),
         ];
+        let step = |round: u32, depth: u64, decision: &str| {
+            serde_json::from_value(json!({"round": round, "depth": depth, "decision": decision}))
+                .unwrap()
+        };
 
         for (round, depth, decision) in rows {
-            counts.add(&Step { round, depth, decision: decision.to_owned() });
+            counts.add(&step(round, depth, decision));
         }
 
         assert_eq!(
@@ -267,7 +323,7 @@ mod tests {
             (2, "· round 1 · 1 retry · 1 backtrack")
         );
 
-        counts.add(&Step { round: 2, depth: 0, decision: "proceed".to_owned() });
+        counts.add(&step(2, 0, "proceed"));
         assert_eq!(
             (counts.steps, counts.text().as_str()),
             (1, "· round 2 · 1 retry · 1 backtrack")
