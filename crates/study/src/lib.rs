@@ -7,6 +7,7 @@
 
 pub mod definition;
 pub mod figures;
+pub mod leaderboard;
 mod nearest;
 pub mod plan;
 mod plots;

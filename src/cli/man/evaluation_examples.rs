@@ -133,6 +133,20 @@ pub const EVALUATION: &[(&str, &[(&str, &str)])] = &[
         )],
     ),
     (
+        "prime-agents-study-merge",
+        &[(
+            "Add somebody's runs to your own:",
+            "prime-agents study merge mine.jsonl theirs=sent.jsonl --out all.jsonl",
+        )],
+    ),
+    (
+        "prime-agents-study-leaderboard",
+        &[(
+            "Rank all systems on the instances of a study:",
+            "prime-agents study leaderboard all.jsonl --study studies/smoke.toml",
+        )],
+    ),
+    (
         "prime-agents-bench-rollouts",
         &[(
             "Measure labels by up to eight rollouts of the built-in model:",

@@ -3,6 +3,8 @@
 mod compare;
 mod daemons;
 mod files;
+mod leaderboard;
+mod merge;
 mod narrowing;
 mod own_tasks;
 mod plan;
@@ -45,6 +47,10 @@ enum StudyCommand {
     Report(report::ReportArguments),
     /// Compare two systems, or two studies, on the same instances
     Compare(compare::CompareArguments),
+    /// Put records of several makers together, and judge every answer again
+    Merge(merge::MergeArguments),
+    /// Rank the systems of a study, on all its instances
+    Leaderboard(leaderboard::LeaderboardArguments),
 }
 
 pub fn study(arguments: &StudyArguments) -> anyhow::Result<ExitCode> {
@@ -57,6 +63,8 @@ pub fn study(arguments: &StudyArguments) -> anyhow::Result<ExitCode> {
         StudyCommand::Run(arguments) => run::run(arguments),
         StudyCommand::Report(arguments) => report::report(arguments),
         StudyCommand::Compare(arguments) => compare::compare(arguments),
+        StudyCommand::Merge(arguments) => merge::merge(arguments),
+        StudyCommand::Leaderboard(arguments) => leaderboard::leaderboard(arguments),
     }
 }
 

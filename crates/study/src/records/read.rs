@@ -186,7 +186,7 @@ pub struct Records {
     /// One record for each run, in the order of the lines.
     pub records: Vec<Record>,
     /// The line of each record in its file, counted from 1.
-    lines: Vec<usize>,
+    pub(super) lines: Vec<usize>,
     /// Bytes of a last line that was not written whole because the writer was killed. They are
     /// ignored.
     pub torn_bytes: usize,
