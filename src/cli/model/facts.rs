@@ -89,6 +89,12 @@ impl ModelFacts {
         })
     }
 
+    /// Number of parameters.
+    pub fn parameters(&self) -> u64 {
+        let elements = |dimensions: &[u64]| dimensions.iter().product::<u64>();
+        self.header.tensors.iter().map(|tensor| elements(&tensor.dimensions)).sum()
+    }
+
     /// How many sequences are decoded at once by default. Each takes a state of its own in the
     /// recurrent layers of a model, if it has any.
     pub fn sequences_max(&self) -> u16 {

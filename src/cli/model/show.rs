@@ -58,11 +58,6 @@ fn weights(facts: &ModelFacts) -> u64 {
     facts.header.tensors.iter().map(|tensor| tensor.bytes).sum()
 }
 
-fn parameters(facts: &ModelFacts) -> u64 {
-    let elements = |dimensions: &[u64]| dimensions.iter().product::<u64>();
-    facts.header.tensors.iter().map(|tensor| elements(&tensor.dimensions)).sum()
-}
-
 fn as_json(facts: &ModelFacts, odd: &[String]) -> Value {
     let template = match &facts.chat_template {
         ChatTemplateFacts::Absent => json!({"present": false}),
@@ -87,7 +82,7 @@ fn as_json(facts: &ModelFacts, odd: &[String]) -> Value {
     });
     json!({
         "architecture": facts.architecture,
-        "parameters": parameters(facts),
+        "parameters": facts.parameters(),
         "weights_bytes": weights(facts),
         "layers": number(facts, "block_count"),
         "width": number(facts, "embedding_length"),
@@ -135,7 +130,7 @@ fn as_text(facts: &ModelFacts, odd: &[String]) -> String {
             "size",
             format!(
                 "{:.1} M parameters, {}, {} layers of width {}",
-                parameters(facts) as f64 / 1e6,
+                facts.parameters() as f64 / 1e6,
                 Bytes(weights(facts)),
                 known(number(facts, "block_count")),
                 known(number(facts, "embedding_length"))

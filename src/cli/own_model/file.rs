@@ -18,6 +18,9 @@ const TOKENS_OF_ACTION: u32 = 256;
 const TOKENS_OF_THINKING: u32 = 2048;
 /// Milliseconds without progress: a large model on a CPU needs minutes for a long prompt.
 const DEADLINE_MS: u32 = 600_000;
+/// A model with fewer parameters is not shown the list of constraints: SmolLM2-135M takes no more
+/// right steps with it, and reads twice as long (docs/real-models.md).
+const PARAMETERS_MIN_FOR_CONSTRAINTS: u64 = 1_000_000_000;
 /// Most threads that compute a prompt: more cores are seldom all free.
 const PROMPT_THREADS_MAX: usize = 16;
 
@@ -107,9 +110,9 @@ fn of_facts(
             // Thinking takes most of the time: a model that can be told not to think is told.
             if variables.contains("enable_thinking") {
                 sets.push(set(&executor("thinking"), "off"));
-                ("its own chat template, thinking off", "step", false)
+                ("its own chat template, thinking off", STEP, false)
             } else {
-                ("its own chat template", "step", *opens_thinking)
+                ("its own chat template", STEP, *opens_thinking)
             }
         }
     };
@@ -118,6 +121,13 @@ fn of_facts(
         Some(Trained::Step) => (STEP, "never", TOKENS_OF_ACTION),
         None => (prompt, "never", TOKENS_OF_ACTION),
     };
+    let is_small = facts.parameters() < PARAMETERS_MIN_FOR_CONSTRAINTS;
+    // An adapter for this prompt was trained with the list.
+    let is_listed = prompt != STEP || trained_on.is_some() || !is_small;
+    if !is_listed {
+        sets.push(set(&executor("constraints"), false));
+    }
+    let unlisted = if is_listed { "" } else { " without the list of constraints" };
     let max_tokens = tokens.min((context / 4).max(1));
     let budget = TOKENS_OF_THINKING.min((context / 4).max(1));
     let held = if thinks {
@@ -139,7 +149,7 @@ fn of_facts(
         None => "the file does not say what it was trained for".to_owned(),
     };
     let line = format!(
-        "model {path}: {}, {how}, prompt `{prompt}`{}, {held}, at most {max_tokens} tokens a line, \
+        "model {path}: {}, {how}, prompt `{prompt}`{}{unlisted}, {held}, at most {max_tokens} tokens a line, \
          context of {context} tokens ({trained}), prompts on {}; --set overrides each (engines.{NAME}, \
          agents.executor)",
         facts.architecture,
@@ -151,6 +161,8 @@ fn of_facts(
 
 #[cfg(test)]
 mod tests {
+    use prime_engine::gguf::Tensor;
+
     use super::*;
 
     fn facts(chat_template: ChatTemplateFacts, trained: Option<u64>, context: u32) -> ModelFacts {
@@ -196,6 +208,24 @@ mod tests {
             of_facts("/m.gguf", &facts(ChatTemplateFacts::Absent, None, 2048), 1, None).unwrap();
         assert!(base.sets.iter().any(|set| set == "agents.executor.prompt=\"complete\""));
         assert!(!base.sets.iter().any(|set| set.contains("chat_template")), "{:?}", base.sets);
+    }
+
+    #[test]
+    fn a_small_model_does_not_get_the_list_of_constraints() {
+        let of_size = |elements: u64| {
+            let mut facts = facts(usable(&[], false), Some(8192), 8192);
+            facts.header.tensors =
+                vec![Tensor { dimensions: vec![1_000, elements], ..Tensor::default() }];
+            of_facts("/m.gguf", &facts, 1, None).unwrap()
+        };
+        let without = "agents.executor.constraints=false";
+
+        let small = of_size(999_999);
+        assert!(small.sets.iter().any(|set| set == without), "{:?}", small.sets);
+        assert!(small.line.contains("`step` without the list of constraints,"), "{}", small.line);
+        let large = of_size(1_000_000);
+        assert!(!large.sets.iter().any(|set| set == without), "{:?}", large.sets);
+        assert!(!large.line.contains("without the list"), "{}", large.line);
     }
 
     #[test]
