@@ -80,6 +80,8 @@ mod tests {
     use super::*;
     use crate::testing::record;
 
+    type Change = fn(&mut Record);
+
     /// A right run of the benchmark's instance.
     fn genuine() -> Record {
         let mut genuine = record("prime", "gcd-euclidean", 3);
@@ -98,7 +100,7 @@ mod tests {
     fn what_the_benchmark_contradicts_is_named() {
         assert_eq!(contradiction(&genuine()), None);
 
-        let changes: [(fn(&mut Record), &str); 6] = [
+        let changes: [(Change, &str); 6] = [
             (|record| record.input_digest = Some("0".repeat(16)), "input_digest is of another"),
             (|record| record.size = Some(1_000_000), "size is 1000000"),
             (|record| record.answer = Some("{\"gcd\":0}".to_owned()), "does not accept"),
@@ -126,7 +128,7 @@ mod tests {
 
     #[test]
     fn an_instance_that_the_benchmark_does_not_have_is_named() {
-        let changes: [(fn(&mut Record), &str); 4] = [
+        let changes: [(Change, &str); 4] = [
             (|record| record.task = "travel".to_owned(), "travel"),
             (|record| record.difficulty = "extreme".to_owned(), "no level `extreme`"),
             (|record| record.category = "sorting".to_owned(), "category is `sorting`"),

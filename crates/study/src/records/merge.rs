@@ -77,27 +77,31 @@ pub enum MergeError {
         columns: String,
     },
     /// The runs of one system were not made by one system.
-    #[error(
-        "{}, line {line}: `{system}` has {column} `{found}` here and `{before}` in {}: these are two \
-         systems; tell them apart (NAME={}), or leave the runs of one out",
-        path.display(), first.display(), path.display()
-    )]
-    Mixed {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// The system.
-        system: String,
-        /// The column that differs.
-        column: &'static str,
-        /// Its value in this record.
-        found: String,
-        /// Its value in the records before.
-        before: String,
-        /// The file of those.
-        first: PathBuf,
-    },
+    #[error(transparent)]
+    Mixed(Box<MixedSystem>),
+}
+
+/// Runs of one system that were not made by one system.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{}, line {line}: `{system}` has {column} `{found}` here and `{before}` in {}: these are two \
+     systems; tell them apart (NAME={}), or leave the runs of one out",
+    path.display(), first.display(), path.display()
+)]
+pub struct MixedSystem {
+    /// The file.
+    path: PathBuf,
+    /// The line, from 1.
+    line: usize,
+    system: String,
+    /// The column that differs.
+    column: &'static str,
+    /// Its value in this record.
+    found: String,
+    /// Its value in the records before.
+    before: String,
+    /// The file of those.
+    first: PathBuf,
 }
 
 /// Where a record stands.
@@ -179,14 +183,17 @@ impl<'p> Merging<'p> {
             first: origin.part,
         });
 
-        let mixed = |column, found: String, before_it: String| MergeError::Mixed {
-            path: origin.part.path.clone(),
-            line: origin.line,
-            system: record.system.clone(),
-            column,
-            found,
-            before: before_it,
-            first: before.first.path.clone(),
+        let first = before.first;
+        let mixed = |column, found: String, before: String| {
+            MergeError::Mixed(Box::new(MixedSystem {
+                path: origin.part.path.clone(),
+                line: origin.line,
+                system: record.system.clone(),
+                column,
+                found,
+                before,
+                first: first.path.clone(),
+            }))
         };
         if before.model_digest != record.model_digest {
             let shown = [&record.model_digest, &before.model_digest]

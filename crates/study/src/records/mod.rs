@@ -19,7 +19,7 @@ pub(crate) use curve::is_right_at;
 pub use evidence::Evidence;
 pub use log::{AppendError, RecordLog};
 pub(crate) use merge::short_digest;
-pub use merge::{MergeError, Merged, Part, merge};
+pub use merge::{MergeError, Merged, MixedSystem, Part, merge};
 pub use parquet_file::{ParquetError, write_parquet};
 pub use read::{ReadError, Records, read, read_all};
 pub use record::{COLUMNS, GIVEN, Key, Provenance, Record, SCHEMA, StageOutcome, Status};
