@@ -2,6 +2,7 @@
 //! the work is done below.
 
 mod agents;
+mod attest;
 mod bench;
 mod cluster;
 mod completions;
@@ -89,6 +90,8 @@ enum Command {
     Cluster(cluster::ClusterArguments),
     /// Move journals between stores
     Journal(journal::JournalArguments),
+    /// Check signed statements about runs without their daemon, and make keys that sign them
+    Attest(attest::AttestArguments),
     /// Create API keys for clients of the daemon
     Key(key::KeyArguments),
     /// Check whether a daemon is alive
@@ -162,6 +165,7 @@ pub fn main() -> ExitCode {
         Command::Config(arguments) => config::config(&arguments),
         Command::Cluster(arguments) => cluster::cluster(&arguments),
         Command::Journal(arguments) => journal::journal(&arguments),
+        Command::Attest(arguments) => attest::attest(&arguments),
         Command::Key(arguments) => key::key(&arguments),
         Command::Health(arguments) => health::health(&arguments),
         Command::Completions(arguments) => {

@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 
 use prime_journal::JournalError;
+use prime_service::attestation::KeyError;
 
 /// Why the daemon cannot serve.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +33,9 @@ pub enum DaemonError {
     /// The journal cannot be opened or read.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// The key of `server.attestation_key_file` cannot be used.
+    #[error("server.attestation_key_file: {0}")]
+    AttestationKey(#[from] KeyError),
     /// The open runs of the journal cannot be read or resumed.
     #[error("the open runs of the journal cannot be resumed: {0}")]
     Resume(prime_service::runs::RunError),

@@ -10,12 +10,13 @@ use prime_engine::Engine;
 use prime_service::metrics::{CONTENT_TYPE, Metrics, TEXT_CONTENT_TYPE};
 
 /// The patterns that become labels; all other paths share one label.
-const ROUTES: [&str; 43] = [
+const ROUTES: [&str; 44] = [
     "/v1/runs",
     "/v1/runs/{id}",
     "/v1/runs/{id}/cancel",
     "/v1/runs/{id}/fork",
     "/v1/runs/{id}/labels",
+    "/v1/runs/{id}/attestation",
     "/v1/runs/{id}/events",
     "/v1/runs/{id}/trace",
     "/v1/runs/{id}/reviews",

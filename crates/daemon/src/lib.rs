@@ -8,7 +8,7 @@
 //! - What routes have in common: `state`; `request_context`, who asks and may see what;
 //!   `parameters`; `submit` and `run_calls`, what is done with runs; `run_list`, pages of runs;
 //!   `background`; `heartbeat`; `encodings`; `clock`. No route imports from another route.
-//! - Routes of runs: `runs`, `events`, `reviews`, `steps`, `try_step`, `verify`; for OpenAI's
+//! - Routes of runs: `runs`, `events`, `reviews`, `steps`, `try_step`, `attestation`, `verify`; for OpenAI's
 //!   clients: `openai`; for agents with tools: `mcp`.
 //! - Routes of operations: `health`, from what `readiness` finds; `http_metrics`, with
 //!   `store_readings`; `reload`, `split`, `overview`, `catalog` with `uploads`, `cluster`,
@@ -20,6 +20,7 @@
 
 #![warn(missing_docs)]
 
+mod attestation;
 mod background;
 mod catalog;
 mod clock;
@@ -66,6 +67,7 @@ mod verify;
 mod wire;
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 
 use actix_web::{HttpResponse, web};
@@ -75,6 +77,7 @@ use error::ApiError;
 use guard::ResponseHead;
 use journal::open_runs;
 use prime_service::app::App;
+use prime_service::attestation::AttestationKey;
 use prime_service::metrics::Metrics;
 use prime_service::telemetry::Telemetry;
 use state::State;
@@ -106,6 +109,7 @@ fn configure(config: &mut web::ServiceConfig) {
         .configure(split::configure)
         .configure(mcp::configure);
     config.configure(steps::configure).configure(studio::configure).configure(cluster::configure);
+    config.configure(attestation::configure);
     config
         .configure(try_step::configure)
         .configure(reports::configure)
@@ -130,6 +134,10 @@ pub async fn serve(
 
     // The journal makes files, which a daemon that cannot serve must not leave.
     guard::check_bind(&settings.server)?;
+    let attestation_key = match settings.server.attestation_key_file.as_str() {
+        "" => None,
+        path => Some(AttestationKey::read(Path::new(path))?),
+    };
 
     let metrics = Metrics::new(jiff::Timestamp::now());
     let metrics = match prime_service::metrics::nvidia_gpus() {
@@ -141,7 +149,8 @@ pub async fn serve(
     let metrics = Arc::new(metrics);
 
     let (journal, runs) = open_runs(app, Arc::clone(&metrics), telemetry)?;
-    let state = State::new(Arc::clone(&runs), !settings.server.keys.is_empty(), reloads)
+    let has_keys = !settings.server.keys.is_empty();
+    let state = State::new(Arc::clone(&runs), has_keys, attestation_key, reloads)
         .map_err(DaemonError::Serve)?;
     let state = web::Data::new(state);
 

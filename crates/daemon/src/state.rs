@@ -10,6 +10,7 @@ use super::readiness::Checks;
 use super::reload::ReloadRequest;
 use super::store_readings::StoreReadings;
 use super::verify::Pools;
+use prime_service::attestation::AttestationKey;
 use prime_service::runs::Runs;
 
 /// Modules that are checked at the same time.
@@ -28,6 +29,8 @@ pub(super) struct State {
     /// The keys that are uploading a module: each has one upload at a time, so that the bodies of
     /// one key hold up no other key.
     pub(super) uploading: Mutex<BTreeSet<String>>,
+    /// What signs attestations; `None` if nothing does.
+    pub(super) attestation_key: Option<AttestationKey>,
     /// What `/readyz` knows.
     pub(super) checks: Checks,
     /// What `/metrics` knows of a shared journal.
@@ -40,6 +43,7 @@ impl State {
     pub(super) fn new(
         runs: Arc<Runs>,
         has_keys: bool,
+        attestation_key: Option<AttestationKey>,
         reloads: Option<mpsc::Sender<ReloadRequest>>,
     ) -> Result<Self, std::io::Error> {
         let verify = Pools::start()?;
@@ -53,6 +57,7 @@ impl State {
             verify,
             uploads,
             uploading,
+            attestation_key,
             checks,
             store,
             reloads,

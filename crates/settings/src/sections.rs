@@ -273,6 +273,9 @@ pub struct Server {
     /// limit.
     #[schemars(range(min = 0.0, max = 1_000_000_000.0))]
     pub key_cost_per_day_max: f64,
+    /// File with the Ed25519 key (PKCS #8, PEM) that signs attestations of runs, as `prime-agents
+    /// attest key FILE` makes it. Empty = the daemon signs nothing.
+    pub attestation_key_file: String,
     /// Maximum size of a request's body in bytes; a larger one is refused with status 413.
     #[schemars(range(min = 1_024, max = 1_073_741_824))]
     pub body_bytes_max: u64,

@@ -191,6 +191,36 @@ const PRODUCT: &[Examples] = &[
         )],
     ),
     (
+        "prime-agents-runs-attest",
+        &[(
+            "Keep a signed statement:",
+            "prime-agents runs attest run_019a0b1c2d3e4f5061728394a5b --out run.json",
+        )],
+    ),
+    (
+        "prime-agents-attest",
+        &[
+            ("Make a key for the daemon:", "prime-agents attest key attest.pem"),
+            (
+                "Check a statement and the run's trace:",
+                "prime-agents attest verify run.json --trace run.jsonl \
+                 --key ed25519:11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=",
+            ),
+        ],
+    ),
+    (
+        "prime-agents-attest-key",
+        &[("Make a key, or show its public half:", "prime-agents attest key attest.pem")],
+    ),
+    (
+        "prime-agents-attest-verify",
+        &[(
+            "Check a statement:",
+            "prime-agents attest verify run.json \
+             --key ed25519:11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=",
+        )],
+    ),
+    (
         "prime-agents-runs-fork",
         &[(
             "Start a new run from the first ten events of another:",

@@ -27,7 +27,7 @@ pub struct VerifyChainArguments {
 
 /// Why the chain of a trace cannot be computed.
 #[derive(Debug, thiserror::Error)]
-enum ChainError {
+pub enum ChainError {
     #[error(transparent)]
     Read(#[from] std::io::Error),
     /// It is another run's trace, or an event is missing.
@@ -37,7 +37,7 @@ enum ChainError {
 
 /// How the run ended, according to its events.
 #[derive(Debug, Default, PartialEq, Deserialize)]
-struct End {
+pub struct End {
     /// Absent if no actor carried the run out when it ended, for example because it could not be
     /// resumed.
     outcome: Option<String>,
@@ -53,7 +53,7 @@ impl End {
 
     /// What a finished run's record says that contradicts this end, if anything. A run without an
     /// answer has none in its last event either.
-    fn contradiction(&self, status: Status, record: &RunResult) -> Option<String> {
+    pub fn contradiction(&self, status: Status, record: &RunResult) -> Option<String> {
         let text =
             |value: Option<&Value>| value.map_or_else(|| "none".to_owned(), Value::to_string);
         if self.answer != record.answer {
@@ -110,7 +110,14 @@ fn whole(line: &[u8]) -> Option<&[u8]> {
 ///
 /// It begins with the SHA-256 of the run's spec as the trace has it; each event extends it to the
 /// SHA-256 of the previous hash and the event.
-fn chain(id: &str, trace: &mut impl BufRead, last: Option<u64>) -> Result<(Head, End), ChainError> {
+///
+/// # Errors
+/// [`ChainError`].
+pub fn chain(
+    id: &str,
+    trace: &mut impl BufRead,
+    last: Option<u64>,
+) -> Result<(Head, End), ChainError> {
     let mut line = Vec::new();
     trace.read_until(b'\n', &mut line)?;
 

@@ -1,5 +1,6 @@
 //! `prime-agents runs`: the client of a running daemon. One file for each subcommand.
 
+mod attest;
 mod cancel;
 mod chain;
 mod chosen;
@@ -26,7 +27,9 @@ use reqwest::header::HeaderValue;
 
 use super::remote::{KEY_VARIABLE, Remote, key};
 use crate::cli::output::{Output, note};
+pub use chain::chain;
 pub use client::{Client, ClientError, Post};
+pub use show::print as print_record;
 
 /// Longest run id, in bytes.
 const ID_BYTES_MAX: usize = 64;
@@ -56,6 +59,8 @@ enum RunsCommand {
     Label(label::LabelArguments),
     /// Start a new run from the first events of another and print its id
     Fork(fork::ForkArguments),
+    /// Print a signed statement about a run that is over
+    Attest(attest::AttestArguments),
     /// List the steps of a run that need review, with their reviews
     Reviews(review::ReviewsArguments),
     /// Accept or reject a step that needs review
@@ -127,6 +132,7 @@ pub fn runs(arguments: &RunsArguments) -> anyhow::Result<ExitCode> {
         RunsCommand::Cancel(arguments) => cancel::cancel(arguments),
         RunsCommand::Label(arguments) => label::label(arguments),
         RunsCommand::Fork(arguments) => fork::fork(arguments),
+        RunsCommand::Attest(arguments) => attest::attest(arguments),
         RunsCommand::Reviews(arguments) => review::reviews(arguments),
         RunsCommand::Review(arguments) => review::review(arguments),
         RunsCommand::Overview(arguments) => overview::overview(arguments),

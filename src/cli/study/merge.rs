@@ -1,6 +1,6 @@
 //! `study merge`: records of several makers in one file, each run checked against the benchmark.
 
-use std::io::{BufWriter, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,6 +9,7 @@ use clap::{Args, ValueHint};
 use serde_json::json;
 
 use crate::cli::output::{Output, count, note, print, print_json};
+use prime_dataset::files::Whole;
 use prime_study::records::{Merged, Part, Record, merge as merged};
 
 #[derive(Args)]
@@ -45,21 +46,14 @@ fn part(text: &str) -> Result<Part, String> {
     Ok(Part { name: Some(name.trim().to_owned()), path: PathBuf::from(path) })
 }
 
-/// Writes the records to a file that did not exist; either all of them are there, or no file.
+/// Writes the records to a file that appears when it is complete.
 fn write(out: &Path, records: &[Record]) -> anyhow::Result<()> {
-    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
-
-    let mut writer = BufWriter::new(&file);
+    let mut file = Whole::uncompressed(out)?;
     for record in records {
-        serde_json::to_writer(&mut writer, record)?;
-        writer.write_all(b"\n")?;
+        serde_json::to_writer(&mut file, record)?;
+        file.write_all(b"\n")?;
     }
-    writer.flush()?;
-    drop(writer);
-
-    file.as_file().sync_all()?;
-    file.persist_noclobber(out).map_err(|error| error.error)?;
+    file.finish()?;
     Ok(())
 }
 

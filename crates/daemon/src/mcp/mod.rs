@@ -69,7 +69,7 @@ pub async fn serve_stdio(backend: Arc<dyn Backend>) -> Result<(), StdioError> {
 pub async fn serve_stdio_here(app: App) -> Result<(), StdioError> {
     let metrics = Arc::new(Metrics::new(jiff::Timestamp::now()));
     let (journal, runs) = open_runs(app, metrics, None::<Telemetry>)?;
-    let state = State::new(Arc::clone(&runs), false, None).map_err(DaemonError::Serve)?;
+    let state = State::new(Arc::clone(&runs), false, None, None).map_err(DaemonError::Serve)?;
     journal.begin(&runs).map_err(DaemonError::Resume)?;
     // The user who starts the program can read its journal.
     let everybody = Owner { name: String::new(), rights: Rights::Admin };

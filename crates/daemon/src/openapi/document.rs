@@ -9,8 +9,8 @@ use super::{integer_bounds, named_variants};
 use crate::error::method_not_allowed;
 use crate::state::State;
 use crate::{
-    catalog, cluster, events, exchanges, health, http_metrics, openai, overview, progress, reload,
-    reports, reviews, runs, split, steps, try_step, uploads, verify,
+    attestation, catalog, cluster, events, exchanges, health, http_metrics, openai, overview,
+    progress, reload, reports, reviews, runs, split, steps, try_step, uploads, verify,
 };
 
 /// The introduction.
@@ -53,6 +53,7 @@ Every error has one shape, `ErrorBody`, and every response a header `X-Request-I
         steps::compare,
         steps::spec,
         try_step::try_agent,
+        attestation::attest,
         reviews::list,
         reviews::review,
         verify::route::judge,

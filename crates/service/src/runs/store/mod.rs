@@ -89,7 +89,11 @@ impl RunStore {
         Ok(result.map_err(|_| RunError::Draining)??)
     }
 
-    pub(super) async fn row(&self, id: &str) -> Result<RunRow, RunError> {
+    /// A run's row.
+    ///
+    /// # Errors
+    /// When there is no such run, or the journal cannot be read.
+    pub async fn row(&self, id: &str) -> Result<RunRow, RunError> {
         let name = id.to_owned();
         let row = self.read(move |journal| journal.run(&name)).await?;
         row.ok_or_else(|| RunError::NotFound(id.to_owned()))
