@@ -15,7 +15,7 @@ use prime_dataset::files::Whole;
 #[derive(Args)]
 pub struct CompletionsArguments {
     /// Shell to generate the script for [default with --install: that of the variable SHELL]
-    #[arg(value_enum, required_unless_present = "install")]
+    #[arg(value_enum)]
     shell: Option<Shell>,
     /// Write the script where bash, fish or zsh of this user look for it
     #[arg(long)]
@@ -26,6 +26,12 @@ pub fn completions(
     arguments: &CompletionsArguments,
     mut command: clap::Command,
 ) -> anyhow::Result<ExitCode> {
+    if arguments.shell.is_none() && !arguments.install {
+        bail!(
+            "name a shell, whose script is then printed, or give --install, which writes it where \
+             your shell looks for it"
+        );
+    }
     let Some(shell) = arguments.shell.or_else(Shell::from_env) else {
         bail!("--install: the variable SHELL names no shell that is known here: name it");
     };

@@ -257,7 +257,7 @@ MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g
             "checked_kinds": [], "outcome": "agreed", "steps": 4, "proposals": 4, "retries": 0,
             "backtracks": 0, "pops": 0, "rounds": 1, "trajectories": 1, "votes": [],
             "agreement": 1.0, "tokens": {"prompt": 0, "completion": 0}, "wall_ms": 5, "seed": 7,
-            "strategy": "iterative",
+            "strategy": "iterative", "config_hash": "ab", "notes": [],
             "agents": {"executor": "scripted", "verifier": "rules", "coordinator": "threshold"},
         });
         Attestation {

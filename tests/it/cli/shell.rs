@@ -34,6 +34,7 @@ fn completions_name_every_command() {
         assert!(!script.stdout.contains("engine-worker"), "the hidden command is hidden");
     }
     done(&["completions", "tcsh"]).refused(&["tcsh", "bash"]);
+    done(&["completions"]).refused(&["name a shell", "--install"]);
 }
 
 #[test]
