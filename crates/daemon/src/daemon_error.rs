@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 
 use prime_journal::JournalError;
+use prime_service::webhooks::WebhookError;
 
 /// Why the daemon cannot serve.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +33,9 @@ pub enum DaemonError {
     /// The journal cannot be opened or read.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// A webhook cannot be used as configured.
+    #[error(transparent)]
+    Webhook(#[from] WebhookError),
     /// The open runs of the journal cannot be read or resumed.
     #[error("the open runs of the journal cannot be resumed: {0}")]
     Resume(prime_service::runs::RunError),

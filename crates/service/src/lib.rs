@@ -10,3 +10,4 @@ pub mod metrics;
 pub mod requests;
 pub mod runs;
 pub mod telemetry;
+pub mod webhooks;
