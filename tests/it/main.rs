@@ -73,3 +73,4 @@ mod transcripts;
 mod unsafe_code;
 mod uploads;
 mod verify;
+mod webhooks;

@@ -54,8 +54,9 @@ use prime_journal::compression::Packer;
 use prime_journal::lease::{NodeId, Timing};
 use prime_journal::{
     Claimed, Claims, Cluster, ClusterStatus, FlaggedEvent, IdempotencyKey, Journal, JournalError,
-    Message, Outbox, OutboxCount, Query, Removed, Retention, RunLabels, RunRow, RunRows, SearchEntry, SearchIndex, SearchPage, SearchQuery,
-    Segment, Settlement, Size, Snapshot, Stored, TaskVersion, Totals, Unnoted, UploadLimits, Uploads, Write,
+    Message, Outbox, OutboxCount, Query, Removed, Retention, RunLabels, RunRow, RunRows,
+    SearchEntry, SearchIndex, SearchPage, SearchQuery, Segment, Settlement, Size, Snapshot, Stored,
+    TaskVersion, Totals, Unnoted, UploadLimits, Uploads, Write,
 };
 
 /// How a node uses the store.
@@ -315,9 +316,8 @@ impl Outbox for PostgresJournal {
         lease_ms: u64,
         _now_ms: u64,
     ) -> Result<Claims, JournalError> {
-        self.session.run(async |client: &mut Object| {
-            outbox::claim(client, endpoint, limit, lease_ms).await
-        })
+        self.session
+            .run(async |client: &mut Object| outbox::claim(client, endpoint, limit, lease_ms).await)
     }
 
     fn settle(

@@ -71,11 +71,8 @@ pub(super) async fn create_missing(
 
 fn read(row: &Row, endpoint: &str) -> Result<Claimed, Failure> {
     let failed = natural(row, 3).map_err(damaged)?;
-    let message = Message {
-        id: decode(row.get(1)),
-        endpoint: endpoint.to_owned(),
-        body: decode(row.get(4)),
-    };
+    let message =
+        Message { id: decode(row.get(1)), endpoint: endpoint.to_owned(), body: decode(row.get(4)) };
     let failed = u32::try_from(failed).unwrap_or(u32::MAX);
     Ok(Claimed::new(message, decode(row.get(2)), failed, row.get(0), row.get(5)))
 }
@@ -108,9 +105,8 @@ pub(super) async fn claim(
     let rows = client.query(&statement, &[&name, &limit, &lease]).await?;
     let claimed = rows.iter().map(|row| read(row, endpoint)).collect::<Result<_, _>>()?;
 
-    let sql = format!(
-        "SELECT min(due_ms) - {NOW} FROM outbox WHERE endpoint = $1 AND due_ms > {NOW}"
-    );
+    let sql =
+        format!("SELECT min(due_ms) - {NOW} FROM outbox WHERE endpoint = $1 AND due_ms > {NOW}");
     let statement = client.prepare_cached(&sql).await?;
     let next: Option<i64> = client.query_one(&statement, &[&name]).await?.get(0);
     Ok(Claims { claimed, next_ms: next.map(|next| u64::try_from(next).unwrap_or_default()) })

@@ -195,7 +195,12 @@ impl Settings {
                 Err(conflict(&["webhooks", name, key], message))
             };
             if let Some(reason) = wrong_url(&webhook.url) {
-                return wrong("url", format!("{reason}; set it to the receiver's, such as \"https://example.com/runs\""));
+                return wrong(
+                    "url",
+                    format!(
+                        "{reason}; set it to the receiver's, such as \"https://example.com/runs\""
+                    ),
+                );
             }
             match (webhook.secret.is_empty(), &webhook.secret_env) {
                 (true, None) => {
@@ -274,11 +279,11 @@ mod tests {
             assert!(!message.contains("MfKQ"), "{message}");
         }
         let with = |url: &str| {
-            let sets =
-                ["webhooks.ops.secret_env=S".to_owned(), format!("webhooks.ops.url={url}")];
+            let sets = ["webhooks.ops.secret_env=S".to_owned(), format!("webhooks.ops.url={url}")];
             Settings::load(&[], std::iter::empty(), &sets).map(drop).map_err(|e| e.to_string())
         };
-        for url in ["ftp://example.com", "http://", "http://a b", "https://ada:x@example.com/", other]
+        for url in
+            ["ftp://example.com", "http://", "http://a b", "https://ada:x@example.com/", other]
         {
             assert!(with(url).unwrap_err().contains("webhooks.ops.url"), "{url}");
         }

@@ -296,7 +296,8 @@ impl Outbox for SqliteJournal {
         now_ms: u64,
     ) -> Result<Claims, JournalError> {
         // Most calls find nothing, and must not make commits wait.
-        let next_ms = self.readers.read(|connection| outbox::next_ms(connection, endpoint, now_ms))?;
+        let next_ms =
+            self.readers.read(|connection| outbox::next_ms(connection, endpoint, now_ms))?;
         if next_ms != Some(0) {
             return Ok(Claims { claimed: Vec::new(), next_ms });
         }

@@ -28,7 +28,8 @@ fn millis(duration: Duration) -> u64 {
 impl Runs {
     /// Sends messages from now on to these webhooks, and writes messages for them.
     pub fn use_webhooks(&self, webhooks: Webhooks) {
-        self.metrics().declare_webhooks(webhooks.endpoints().iter().map(|endpoint| endpoint.name()));
+        self.metrics()
+            .declare_webhooks(webhooks.endpoints().iter().map(|endpoint| endpoint.name()));
         self.execution().webhooks().send_if_modified(|current| {
             let is_other = !current.is_same(&webhooks);
             if is_other {
@@ -84,10 +85,8 @@ impl Runs {
                 Ok(Claims { claimed, .. }) => {
                     let mut first = Some(first);
                     for message in claimed {
-                        let slot = first.take().map_or_else(
-                            || Arc::clone(&slots).try_acquire_owned(),
-                            Ok,
-                        );
+                        let slot =
+                            first.take().map_or_else(|| Arc::clone(&slots).try_acquire_owned(), Ok);
                         // As many are claimed as there are slots.
                         let Ok(slot) = slot else { break };
                         actix::spawn(Arc::clone(&self).deliver(
@@ -128,10 +127,9 @@ impl Runs {
         let settlement = self.judge(&endpoint, &claimed, answer);
 
         let now_ms = self.store().now_ms();
-        let settle =
-            move |journal: &dyn prime_journal::Journal| {
-                journal.outbox().settle(&claimed, settlement, now_ms)
-            };
+        let settle = move |journal: &dyn prime_journal::Journal| {
+            journal.outbox().settle(&claimed, settlement, now_ms)
+        };
         if let Err(error) = self.store().read(settle).await {
             // Its claim ends by itself: it is sent again, under the same id.
             tracing::warn!(webhook = endpoint.name(), %error, "an attempt cannot be recorded");
@@ -160,7 +158,15 @@ impl Runs {
         metrics.webhook_failed(webhook);
         if let Some(pause) = pause {
             let seconds = pause.as_secs();
-            tracing::warn!(webhook, run, id, attempt, reason, seconds, "a message is sent again later");
+            tracing::warn!(
+                webhook,
+                run,
+                id,
+                attempt,
+                reason,
+                seconds,
+                "a message is sent again later"
+            );
             return Settlement::Retry { after_ms: millis(pause) };
         }
         metrics.webhook_given_up(webhook);

@@ -173,9 +173,9 @@ impl Webhooks {
         settings: &BTreeMap<String, Webhook>,
         lookup: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, WebhookError> {
-        let endpoints = settings.iter().map(|(name, webhook)| {
-            Ok(Arc::new(Endpoint::new(name, webhook, &lookup)?))
-        });
+        let endpoints = settings
+            .iter()
+            .map(|(name, webhook)| Ok(Arc::new(Endpoint::new(name, webhook, &lookup)?)));
         endpoints.collect::<Result<_, _>>().map(Self)
     }
 

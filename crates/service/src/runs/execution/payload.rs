@@ -132,9 +132,8 @@ pub fn nearly_spent(
         ("wall_ms", elapsed_ms, budget.wall_ms),
     ];
     // A limit of 0 is none.
-    let is_near = |spent: u64, limit: u64| {
-        limit > 0 && u128::from(spent) * 5 >= u128::from(limit) * 4
-    };
+    let is_near =
+        |spent: u64, limit: u64| limit > 0 && u128::from(spent) * 5 >= u128::from(limit) * 4;
     let near = counts.into_iter().filter(|(_, spent, limit)| is_near(*spent, *limit));
     near.map(|(name, spent, limit)| match name {
         "cost" => BudgetSpent {
@@ -181,9 +180,15 @@ mod tests {
     #[test]
     fn a_message_says_what_happened_to_which_run() {
         let labels = Labels::from([("team".to_owned(), "ops".to_owned())]);
-        let about =
-            About { run: "run_1", owner: "ada", task: "n-queens", instance: "input", labels: &labels };
-        let said: Value = serde_json::from_str(&flagged(about, &[3, 9], 1_770_091_506_123)).unwrap();
+        let about = About {
+            run: "run_1",
+            owner: "ada",
+            task: "n-queens",
+            instance: "input",
+            labels: &labels,
+        };
+        let said: Value =
+            serde_json::from_str(&flagged(about, &[3, 9], 1_770_091_506_123)).unwrap();
         let expected = serde_json::json!({
             "type": "run.flagged",
             "timestamp": "2026-02-03T04:05:06.123Z",

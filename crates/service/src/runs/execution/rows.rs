@@ -16,11 +16,7 @@ pub fn open_row(live: &LiveRun, status: Status, now_ms: u64) -> RowUpdate {
 }
 
 /// The row of a run at its end, its status and its result.
-pub fn final_row(
-    live: &LiveRun,
-    outcome: Outcome,
-    now_ms: u64,
-) -> (RowUpdate, Status, RunResult) {
+pub fn final_row(live: &LiveRun, outcome: Outcome, now_ms: u64) -> (RowUpdate, Status, RunResult) {
     let status = Status::of(&outcome);
     let progress = live.stream.uncommitted_progress();
     let wall_ms = progress.elapsed_ms;
