@@ -56,6 +56,6 @@ impl StoreReadings {
         if !runs.has_webhooks() {
             return None;
         }
-        self.messages.get(async { read(runs.store().messages()).await }).await
+        self.messages.get(async { read(runs.messages()).await }).await
     }
 }

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::error::RunError;
 use super::service::Runs;
 use crate::webhooks::{Answer, Endpoint, Webhooks};
-use prime_journal::{Claimed, Claims, Settlement};
+use prime_journal::{Claimed, Claims, Journal, OutboxCount, Settlement};
 
 /// Most messages that one receiver gets at the same time.
 const AT_ONCE: usize = 16;
@@ -42,6 +43,22 @@ impl Runs {
     /// Returns whether there is a webhook.
     pub fn has_webhooks(&self) -> bool {
         !self.execution().webhooks().borrow().endpoints().is_empty()
+    }
+
+    /// The number of messages to each webhook that is configured, or has some.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub async fn messages(&self) -> Result<Vec<OutboxCount>, RunError> {
+        let mut counts = self.store().read(|journal| journal.outbox().counts()).await?;
+        let webhooks = Arc::clone(&self.execution().webhooks().borrow());
+        for endpoint in webhooks.endpoints() {
+            let name = endpoint.name();
+            if !counts.iter().any(|count| count.endpoint == name) {
+                counts.push(OutboxCount { endpoint: name.to_owned(), ..OutboxCount::default() });
+            }
+        }
+        Ok(counts)
     }
 
     /// Sends what waits, until the daemon drains. Attempts under way are finished.
@@ -104,11 +121,7 @@ impl Runs {
         }
     }
 
-    async fn claim(
-        &self,
-        endpoint: &Endpoint,
-        limit: usize,
-    ) -> Result<Claims, super::error::RunError> {
+    async fn claim(&self, endpoint: &Endpoint, limit: usize) -> Result<Claims, RunError> {
         let (name, now_ms) = (endpoint.name().to_owned(), self.store().now_ms());
         let lease_ms = millis(endpoint.timeout() + LEASE_BEYOND);
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
@@ -127,9 +140,8 @@ impl Runs {
         let settlement = self.judge(&endpoint, &claimed, answer);
 
         let now_ms = self.store().now_ms();
-        let settle = move |journal: &dyn prime_journal::Journal| {
-            journal.outbox().settle(&claimed, settlement, now_ms)
-        };
+        let settle =
+            move |journal: &dyn Journal| journal.outbox().settle(&claimed, settlement, now_ms);
         if let Err(error) = self.store().read(settle).await {
             // Its claim ends by itself: it is sent again, under the same id.
             tracing::warn!(webhook = endpoint.name(), %error, "an attempt cannot be recorded");

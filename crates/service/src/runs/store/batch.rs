@@ -82,10 +82,10 @@ impl Batch {
         let pending = stream.take();
         let bytes = pending.body.len()
             + pending.snapshot.as_ref().map_or(0, |snapshot| snapshot.body.len());
-        let before = self.writes.len();
+        let writes_before = self.writes.len();
 
-        let earlier = stream.committed();
-        let mut committed = Committed { progress: pending.progress, ..earlier.clone() };
+        let Committed { head, progress: before, is_over, is_refused } = stream.committed();
+        let mut committed = Committed { head, progress: pending.progress, is_over, is_refused };
         let mut flagged = Vec::new();
         let segment = (pending.count > 0).then(|| {
             let segment = Segment::of_lines(committed.head, pending.count, pending.body);
@@ -99,7 +99,7 @@ impl Batch {
         });
 
         let mut messages = match &segment {
-            Some(_) => stream.messages(&flagged, &earlier.progress, &committed.progress),
+            Some(_) => stream.messages(&flagged, &before, &committed.progress),
             None => Vec::new(),
         };
 
@@ -128,7 +128,7 @@ impl Batch {
             self.writes.push(Write::Enqueue { id: stream.id.clone(), messages });
         }
 
-        let writes = self.writes.len() - before;
+        let writes = self.writes.len() - writes_before;
         if writes > 0 {
             let then = Then::Publish(Box::new(Publication {
                 stream,

@@ -23,7 +23,7 @@ use super::search::changed::Changed;
 use super::spec::RunSpec;
 use event_stream::EventStream;
 use prime_agent_set::task_program::TaskPrograms;
-use prime_journal::{IdempotencyKey, Journal, JournalError, OutboxCount, RunRow, Segment, Size};
+use prime_journal::{IdempotencyKey, Journal, JournalError, RunRow, Segment, Size};
 use writer::{Measure, Writer};
 
 /// Milliseconds since 1970.
@@ -86,14 +86,6 @@ impl RunStore {
     /// Says that messages may have become due.
     pub(super) fn tell_news(&self) {
         self.news.send_replace(());
-    }
-
-    /// The number of messages to each webhook, as far as there are any.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
-    pub async fn messages(&self) -> Result<Vec<OutboxCount>, RunError> {
-        self.read(|journal| journal.outbox().counts()).await
     }
 
     /// The tasks that are programs.
