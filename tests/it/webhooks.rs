@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
@@ -14,6 +13,7 @@ use ring::hmac;
 use serde_json::{Value, json};
 
 use crate::daemon::{Daemon, Home, PATIENCE, long_run};
+use crate::figures::from_env;
 use crate::reviews::{DISPUTED, disputed, flagged};
 
 const SECRET: &str = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -308,29 +308,37 @@ fn much_of_a_budget_is_told_once_and_before_the_end() {
 /// Runs through repeated kills: each has its end told, under one id.
 #[test]
 fn no_kill_loses_a_message() {
-    const RUNS: usize = 12;
+    let kills = from_env("PRIME_CHAOS_KILLS", 12);
     let (url, messages) = receiver(&[204]);
     let home = Home::new();
-    let mut ended = Vec::new();
-    for _ in 0..RUNS {
-        let daemon = Daemon::start_in(&home, &[&webhook("ops", &url, "")]);
-        ended.extend((0..2).map(|_| daemon.submitted(&run())));
-        // Killed before, while or after the runs end, and their messages leave.
+    let hook = webhook("ops", &url, "");
+    let (mut runs, mut got) = (Vec::new(), Vec::new());
+    for kill in 0..kills {
+        let daemon = Daemon::start_in(&home, &[&hook]);
+        runs.extend((0..2).map(|_| daemon.submitted(&run())));
+        // Killed before the runs end, once the end is durable, or once a message has arrived.
+        match kill % 3 {
+            0 => {}
+            1 => drop(daemon.finished(&runs[runs.len() - 1])),
+            _ => got.push(next(&messages)),
+        }
         drop(daemon.kill());
     }
 
-    let daemon = Daemon::start_in(&home, &[&webhook("ops", &url, "")]);
-    for location in &ended {
+    let daemon = Daemon::start_in(&home, &[&hook]);
+    for location in &runs {
         daemon.finished(location);
     }
     let mut told: BTreeMap<String, String> = BTreeMap::new();
-    while told.len() < ended.len() {
-        let got = next(&messages);
+    let mut sent = 0;
+    while told.len() < runs.len() {
+        let got = got.pop().unwrap_or_else(|| next(&messages));
         let run = got.verified()["data"]["run"].as_str().unwrap().to_owned();
         let id = got.id().to_owned();
         assert_eq!(told.entry(run).or_insert_with(|| id.clone()), &id, "one id for one event");
+        sent += 1;
     }
-    let runs = ended.iter().map(|location| location.rsplit('/').next().unwrap());
-    assert!(runs.clone().all(|run| told.contains_key(run)));
-    let _keep: Arc<Home> = home;
+    eprintln!("{kills} kills: {sent} messages sent for {} runs", runs.len());
+    let mut ids = runs.iter().map(|location| location.rsplit('/').next().unwrap());
+    assert!(ids.all(|run| told.contains_key(run)));
 }
