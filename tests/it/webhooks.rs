@@ -40,14 +40,14 @@ impl Got {
     }
 }
 
-/// Takes one message and answers with this status; 0 never answers.
-fn take(stream: TcpStream, status: u16, got: &Sender<Got>) {
+/// Takes one message and answers with this status. Instead of answering 0, returns the connection.
+fn take(stream: TcpStream, status: u16, got: &Sender<Got>) -> Option<TcpStream> {
     let mut reader = BufReader::new(&stream);
     let mut headers = BTreeMap::new();
     loop {
         let mut line = String::new();
         if reader.read_line(&mut line).unwrap_or(0) == 0 {
-            return;
+            return None;
         }
         match line.trim().split_once(": ") {
             Some((name, value)) => {
@@ -62,15 +62,14 @@ fn take(stream: TcpStream, status: u16, got: &Sender<Got>) {
     got.send(Got { headers, body: String::from_utf8(body).unwrap() }).unwrap();
 
     if status == 0 {
-        // Holds the connection until the process ends.
-        std::mem::forget(stream);
-        return;
+        return Some(stream);
     }
     let answer = format!(
         "HTTP/1.1 {status} Said\r\nContent-Length: 7\r\nLocation: http://127.0.0.1:1/\r\n\
          Connection: close\r\n\r\n\x1b[2Jno\n"
     );
     (&stream).write_all(answer.as_bytes()).unwrap();
+    None
 }
 
 /// A receiver that answers with these statuses, the last of them to all that follow. Returns its
@@ -85,10 +84,10 @@ fn listening(listener: TcpListener, statuses: &'static [u16]) -> (String, Receiv
     // Ends with the process.
     thread::spawn(move || {
         let mut left = statuses.iter().copied();
-        let mut status = 204;
+        let (mut status, mut unanswered) = (204, Vec::new());
         for stream in listener.incoming() {
             status = left.next().unwrap_or(status);
-            take(stream.unwrap(), status, &got);
+            unanswered.extend(take(stream.unwrap(), status, &got));
         }
     });
     (url, messages)

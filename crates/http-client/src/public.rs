@@ -16,13 +16,12 @@ pub fn is_public(address: IpAddr) -> bool {
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [first, second, third, _] = address.octets();
-    let is_special = match (first, second, third) {
-        // This network; carrier-grade NAT; benchmarks; reserved, broadcast among them.
-        (0 | 240..=255, ..) | (100, 64..=127, _) | (198, 18 | 19, _) => true,
-        // Protocol assignments, and the former relays of 6to4.
-        (192, 0, 0) | (192, 88, 99) => true,
-        _ => false,
-    };
+    // This network; carrier-grade NAT; benchmarks; reserved, broadcast among them; protocol
+    // assignments; the former relays of 6to4.
+    let is_special = matches!(
+        (first, second, third),
+        (0 | 240..=255, ..) | (100, 64..=127, _) | (198, 18 | 19, _) | (192, 0, 0) | (192, 88, 99)
+    );
     !(is_special
         || address.is_loopback()
         || address.is_private()

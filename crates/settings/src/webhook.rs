@@ -268,7 +268,7 @@ mod tests {
             ),
             ("secret=[\"MfKQ\"]", "`webhooks.ops.secret` is hidden, but must be a text"),
             ("secret=12.5", "`webhooks.ops.secret` is hidden, but must be a text"),
-            ("secret_env=\"S\", events=[\"run.begun\"]", "did you mean"),
+            ("secret_env=\"S\", events=[\"run.begun\"]", "names `run.begun`"),
             ("secret_env=\"S\", events=[]", "an empty list"),
             ("secret_env=\"S\", key=\"ada\"", "`server.keys` has no such name"),
             ("secret_env=\"S\", retry_ms=[-1]", "`webhooks.ops.retry_ms`"),
