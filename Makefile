@@ -139,7 +139,7 @@ chaos: setup ## faults and load, for long, with promised times: KILLS=1000 FAULT
 	PRIME_CHAOS=1 PRIME_CHAOS_SEED=$${PRIME_CHAOS_SEED:-$$(date +%s)} \
 		PRIME_CHAOS_KILLS=$(KILLS) PRIME_CHAOS_FAULTS=$(FAULTS) PRIME_OVERLOAD_SECONDS=60 PRIME_MALFORMED_CASES=100000 \
 		$(CARGO) test --release --test it -- --nocapture --test-threads=1 \
-		chaos disk:: durable:: overload:: slow_clients:: malformed::
+		chaos disk:: durable:: overload:: slow_clients:: malformed:: webhooks::no_kill
 
 soak: setup ## all Rust tests RUNS=10 times, AT_ONCE=1 at a time, beside LOAD=2 busy loops: shows tests that depend on wall time
 	$(CARGO) test --release --no-run

@@ -18,7 +18,8 @@ pub struct ConfigArguments {
 
 #[derive(Subcommand)]
 enum ConfigCommand {
-    /// Print the effective configuration as TOML, without the password of journal.url
+    /// Print the effective configuration as TOML, without the password of journal.url and the
+    /// secrets of webhooks
     Show(Configuration),
     /// Check that the configuration is valid
     Check {
@@ -59,6 +60,9 @@ pub fn config(arguments: &ConfigArguments) -> anyhow::Result<ExitCode> {
         ConfigCommand::Show(configuration) => {
             let mut settings = configuration.load()?;
             settings.journal.url = without_password(&settings.journal.url);
+            for webhook in settings.webhooks.values_mut() {
+                webhook.secret = webhook.secret.hidden();
+            }
             settings.to_toml()
         }
         ConfigCommand::Check { configuration, output } => return check(configuration, *output),

@@ -74,3 +74,4 @@ mod transcripts;
 mod unsafe_code;
 mod uploads;
 mod verify;
+mod webhooks;

@@ -6,7 +6,7 @@ use crate::binary::prime;
 use crate::daemon::{Answer, Daemon, long_run, server_sent};
 
 /// Verifiers that disagree on every wrong step, and an executor that makes some.
-const DISPUTED: [&str; 5] = [
+pub const DISPUTED: [&str; 5] = [
     "agents.executor.implementation=scripted",
     "agents.executor.error_rate=0.4",
     "agents.verifier.implementation=ensemble",
@@ -17,7 +17,7 @@ const DISPUTED: [&str; 5] = [
 /// SHA-256 of "abc" (FIPS 180-2, appendix B.1), of which the key is the text.
 const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
-fn disputed() -> Value {
+pub fn disputed() -> Value {
     json!({"task": "bubble-sort", "index": 3, "fanout": 3, "seed": 5})
 }
 
@@ -26,7 +26,7 @@ fn review(daemon: &Daemon, run: &str, body: &Value) -> Answer {
 }
 
 /// The numbers of the steps that the run's events flag.
-fn flagged(daemon: &Daemon, run: &str) -> Vec<u64> {
+pub fn flagged(daemon: &Daemon, run: &str) -> Vec<u64> {
     let events = server_sent(&daemon.text(&format!("{run}/events")));
     let steps = events
         .into_iter()

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use prime_journal::JournalError;
 use prime_service::attestation::KeyError;
+use prime_service::webhooks::WebhookError;
 
 /// Why the daemon cannot serve.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +37,9 @@ pub enum DaemonError {
     /// The key of `server.attestation_key_file` cannot be used.
     #[error("server.attestation_key_file: {0}")]
     AttestationKey(#[from] KeyError),
+    /// A webhook cannot be used as configured.
+    #[error(transparent)]
+    Webhook(#[from] WebhookError),
     /// The open runs of the journal cannot be read or resumed.
     #[error("the open runs of the journal cannot be resumed: {0}")]
     Resume(prime_service::runs::RunError),

@@ -138,6 +138,9 @@ pub async fn metrics(state: web::Data<State>, request: HttpRequest) -> HttpRespo
     let (bytes, nodes) = state.store.of(runs).await;
     metrics.journal_state(bytes, runs.store().failure().is_none());
     metrics.cluster(nodes);
+    if let Some(messages) = state.store.messages(runs).await {
+        metrics.webhooks_waiting(&messages);
+    }
 
     let (content_type, text) = if wants_openmetrics(&request) {
         (CONTENT_TYPE, metrics.render())

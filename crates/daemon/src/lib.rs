@@ -76,10 +76,11 @@ use tokio::signal::unix::SignalKind;
 use error::ApiError;
 use guard::ResponseHead;
 use journal::open_runs;
-use prime_service::app::App;
+use prime_service::app::{App, environment_of_the_process};
 use prime_service::attestation::AttestationKey;
 use prime_service::metrics::Metrics;
 use prime_service::telemetry::Telemetry;
+use prime_service::webhooks::Webhooks;
 use state::State;
 use stop_signals::{StopSignal, handle_file_size_signal};
 
@@ -138,6 +139,7 @@ pub async fn serve(
         "" => None,
         path => Some(AttestationKey::read(Path::new(path))?),
     };
+    let webhooks = Webhooks::new(&settings.webhooks, &*environment_of_the_process())?;
 
     let metrics = Metrics::new(jiff::Timestamp::now());
     let metrics = match prime_service::metrics::nvidia_gpus() {
@@ -149,6 +151,8 @@ pub async fn serve(
     let metrics = Arc::new(metrics);
 
     let (journal, runs) = open_runs(app, Arc::clone(&metrics), telemetry)?;
+    // Before runs are resumed, whose ends they tell.
+    runs.use_webhooks(webhooks);
     let has_keys = !settings.server.keys.is_empty();
     let state = State::new(Arc::clone(&runs), has_keys, attestation_key, reloads)
         .map_err(DaemonError::Serve)?;
@@ -171,6 +175,7 @@ pub async fn serve(
 
     actix::spawn(Arc::clone(&runs).run_retention());
     actix::spawn(Arc::clone(&runs).run_indexer());
+    actix::spawn(Arc::clone(&runs).run_deliveries());
     let reloading = Arc::clone(&runs);
     actix::spawn(async move {
         while let Some(Reload { settings: new, reply }) = new_settings.recv().await {

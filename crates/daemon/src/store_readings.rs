@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::latest_check::LatestCheck;
-use prime_journal::ClusterStatus;
+use prime_journal::{ClusterStatus, OutboxCount};
 use prime_service::runs::{RunError, Runs};
 
 /// Longest wait for the journal. Without an answer, the metrics are shown without what it would
@@ -21,11 +21,16 @@ const SIZE_EVERY: Duration = Duration::from_mins(1);
 pub struct StoreReadings {
     bytes: LatestCheck<Option<u64>>,
     nodes: LatestCheck<Option<ClusterStatus>>,
+    messages: LatestCheck<Option<Vec<OutboxCount>>>,
 }
 
 impl Default for StoreReadings {
     fn default() -> Self {
-        Self { bytes: LatestCheck::new(SIZE_EVERY), nodes: LatestCheck::new(NODES_EVERY) }
+        Self {
+            bytes: LatestCheck::new(SIZE_EVERY),
+            nodes: LatestCheck::new(NODES_EVERY),
+            messages: LatestCheck::new(NODES_EVERY),
+        }
     }
 }
 
@@ -44,5 +49,13 @@ impl StoreReadings {
 
         let nodes = async { read(runs.cluster()).await.flatten() };
         tokio::join!(self.bytes.get(bytes), self.nodes.get(nodes))
+    }
+
+    /// The messages to webhooks; `None` without webhooks, or if they are not known at present.
+    pub async fn messages(&self, runs: &Runs) -> Option<Vec<OutboxCount>> {
+        if !runs.has_webhooks() {
+            return None;
+        }
+        self.messages.get(async { read(runs.messages()).await }).await
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::outbox::Messages;
 use super::queries::signed;
 use super::text::encode;
 use prime_journal::compression::Packer;
@@ -42,6 +43,7 @@ pub(super) struct Batch {
     pub(super) keys: Keys,
     pub(super) segments: Segments,
     pub(super) flags: (Vec<i64>, Vec<i64>),
+    pub(super) messages: Messages,
 }
 
 #[derive(Debug, Default)]
@@ -272,6 +274,10 @@ impl Batch {
                     self.flags.0.push(draft.after.no);
                     self.flags.1.push(signed(*seq, "the event")?);
                 }
+                Ok(())
+            }
+            Write::Enqueue { messages, .. } => {
+                messages.iter().for_each(|message| self.messages.push(draft.after.no, message));
                 Ok(())
             }
             Write::Accept { .. } | Write::Review { .. } => Ok(()),

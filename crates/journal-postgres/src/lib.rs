@@ -13,6 +13,7 @@ mod labels;
 mod leases;
 mod needs;
 mod notice;
+mod outbox;
 mod overview;
 mod probe;
 mod queries;
@@ -52,9 +53,10 @@ use self::writer::Writer;
 use prime_journal::compression::Packer;
 use prime_journal::lease::{NodeId, Timing};
 use prime_journal::{
-    Cluster, ClusterStatus, FlaggedEvent, IdempotencyKey, Journal, JournalError, Query, Removed,
-    Retention, RunLabels, RunRow, RunRows, SearchEntry, SearchIndex, SearchPage, SearchQuery,
-    Segment, Size, Snapshot, Stored, TaskVersion, Totals, Unnoted, UploadLimits, Uploads, Write,
+    Claimed, Claims, Cluster, ClusterStatus, FlaggedEvent, IdempotencyKey, Journal, JournalError,
+    Message, Outbox, OutboxCount, Query, Removed, Retention, RunLabels, RunRow, RunRows,
+    SearchEntry, SearchIndex, SearchPage, SearchQuery, Segment, Settlement, Size, Snapshot, Stored,
+    TaskVersion, Totals, Unnoted, UploadLimits, Uploads, Write,
 };
 
 /// How a node uses the store.
@@ -299,6 +301,41 @@ impl Journal for PostgresJournal {
 
     fn labels(&self) -> &dyn RunLabels {
         self
+    }
+
+    fn outbox(&self) -> &dyn Outbox {
+        self
+    }
+}
+
+impl Outbox for PostgresJournal {
+    fn claim(
+        &self,
+        endpoint: &str,
+        limit: u32,
+        lease_ms: u64,
+        _now_ms: u64,
+    ) -> Result<Claims, JournalError> {
+        self.session
+            .run(async |client: &mut Object| outbox::claim(client, endpoint, limit, lease_ms).await)
+    }
+
+    fn settle(
+        &self,
+        claimed: &Claimed,
+        settlement: Settlement,
+        _now_ms: u64,
+    ) -> Result<bool, JournalError> {
+        self.session
+            .run(async |client: &mut Object| outbox::settle(client, claimed, settlement).await)
+    }
+
+    fn waiting(&self, run: &str) -> Result<Vec<Message>, JournalError> {
+        self.session.run(async |client: &mut Object| outbox::waiting(client, run).await)
+    }
+
+    fn counts(&self) -> Result<Vec<OutboxCount>, JournalError> {
+        self.session.run(async |client: &mut Object| outbox::counts(client).await)
     }
 }
 

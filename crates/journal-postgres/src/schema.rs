@@ -201,6 +201,7 @@ pub(super) async fn create(transaction: &Transaction<'_>, database: &str) -> Res
         transaction.batch_execute(super::uploads::SCHEMA).await?;
         super::search::create_missing(transaction).await?;
         super::labels::create_missing(transaction).await?;
+        super::outbox::create_missing(transaction).await?;
         transaction.execute("INSERT INTO meta VALUES ('version', $1)", &[&VERSION]).await?;
         return Ok(());
     }
@@ -223,7 +224,8 @@ pub(super) async fn create(transaction: &Transaction<'_>, database: &str) -> Res
         transaction.batch_execute(super::uploads::SCHEMA).await?;
     }
     super::search::create_missing(transaction).await?;
-    super::labels::create_missing(transaction).await
+    super::labels::create_missing(transaction).await?;
+    super::outbox::create_missing(transaction).await
 }
 
 fn foreign(schema: &str) -> String {

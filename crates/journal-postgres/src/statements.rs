@@ -1,19 +1,22 @@
 //! The statements of a commit. A commit is one autocommitted statement, so that there is one
 //! answer, and one wait for the disk.
 
+use std::sync::LazyLock;
+
 use deadpool_postgres::{GenericClient, Object};
+use tokio_postgres::types::ToSql;
 
 use super::batch::{Batch, Known};
 use super::error_code::Failure;
+use super::outbox::ENQUEUE;
 use super::queries::{damaged, review, signed};
 use super::text::{decode, encode};
 use prime_journal::lease::{Found, NodeId};
 use prime_journal::{JournalError, Review};
 
-/// Everything depends on `mine`: a commit whose number was used before changes nothing. `changed`
-/// is the fence. `admit` is called before anything is changed, so that it counts no run of this
-/// commit.
-const COMMIT: &str = "
+/// Everything depends on `mine`: a commit whose number was used before changes nothing. `admit` is
+/// called before anything is changed, so that it counts no run of this commit.
+const CHANGES: &str = "
     WITH mine AS (
         UPDATE node SET commits = $2
         WHERE id = $1 AND CASE WHEN commits >= $2 THEN false WHEN $58::bigint IS NULL THEN true
@@ -65,9 +68,17 @@ const COMMIT: &str = "
             body = excluded.body
     ), flags AS (
         INSERT INTO flag (run, seq) SELECT x.* FROM mine, unnest($54::bigint[], $55::bigint[]) x ON CONFLICT DO NOTHING
-    )
+    )";
+
+/// `changed` is the fence.
+const FENCE: &str = "
     SELECT refuse_unless(
         (SELECT count(*) FROM mine) = 1 AND (SELECT count(*) FROM changed) = cardinality($3::bigint[]))";
+
+static COMMIT: LazyLock<String> = LazyLock::new(|| format!("{CHANGES}{FENCE}"));
+/// Apart, so that a commit without messages costs no more than it did.
+static COMMIT_WITH_MESSAGES: LazyLock<String> =
+    LazyLock::new(|| format!("{CHANGES}{ENQUEUE}{FENCE}"));
 
 /// Identifies an attempt of a commit, and limits its new runs.
 #[derive(Clone, Copy)]
@@ -98,75 +109,80 @@ pub(super) async fn commit<C: GenericClient + Sync>(
 
     let created = batch.created();
 
-    let statement = client.prepare_cached(COMMIT).await?;
-    client
-        .execute(
-            &statement,
-            &[
-                &node.0,
-                &number,
-                &heads.runs,
-                &heads.epochs,
-                &heads.bases,
-                &heads.were_over,
-                &heads.last_seqs,
-                &heads.hashes,
-                &heads.bytes,
-                &heads.snapshot_bytes,
-                &heads.are_over,
-                &new_rows.runs,
-                &accepts.ids,
-                &accepts.owners,
-                &accepts.created,
-                &new_rows.updated,
-                &accepts.tasks,
-                &new_rows.statuses,
-                &new_rows.are_over,
-                &new_rows.resumed,
-                &accepts.specs,
-                &new_rows.summaries,
-                &accepts.splits,
-                &new_heads.runs,
-                &new_heads.last_seqs,
-                &new_heads.hashes,
-                &new_heads.bytes,
-                &new_heads.snapshot_bytes,
-                &new_heads.are_over,
-                &keys.owners,
-                &keys.names,
-                &keys.fingerprints,
-                &keys.runs,
-                &keys.ids,
-                &segments.runs,
-                &segments.first_seqs,
-                &segments.counts,
-                &segments.epochs,
-                &segments.hashes,
-                &segments.packings,
-                &segments.bytes,
-                &segments.bodies,
-                &updates.runs,
-                &updates.updated,
-                &updates.statuses,
-                &updates.are_over,
-                &updates.resumed,
-                &updates.summaries,
-                &snapshots.runs,
-                &snapshots.seqs,
-                &snapshots.packings,
-                &snapshots.bytes,
-                &snapshots.bodies,
-                &batch.flags.0,
-                &batch.flags.1,
-                &created,
-                &accepts.needs,
-                &most,
-                &opened,
-                &ended,
-                &is_alone,
-            ],
-        )
-        .await?;
+    let messages = &batch.messages;
+    let of_messages: [&(dyn ToSql + Sync); 4] =
+        [&messages.runs, &messages.ids, &messages.endpoints, &messages.bodies];
+    let (sql, of_messages) = if messages.runs.is_empty() {
+        (&COMMIT, &of_messages[..0])
+    } else {
+        (&COMMIT_WITH_MESSAGES, &of_messages[..])
+    };
+
+    let statement = client.prepare_cached(sql).await?;
+    let values: [&(dyn ToSql + Sync); 61] = [
+        &node.0,
+        &number,
+        &heads.runs,
+        &heads.epochs,
+        &heads.bases,
+        &heads.were_over,
+        &heads.last_seqs,
+        &heads.hashes,
+        &heads.bytes,
+        &heads.snapshot_bytes,
+        &heads.are_over,
+        &new_rows.runs,
+        &accepts.ids,
+        &accepts.owners,
+        &accepts.created,
+        &new_rows.updated,
+        &accepts.tasks,
+        &new_rows.statuses,
+        &new_rows.are_over,
+        &new_rows.resumed,
+        &accepts.specs,
+        &new_rows.summaries,
+        &accepts.splits,
+        &new_heads.runs,
+        &new_heads.last_seqs,
+        &new_heads.hashes,
+        &new_heads.bytes,
+        &new_heads.snapshot_bytes,
+        &new_heads.are_over,
+        &keys.owners,
+        &keys.names,
+        &keys.fingerprints,
+        &keys.runs,
+        &keys.ids,
+        &segments.runs,
+        &segments.first_seqs,
+        &segments.counts,
+        &segments.epochs,
+        &segments.hashes,
+        &segments.packings,
+        &segments.bytes,
+        &segments.bodies,
+        &updates.runs,
+        &updates.updated,
+        &updates.statuses,
+        &updates.are_over,
+        &updates.resumed,
+        &updates.summaries,
+        &snapshots.runs,
+        &snapshots.seqs,
+        &snapshots.packings,
+        &snapshots.bytes,
+        &snapshots.bodies,
+        &batch.flags.0,
+        &batch.flags.1,
+        &created,
+        &accepts.needs,
+        &most,
+        &opened,
+        &ended,
+        &is_alone,
+    ];
+    client.execute(&statement, &[&values, of_messages].concat()).await?;
     Ok(())
 }
 

@@ -4,6 +4,7 @@ mod connections;
 mod faults;
 mod needs;
 mod nodes;
+mod outbox;
 mod room;
 mod server;
 mod uploads;

@@ -12,6 +12,7 @@ mod copying;
 mod fixtures;
 mod labels;
 mod model;
+mod outbox;
 mod overview;
 mod owners;
 mod reading;
@@ -32,6 +33,10 @@ pub use labels::{
     labels_are_replaced_and_go_with_their_run, labels_are_replaced_only_if_they_are_still_the_same,
 };
 pub use model::agrees_with_the_model;
+pub use outbox::{
+    a_message_is_claimed_once_until_its_lease_ends, messages_are_copied, messages_come_in_order,
+    messages_go_with_their_run, messages_share_the_commit_of_their_event,
+};
 pub use overview::runs_add_up_by_what_is_noted;
 pub use owners::{
     an_owner_is_cleaned_up_alone, keys_outlive_their_run, lists_do_not_go_on_after_a_foreign_run,
@@ -82,6 +87,9 @@ macro_rules! conformance_suite {
             runs_are_found_by_what_is_noted, terms_are_texts_and_no_patterns, found_runs_are_ordered_and_paged,
             runs_are_noted_once_and_go_with_their_entry, runs_add_up_by_what_is_noted,
             labels_are_replaced_and_go_with_their_run, labels_are_replaced_only_if_they_are_still_the_same,
+            messages_share_the_commit_of_their_event, messages_come_in_order,
+            a_message_is_claimed_once_until_its_lease_ends, messages_go_with_their_run,
+            messages_are_copied,
         }
     };
     ($make:path: $($property:ident),* $(,)?) => {

@@ -27,12 +27,12 @@ pub struct Copied {
     pub open: u64,
 }
 
-/// Copies uploaded task modules, and all runs, oldest first, with their events, snapshots, reviews
-/// and idempotency keys. The
+/// Copies uploaded task modules, and all runs, oldest first, with their events, snapshots, reviews,
+/// idempotency keys and the messages that wait. The
 /// chain of each run is verified as it is read from `from`, and again as it is read back from `to`.
 /// Nobody may write to either meanwhile. An interrupted copy is completed by the next one.
 ///
-/// Not copied: the idempotency keys of runs that were removed.
+/// Not copied: the idempotency keys of runs that were removed, and messages that were given up.
 ///
 /// # Errors
 /// [`JournalError::Damaged`] for a run whose events do not match its row, [`JournalError::Refused`]
@@ -175,6 +175,11 @@ fn copy_run(
 
     if let Some(snapshot) = from.snapshot(id)? {
         writes.push(Write::Save { id: id.clone(), snapshot });
+    }
+
+    let messages = from.outbox().waiting(id)?;
+    if !messages.is_empty() {
+        writes.push(Write::Enqueue { id: id.clone(), messages });
     }
 
     writes.push(Write::Update {

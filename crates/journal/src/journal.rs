@@ -2,6 +2,7 @@
 
 use crate::error::JournalError;
 use crate::labels::RunLabels;
+use crate::outbox::{Message, Outbox};
 use crate::records::{
     DamagedRow, FlaggedEvent, IdempotencyKey, Review, RunRow, RunRows, Segment, Snapshot,
 };
@@ -66,6 +67,14 @@ pub enum Write {
         /// The review.
         review: Review,
     },
+    /// Messages about the run for other servers, in this order; the run may be over. One whose id
+    /// its receiver's queue has already changes nothing.
+    Enqueue {
+        /// The run.
+        id: String,
+        /// The messages.
+        messages: Vec<Message>,
+    },
 }
 
 impl Write {
@@ -77,7 +86,8 @@ impl Write {
             | Self::Update { id, .. }
             | Self::Save { id, .. }
             | Self::Flag { id, .. }
-            | Self::Review { id, .. } => id,
+            | Self::Review { id, .. }
+            | Self::Enqueue { id, .. } => id,
         }
     }
 }
@@ -228,4 +238,7 @@ pub trait Journal: Send + Sync {
 
     /// The labels that replace those of specs.
     fn labels(&self) -> &dyn RunLabels;
+
+    /// The messages that wait for their delivery.
+    fn outbox(&self) -> &dyn Outbox;
 }

@@ -12,6 +12,7 @@ mod error;
 mod journal;
 mod labels;
 pub mod lease;
+mod outbox;
 pub mod overview;
 mod records;
 pub mod search;
@@ -29,6 +30,7 @@ pub use copy::{Copied, copy};
 pub use error::JournalError;
 pub use journal::{Journal, Query, Removed, Retention, Size, Write};
 pub use labels::RunLabels;
+pub use outbox::{Claimed, Claims, Message, Outbox, OutboxCount, Settlement};
 pub use overview::{Part, RefusedLines, Sums, Totals};
 pub use records::{
     DamagedRow, FlaggedEvent, IdempotencyKey, Review, ReviewCounts, RunRow, RunRows, Segment,

@@ -11,3 +11,4 @@ pub mod metrics;
 pub mod requests;
 pub mod runs;
 pub mod telemetry;
+pub mod webhooks;

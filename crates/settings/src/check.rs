@@ -90,7 +90,7 @@ impl Checker<'_> {
             (Some("string"), ValueKind::String(text)) => match schema["format"].as_str() {
                 Some("device") => Device::from_str(text).is_ok(),
                 Some("name" | "executor" | "verifier" | "coordinator") => is_name(text),
-                Some("words") => true,
+                Some("words" | "secret") => true,
                 Some("sound") => text == "sound",
                 Some("sha256") => KeyHash::from_str(text).is_ok(),
                 Some("socket-address") => SocketAddr::from_str(text).is_ok(),
@@ -276,12 +276,12 @@ fn float(kind: &ValueKind) -> Option<f64> {
 }
 
 fn wrong_type(value: &Value, key: &str, schema: &Json) -> SettingsError {
-    let (found, expected) = (found(value), expected(schema));
+    let (found, expected) = (found(value, schema), expected(schema));
     SettingsError::WrongType { origin: origin(value), key: shown(key), found, expected }
 }
 
 fn out_of_range(value: &Value, key: &str, schema: &Json) -> SettingsError {
-    let (found, expected) = (found(value), expected(schema));
+    let (found, expected) = (found(value, schema), expected(schema));
     SettingsError::OutOfRange { origin: origin(value), key: shown(key), found, expected }
 }
 
@@ -289,8 +289,9 @@ fn shown(key: &str) -> String {
     if key.is_empty() { "the configuration".to_owned() } else { key.to_owned() }
 }
 
-fn found(value: &Value) -> String {
+fn found(value: &Value, schema: &Json) -> String {
     match &value.kind {
+        _ if schema["format"] == "secret" => "hidden".to_owned(),
         ValueKind::Nil => "empty".to_owned(),
         ValueKind::String(text) => format!("the text {text:?}"),
         ValueKind::Boolean(flag) => format!("the boolean {flag}"),
@@ -347,6 +348,7 @@ pub(super) fn expected(schema: &Json) -> String {
                     .replace("a executor", "an executor")
             }
             Some("words") => "a text".to_owned(),
+            Some("secret") => "a text `whsec_…`".to_owned(),
             Some("sound") => {
                 let known = choices(&schema["items"]).unwrap_or_default();
                 format!("\"sound\", or a list of one or more of {}", quoted(&known))

@@ -96,7 +96,12 @@ impl Layer {
 
     /// One `--set` argument, `section.key=value`. `schema` is the configuration's.
     pub(super) fn set(argument: &str, schema: &Json) -> Result<Self, SettingsError> {
-        let refuse = || SettingsError::NotAssignment { argument: argument.to_owned() };
+        // Messages quote the argument, which may hold a secret.
+        let shown = match argument.split_once('=') {
+            Some((key, _)) if key.trim_start().starts_with("webhooks") => format!("{key}=…"),
+            _ => argument.to_owned(),
+        };
+        let refuse = || SettingsError::NotAssignment { argument: shown.clone() };
         let (key, value) = argument.split_once('=').ok_or_else(refuse)?;
         let key = key.trim();
         if key.is_empty() || key.split('.').any(str::is_empty) {
@@ -104,7 +109,7 @@ impl Layer {
         }
 
         let mut layer = Self::default();
-        layer.assign(key, value.trim(), &format!("--set {argument}"), schema);
+        layer.assign(key, value.trim(), &format!("--set {shown}"), schema);
         Ok(layer)
     }
 

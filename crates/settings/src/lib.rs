@@ -39,6 +39,7 @@ mod search;
 mod sections;
 mod thinking;
 mod upstreams;
+mod webhook;
 
 pub use adapters::AgentAdapters;
 pub use agents::{
@@ -74,3 +75,4 @@ pub use sections::{
 };
 pub use thinking::Thinking;
 pub use upstreams::{Api, Dialect, Upstream, UpstreamPool};
+pub use webhook::{Webhook, WebhookEvent, WebhookSecret};

@@ -187,6 +187,7 @@ impl Settings {
             message,
         };
         self.check_tasks(&conflict)?;
+        self.check_webhooks(&conflict)?;
         let run = &self.run;
 
         if run.tau_hard < run.tau_soft {

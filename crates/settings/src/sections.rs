@@ -20,6 +20,7 @@ use super::search::{
     UctOptions, VoteName,
 };
 use super::upstreams::UpstreamPool;
+use super::webhook::Webhook;
 
 /// The configuration of `prime-agents`, built and validated by [`Settings::load`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -52,6 +53,9 @@ pub struct Settings {
     pub server: Server,
     /// Task modules that clients upload with `POST /v1/tasks` (docs/your-task.md).
     pub uploads: Uploads,
+    /// Receivers of events of the daemon's runs, by name (lower-case letters, digits, `-` and `_`).
+    #[serde(default)]
+    pub webhooks: BTreeMap<String, Webhook>,
     /// Where the daemon stores its runs, and for how long.
     pub journal: Journal,
     /// Logging to standard error.

@@ -8,12 +8,14 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 use utoipa::ToSchema;
 
+use prime_service::app::environment_of_the_process;
 use prime_service::runs::Runs;
+use prime_service::webhooks::Webhooks;
 use prime_settings::{Server, Settings};
 
 /// Keys and whole sections whose changes apply to new runs at once. All others apply from the next
 /// start.
-const AT_ONCE: [&str; 20] = [
+const AT_ONCE: [&str; 21] = [
     "agents",
     "definitions",
     "engines",
@@ -34,6 +36,7 @@ const AT_ONCE: [&str; 20] = [
     "server.reports",
     "tasks",
     "uploads",
+    "webhooks",
 ];
 
 /// New settings to apply, and where to send the result.
@@ -97,12 +100,17 @@ pub async fn apply(
     // A model may have to be loaded.
     let made = web::block(move || {
         actix::System::set_current(system);
-        app.with_settings(settings)
+        // The new ones are checked first, because a new engine would take long.
+        let webhooks = Webhooks::new(&settings.webhooks, &*environment_of_the_process());
+        let webhooks = webhooks.map_err(|error| error.to_string())?;
+        let app = app.with_settings(settings).map_err(|error| error.to_string())?;
+        Ok::<_, String>((app, webhooks))
     });
     let made = made.await.map_err(|error| error.to_string())?;
-    let made = made.map_err(|error| error.to_string())?;
+    let (made, webhooks) = made?;
     let exchanged = exchanged(&adapters, made.adapter_digests());
     runs.replace(made);
+    runs.use_webhooks(webhooks);
 
     let changed_keys = changed(&before, &after).into_iter().filter(|key| counts_at_once(key));
     let taken = changed_keys.chain(exchanged).collect();

@@ -267,6 +267,7 @@ impl Model {
                 known.count();
                 true
             }
+            Write::Enqueue { id, .. } => self.runs.contains_key(&id),
         }
     }
 

@@ -18,6 +18,7 @@ mod labels;
 mod listing;
 mod lock;
 mod log_file;
+mod outbox;
 mod overview;
 mod packing;
 mod padded;
@@ -51,6 +52,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::error::JournalError;
 use crate::journal::{Journal, Query, Removed, Retention, Size, Write};
 use crate::labels::RunLabels;
+use crate::outbox::{Claimed, Claims, Message, Outbox, OutboxCount, Settlement};
 use crate::overview::Totals;
 use crate::records::{FlaggedEvent, IdempotencyKey, RunRow, RunRows, Segment, Snapshot};
 use crate::search::{SearchEntry, SearchIndex, SearchPage, SearchQuery, Unnoted};
@@ -123,6 +125,11 @@ impl SqliteJournal {
 
         if found == Found::Empty {
             schema::create(&mut connection)?;
+        }
+        match outbox::end_claims(&connection) {
+            // Claims end by themselves, too.
+            Err(JournalError::Damaged(_) | JournalError::NotWritable(_)) => {}
+            ended => ended?,
         }
 
         let mut writer = Writer::new(path, options.bytes_max, connection)?;
@@ -273,6 +280,47 @@ impl Journal for SqliteJournal {
 
     fn labels(&self) -> &dyn RunLabels {
         self
+    }
+
+    fn outbox(&self) -> &dyn Outbox {
+        self
+    }
+}
+
+impl Outbox for SqliteJournal {
+    fn claim(
+        &self,
+        endpoint: &str,
+        limit: u32,
+        lease_ms: u64,
+        now_ms: u64,
+    ) -> Result<Claims, JournalError> {
+        // Most calls find nothing, and must not make commits wait.
+        let next_ms =
+            self.readers.read(|connection| outbox::next_ms(connection, endpoint, now_ms))?;
+        if next_ms != Some(0) {
+            return Ok(Claims { claimed: Vec::new(), next_ms });
+        }
+        self.durable_writer()?
+            .write(|connection, _| outbox::claim(connection, endpoint, limit, lease_ms, now_ms))
+    }
+
+    fn settle(
+        &self,
+        claimed: &Claimed,
+        settlement: Settlement,
+        now_ms: u64,
+    ) -> Result<bool, JournalError> {
+        self.durable_writer()?
+            .write(|connection, _| outbox::settle(connection, claimed, settlement, now_ms))
+    }
+
+    fn waiting(&self, run: &str) -> Result<Vec<Message>, JournalError> {
+        self.readers.read(|connection| outbox::waiting(connection, run))
+    }
+
+    fn counts(&self) -> Result<Vec<OutboxCount>, JournalError> {
+        self.readers.read(outbox::counts)
     }
 }
 

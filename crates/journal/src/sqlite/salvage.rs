@@ -11,7 +11,7 @@ use super::padded::Padded;
 use super::past_damage;
 use super::queries::{self, Found};
 use super::schema::{self, Found as Content};
-use super::{batches, labels, resolve, reviews};
+use super::{batches, labels, outbox, resolve, reviews};
 use crate::chain::Head;
 use crate::error::JournalError;
 use crate::journal::{Journal, Write};
@@ -273,6 +273,11 @@ fn copy_run(
         for review in flagged.reviews {
             write(Write::Review { id: id.clone(), seq, review })?;
         }
+    }
+
+    let messages = readable(outbox::waiting(transaction, id), "messages", &mut bare)?;
+    if let Some(messages) = messages.filter(|messages| !messages.is_empty()) {
+        write(Write::Enqueue { id: id.clone(), messages })?;
     }
 
     write(Write::Update {

@@ -5,6 +5,7 @@ mod damaged_pages;
 mod damaged_rows;
 mod folding;
 mod folding_store;
+mod outbox;
 mod salvage;
 mod spent_keys;
 

@@ -15,7 +15,7 @@ use super::schema::{FIRST_SEQ_MAX, RUN_MAX};
 use super::unremovable::Unremovable;
 use super::values::{refused, signed};
 use super::write_state::WriteState;
-use super::{connection, queries, reviews};
+use super::{connection, outbox, queries, reviews};
 use crate::chain::Head;
 use crate::compression::Packer;
 use crate::error::JournalError;
@@ -209,6 +209,7 @@ fn apply(
         }
         Write::Flag { id, seqs } => reviews::flag(transaction, run, id, seqs),
         Write::Review { id, seq, review } => reviews::review(transaction, run, id, *seq, review),
+        Write::Enqueue { messages, .. } => outbox::enqueue(transaction, run.no, messages),
     }
 }
 

@@ -71,6 +71,12 @@ pub struct Engine {
     pub engine: String,
 }
 
+/// A webhook, by its name in the configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Webhook {
+    pub webhook: String,
+}
+
 /// A GPU, by index and UUID.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Gpu {

@@ -10,6 +10,7 @@ mod nvml;
 mod process;
 mod run;
 mod text_format;
+mod webhooks;
 
 #[cfg(test)]
 mod exposition;
@@ -42,6 +43,7 @@ use prime_protocol::Role;
 use prime_runtime::Hangs;
 use process::Process;
 pub use run::RunMeter;
+use webhooks::Webhooks;
 
 /// The `Content-Type` of [`Metrics::render_text`].
 pub const TEXT_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -92,6 +94,7 @@ pub struct Metrics {
     journal_bytes: Gauge,
     journal_writable: Gauge,
     cluster: Cluster,
+    webhooks: Webhooks,
 }
 
 /// A count as the value of a gauge.
@@ -132,6 +135,7 @@ impl Metrics {
             journal_bytes: Gauge::default(),
             journal_writable: Gauge::default(),
             cluster: Cluster::default(),
+            webhooks: Webhooks::default(),
         };
 
         metrics.initialise_series();
@@ -235,6 +239,7 @@ impl Metrics {
             self.http_seconds.clone(),
         );
         self.engines.register(of);
+        self.webhooks.register(of);
 
         let help = "Time of a commit to the journal";
         of.register_with_unit(

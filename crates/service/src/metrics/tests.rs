@@ -9,7 +9,7 @@ use super::{CONTENT_TYPE, GpuReading, GpuSource, Metrics};
 use prime_agent_set::{AgentError, Failure, Proposal};
 use prime_bench::tasks;
 use prime_engine::{EngineCounts, EngineStatus};
-use prime_journal::{BlockedRun, ClusterStatus, NodeStatus};
+use prime_journal::{BlockedRun, ClusterStatus, NodeStatus, OutboxCount};
 use prime_protocol::{Decision, Role, RoleTimes, Speculations, TurnId, Usage, Verdict};
 use prime_runtime::{Event, Hangs, Observer as _};
 
@@ -101,6 +101,14 @@ fn fed() -> Metrics {
     metrics.journal_commit(3, 0.0002);
     metrics.journal_state(Some(4096), true);
     metrics.cluster(Some(two_nodes()));
+    metrics.declare_webhooks(["ops", "idle"]);
+    metrics.webhook_delivered("ops");
+    for _ in 0..2 {
+        metrics.webhook_failed("ops");
+    }
+    metrics.webhook_given_up("ops");
+    let waiting = OutboxCount { endpoint: "ops".to_owned(), waiting: 5, given_up: 1 };
+    metrics.webhooks_waiting(&[waiting]);
     metrics
 }
 
@@ -172,7 +180,8 @@ fn what_is_fed_is_shown() {
     let metrics = fed();
     let families = families(&metrics);
     let engine = [("engine", "a \"b\"\\c\nd")];
-    let rows: [(&str, With, f64); 21] = [
+    let webhook = [("webhook", "ops")];
+    let rows: [(&str, With, f64); 26] = [
         ("prime_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1.0),
         ("prime_resumed_runs_total", &[], 1.0),
         ("prime_refused_total", &[("reason", "queue_full")], 1.0),
@@ -193,6 +202,11 @@ fn what_is_fed_is_shown() {
         ("prime_journal_commit_events_sum", &[], 3.0),
         ("prime_journal_bytes", &[], 4096.0),
         ("prime_journal_writable", &[], 1.0),
+        ("prime_webhook_delivered_total", &webhook, 1.0),
+        ("prime_webhook_failed_attempts_total", &webhook, 2.0),
+        ("prime_webhook_given_up_total", &webhook, 1.0),
+        ("prime_webhook_delivered_total", &[("webhook", "idle")], 0.0),
+        ("prime_webhook_waiting", &webhook, 5.0),
         ("process_start_time_seconds", &[], 1_770_091_506.5),
     ];
 

@@ -13,10 +13,12 @@
 //! - `rejudge`, which judges recorded steps again with another verifier;
 //! - `execution`, which accepts, resumes, forks and ends runs;
 //! - `service`, [`Runs`]: the owner of all these; `uploads`, the task modules of clients;
+//!   `deliveries` sends messages to webhooks;
 //!   `search` notes what runs are found by; `retention` removes finished runs, by the `trusted_clock`.
 
 mod cluster_link;
 mod decision;
+mod deliveries;
 mod error;
 mod execution;
 mod index;

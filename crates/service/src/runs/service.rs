@@ -97,6 +97,10 @@ impl Runs {
         &self.store
     }
 
+    pub(super) fn execution(&self) -> &Execution {
+        &self.execution
+    }
+
     pub(super) fn indexed(&self) -> &Indexed {
         &self.indexed
     }

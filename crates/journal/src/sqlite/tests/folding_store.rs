@@ -6,6 +6,7 @@ use super::folding::fold_one;
 use super::*;
 use crate::journal::{Query, Removed, Retention, Size, Write};
 use crate::labels::RunLabels;
+use crate::outbox::Outbox;
 use crate::records::{FlaggedEvent, IdempotencyKey, RunRow, RunRows, Snapshot};
 use crate::search::SearchIndex;
 use crate::uploads::Uploads;
@@ -104,6 +105,10 @@ impl Journal for Folding {
 
     fn labels(&self) -> &dyn RunLabels {
         self.journal.labels()
+    }
+
+    fn outbox(&self) -> &dyn Outbox {
+        self.journal.outbox()
     }
 }
 

@@ -12,6 +12,7 @@ use super::sent::Sent;
 use crate::runs::live::admission::RunSlot;
 use crate::runs::live::live_run::LiveRun;
 use crate::runs::record::Status;
+use crate::runs::store::event_stream::RowUpdate;
 use prime_bench::tasks::Problem;
 use prime_protocol::{Effect, Ending, Outcome, SuspendedRun};
 use prime_report::TraceLine;
@@ -37,6 +38,7 @@ impl Execution {
     /// Executes a durable run. The current span becomes the parent of the run's.
     pub(super) fn launch(self: &Arc<Self>, live: Arc<LiveRun>, start: Start, slot: RunSlot) {
         self.live.insert(&live);
+        self.notify_of_commits(&live);
         let request = Span::current();
         self.arbiter.spawn(Arc::clone(self).execute(live, start, slot, request));
     }
@@ -129,6 +131,14 @@ impl Execution {
         self.arbiter.spawn(async move { execution.conclude(&live, outcome, slot).await });
     }
 
+    /// The row of a run at its end, with the messages about it.
+    async fn end_of(&self, live: &LiveRun, outcome: Outcome) -> RowUpdate {
+        let now_ms = self.store.now_ms();
+        let (row, status, result) = final_row(live, outcome, now_ms);
+        let messages = self.messages_of_end(live, status, &result, now_ms).await;
+        RowUpdate { messages, ..row }
+    }
+
     /// Records a run's result, and forgets the run when that is durable. A run whose events the
     /// journal refused fails, with the reason.
     pub(super) async fn conclude(&self, live: &Arc<LiveRun>, outcome: Outcome, slot: RunSlot) {
@@ -142,7 +152,7 @@ impl Execution {
             Some(reason) => failed_outcome(refused(&reason), live),
             None => outcome,
         };
-        let row = final_row(live, outcome, self.store.now_ms());
+        let row = self.end_of(live, outcome).await;
 
         // A client that sees the end must have room for its next run.
         drop(slot);
@@ -153,7 +163,7 @@ impl Execution {
         {
             // The run ends without an event, because that may be what the journal refuses.
             let outcome = Outcome::without_answer(Ending::AgentFailed(refused(&reason)));
-            let row = final_row(live, outcome, self.store.now_ms());
+            let row = self.end_of(live, outcome).await;
             written = live.stream.update(row).await;
 
             if written.is_err() && live.stream.reopen().is_some() {

@@ -114,7 +114,7 @@ impl Execution {
         }
 
         progress.is_under_way = true;
-        live.stream.append_raw(&[], 0, &[], progress);
+        live.stream.replayed(progress);
         let start = Start { suspended: Some(suspended), ..Start::new(problem) };
         self.launch(Arc::clone(&live), start, slot);
         Ok(live.record())

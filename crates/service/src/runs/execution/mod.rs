@@ -1,6 +1,7 @@
 //! Carries out runs: `accept`s new ones, `execute`s each on the runtime with its `accepted_agents`
 //! or not at all, `resume`s and `fork`s from what the journal has, and follows the `leases` of a
-//! shared journal. `rows` is what it writes about a run beside its events.
+//! shared journal. `rows` is what it writes about a run beside its events, `notices` what it tells
+//! webhooks.
 
 pub(super) mod accept;
 mod accepted_agents;
@@ -11,7 +12,9 @@ mod fork;
 mod key_locks;
 pub(super) mod leases;
 pub(super) mod new_run;
+mod notices;
 pub(super) mod observers;
+mod payload;
 mod recorder;
 mod resume;
 mod rows;
@@ -20,7 +23,7 @@ mod sent;
 use std::sync::Arc;
 
 use actix::ArbiterHandle;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tracing::Instrument as _;
 
 use super::cluster_link::ClusterLink;
@@ -28,6 +31,7 @@ use super::error::RunError;
 use super::live::LiveRuns;
 use super::store::RunStore;
 use crate::app::App;
+use crate::webhooks::Webhooks;
 use current_app::CurrentApp;
 use key_locks::KeyLocks;
 use observers::Observers;
@@ -39,6 +43,8 @@ pub struct Execution {
     live: Arc<LiveRuns>,
     cluster: Arc<ClusterLink>,
     observers: Observers,
+    /// The receivers of messages, which a reload replaces.
+    webhooks: Arc<watch::Sender<Arc<Webhooks>>>,
     /// Requests with a key that are being accepted.
     keys: KeyLocks,
     /// Executes the runs. Not a thread of the server, whose threads end before the process does.
@@ -60,6 +66,7 @@ impl Execution {
             live,
             cluster,
             observers,
+            webhooks: Arc::new(watch::Sender::new(Arc::default())),
             keys: KeyLocks::default(),
             arbiter: actix::Arbiter::current(),
         }
@@ -75,6 +82,10 @@ impl Execution {
     pub fn replace(&self, app: App) {
         self.cluster.limit_open_runs(app.settings().server.queue_max);
         self.app.replace(app);
+    }
+
+    pub fn webhooks(&self) -> &watch::Sender<Arc<Webhooks>> {
+        &self.webhooks
     }
 
     pub fn observers(&self) -> &Observers {

@@ -130,7 +130,7 @@ impl Execution {
 
         live.set_waiting_for(None);
         progress.is_under_way = head.seq > 0;
-        live.stream.append_raw(&[], 0, &[], progress);
+        live.stream.replayed(progress);
 
         // A run without events starts; it does not resume.
         let is_resumed = head.seq > 0;

@@ -15,8 +15,8 @@ pub fn open_row(live: &LiveRun, status: Status, now_ms: u64) -> RowUpdate {
     row(live, status, &result, now_ms)
 }
 
-/// The row of a run at its end.
-pub fn final_row(live: &LiveRun, outcome: Outcome, now_ms: u64) -> RowUpdate {
+/// The row of a run at its end, its status and its result.
+pub fn final_row(live: &LiveRun, outcome: Outcome, now_ms: u64) -> (RowUpdate, Status, RunResult) {
     let status = Status::of(&outcome);
     let progress = live.stream.uncommitted_progress();
     let wall_ms = progress.elapsed_ms;
@@ -31,7 +31,7 @@ pub fn final_row(live: &LiveRun, outcome: Outcome, now_ms: u64) -> RowUpdate {
         wall_ms,
         "run over"
     );
-    row(live, status, &result, now_ms)
+    (row(live, status, &result, now_ms), status, result)
 }
 
 fn row(live: &LiveRun, status: Status, result: &RunResult, now_ms: u64) -> RowUpdate {
@@ -41,5 +41,6 @@ fn row(live: &LiveRun, status: Status, result: &RunResult, now_ms: u64) -> RowUp
         is_over: status.is_over(),
         resumed: live.resumed.load(Ordering::Relaxed),
         summary: serde_json::to_string(result).expect("invariant: results serialise"),
+        messages: Vec::new(),
     }
 }

@@ -43,7 +43,10 @@ impl Changed {
         let concerns = |write: &&Write| match write {
             Write::Accept { .. } | Write::Flag { .. } => true,
             Write::Update { is_over, .. } => *is_over,
-            Write::Append { .. } | Write::Save { .. } | Write::Review { .. } => false,
+            Write::Append { .. }
+            | Write::Save { .. }
+            | Write::Review { .. }
+            | Write::Enqueue { .. } => false,
         };
         let mut ids = writes.iter().filter(concerns).map(|write| write.run_id().to_owned());
         if let Some(first) = ids.next() {

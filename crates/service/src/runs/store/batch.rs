@@ -82,9 +82,10 @@ impl Batch {
         let pending = stream.take();
         let bytes = pending.body.len()
             + pending.snapshot.as_ref().map_or(0, |snapshot| snapshot.body.len());
-        let before = self.writes.len();
+        let writes_before = self.writes.len();
 
-        let mut committed = Committed { progress: pending.progress, ..stream.committed() };
+        let Committed { head, progress: before, is_over, is_refused } = stream.committed();
+        let mut committed = Committed { head, progress: pending.progress, is_over, is_refused };
         let mut flagged = Vec::new();
         let segment = (pending.count > 0).then(|| {
             let segment = Segment::of_lines(committed.head, pending.count, pending.body);
@@ -96,6 +97,11 @@ impl Batch {
             committed.head = segment.head();
             segment
         });
+
+        let mut messages = match &segment {
+            Some(_) => stream.messages(&flagged, &before, &committed.progress),
+            None => Vec::new(),
+        };
 
         if let Some(segment) = &segment {
             self.writes.push(Write::Append { id: stream.id.clone(), segment: segment.clone() });
@@ -116,9 +122,13 @@ impl Batch {
                 resumed: update.resumed,
                 summary: update.summary,
             });
+            messages.extend(update.messages);
+        }
+        if !messages.is_empty() {
+            self.writes.push(Write::Enqueue { id: stream.id.clone(), messages });
         }
 
-        let writes = self.writes.len() - before;
+        let writes = self.writes.len() - writes_before;
         if writes > 0 {
             let then = Then::Publish(Box::new(Publication {
                 stream,

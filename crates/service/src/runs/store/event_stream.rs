@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::{oneshot, watch};
@@ -12,7 +12,7 @@ use tracing::Span;
 
 use super::backpressure::Backpressure;
 use crate::runs::progress::Progress;
-use prime_journal::{Head, Segment, Snapshot};
+use prime_journal::{Head, Message, Segment, Snapshot};
 use prime_protocol::RunSnapshot;
 use prime_report::TraceLine;
 use prime_runtime::Wake;
@@ -34,6 +34,8 @@ pub struct RowUpdate {
     pub is_over: bool,
     pub resumed: u32,
     pub summary: String,
+    /// Messages about the end.
+    pub messages: Vec<Message>,
 }
 
 /// The data that waits for the next commit.
@@ -105,6 +107,10 @@ impl std::io::Write for BoundedBuffer {
     }
 }
 
+/// Makes the messages about what a commit makes durable: from the numbers of the events that it
+/// flags, and the counts before and after it.
+pub type Notify = Box<dyn Fn(&[u64], &Progress, &Progress) -> Vec<Message> + Send + Sync>;
+
 /// Queues a stream for the next commit.
 pub type Announce = Arc<dyn Fn(Arc<EventStream>) + Send + Sync>;
 
@@ -126,6 +132,7 @@ pub struct EventStream {
     tail: Mutex<Tail>,
     /// The run's span, until the run is over; `None` if spans are not exported.
     span: Mutex<Option<Span>>,
+    notify: OnceLock<Notify>,
 }
 
 impl EventStream {
@@ -154,6 +161,7 @@ impl EventStream {
             }),
             tail: Mutex::default(),
             span: Mutex::default(),
+            notify: OnceLock::new(),
         })
     }
 
@@ -164,6 +172,22 @@ impl EventStream {
     /// The counts over all events, durable or not.
     pub fn uncommitted_progress(&self) -> Progress {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner).progress.clone()
+    }
+
+    /// Lets commits write messages about what they make durable. Only the first call has an effect.
+    pub fn notify_with(&self, notify: Notify) {
+        drop(self.notify.set(notify));
+    }
+
+    /// The messages of a commit.
+    pub fn messages(&self, flagged: &[u64], before: &Progress, after: &Progress) -> Vec<Message> {
+        self.notify.get().map_or_else(Vec::new, |notify| notify(flagged, before, after))
+    }
+
+    /// Sets the counts over the durable events, once they are replayed.
+    pub fn replayed(self: &Arc<Self>, progress: Progress) {
+        self.committed.send_modify(|committed| committed.progress.clone_from(&progress));
+        self.append_raw(&[], 0, &[], progress);
     }
 
     /// Ties commits to the run's span.

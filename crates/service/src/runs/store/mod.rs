@@ -15,6 +15,8 @@ pub(super) mod writer;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::watch;
+
 use super::error::RunError;
 use super::progress::Progress;
 use super::search::changed::Changed;
@@ -37,6 +39,8 @@ pub struct RunStore {
     tasks: TaskPrograms,
     /// The runs that changed since they were noted for searches.
     changed: Arc<Changed>,
+    /// Changes when messages may have become due.
+    news: watch::Sender<()>,
 }
 
 impl RunStore {
@@ -53,8 +57,15 @@ impl RunStore {
         tasks: TaskPrograms,
     ) -> std::io::Result<Self> {
         let changed = Arc::<Changed>::default();
-        let writer = Writer::start(Arc::clone(&journal), window, measure, Arc::clone(&changed))?;
-        Ok(Self { journal, writer, clock, tasks, changed })
+        let news = watch::Sender::new(());
+        let writer = Writer::start(
+            Arc::clone(&journal),
+            window,
+            measure,
+            Arc::clone(&changed),
+            news.clone(),
+        )?;
+        Ok(Self { journal, writer, clock, tasks, changed, news })
     }
 
     /// The time, in milliseconds since 1970.
@@ -65,6 +76,16 @@ impl RunStore {
     /// The runs that the search index has to note again.
     pub(super) fn changed(&self) -> &Changed {
         &self.changed
+    }
+
+    /// Changes when messages may have become due.
+    pub(super) fn news(&self) -> watch::Receiver<()> {
+        self.news.subscribe()
+    }
+
+    /// Says that messages may have become due.
+    pub(super) fn tell_news(&self) {
+        self.news.send_replace(());
     }
 
     /// The tasks that are programs.

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use super::backpressure::Backpressure;
@@ -71,6 +71,7 @@ impl Writer {
         window: Duration,
         measure: Measure,
         changed: Arc<Changed>,
+        news: watch::Sender<()>,
     ) -> std::io::Result<Self> {
         let (commands, inbox) = crossbeam_channel::unbounded();
         let backpressure = Arc::new(Backpressure::default());
@@ -82,6 +83,7 @@ impl Writer {
             window,
             measure,
             changed,
+            news,
             backpressure: Arc::clone(&backpressure),
             failure: Arc::clone(&failure),
             streams: VecDeque::new(),
@@ -173,6 +175,8 @@ struct WriterThread {
     window: Duration,
     measure: Measure,
     changed: Arc<Changed>,
+    /// Told when there are new messages.
+    news: watch::Sender<()>,
     backpressure: Arc<Backpressure>,
     failure: Arc<Mutex<Option<String>>>,
     /// Streams with pending events that are not in the batch yet, first come first served.
@@ -454,6 +458,9 @@ impl WriterThread {
         }
 
         self.changed.see(&batch.writes);
+        if batch.writes.iter().any(|write| matches!(write, Write::Enqueue { .. })) {
+            self.news.send_replace(());
+        }
         let CommitSize { events, runs, bytes } = batch.publish();
         let seconds = started.elapsed().as_secs_f64();
         tracing::debug!(events, runs, bytes, ms = seconds * 1e3, "journal_commit");

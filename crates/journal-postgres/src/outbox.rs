@@ -1,0 +1,177 @@
+//! Messages that wait for their delivery. Any node may send one: it claims the row until a time of
+//! the server's clock.
+
+use deadpool_postgres::Object;
+use tokio_postgres::Row;
+
+use super::error_code::Failure;
+use super::queries::{damaged, natural, signed};
+use super::text::{decode, encode};
+use prime_journal::{Claimed, Claims, Message, OutboxCount, Settlement};
+
+/// Created apart from the other tables, because databases of earlier versions do not have it.
+/// `due_ms` is NULL for a message that was given up, 0 for a new one, and the end of the claim
+/// while it is claimed.
+const SCHEMA: &str = r#"
+    CREATE TABLE outbox (
+        no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        run bigint NOT NULL REFERENCES run (no) ON DELETE CASCADE,
+        id text COLLATE "C" NOT NULL,
+        endpoint text COLLATE "C" NOT NULL,
+        due_ms bigint,
+        claims bigint NOT NULL DEFAULT 0,
+        failed bigint NOT NULL DEFAULT 0,
+        body text COLLATE "C" NOT NULL,
+        UNIQUE (endpoint, id)
+    );
+    CREATE INDEX outbox_due ON outbox (endpoint, due_ms, no) WHERE due_ms IS NOT NULL;
+    CREATE INDEX outbox_of_run ON outbox (run, endpoint, no);
+"#;
+
+/// The part of a commit's statement that writes its messages, with the numbers of its values.
+pub(super) const ENQUEUE: &str = ", messages AS (
+        INSERT INTO outbox (run, id, endpoint, due_ms, body)
+        SELECT x.run, x.id, x.endpoint, 0, x.body
+        FROM mine, unnest($62::bigint[], $63::text[], $64::text[], $65::text[])
+            WITH ORDINALITY AS x (run, id, endpoint, body, at)
+        ORDER BY x.at ON CONFLICT DO NOTHING
+    )";
+
+/// The server's clock.
+const NOW: &str = "(extract(epoch FROM statement_timestamp()) * 1000)::bigint";
+
+/// The messages of a commit, as columns.
+#[derive(Debug, Default)]
+pub(super) struct Messages {
+    pub(super) runs: Vec<i64>,
+    pub(super) ids: Vec<String>,
+    pub(super) endpoints: Vec<String>,
+    pub(super) bodies: Vec<String>,
+}
+
+impl Messages {
+    pub(super) fn push(&mut self, run: i64, message: &Message) {
+        self.runs.push(run);
+        self.ids.push(encode(&message.id).into_owned());
+        self.endpoints.push(encode(&message.endpoint).into_owned());
+        self.bodies.push(encode(&message.body).into_owned());
+    }
+}
+
+/// Makes the table of a database of an earlier version.
+pub(super) async fn create_missing(
+    transaction: &tokio_postgres::Transaction<'_>,
+) -> Result<(), Failure> {
+    let sql = "SELECT to_regclass('outbox') IS NOT NULL";
+    if !transaction.query_one(sql, &[]).await?.get::<_, bool>(0) {
+        transaction.batch_execute(SCHEMA).await?;
+    }
+    Ok(())
+}
+
+fn read(row: &Row, endpoint: &str) -> Result<Claimed, Failure> {
+    let failed = natural(row, 3).map_err(damaged)?;
+    let message =
+        Message { id: decode(row.get(1)), endpoint: endpoint.to_owned(), body: decode(row.get(4)) };
+    let failed = u32::try_from(failed).unwrap_or(u32::MAX);
+    Ok(Claimed::new(message, decode(row.get(2)), failed, row.get(0), row.get(5)))
+}
+
+pub(super) async fn claim(
+    client: &Object,
+    endpoint: &str,
+    limit: u32,
+    lease_ms: u64,
+) -> Result<Claims, Failure> {
+    let name = encode(endpoint);
+    // A row that another node claims meanwhile is passed over, or found claimed once it is locked.
+    let sql = format!(
+        "WITH due AS MATERIALIZED (
+            SELECT o.no, o.due_ms FROM outbox o
+            WHERE o.endpoint = $1 AND o.due_ms <= {NOW} AND NOT EXISTS (
+                SELECT 1 FROM outbox e WHERE e.run = o.run AND e.endpoint = o.endpoint
+                    AND e.no < o.no AND e.due_ms IS NOT NULL)
+            ORDER BY o.due_ms, o.no LIMIT $2 FOR UPDATE SKIP LOCKED
+        ), taken AS (
+            UPDATE outbox o SET due_ms = {NOW} + $3, claims = claims + 1
+            FROM due WHERE o.no = due.no
+            RETURNING o.no, o.id, o.run, o.failed, o.body, o.claims, due.due_ms
+        )
+        SELECT t.no, t.id, r.id, t.failed, t.body, t.claims
+        FROM taken t JOIN run r ON r.no = t.run ORDER BY t.due_ms, t.no"
+    );
+    let statement = client.prepare_cached(&sql).await?;
+    let (limit, lease) = (i64::from(limit), signed(lease_ms, "the lease")?);
+    let rows = client.query(&statement, &[&name, &limit, &lease]).await?;
+    let claimed = rows.iter().map(|row| read(row, endpoint)).collect::<Result<_, _>>()?;
+
+    let sql =
+        format!("SELECT min(due_ms) - {NOW} FROM outbox WHERE endpoint = $1 AND due_ms > {NOW}");
+    let statement = client.prepare_cached(&sql).await?;
+    let next: Option<i64> = client.query_one(&statement, &[&name]).await?.get(0);
+    Ok(Claims { claimed, next_ms: next.map(|next| u64::try_from(next).unwrap_or_default()) })
+}
+
+pub(super) async fn settle(
+    client: &Object,
+    claimed: &Claimed,
+    settlement: Settlement,
+) -> Result<bool, Failure> {
+    let (no, claim) = claimed.numbers();
+    let changed = match settlement {
+        Settlement::Delivered => {
+            let sql = "DELETE FROM outbox WHERE no = $1 AND claims = $2";
+            client.execute(&client.prepare_cached(sql).await?, &[&no, &claim]).await?
+        }
+        Settlement::GivenUp => {
+            let sql = "UPDATE outbox SET due_ms = NULL, failed = failed + 1
+                WHERE no = $1 AND claims = $2";
+            client.execute(&client.prepare_cached(sql).await?, &[&no, &claim]).await?
+        }
+        Settlement::Retry { after_ms } => {
+            let after = signed(after_ms, "the pause")?;
+            // Those that must wait for it would only be looked at in vain.
+            let sql = format!(
+                "WITH failed AS (
+                    UPDATE outbox SET due_ms = {NOW} + $3, failed = failed + 1
+                    WHERE no = $1 AND claims = $2 RETURNING no, run, endpoint
+                ), later AS (
+                    UPDATE outbox o SET due_ms = {NOW} + $3 FROM failed f
+                    WHERE o.run = f.run AND o.endpoint = f.endpoint AND o.no > f.no
+                        AND o.due_ms < {NOW} + $3
+                )
+                SELECT count(*) FROM failed"
+            );
+            let statement = client.prepare_cached(&sql).await?;
+            let row = client.query_one(&statement, &[&no, &claim, &after]).await?;
+            return Ok(row.get::<_, i64>(0) > 0);
+        }
+    };
+    Ok(changed > 0)
+}
+
+pub(super) async fn waiting(client: &Object, run: &str) -> Result<Vec<Message>, Failure> {
+    let sql = "SELECT o.id, o.endpoint, o.body FROM run r JOIN outbox o ON o.run = r.no
+        WHERE r.id = $1 AND o.due_ms IS NOT NULL ORDER BY o.no";
+    let statement = client.prepare_cached(sql).await?;
+    let rows = client.query(&statement, &[&encode(run)]).await?;
+    let message = |row: &Row| Message {
+        id: decode(row.get(0)),
+        endpoint: decode(row.get(1)),
+        body: decode(row.get(2)),
+    };
+    Ok(rows.iter().map(message).collect())
+}
+
+pub(super) async fn counts(client: &Object) -> Result<Vec<OutboxCount>, Failure> {
+    let sql = "SELECT endpoint, count(due_ms), count(*) - count(due_ms) FROM outbox
+        GROUP BY endpoint ORDER BY endpoint";
+    let statement = client.prepare_cached(sql).await?;
+    let rows = client.query(&statement, &[]).await?;
+    let count = |row: &Row| {
+        let number = |column| natural(row, column).map_err(damaged);
+        let (waiting, given_up) = (number(1)?, number(2)?);
+        Ok(OutboxCount { endpoint: decode(row.get(0)), waiting, given_up })
+    };
+    rows.iter().map(count).collect()
+}

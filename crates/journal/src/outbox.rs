@@ -1,0 +1,126 @@
+//! The messages about runs that wait for their delivery to other servers. They are written in the
+//! commit of what they tell ([`Write::Enqueue`](crate::Write::Enqueue)), so none is lost or made up;
+//! each is delivered at least once, under the same id.
+
+use crate::error::JournalError;
+
+/// A message about a run to one receiver.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Its id, the same at each attempt. A receiver's queue takes an id once.
+    pub id: String,
+    /// The name of its receiver.
+    pub endpoint: String,
+    /// What is sent.
+    pub body: String,
+}
+
+/// A message that the caller has to send, and then to [settle](Outbox::settle).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    /// The message.
+    pub message: Message,
+    /// The run that it is about.
+    pub run: String,
+    /// Number of attempts that failed before.
+    pub failed: u32,
+    /// Its number in the store.
+    pub(crate) no: i64,
+    /// Which of its claims this is.
+    pub(crate) claim: i64,
+}
+
+impl Claimed {
+    /// For stores in other crates: a message with its number in the store and that of its claim.
+    #[must_use]
+    pub fn new(message: Message, run: String, failed: u32, no: i64, claim: i64) -> Self {
+        Self { message, run, failed, no, claim }
+    }
+
+    /// Its number in the store, and that of its claim.
+    #[must_use]
+    pub fn numbers(&self) -> (i64, i64) {
+        (self.no, self.claim)
+    }
+}
+
+/// The messages that a caller has claimed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Claims {
+    /// What to send, in the order in which it became due.
+    pub claimed: Vec<Claimed>,
+    /// Milliseconds until more is due, unless it becomes due by an attempt that ends or by a new
+    /// message; `None` if nothing else waits.
+    pub next_ms: Option<u64>,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settlement {
+    /// The receiver has the message: it is removed.
+    Delivered,
+    /// It failed: the message, and those after it to the same receiver about the same run, wait
+    /// this many milliseconds.
+    Retry {
+        /// The wait, from now on.
+        after_ms: u64,
+    },
+    /// It failed for the last time: the message is kept, but not sent again.
+    GivenUp,
+}
+
+/// The messages to one receiver.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OutboxCount {
+    /// The receiver's name.
+    pub endpoint: String,
+    /// Messages that wait, those under way included.
+    pub waiting: u64,
+    /// Messages that were given up.
+    pub given_up: u64,
+}
+
+/// The part of a store that holds messages until they are delivered. Messages go with their run
+/// when it is removed.
+///
+/// `now_ms` is the caller's clock, in milliseconds since 1970. A store that several nodes share goes
+/// by its server's clock instead.
+pub trait Outbox {
+    /// Claims messages that are due, at most `limit`, for `lease_ms` milliseconds; until then no
+    /// other caller gets them. A message waits until those before it to the same receiver about the
+    /// same run are delivered or given up.
+    ///
+    /// # Errors
+    /// Those of the store; messages that were claimed nevertheless are due again after the lease.
+    fn claim(
+        &self,
+        endpoint: &str,
+        limit: u32,
+        lease_ms: u64,
+        now_ms: u64,
+    ) -> Result<Claims, JournalError>;
+
+    /// Records how an attempt ended. Returns false, and changes nothing, if the message was claimed
+    /// again since, or went with its run.
+    ///
+    /// # Errors
+    /// Those of the store.
+    fn settle(
+        &self,
+        claimed: &Claimed,
+        settlement: Settlement,
+        now_ms: u64,
+    ) -> Result<bool, JournalError>;
+
+    /// The messages of a run that wait, oldest first.
+    ///
+    /// # Errors
+    /// Those of the store.
+    fn waiting(&self, run: &str) -> Result<Vec<Message>, JournalError>;
+
+    /// The number of messages to each receiver that has some, by name.
+    ///
+    /// # Errors
+    /// Those of the store.
+    fn counts(&self) -> Result<Vec<OutboxCount>, JournalError>;
+}

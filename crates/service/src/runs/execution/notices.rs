@@ -1,0 +1,101 @@
+//! The messages to webhooks about a run. They are written in the commit of what they tell.
+
+use std::sync::Arc;
+
+use super::Execution;
+use super::payload::{About, budget_spent, ended, flagged, nearly_spent};
+use crate::runs::labels::Labels;
+use crate::runs::live::live_run::LiveRun;
+use crate::runs::progress::Progress;
+use crate::runs::record::Status;
+use crate::runs::relabel::read_labels;
+use crate::webhooks::Webhooks;
+use prime_journal::Message;
+use prime_report::RunResult;
+use prime_settings::WebhookEvent;
+
+fn about<'r>(live: &'r LiveRun, labels: &'r Labels) -> About<'r> {
+    About {
+        run: &live.stream.id,
+        owner: &live.owner,
+        task: &live.spec.task,
+        instance: &live.spec.instance,
+        labels,
+    }
+}
+
+/// The id of a message: what a repetition of the same event has, too.
+fn id(live: &LiveRun, event: &str) -> String {
+    format!("msg_{}_{event}", live.stream.id.trim_start_matches("run_"))
+}
+
+/// The messages about what a commit makes durable while the run is open.
+fn of_commit(
+    webhooks: &Webhooks,
+    live: &LiveRun,
+    now_ms: u64,
+    new_flags: &[u64],
+    (before, after): (&Progress, &Progress),
+) -> Vec<Message> {
+    let mut messages = Vec::new();
+    let whose = (live.owner.as_str(), live.spec.task.as_str());
+    let about = about(live, &live.spec.labels);
+
+    if let Some(first) = new_flags.first() {
+        let id = || id(live, &format!("flagged_{first}"));
+        let body = || flagged(about, new_flags, now_ms);
+        messages.extend(webhooks.messages(WebhookEvent::RunFlagged, whose, id, body));
+    }
+
+    let spent = |progress: &Progress| {
+        let Progress { proposals, usage, elapsed_ms, .. } = *progress;
+        nearly_spent(&live.spec.plan.budget, proposals, usage, elapsed_ms)
+    };
+    let near = spent(after);
+    if !near.is_empty() && spent(before).is_empty() {
+        let (id, body) = (|| id(live, "budget"), || budget_spent(about, &near, now_ms));
+        messages.extend(webhooks.messages(WebhookEvent::RunBudget, whose, id, body));
+    }
+    messages
+}
+
+impl Execution {
+    /// Lets the commits of a run's events write messages about them.
+    pub(super) fn notify_of_commits(&self, live: &Arc<LiveRun>) {
+        let (webhooks, store) = (Arc::clone(&self.webhooks), Arc::clone(&self.store));
+        // The run owns its stream, which owns this.
+        let run = Arc::downgrade(live);
+        live.stream.notify_with(Box::new(move |new_flags, before, after| {
+            let webhooks = Arc::clone(&webhooks.borrow());
+            match run.upgrade() {
+                Some(run) if !webhooks.endpoints().is_empty() => {
+                    of_commit(&webhooks, &run, store.now_ms(), new_flags, (before, after))
+                }
+                _ => Vec::new(),
+            }
+        }));
+    }
+
+    /// The messages that a run ended.
+    pub(super) async fn messages_of_end(
+        &self,
+        live: &LiveRun,
+        status: Status,
+        result: &RunResult,
+        now_ms: u64,
+    ) -> Vec<Message> {
+        let webhooks = Arc::clone(&self.webhooks.borrow());
+        if webhooks.endpoints().is_empty() {
+            return Vec::new();
+        }
+
+        let ids = [live.stream.id.clone()];
+        let relabelled = self.store.read(move |journal| journal.labels().relabelled(&ids)).await;
+        let given = relabelled.ok().and_then(|labels| read_labels(labels.values().next()?).ok());
+        let labels = given.as_ref().unwrap_or(&live.spec.labels);
+
+        let whose = (live.owner.as_str(), live.spec.task.as_str());
+        let body = || ended(about(live, labels), status, result, now_ms);
+        webhooks.messages(WebhookEvent::RunEnded, whose, || id(live, "ended"), body)
+    }
+}
