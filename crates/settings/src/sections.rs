@@ -279,6 +279,7 @@ pub struct Server {
     pub key_cost_per_day_max: f64,
     /// File with the Ed25519 key (PKCS #8, PEM) that signs attestations of runs, as `prime-agents
     /// attest key FILE` makes it. Empty = the daemon signs nothing.
+    #[schemars(extend("format" = "words"))]
     pub attestation_key_file: String,
     /// Maximum size of a request's body in bytes; a larger one is refused with status 413.
     #[schemars(range(min = 1_024, max = 1_073_741_824))]

@@ -20,6 +20,7 @@ mod runs_client;
 mod servers;
 mod shell;
 mod study;
+mod study_merged;
 mod study_served;
 mod verifier_cards;
 mod whole;
