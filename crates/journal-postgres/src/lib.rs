@@ -322,12 +322,10 @@ impl Outbox for PostgresJournal {
 
     fn settle(
         &self,
-        claimed: &Claimed,
-        settlement: Settlement,
+        settled: &[(Claimed, Settlement)],
         _now_ms: u64,
-    ) -> Result<bool, JournalError> {
-        self.session
-            .run(async |client: &mut Object| outbox::settle(client, claimed, settlement).await)
+    ) -> Result<usize, JournalError> {
+        self.session.run(async |client: &mut Object| outbox::settle(client, settled).await)
     }
 
     fn waiting(&self, run: &str) -> Result<Vec<Message>, JournalError> {

@@ -1,7 +1,7 @@
 //! Messages that wait for their delivery. Any node may send one: it claims the row until a time of
 //! the server's clock.
 
-use deadpool_postgres::Object;
+use deadpool_postgres::{Object, Transaction};
 use tokio_postgres::Row;
 
 use super::error_code::Failure;
@@ -113,7 +113,20 @@ pub(super) async fn claim(
 }
 
 pub(super) async fn settle(
-    client: &Object,
+    client: &mut Object,
+    settled: &[(Claimed, Settlement)],
+) -> Result<usize, Failure> {
+    let transaction = client.transaction().await?;
+    let mut changed = 0;
+    for (claimed, settlement) in settled {
+        changed += usize::from(settle_one(&transaction, claimed, *settlement).await?);
+    }
+    transaction.commit().await?;
+    Ok(changed)
+}
+
+async fn settle_one(
+    client: &Transaction<'_>,
     claimed: &Claimed,
     settlement: Settlement,
 ) -> Result<bool, Failure> {

@@ -100,17 +100,13 @@ pub trait Outbox {
         now_ms: u64,
     ) -> Result<Claims, JournalError>;
 
-    /// Records how an attempt ended. Returns false, and changes nothing, if the message was claimed
-    /// again since, or went with its run.
+    /// Records how attempts ended, all of them or none. A message that was claimed again since, or
+    /// went with its run, stays as it is. Returns the number of the others.
     ///
     /// # Errors
-    /// Those of the store.
-    fn settle(
-        &self,
-        claimed: &Claimed,
-        settlement: Settlement,
-        now_ms: u64,
-    ) -> Result<bool, JournalError>;
+    /// Those of the store; messages that are not settled are due again after their lease.
+    fn settle(&self, settled: &[(Claimed, Settlement)], now_ms: u64)
+    -> Result<usize, JournalError>;
 
     /// The messages of a run that wait, oldest first.
     ///

@@ -32,10 +32,13 @@ fn each_message_is_claimed_by_one_node() {
             scope.spawn(move || {
                 let mut sent = Vec::new();
                 while node.outbox().counts().unwrap().iter().any(|count| count.waiting > 0) {
-                    for claimed in node.claim("hook", 7, LONG_MS, 0).unwrap().claimed {
-                        sent.push(claimed.message.id.clone());
-                        assert!(node.settle(&claimed, Settlement::Delivered, 0).unwrap());
-                    }
+                    let claimed = node.claim("hook", 7, LONG_MS, 0).unwrap().claimed;
+                    sent.extend(claimed.iter().map(|claimed| claimed.message.id.clone()));
+                    let settled: Vec<_> = claimed
+                        .into_iter()
+                        .map(|claimed| (claimed, Settlement::Delivered))
+                        .collect();
+                    assert_eq!(node.settle(&settled, 0).unwrap(), settled.len());
                 }
                 sent
             })

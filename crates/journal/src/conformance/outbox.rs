@@ -25,7 +25,7 @@ fn claim(journal: &dyn Journal, endpoint: &str, lease_ms: u64) -> Vec<Claimed> {
 }
 
 fn settle(journal: &dyn Journal, claimed: &Claimed, settlement: Settlement) -> bool {
-    journal.outbox().settle(claimed, settlement, NOW_MS).unwrap()
+    journal.outbox().settle(&[(claimed.clone(), settlement)], NOW_MS).unwrap() == 1
 }
 
 fn ids(claimed: &[Claimed]) -> Vec<&str> {
@@ -81,8 +81,8 @@ pub fn messages_come_in_order(make: Make<'_>) {
     assert_eq!(claim(journal, "hook", LONG_MS), []);
     assert_eq!(ids(&claim(journal, "other", LONG_MS)), ["r1"]);
 
-    assert!(settle(journal, &first[0], Settlement::Delivered));
-    assert!(settle(journal, &first[1], Settlement::GivenUp));
+    let both = [(first[0].clone(), Settlement::Delivered), (first[1].clone(), Settlement::GivenUp)];
+    assert_eq!(journal.outbox().settle(&both, NOW_MS).unwrap(), 2);
     let second = claim(journal, "hook", LONG_MS);
     assert_eq!(ids(&second), ["r2", "s2"]);
 

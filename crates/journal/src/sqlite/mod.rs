@@ -307,12 +307,10 @@ impl Outbox for SqliteJournal {
 
     fn settle(
         &self,
-        claimed: &Claimed,
-        settlement: Settlement,
+        settled: &[(Claimed, Settlement)],
         now_ms: u64,
-    ) -> Result<bool, JournalError> {
-        self.durable_writer()?
-            .write(|connection, _| outbox::settle(connection, claimed, settlement, now_ms))
+    ) -> Result<usize, JournalError> {
+        self.durable_writer()?.write(|connection, _| outbox::settle(connection, settled, now_ms))
     }
 
     fn waiting(&self, run: &str) -> Result<Vec<Message>, JournalError> {

@@ -138,11 +138,24 @@ pub(super) fn claim(
 
 pub(super) fn settle(
     connection: &mut Connection,
+    settled: &[(Claimed, Settlement)],
+    now_ms: u64,
+) -> Result<usize, JournalError> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut changed = 0;
+    for (claimed, settlement) in settled {
+        changed += settle_one(&transaction, claimed, *settlement, now_ms)?;
+    }
+    transaction.commit()?;
+    Ok(changed)
+}
+
+fn settle_one(
+    transaction: &Connection,
     claimed: &Claimed,
     settlement: Settlement,
     now_ms: u64,
-) -> Result<bool, JournalError> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+) -> Result<usize, JournalError> {
     let (no, claim) = claimed.numbers();
     let changed = match settlement {
         Settlement::Delivered => transaction
@@ -173,8 +186,7 @@ pub(super) fn settle(
             changed
         }
     };
-    transaction.commit()?;
-    Ok(changed > 0)
+    Ok(changed)
 }
 
 pub(super) fn waiting(connection: &Connection, run: &str) -> Result<Vec<Message>, JournalError> {

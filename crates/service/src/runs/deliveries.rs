@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::error::RunError;
 use super::service::Runs;
@@ -21,6 +21,14 @@ const POLL: Duration = Duration::from_secs(5);
 const POLL_ALONE: Duration = Duration::from_mins(10);
 /// Pause after a failure of the journal.
 const FAILED: Duration = Duration::from_secs(5);
+
+/// An attempt that has ended, and is not recorded yet.
+struct Attempt {
+    claimed: Claimed,
+    settlement: Settlement,
+    /// Free once it is recorded.
+    slot: OwnedSemaphorePermit,
+}
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
@@ -85,6 +93,8 @@ impl Runs {
 
     async fn deliver_to(self: Arc<Self>, endpoint: Arc<Endpoint>) {
         let slots = Arc::new(Semaphore::new(AT_ONCE));
+        let (attempts, ended) = mpsc::unbounded_channel();
+        actix::spawn(Arc::clone(&self).settle(Arc::clone(&endpoint), ended));
         let mut news = self.store().news();
         loop {
             // What comes after this wakes the wait below.
@@ -106,10 +116,11 @@ impl Runs {
                             first.take().map_or_else(|| Arc::clone(&slots).try_acquire_owned(), Ok);
                         // As many are claimed as there are slots.
                         let Ok(slot) = slot else { break };
-                        actix::spawn(Arc::clone(&self).deliver(
+                        actix::spawn(Arc::clone(&self).attempt(
                             Arc::clone(&endpoint),
                             message,
                             slot,
+                            attempts.clone(),
                         ));
                     }
                 }
@@ -130,25 +141,44 @@ impl Runs {
             .await
     }
 
-    async fn deliver(
+    async fn attempt(
         self: Arc<Self>,
         endpoint: Arc<Endpoint>,
         claimed: Claimed,
         slot: OwnedSemaphorePermit,
+        ended: mpsc::UnboundedSender<Attempt>,
     ) {
         let answer = endpoint.send(claimed.message.clone(), self.store().now_ms()).await;
         let settlement = self.judge(&endpoint, &claimed, answer);
+        // The receiver outlives all attempts, unless the daemon ends.
+        drop(ended.send(Attempt { claimed, settlement, slot }));
+    }
 
-        let now_ms = self.store().now_ms();
-        let settle =
-            move |journal: &dyn Journal| journal.outbox().settle(&claimed, settlement, now_ms);
-        if let Err(error) = self.store().read(settle).await {
-            // Its claim ends by itself: it is sent again, under the same id.
-            tracing::warn!(webhook = endpoint.name(), %error, "an attempt cannot be recorded");
+    /// Records how attempts ended: all that ended during one commit in the next, because runs wait
+    /// for each.
+    async fn settle(
+        self: Arc<Self>,
+        endpoint: Arc<Endpoint>,
+        mut ended: mpsc::UnboundedReceiver<Attempt>,
+    ) {
+        let mut attempts = Vec::new();
+        while ended.recv_many(&mut attempts, AT_ONCE).await > 0 {
+            let (settled, slots): (Vec<_>, Vec<_>) = attempts
+                .drain(..)
+                .map(|Attempt { claimed, settlement, slot }| ((claimed, settlement), slot))
+                .unzip();
+
+            let now_ms = self.store().now_ms();
+            let settle = move |journal: &dyn Journal| journal.outbox().settle(&settled, now_ms);
+            if let Err(error) = self.store().read(settle).await {
+                // The claims end by themselves: the messages are sent again, under the same ids.
+                let webhook = endpoint.name();
+                tracing::warn!(webhook, %error, "attempts cannot be recorded");
+            }
+            drop(slots);
+            // The next message of a run may be due now.
+            self.store().tell_news();
         }
-        drop(slot);
-        // The next message of the run may be due now.
-        self.store().tell_news();
     }
 
     /// What follows from an attempt. Counts and logs it.

@@ -27,7 +27,8 @@ fn claims_end_with_the_process() {
     let again = journal.claim("hook", 9, LONG_MS, 2_000).unwrap().claimed;
     assert_eq!(again[0].message, message("m1"));
     // What waits for another attempt goes on waiting.
-    assert!(journal.settle(&again[0], Settlement::Retry { after_ms: 500 }, 2_000).unwrap());
+    let settled = [(again[0].clone(), Settlement::Retry { after_ms: 500 })];
+    assert_eq!(journal.settle(&settled, 2_000).unwrap(), 1);
     drop(journal);
 
     let journal = open(&folder, 0);
