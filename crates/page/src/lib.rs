@@ -1,9 +1,12 @@
 //! What the HTML pages of reports share: one file each without outside references, readable on a
-//! light and a dark screen. Knows nothing of what a report says.
+//! light and a dark screen, and the charts in them. Knows nothing of what a report says.
 
 #![warn(missing_docs)]
 
+pub mod chart;
+pub mod number;
 pub mod palette;
+pub mod ticks;
 
 use minijinja::value::Value;
 use minijinja::{Environment, UndefinedBehavior, context};
