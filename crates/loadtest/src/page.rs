@@ -30,13 +30,9 @@ fn compared(comparison: &Comparison) -> Value {
 }
 
 fn chart(chart: &Chart) -> Value {
-    let legend = chart.legend.iter().map(|item| {
-        context! { name => item.name, colour => item.colour, is_dashed => item.is_dashed }
-    });
     context! {
         title => chart.title,
         note => chart.note,
-        legend => legend.collect::<Vec<_>>(),
         // The drawing's texts are escaped already.
         svg => Value::from_safe_string(chart.svg.clone()),
     }

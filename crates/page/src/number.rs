@@ -130,6 +130,9 @@ mod tests {
         for (value, expected) in [(-0.04, "0.0"), (-1_234.56, "-1,234.6"), (999.96, "1,000.0")] {
             assert_eq!(fixed(value, 1), expected);
         }
-        assert_eq!((in_units(1_500.0, plain).as_str(), in_units(20.0, plain).as_str()), ("1.5 k", "20"));
+        assert_eq!(
+            (in_units(1_500.0, plain).as_str(), in_units(20.0, plain).as_str()),
+            ("1.5 k", "20")
+        );
     }
 }

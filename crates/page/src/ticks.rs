@@ -82,7 +82,8 @@ pub fn log(low: f64, high: f64, max: usize) -> Vec<Tick> {
 
     let is_inside = |value: &f64| (low * (1.0 - 1e-9)..=high * (1.0 + 1e-9)).contains(value);
     let with = |multiples: &[f64], stride: usize| -> Vec<f64> {
-        let powers = decades.iter().filter(|power| power.rem_euclid(stride as i32) == 0);
+        let stride = i32::try_from(stride).unwrap_or(i32::MAX);
+        let powers = decades.iter().filter(|power| power.rem_euclid(stride) == 0);
         let values = powers.flat_map(|power| multiples.iter().map(|it| it * 10_f64.powi(*power)));
         values.filter(is_inside).collect()
     };
@@ -126,7 +127,10 @@ mod tests {
     fn linear_axes_have_round_values_with_labels_that_differ() {
         assert_eq!(labels(&linear(0.0, 100.0, 5)), ["0", "20", "40", "60", "80", "100"]);
         assert_eq!(labels(&linear(-7.0, 12.0, 4)), ["-5", "0", "5", "10"]);
-        assert_eq!(labels(&linear(0.0, 0.000_4, 4)), ["0.0000", "0.0001", "0.0002", "0.0003", "0.0004"]);
+        assert_eq!(
+            labels(&linear(0.0, 0.000_4, 4)),
+            ["0.0000", "0.0001", "0.0002", "0.0003", "0.0004"]
+        );
         assert_eq!(labels(&linear(0.0, 350_000.0, 4))[1..3], ["100,000", "200,000"]);
         assert_eq!(labels(&linear(0.0, 3e6, 3)), ["0", "1 M", "2 M", "3 M"]);
         assert_eq!(labels(&linear(5.0, 5.0, 4)), ["5"]);

@@ -107,13 +107,7 @@ impl Frame {
     }
 
     /// Draws an x axis below rows that have names instead of a y axis.
-    pub fn of_rows(
-        drawing: &mut Drawing,
-        x: Axis,
-        rows: usize,
-        plot: Area,
-        pixels: f64,
-    ) -> Self {
+    pub fn of_rows(drawing: &mut Drawing, x: Axis, rows: usize, plot: Area, pixels: f64) -> Self {
         let frame = Self { plot, x, y: Axis::linear("", (rows.max(1) as f64, 0.0)) };
         frame.x_axis(drawing, pixels);
         frame
@@ -144,7 +138,8 @@ impl Frame {
 
         let name = cut(&self.x.name, pixels - 8.0);
         let half = width(&name) / 2.0;
-        let middle = f64::midpoint(left, right).clamp(half + 2.0, (pixels - half - 2.0).max(half + 2.0));
+        let middle =
+            f64::midpoint(left, right).clamp(half + 2.0, (pixels - half - 2.0).max(half + 2.0));
         drawing.text((middle, bottom + 17.0 + FONT_SIZE * 1.3), &name, INK.light, Anchor::Middle);
     }
 

@@ -118,11 +118,8 @@ impl LineChart {
             is_dashed: line.is_dashed,
         };
         // One line needs no legend: the heading names it.
-        let items: Vec<_> = if series.len() > 1 {
-            self.series.iter().map(item).collect()
-        } else {
-            Vec::new()
-        };
+        let items: Vec<_> =
+            if series.len() > 1 { self.series.iter().map(item).collect() } else { Vec::new() };
         let top = legend(&mut drawing, &items, WIDTH);
 
         let (x, y) = (self.x.clone(), self.y.clone());
@@ -186,8 +183,7 @@ fn write_values(
     format: fn(f64) -> String,
 ) {
     let points = lines.iter().filter(|(line, _)| !line.is_dashed).flat_map(|(_, points)| points);
-    let texts: Vec<_> =
-        points.map(|point| (frame.at(point.x, point.y), format(point.y))).collect();
+    let texts: Vec<_> = points.map(|point| (frame.at(point.x, point.y), format(point.y))).collect();
     let bounds = Area { right: WIDTH - 2.0, top: frame.plot.top - text::FONT_SIZE, ..frame.plot };
     for ((_, text), placed) in texts.iter().zip(place(&texts, RADIUS, &[], bounds)) {
         if let Some(placed) = placed {

@@ -32,10 +32,8 @@ fn check(svg: &str) {
     let size = |name: &str| root.attribute(name).unwrap().parse::<f64>().unwrap();
 
     for (text, [left, top, right, bottom]) in &boxes {
-        let is_inside = *left >= 0.0
-            && *top >= 0.0
-            && *right <= size("width")
-            && *bottom <= size("height");
+        let is_inside =
+            *left >= 0.0 && *top >= 0.0 && *right <= size("width") && *bottom <= size("height");
         assert!(is_inside, "{text} at {left} {top} {right} {bottom}: {svg}");
     }
     for (index, (text, a)) in boxes.iter().enumerate() {
@@ -150,7 +148,8 @@ fn names_find_places_that_do_not_overlap() {
     assert!(placed[9].is_some());
     for (index, a) in areas.iter().enumerate() {
         for b in &areas[index + 1..] {
-            let apart = a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
+            let apart =
+                a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
             assert!(apart, "{a:?} {b:?}");
         }
     }
