@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::text::FONT_SIZE;
+use super::text::{FONT_SIZE, LINE_HEIGHT};
 use crate::palette::{Rgb, hex};
 
 /// A place in a drawing, in pixels from its upper left corner.
@@ -175,9 +175,9 @@ impl Drawing {
 
     /// Lines of text, the middle of all of them at a place.
     pub fn lines_of_text(&mut self, (x, y): Point, lines: &[String], colour: Rgb, anchor: Anchor) {
-        let first = y - (lines.len() as f64 - 1.0) * FONT_SIZE / 2.0;
+        let first = y - (lines.len() as f64 - 1.0) * LINE_HEIGHT / 2.0;
         for (place, line) in lines.iter().enumerate() {
-            self.text((x, first + place as f64 * FONT_SIZE), line, colour, anchor);
+            self.text((x, first + place as f64 * LINE_HEIGHT), line, colour, anchor);
         }
     }
 

@@ -3,6 +3,10 @@
 use super::drawing::{Anchor, Point};
 use super::text::{FONT_SIZE, width};
 
+/// Distance between two squares along a line, and most of them, for a line of any length.
+const STEP: f64 = 4.0;
+const STEPS_MAX: f64 = 200.0;
+
 /// A rectangle: left, top, right and bottom, in pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Area {
@@ -32,6 +36,22 @@ impl Area {
         };
         let half = FONT_SIZE * 0.55;
         Self { left, top: y - half, right: left + wide, bottom: y + half }
+    }
+
+    /// Squares along a line, of which names keep clear.
+    pub fn along(points: &[Point]) -> Vec<Self> {
+        let steps = |pair: &[Point]| {
+            let ((x0, y0), (x1, y1)) = (pair[0], pair[1]);
+            let far = (x1 - x0).abs().max((y1 - y0).abs());
+            let count = (far / STEP).ceil().clamp(1.0, STEPS_MAX);
+            let share = move |step: u32| f64::from(step) / count;
+            (0..=STEPS_MAX as u32)
+                .map(share)
+                .take_while(|share| *share <= 1.0)
+                .map(|share| Self::around((x0 + share * (x1 - x0), y0 + share * (y1 - y0)), 1.0))
+                .collect::<Vec<_>>()
+        };
+        points.windows(2).flat_map(steps).collect()
     }
 
     fn overlaps(&self, other: &Self) -> bool {
@@ -76,9 +96,9 @@ pub fn place(
         let (side, height) = (reach + 4.0, reach + FONT_SIZE * 0.6);
         let candidates = [
             ((x + side, *y), Anchor::Start),
-            ((x - side, *y), Anchor::End),
             ((*x, y - height), Anchor::Middle),
             ((*x, y + height), Anchor::Middle),
+            ((x - side, *y), Anchor::End),
             ((x + side, y - height), Anchor::Start),
             ((x + side, y + height), Anchor::Start),
             ((x - side, y - height), Anchor::End),

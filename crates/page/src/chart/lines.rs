@@ -1,11 +1,11 @@
 //! Lines over a numeric axis with a marker at each point.
 
+use super::WIDTH;
 use super::axes::{Axis, Frame, Scale};
 use super::drawing::{Drawing, Stroke};
 use super::labels::{Area, place};
 use super::legend::{LegendItem, legend};
 use super::marker::{RADIUS, marker};
-use super::{WIDTH, text};
 use crate::number::trimmed;
 use crate::palette::{INK, series};
 
@@ -182,10 +182,18 @@ fn write_values(
     lines: &[(&Line, Vec<LinePoint>)],
     format: fn(f64) -> String,
 ) {
+    let mut obstacles = Vec::new();
+    for (_, points) in lines {
+        let at: Vec<_> = points.iter().map(|point| frame.at(point.x, point.y)).collect();
+        obstacles.extend(Area::along(&at));
+        for (point, (low, high)) in points.iter().filter_map(|it| Some((it, it.interval?))) {
+            obstacles.extend(Area::along(&[frame.at(point.x, low), frame.at(point.x, high)]));
+        }
+    }
     let points = lines.iter().filter(|(line, _)| !line.is_dashed).flat_map(|(_, points)| points);
     let texts: Vec<_> = points.map(|point| (frame.at(point.x, point.y), format(point.y))).collect();
-    let bounds = Area { right: WIDTH - 2.0, top: frame.plot.top - text::FONT_SIZE, ..frame.plot };
-    for ((_, text), placed) in texts.iter().zip(place(&texts, RADIUS, &[], bounds)) {
+    let bounds = Area { right: WIDTH - 2.0, ..frame.plot };
+    for ((_, text), placed) in texts.iter().zip(place(&texts, RADIUS, &obstacles, bounds)) {
         if let Some(placed) = placed {
             drawing.text(placed.at, text, INK.light, placed.anchor);
         }

@@ -17,7 +17,7 @@ pub use legend::{LegendItem, legend};
 pub use lines::{Line, LineChart, LinePoint};
 pub use marker::{RADIUS, marker};
 pub use rows::{Measured, Row, RowChart};
-pub use text::{FONT_SIZE, cut, width, wrap};
+pub use text::{FONT_SIZE, LINE_HEIGHT, cut, width, wrap};
 
 /// Width of a drawing, in pixels, at which its text has the size of the page's.
 pub const WIDTH: f64 = 560.0;

@@ -6,7 +6,7 @@ use super::drawing::{Anchor, Drawing, Stroke};
 use super::labels::Area;
 use super::legend::{LegendItem, legend};
 use super::marker::{RADIUS, marker};
-use super::text::{FONT_SIZE, width, wrap};
+use super::text::{LINE_HEIGHT, width, wrap};
 use crate::number::trimmed;
 use crate::palette::{INK, PAPER, Rgb, SOFT, series};
 
@@ -53,7 +53,7 @@ pub struct RowChart {
     pub has_bars: bool,
     /// Smallest range of the axis, such as 0 to 100 per cent.
     pub range: (f64, f64),
-    /// Writes the value at the end of its bar.
+    /// Writes the value at the end of its bar, or beside the plot if it has an interval.
     pub value: Option<fn(f64) -> String>,
     /// Width of the drawing, in pixels.
     pub width: f64,
@@ -63,7 +63,7 @@ pub struct RowChart {
 const LANE: f64 = 14.0;
 const GAP: f64 = 8.0;
 /// A name has at most this many lines.
-const NAME_LINES: usize = 2;
+const NAME_LINES: usize = 3;
 
 impl RowChart {
     /// Ends of the axis: of the values, which intervals may exceed.
@@ -105,14 +105,14 @@ impl RowChart {
             top += 20.0;
         }
 
-        // A third of the drawing at most, and two lines of it.
+        // A third of the drawing at most.
         let third = 0.36 * self.width;
         let names: Vec<Vec<String>> =
             self.rows.iter().map(|row| wrap(&row.name, third, NAME_LINES)).collect();
         let longest = names.iter().flatten().map(|line| width(line)).fold(0.0, f64::max);
         let lanes = self.series.len().max(1) as f64;
         let lines = names.iter().map(Vec::len).max().unwrap_or(1) as f64;
-        let row = (lanes * LANE + GAP).max(lines * FONT_SIZE + GAP);
+        let row = (lanes * LANE + GAP).max(lines * LINE_HEIGHT + GAP);
 
         let right = if self.value.is_some() { 66.0 } else { 22.0 };
         let plot = Area {
@@ -193,7 +193,11 @@ impl RowChart {
             marker(drawing, (end, y), slot, RADIUS, value.is_hollow);
         }
         if let Some(format) = self.value {
-            let far = end.max(value.outline.map_or(end, x));
+            // Beside the plot, where no interval strikes it out.
+            let far = match value.interval {
+                Some(_) => frame.plot.right,
+                None => end.max(value.outline.map_or(end, x)),
+            };
             drawing.text((far + 6.0, y), &format(value.value), INK.light, Anchor::Start);
         }
     }

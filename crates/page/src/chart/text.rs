@@ -4,10 +4,13 @@
 /// Size of all text, in pixels.
 pub const FONT_SIZE: f64 = 13.0;
 
+/// Distance of the lines of a name, in pixels.
+pub const LINE_HEIGHT: f64 = 15.0;
+
 /// The width of a letter as a share of the font's size.
 fn letter(letter: char) -> f64 {
     match letter {
-        'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | ' ' => 0.33,
+        'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | ' ' | '\u{a0}' => 0.33,
         't' | 'f' | 'r' | '(' | ')' | '[' | ']' | '-' | '/' => 0.41,
         'm' | 'w' | 'M' | 'W' | '%' | '@' | '—' | '…' => 0.98,
         '→' | '=' | '+' | '<' | '>' | '±' | '−' => 0.84,

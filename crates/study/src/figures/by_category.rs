@@ -220,7 +220,7 @@ pub(super) fn boxes(results: &Results<'_>) -> Vec<Drawn> {
         paper: "Figures 19 and 29",
         title,
         caption: format!(
-            "A point a task, {tasks} tasks. Boxes: quartiles by linear interpolation (type 7) and median; whiskers: \
+            "A point for tasks of the same accuracy, which grows with their number; {tasks} tasks. Boxes: quartiles by linear interpolation (type 7) and median; whiskers: \
              the outermost tasks within 1.5 interquartile ranges.{}",
             more_systems(results)
         ),

@@ -24,7 +24,7 @@ pub(super) fn systems(results: &Results<'_>) -> Vec<Drawn> {
             .ok()
             .map(|interval| (100.0 * interval.low, 100.0 * interval.high));
         let value = Measured { value: 100.0 * accuracy.mean, interval, ..Measured::default() };
-        let name = format!("{} (n = {})", system.label, count(accuracy.n as u64));
+        let name = format!("{} (n\u{a0}=\u{a0}{})", system.label, count(accuracy.n as u64));
         let values = vec![(accuracy.n > 0).then_some(value)];
         Row { name, values, slot: Some(system.slot) }
     };
@@ -67,7 +67,7 @@ pub(super) fn pairs(results: &Results<'_>) -> Vec<Drawn> {
         let interval = interval.ok().map(|interval| (100.0 * interval.low, 100.0 * interval.high));
         let is_hollow = interval.is_none_or(|(low, high)| low <= 0.0 && high >= 0.0);
         let value = Measured { value: 100.0 * gain, interval, is_hollow, ..Measured::default() };
-        let name = format!("{} (n = {})", pair.title(), count(pair.n() as u64));
+        let name = format!("{} (n\u{a0}=\u{a0}{})", pair.title(), count(pair.n() as u64));
         let values = vec![(pair.n() > 0).then_some(value)];
         Row { name, values, slot: Some(results.slot_of(&pair.right)) }
     };

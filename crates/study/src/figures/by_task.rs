@@ -144,7 +144,8 @@ pub(super) fn top_gains(results: &Results<'_>) -> Vec<Drawn> {
             let interval = interval.ok().map(|interval| (interval.low, interval.high));
             let value = task.gain();
             let values = vec![Some(Measured { value, interval, is_hollow, ..Measured::default() })];
-            let name = format!("{} (n = {})", task.spec.slug, count(task.left.len() as u64));
+            let name =
+                format!("{} (n\u{a0}=\u{a0}{})", task.spec.slug, count(task.left.len() as u64));
             Row { name, values, slot: Some(results.slot_of(&pair.right)) }
         };
 

@@ -3,7 +3,7 @@
 use prime_page::chart::{Axis, Scale};
 use prime_page::number::{count, figure, fixed};
 
-use super::{Drawn, Figure, Panel};
+use super::{Drawn, Figure, Panel, not_drawn};
 use crate::plots::{Point, Scatter};
 use crate::results::{Results, over_instances};
 use crate::tables::mean_ms;
@@ -73,6 +73,12 @@ pub(super) fn pareto(results: &Results<'_>) -> Vec<Drawn> {
         return Vec::new();
     }
 
+    let title = "Accuracy against latency".to_owned();
+    if points.iter().all(|point| (point.x, point.y) == (points[0].x, points[0].y)) {
+        let reason = "all systems have the same accuracy and the same time";
+        return vec![not_drawn(&title, reason)];
+    }
+
     let x_name = format!("mean wall time of a run, {unit}");
     let fastest = points.iter().map(|point| point.x).fold(f64::INFINITY, f64::min);
     let slowest = points.iter().map(|point| point.x).fold(0.0, f64::max);
@@ -85,7 +91,6 @@ pub(super) fn pareto(results: &Results<'_>) -> Vec<Drawn> {
     };
 
     let line = frontier(&points.iter().map(|point| (point.x, point.y)).collect::<Vec<_>>());
-    let title = "Accuracy against latency".to_owned();
     let systems = results.systems.iter().filter(|system| mean_ms(system).is_some());
     let chart = Scatter {
         title: title.clone(),

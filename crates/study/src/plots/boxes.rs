@@ -30,6 +30,8 @@ pub struct BoxChart {
 
 const LANE: f64 = 18.0;
 const GAP: f64 = 8.0;
+/// Largest marker, in pixels.
+const RADIUS_MAX: f64 = 7.0;
 
 impl BoxChart {
     pub fn svg(&self) -> String {
@@ -60,13 +62,19 @@ impl BoxChart {
             {
                 let y = middle + (lane as f64 - (lanes - 1.0) / 2.0) * LANE;
                 let numbers: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
-                if let Some(numbers) = FiveNumbers::of(&numbers) {
+                let numbers = FiveNumbers::of(&numbers);
+                // Where all are the same, a box would be a line below its points.
+                let numbers = numbers.filter(|it| it.whisker_low < it.whisker_high);
+                if let Some(numbers) = numbers {
                     draw_box(&mut drawing, &frame, y, *slot, &numbers);
                 }
                 for (at, names) in at_same_value(values) {
+                    // The area grows with the number of tasks.
+                    let radius = (RADIUS * (names.len() as f64).powf(0.25)).min(RADIUS_MAX);
+                    let names = names.join(", ");
                     let said = format!("{names}, {system}: {} %", fixed(at, 1));
                     drawing.mark(&said, |drawing| {
-                        marker(drawing, (frame.at(at, f64::NAN).0, y), *slot, RADIUS, true);
+                        marker(drawing, (frame.at(at, f64::NAN).0, y), *slot, radius, true);
                     });
                 }
             }
@@ -76,16 +84,11 @@ impl BoxChart {
 }
 
 /// Each value once, with the names that have it.
-fn at_same_value(values: &[(&'static str, f64)]) -> Vec<(f64, String)> {
+fn at_same_value(values: &[(&'static str, f64)]) -> Vec<(f64, Vec<&'static str>)> {
     let mut sorted = values.to_vec();
     sorted.sort_by(|a, b| a.1.total_cmp(&b.1));
     let groups = sorted.chunk_by(|a, b| a.1 == b.1);
-    groups
-        .map(|group| {
-            let names: Vec<&str> = group.iter().map(|(name, _)| *name).collect();
-            (group[0].1, names.join(", "))
-        })
-        .collect()
+    groups.map(|group| (group[0].1, group.iter().map(|(name, _)| *name).collect())).collect()
 }
 
 fn draw_box(drawing: &mut Drawing, frame: &Frame, y: f64, slot: usize, numbers: &FiveNumbers) {

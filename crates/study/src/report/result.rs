@@ -50,12 +50,17 @@ fn difference(pair: &PairResults, p: &Computed<f64>) -> String {
     format!("{} percentage points ({interval}; {p})", fixed(100.0 * gain, 1))
 }
 
+/// A system's name, in quotes where its commas would break the sentence.
+fn quoted(name: &str) -> String {
+    if name.contains(',') { format!("“{name}”") } else { name.to_owned() }
+}
+
 /// The sentences. Accuracies are over instances, as in the table of systems.
 pub(super) fn result(results: &Results<'_>) -> Vec<String> {
-    let measured: Vec<(&str, Accuracy)> = results
+    let measured: Vec<(String, Accuracy)> = results
         .systems
         .iter()
-        .map(|system| (system.label.as_str(), over_instances(&system.values(|_, _| true))))
+        .map(|system| (quoted(&system.label), over_instances(&system.values(|_, _| true))))
         .filter(|(_, accuracy)| accuracy.n > 0)
         .collect();
 
@@ -81,11 +86,12 @@ pub(super) fn result(results: &Results<'_>) -> Vec<String> {
     };
     sentences.extend(compared(results));
     sentences.push("Intervals are at 95 %.".to_owned());
-    sentences
+    // A number and its unit stay on one line.
+    sentences.into_iter().map(|sentence| sentence.replace(" %", "\u{a0}%")).collect()
 }
 
 /// The systems that solve the most and the fewest.
-fn ranked(systems: &[(&str, Accuracy)]) -> String {
+fn ranked(systems: &[(String, Accuracy)]) -> String {
     let most = systems.iter().map(|(_, accuracy)| accuracy.n).max().unwrap_or_default();
     let least = ASKED_MIN * most as f64;
     let mut asked: Vec<_> = systems.iter().filter(|it| it.1.n as f64 >= least).collect();
@@ -108,18 +114,18 @@ fn ranked(systems: &[(&str, Accuracy)]) -> String {
         );
     }
 
-    let named = |mean: f64, end: &(&str, Accuracy)| {
+    let named = |mean: f64, end: &(String, Accuracy)| {
         let others = asked.iter().filter(|it| it.1.mean == mean).count() - 1;
         match others {
-            0 => end.0.to_owned(),
-            1 => format!("{} and one other", end.0),
-            _ => format!("{} and {others} others", end.0),
+            0 => format!("{} solves", end.0),
+            1 => format!("{} and one other solve", end.0),
+            _ => format!("{} and {others} others solve", end.0),
         }
     };
     // The first of several that solve the fewest, as of several that solve the most.
     let worst = asked.iter().find(|it| it.1.mean == worst.1.mean).unwrap_or(worst);
     format!(
-        "{which}, {} solves the most, {} of {}, and {} the fewest, {} of {}.",
+        "{which}, {} the most, {} of {}, and {} the fewest, {} of {}.",
         named(best.1.mean, best),
         share(&best.1),
         of_instances(&best.1),
@@ -134,7 +140,7 @@ fn compared(results: &Results<'_>) -> Option<String> {
     let tests = pair_tests(&results.pairs);
     if let ([pair], [(p, _)]) = (&results.pairs[..], &tests[..]) {
         let of = if results.systems.len() > 2 {
-            format!(" from {} to {}", pair.left, pair.right)
+            format!(" from {} to {}", quoted(&pair.left), quoted(&pair.right))
         } else {
             String::new()
         };
@@ -163,8 +169,8 @@ fn compared(results: &Results<'_>) -> Option<String> {
             noun(made, "tested difference"),
             if found.len() == 1 { "is" } else { "are" },
             trimmed(100.0 * ALPHA, 1),
-            pair.left,
-            pair.right,
+            quoted(&pair.left),
+            quoted(&pair.right),
             difference(pair, p)
         )),
     }
