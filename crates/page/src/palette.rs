@@ -44,11 +44,12 @@ pub const SERIES: [Colour; 10] = [
 ];
 
 /// Slots of systems that stand in several studies.
-const KNOWN: [(&str, usize); 17] = [
+const KNOWN: [(&str, usize); 18] = [
     ("single pass", 0),
     ("greedy", 0),
     ("supervised", 0),
     ("PRIME", 1),
+    ("PRIME, one trajectory", 1),
     ("iterative", 1),
     ("default", 1),
     ("reinforced", 1),

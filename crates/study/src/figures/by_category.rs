@@ -3,6 +3,7 @@
 use prime_bench::tasks::{Category, Difficulty, Spec};
 
 use prime_page::chart::{Measured, Row, RowChart, WIDTH};
+use prime_page::number::count;
 
 use super::{
     Drawn, Figure, Panel, SYSTEMS_MAX, more_systems, not_drawn, same_everywhere, system_series,
@@ -95,7 +96,7 @@ fn bar_figure(
         caption: format!(
             "Mean of the tasks' accuracies with 95 % intervals (BCa over tasks, then instances; Wilson's for a single \
              task; Clopper-Pearson's where all are right or all wrong); up to {} instances a system.{}",
-            instances(results),
+            count(instances(results) as u64),
             more_systems(results)
         ),
         panels: Panel::only(chart.svg()),

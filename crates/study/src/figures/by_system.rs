@@ -61,13 +61,32 @@ pub(super) fn systems(results: &Results<'_>) -> Vec<Drawn> {
     })]
 }
 
+/// What rows of pairs need not repeat: the left system, if all pairs have the same, and the warning
+/// about the verifier's kinds, if all systems have it.
+fn in_common<'r>(results: &'r Results<'_>) -> (Option<&'r str>, &'static str) {
+    let first = results.pairs.first().map(|pair| pair.left.as_str());
+    let left = first.filter(|left| results.pairs.iter().all(|pair| pair.left == *left));
+    let warning = results.systems.first().map_or("", |system| system.evidence.warning());
+    let has_it = results.systems.iter().all(|system| system.evidence.warning() == warning);
+    (left, if has_it { warning } else { "" })
+}
+
 pub(super) fn pairs(results: &Results<'_>) -> Vec<Drawn> {
+    let (left, warning) = in_common(results);
+    let bare = |label: &str| {
+        let suffix = format!(" ({warning})");
+        label.strip_suffix(&suffix).unwrap_or(label).to_owned()
+    };
     let row = |pair: &crate::results::PairResults| {
         let (gain, interval) = gain(pair);
         let interval = interval.ok().map(|interval| (100.0 * interval.low, 100.0 * interval.high));
         let is_hollow = interval.is_none_or(|(low, high)| low <= 0.0 && high >= 0.0);
         let value = Measured { value: 100.0 * gain, interval, is_hollow, ..Measured::default() };
-        let name = format!("{} (n\u{a0}=\u{a0}{})", pair.title(), count(pair.n() as u64));
+        let title = match left {
+            Some(_) => bare(&pair.right),
+            None => format!("{} → {}", bare(&pair.left), bare(&pair.right)),
+        };
+        let name = format!("{title} (n\u{a0}=\u{a0}{})", count(pair.n() as u64));
         let values = vec![(pair.n() > 0).then_some(value)];
         Row { name, values, slot: Some(results.slot_of(&pair.right)) }
     };
@@ -85,7 +104,10 @@ pub(super) fn pairs(results: &Results<'_>) -> Vec<Drawn> {
     let chart = RowChart {
         title: title.clone(),
         heading: String::new(),
-        axis: "gain, percentage points".to_owned(),
+        axis: match left {
+            Some(left) => format!("gain over {}, percentage points", bare(left)),
+            None => "gain, percentage points".to_owned(),
+        },
         series: vec![("second over first system".to_owned(), 1)],
         rows,
         has_bars: false,
@@ -98,11 +120,12 @@ pub(super) fn pairs(results: &Results<'_>) -> Vec<Drawn> {
         id: "pairs".to_owned(),
         paper: "Figure 3",
         title,
-        caption:
+        caption: format!(
             "Difference in accuracy on the same n instances, in percentage points, with its 95 % interval: clustered \
-                  by task, or Tango's if there is one task. Hollow: the interval contains 0, or there is none. \
-                  Colours are those of the second system."
-                .to_owned(),
+             by task, or Tango's if there is one task. Hollow: the interval contains 0, or there is none. Colours are \
+             those of the second system.{}",
+            if warning.is_empty() { String::new() } else { format!(" All systems: {warning}.") }
+        ),
         panels: Panel::only(chart.svg()),
         table: rows_of("pairs").to_owned(),
     })]

@@ -117,19 +117,18 @@ fn ranked(systems: &[(String, Accuracy)]) -> String {
     let named = |mean: f64, end: &(String, Accuracy)| {
         let others = asked.iter().filter(|it| it.1.mean == mean).count() - 1;
         match others {
-            0 => format!("{} solves", end.0),
-            1 => format!("{} and one other solve", end.0),
-            _ => format!("{} and {others} others solve", end.0),
+            0 => (end.0.clone(), "solves"),
+            1 => (format!("{} and one other", end.0), "solve"),
+            _ => (format!("{} and {others} others", end.0), "solve"),
         }
     };
     // The first of several that solve the fewest, as of several that solve the most.
     let worst = asked.iter().find(|it| it.1.mean == worst.1.mean).unwrap_or(worst);
+    let ((most, solves), (fewest, _)) = (named(best.1.mean, best), named(worst.1.mean, worst));
     format!(
-        "{which}, {} the most, {} of {}, and {} the fewest, {} of {}.",
-        named(best.1.mean, best),
+        "{which}, {most} {solves} the most, {} of {}, and {fewest} the fewest, {} of {}.",
         share(&best.1),
         of_instances(&best.1),
-        named(worst.1.mean, worst),
         share(&worst.1),
         of_instances(&worst.1)
     )
@@ -163,15 +162,21 @@ fn compared(results: &Results<'_>) -> Option<String> {
             noun(made, "tested difference"),
             trimmed(100.0 * ALPHA, 1)
         )),
-        ([(pair, p), ..], _) => Some(format!(
-            "{} of {} {} significant at {} % after Holm's adjustment; the largest, from {} to {}, is {}.",
-            count(found.len() as u64),
-            noun(made, "tested difference"),
-            if found.len() == 1 { "is" } else { "are" },
-            trimmed(100.0 * ALPHA, 1),
-            quoted(&pair.left),
-            quoted(&pair.right),
-            difference(pair, p)
-        )),
+        ([(pair, p), more @ ..], _) => {
+            let (verb, which) = if more.is_empty() {
+                ("is", ", that from")
+            } else {
+                ("are", ", the largest of them from")
+            };
+            Some(format!(
+                "{} of {} {verb} significant at {} % after Holm's adjustment{which} {} to {}: {}.",
+                count(found.len() as u64),
+                noun(made, "tested difference"),
+                trimmed(100.0 * ALPHA, 1),
+                quoted(&pair.left),
+                quoted(&pair.right),
+                difference(pair, p)
+            ))
+        }
     }
 }
