@@ -5,7 +5,7 @@ use super::text::{FONT_SIZE, width};
 
 /// Distance between two squares along a line, and most of them, for a line of any length.
 const STEP: f64 = 4.0;
-const STEPS_MAX: f64 = 200.0;
+const STEPS_MAX: u32 = 200;
 
 /// A rectangle: left, top, right and bottom, in pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,9 +43,9 @@ impl Area {
         let steps = |pair: &[Point]| {
             let ((x0, y0), (x1, y1)) = (pair[0], pair[1]);
             let far = (x1 - x0).abs().max((y1 - y0).abs());
-            let count = (far / STEP).ceil().clamp(1.0, STEPS_MAX);
+            let count = (far / STEP).ceil().clamp(1.0, f64::from(STEPS_MAX));
             let share = move |step: u32| f64::from(step) / count;
-            (0..=STEPS_MAX as u32)
+            (0..=STEPS_MAX)
                 .map(share)
                 .take_while(|share| *share <= 1.0)
                 .map(|share| Self::around((x0 + share * (x1 - x0), y0 + share * (y1 - y0)), 1.0))

@@ -38,9 +38,12 @@ impl Radar {
             let share = f64::from(percent) / 100.0;
             let ring: Vec<_> = (0..=count).map(|axis| at(axis % count.max(1), share)).collect();
             drawing.line(&ring, rule);
-            let (x, y) = at(0, share);
-            let text = if percent == 100 { "100 %".to_owned() } else { percent.to_string() };
-            drawing.text((x + 4.0, y + 8.0), &text, SOFT.light, Anchor::Start);
+            // The outermost ring needs no label: it is where the axes end.
+            if percent < 100 {
+                let (x, y) = at(0, share);
+                let text = percent.to_string();
+                drawing.text((x + 4.0, y + 8.0), &text, SOFT.light, Anchor::Start);
+            }
         }
 
         for (axis, name) in self.axes.iter().enumerate() {

@@ -81,7 +81,7 @@ impl Scatter {
             .iter()
             .map(|point| (frame.at(point.x, point.y), point.label.clone()))
             .collect();
-        // Names keep clear of intervals and of large markers, too.
+        // Names keep clear of intervals, of large markers and of the line, too.
         let intervals = self.points.iter().filter_map(|point| {
             let (low, high) = point.interval?;
             let ((left, bottom), (_, top)) = (frame.at(point.x, low), frame.at(point.x, high));
@@ -89,7 +89,8 @@ impl Scatter {
         });
         let large =
             self.points.iter().map(|point| Area::around(frame.at(point.x, point.y), radius(point)));
-        let obstacles: Vec<_> = intervals.chain(large).collect();
+        let line: Vec<_> = self.line.iter().map(|(x, y)| frame.at(*x, *y)).collect();
+        let obstacles: Vec<_> = intervals.chain(large).chain(Area::along(&line)).collect();
 
         let largest = self.points.iter().map(radius).fold(RADIUS, f64::max);
         let bounds = Area { right: WIDTH - 2.0, ..frame.plot };

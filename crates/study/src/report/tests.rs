@@ -57,7 +57,6 @@ fn the_page_is_self_contained_and_has_every_table_and_figure() {
         [
             "Figures 12 and 22",
             "Figures 13 and 23",
-            "Table 61",
             "Figures 15 to 18 and 25 to 28",
             "Figures 14 and 24",
             "Figures 20 and 30",
