@@ -57,6 +57,23 @@ fn ablations_are_against_the_system_that_is_otherwise_the_same() {
 }
 
 #[test]
+fn a_system_without_its_verifier_is_an_ablation() {
+    let unchecked = |records: Vec<Record>| records.into_iter().map(|run| checked_by("", run));
+    let mut records = system("full", "x=1", 20);
+    records.extend(system("no vote", "x=1,without=vote", 18));
+    records.extend(unchecked(system("no verifier", "x=1,without=verifier", 10)));
+    records.extend(unchecked(system("neither", "x=1,without=verifier+vote", 6)));
+
+    let table = table_of(&records, "ablation");
+    let names: Vec<_> = (0..table.rows.len()).map(|row| shown(&table, row, "without")).collect();
+    assert_eq!(names, ["nothing", "vote", "verifier", "verifier + vote"]);
+    assert_eq!(shown(&table, 2, "change, pp"), "-50.0");
+
+    let table = table_of(&records, "interactions");
+    assert_eq!(shown(&table, 0, "difference, pp"), "-10.0", "-70 together, -10 and -50 alone");
+}
+
+#[test]
 fn an_interaction_is_what_the_sum_does_not_explain() {
     let mut records = system("full", "x=1", 20);
     records.extend(system("no a", "x=1,without=a", 18));
