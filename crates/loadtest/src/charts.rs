@@ -2,49 +2,39 @@
 
 use hdrhistogram::Histogram;
 
+use prime_page::chart::{Axis, Line, LineChart, LinePoint, Measured, Row, RowChart, Scale, WIDTH};
+use prime_page::number::in_units;
 use prime_page::palette::{SERIES, WORK};
 
-use super::bar_chart::{self, Bar};
 use super::description::unit;
 use super::histogram::{self, HistogramError};
-use super::line_chart::{Axis, LineChart, Scale, Series};
 use super::number_format::{self, count, figure, plain};
 use super::report::{Point, Report, Stage};
 
 /// Values per halving of the remaining share, on a curve of percentiles.
 const CURVE_RESOLUTION: u32 = 5;
 
-/// A chart with its legend and caption.
+/// A chart with its caption.
 pub struct Chart {
     pub title: String,
     pub note: String,
-    pub legend: Vec<LegendItem>,
     pub svg: String,
-}
-
-pub struct LegendItem {
-    pub name: String,
-    /// Index into [`SERIES`].
-    pub colour: usize,
-    pub is_dashed: bool,
 }
 
 /// A metric of a point.
 type Value = fn(&Point) -> f64;
 
-const TRAJECTORIES: Axis = Axis { label: "trajectories", format: plain };
-const LATENCY: Axis = Axis { label: "latency, µs", format: short };
-
-/// Abbreviates with k, M or G.
-fn in_units(value: f64, format: fn(f64) -> String) -> String {
-    let units = [(1e9, " G"), (1e6, " M"), (1e3, " k")];
-    let unit = units.into_iter().find(|(size, _)| value.abs() >= *size);
-    unit.map_or_else(|| format(value), |(size, name)| format!("{}{name}", format(value / size)))
+/// An axis over the values of its chart.
+fn axis(name: &str, scale: Scale) -> Axis {
+    Axis { scale, ..Axis::linear(name, (0.0, 0.0)) }
 }
 
-/// An axis label.
-fn short(value: f64) -> String {
-    in_units(value, plain)
+fn trajectories_axis() -> Axis {
+    axis("trajectories (logarithmic)", Scale::Log)
+}
+
+fn latency_axis() -> Axis {
+    axis("latency, µs (logarithmic)", Scale::Log)
 }
 
 /// A measured value.
@@ -65,11 +55,15 @@ fn both<'a>(
     [(report, false)].into_iter().chain(baseline.map(|baseline| (baseline, true)))
 }
 
-fn over_trajectories(report: &Report, value: impl Fn(&Point) -> f64) -> Vec<(f64, f64)> {
-    let mut points: Vec<_> =
-        report.points.iter().map(|point| (f64::from(point.trajectories), value(point))).collect();
+fn line_point((x, y): (f64, f64)) -> LinePoint {
+    LinePoint { x, y, interval: None }
+}
+
+fn over_trajectories(report: &Report, value: impl Fn(&Point) -> f64) -> Vec<LinePoint> {
+    let point = |point: &Point| line_point((f64::from(point.trajectories), value(point)));
+    let mut points: Vec<_> = report.points.iter().map(point).collect();
     // A line needs its points in ascending order.
-    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    points.sort_by(|a, b| a.x.total_cmp(&b.x));
     points
 }
 
@@ -79,34 +73,33 @@ fn suffix(is_baseline: bool) -> &'static str {
 
 impl Chart {
     fn lines(title: &str, note: String, chart: &LineChart) -> Self {
-        let item = |series: &Series| LegendItem {
-            name: series.name.clone(),
-            colour: series.colour % SERIES.len(),
-            is_dashed: series.is_dashed,
-        };
-        Self {
-            title: title.to_owned(),
-            note,
-            legend: chart.series.iter().map(item).collect(),
-            svg: chart.svg(),
-        }
+        Self { title: title.to_owned(), note, svg: chart.svg() }
     }
 }
 
 fn steps_per_second(report: &Report, baseline: Option<&Report>) -> Chart {
-    let series = both(report, baseline).map(|(report, is_baseline)| Series {
+    let series = both(report, baseline).map(|(report, is_baseline)| Line {
         name: if is_baseline { "baseline" } else { "steps/s" }.to_owned(),
-        colour: 0,
+        slot: 0,
         is_dashed: is_baseline,
-        has_dots: true,
+        has_markers: true,
         points: over_trajectories(report, |point| point.steps_per_second),
     });
 
-    let y = Axis { label: "steps/s", format: short };
-    let series = series.collect();
-    let chart =
-        LineChart { x: TRAJECTORIES, y, y_scale: Scale::Linear, series, value: Some(rounded) };
-    Chart::lines("Steps per second", "More is better.".to_owned(), &chart)
+    let title = "Steps per second";
+    let series: Vec<Line> = series.collect();
+    // From 0, with room for the highest value's label.
+    let highest = series.iter().flat_map(|line| &line.points).map(|point| point.y);
+    let highest = highest.filter(|value| value.is_finite()).fold(0.0, f64::max);
+    let y = Axis::linear("steps/s", (0.0, if highest > 0.0 { 1.1 * highest } else { 1.0 }));
+    let chart = LineChart {
+        title: title.to_owned(),
+        x: trajectories_axis(),
+        y,
+        series,
+        value: Some(rounded),
+    };
+    Chart::lines(title, "More is better.".to_owned(), &chart)
 }
 
 fn latency(report: &Report, baseline: Option<&Report>) -> Chart {
@@ -118,32 +111,34 @@ fn latency(report: &Report, baseline: Option<&Report>) -> Chart {
     ];
 
     let series = both(report, baseline).flat_map(|(report, is_baseline)| {
-        percentiles.iter().enumerate().map(move |(colour, (name, value))| Series {
+        percentiles.iter().enumerate().map(move |(colour, (name, value))| Line {
             name: format!("{name}{}", suffix(is_baseline)),
-            colour,
+            slot: colour,
             is_dashed: is_baseline,
-            has_dots: !is_baseline,
+            has_markers: !is_baseline,
             points: over_trajectories(report, value),
         })
     });
 
-    let series = series.collect();
-    let chart = LineChart { x: TRAJECTORIES, y: LATENCY, y_scale: Scale::Log, series, value: None };
-    Chart::lines(
-        "Latency over trajectories",
-        "Less is better. Both axes are logarithmic.".to_owned(),
-        &chart,
-    )
+    let title = "Latency over trajectories";
+    let chart = LineChart {
+        title: title.to_owned(),
+        x: trajectories_axis(),
+        y: latency_axis(),
+        series: series.collect(),
+        value: None,
+    };
+    Chart::lines(title, "Less is better.".to_owned(), &chart)
 }
 
 /// The curve of a histogram: position `1 / (1 - share)`, and the value in microseconds. The maximum
 /// is at the position of one value among all.
-fn curve(histogram: &Histogram<u64>) -> Vec<(f64, f64)> {
+fn curve(histogram: &Histogram<u64>) -> Vec<LinePoint> {
     let last = histogram.len() as f64;
     let points = histogram.iter_quantiles(CURVE_RESOLUTION).map(|value| {
         let above = 1.0 - value.quantile_iterated_to();
         let position = if above > 0.0 { (1.0 / above).min(last) } else { last };
-        (position, value.value_iterated_to() as f64 / 1e3)
+        line_point((position, value.value_iterated_to() as f64 / 1e3))
     });
     points.collect()
 }
@@ -169,17 +164,18 @@ fn percentiles(report: &Report, baseline: Option<&Report>) -> Result<Chart, Hist
             else {
                 continue;
             };
-            series.push(Series {
+            series.push(Line {
                 name: format!("{}{}", count(point.trajectories.into()), suffix(is_baseline)),
-                colour,
+                slot: colour,
                 is_dashed: is_baseline,
-                has_dots: false,
+                has_markers: false,
                 points: curve(&histogram::decode(&point.histogram)?),
             });
         }
     }
 
-    let x = Axis { label: "percentile, %", format: percentile };
+    let title = "Latency over percentiles";
+    let x = Axis { format: Some(percentile), ..axis("percentile, %", Scale::Log) };
     let left_out = report.points.len() - shown.len();
     let note = if left_out > 0 {
         format!("One line per count of trajectories; {left_out} are not shown. Less is better.")
@@ -187,19 +183,21 @@ fn percentiles(report: &Report, baseline: Option<&Report>) -> Result<Chart, Hist
         "One line per count of trajectories. Less is better.".to_owned()
     };
 
-    let chart = LineChart { x, y: LATENCY, y_scale: Scale::Log, series, value: None };
-    Ok(Chart::lines("Latency over percentiles", note, &chart))
+    let y = latency_axis();
+    let chart = LineChart { title: title.to_owned(), x, y, series, value: None };
+    Ok(Chart::lines(title, note, &chart))
 }
 
-fn bar(stage: &Stage, baseline: Option<&Point>) -> Bar {
+fn row(stage: &Stage, baseline: Option<&Point>) -> Row {
     let baseline =
         baseline.and_then(|point| point.stages.iter().find(|other| other.name == stage.name));
-    Bar {
-        name: stage.name.clone(),
+    let value = Measured {
         value: stage.latency.p50_us,
-        baseline: baseline.map(|stage| stage.latency.p50_us),
-        colour: if stage.is_work { WORK.light } else { SERIES[0].light },
-    }
+        outline: baseline.map(|stage| stage.latency.p50_us),
+        colour: Some(if stage.is_work { WORK.light } else { SERIES[0].light }),
+        ..Measured::default()
+    };
+    Row { name: stage.name.clone(), values: vec![Some(value)], slot: Some(0) }
 }
 
 /// The stages with the fewest and with the most trajectories.
@@ -214,7 +212,7 @@ fn stages(report: &Report, baseline: Option<&Report>) -> Vec<Chart> {
         let was = baseline.and_then(|report| {
             report.points.iter().find(|was| was.trajectories == point.trajectories)
         });
-        let bars: Vec<_> = point.stages.iter().map(|stage| bar(stage, was)).collect();
+        let rows: Vec<_> = point.stages.iter().map(|stage| row(stage, was)).collect();
         let with = number_format::trajectories(point.trajectories);
         let work = if point.stages.iter().any(|stage| stage.is_work) {
             " Pale bars are the agents' own work."
@@ -222,12 +220,20 @@ fn stages(report: &Report, baseline: Option<&Report>) -> Vec<Chart> {
             ""
         };
         let outlined = if was.is_some() { " Outlined: the baseline." } else { "" };
-        Chart {
-            title: format!("Stages of a {} with {with}", unit(report.mode)),
-            note: format!("Median of each stage.{work}{outlined}"),
-            legend: Vec::new(),
-            svg: bar_chart::svg(&bars, "p50, µs"),
-        }
+        let title = format!("Stages of a {} with {with}", unit(report.mode));
+        let chart = RowChart {
+            title: title.clone(),
+            heading: String::new(),
+            axis: "p50, µs".to_owned(),
+            series: Vec::new(),
+            rows,
+            has_bars: true,
+            range: (0.0, 0.0),
+            value: Some(figure),
+            width: WIDTH,
+        };
+        let note = format!("Median of each stage.{work}{outlined}");
+        Chart { title, note, svg: chart.svg() }
     });
     charts.collect()
 }

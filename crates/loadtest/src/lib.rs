@@ -6,7 +6,6 @@
 #![warn(missing_docs)]
 
 mod assemble;
-mod bar_chart;
 pub mod baseline;
 mod charts;
 pub mod comparison;
@@ -16,7 +15,6 @@ pub mod hdr_log;
 pub mod histogram;
 mod host_info;
 pub mod http;
-mod line_chart;
 pub mod measurement;
 mod number_format;
 mod open_loop;

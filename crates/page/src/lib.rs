@@ -1,9 +1,12 @@
 //! What the HTML pages of reports share: one file each without outside references, readable on a
-//! light and a dark screen. Knows nothing of what a report says.
+//! light and a dark screen, and the charts in them. Knows nothing of what a report says.
 
 #![warn(missing_docs)]
 
+pub mod chart;
+pub mod number;
 pub mod palette;
+pub mod ticks;
 
 use minijinja::value::Value;
 use minijinja::{Environment, UndefinedBehavior, context};
@@ -12,6 +15,8 @@ use minijinja::{Environment, UndefinedBehavior, context};
 const PAGE: &str = "page.html";
 /// Included by pages with `{% include "style.css" %}`.
 const STYLE: (&str, &str) = ("style.css", include_str!("style.css"));
+/// Included by a script with `{% include "marks.js" %}`: values at the pointer, and saving.
+const MARKS: (&str, &str) = ("marks.js", include_str!("marks.js"));
 
 /// Renders a page from its template with values, which are escaped.
 ///
@@ -20,7 +25,7 @@ const STYLE: (&str, &str) = ("style.css", include_str!("style.css"));
 pub fn render(template: &'static str, values: Value) -> String {
     let mut templates = Environment::new();
     templates.set_undefined_behavior(UndefinedBehavior::Strict);
-    for (name, text) in [(PAGE, template), STYLE] {
+    for (name, text) in [(PAGE, template), STYLE, MARKS] {
         templates.add_template(name, text).expect("invariant: templates are well formed");
     }
 

@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use crate::figures::Figure;
-use crate::plots::{LineChart, LinePoint};
+use prime_page::chart::{Axis, Line, LineChart, LinePoint};
+use prime_page::number::count;
+
+use crate::figures::{Figure, Panel};
 use crate::tables::{Cell, Column, Table, slug};
 
 /// Why curves cannot be drawn.
@@ -133,31 +135,43 @@ impl Training {
                 y.is_finite().then_some(LinePoint { x, y, interval: None })
             };
 
-            let line = |field: &&str| {
+            let is_dense = self.records.len() > ROWS_MAX;
+            let line = |(slot, field): (usize, &&str)| {
                 let points: Vec<_> =
                     self.records.iter().filter_map(|record| point(record, field)).collect();
-                (!points.is_empty()).then(|| ((*field).to_owned(), points))
+                let name = (*field).to_owned();
+                let has_markers = !is_dense;
+                // A single record makes no curve; the table has it.
+                (points.len() > 1).then_some(Line {
+                    name,
+                    slot,
+                    is_dashed: false,
+                    has_markers,
+                    points,
+                })
             };
 
-            let series: Vec<_> = fields.iter().filter_map(line).collect();
+            let series: Vec<_> = fields.iter().enumerate().filter_map(line).collect();
 
             let title = format!("Training of {}: {axis}", self.name);
 
             let chart = LineChart {
                 title: title.clone(),
-                x_axis: self.counter.to_owned(),
-                y_axis: axis.to_owned(),
-                y_range: (0.0, if factor > 1.0 { factor } else { 0.0 }),
-                is_dense: self.records.len() > ROWS_MAX,
+                x: Axis::linear(self.counter, (0.0, 0.0)),
+                y: Axis::linear(axis, (0.0, if factor > 1.0 { factor } else { 0.0 })),
                 series,
+                value: None,
             };
 
             (!chart.series.is_empty()).then(|| Figure {
                 id: format!("{}-{id}", self.id()),
                 paper: "Section 3.2",
                 title,
-                caption: format!("All {} records of the training.", self.records.len()),
-                svg: chart.svg(),
+                caption: format!(
+                    "All {} records of the training.",
+                    count(self.records.len() as u64)
+                ),
+                panels: Panel::only(chart.svg()),
                 table: self.id(),
             })
         };

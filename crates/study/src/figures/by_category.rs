@@ -2,9 +2,14 @@
 
 use prime_bench::tasks::{Category, Difficulty, Spec};
 
-use super::{Figure, SYSTEMS_MAX, more_systems, system_names};
-use crate::plots::{BoxChart, BoxGroup, IntervalChart, IntervalRow, Measured, Radar};
-use crate::results::{Accuracy, Results, TaskValues, all_categories, over_tasks};
+use prime_page::chart::{Measured, Row, RowChart, WIDTH};
+use prime_page::number::count;
+
+use super::{
+    Drawn, Figure, Panel, SYSTEMS_MAX, more_systems, not_drawn, same_everywhere, system_series,
+};
+use crate::plots::{BoxChart, BoxGroup, Radar};
+use crate::results::{Accuracy, Results, TaskResults, TaskValues, all_categories, over_tasks};
 use crate::statistics::mean;
 
 /// Categories in which a system was measured, in the paper's order.
@@ -26,7 +31,7 @@ fn measured(accuracy: &Accuracy) -> Option<Measured> {
     (accuracy.n > 0).then_some(Measured {
         value: 100.0 * accuracy.mean,
         interval,
-        is_hollow: false,
+        ..Measured::default()
     })
 }
 
@@ -35,13 +40,14 @@ fn rows<T: Copy>(
     groups: &[T],
     name: impl Fn(T) -> &'static str,
     belongs: impl Fn(T, &Spec, Option<Difficulty>) -> bool,
-) -> Vec<IntervalRow> {
+) -> Vec<Row> {
     let value = |group: T, system: &crate::results::SystemResults<'_>| {
         measured(&over_tasks(&system.values(|spec, level| belongs(group, spec, level))))
     };
 
-    let row = |group: &T| IntervalRow {
+    let row = |group: &T| Row {
         name: name(*group).to_owned(),
+        slot: None,
         values: results
             .systems
             .iter()
@@ -65,55 +71,63 @@ fn bar_figure(
     id: &str,
     paper: &'static str,
     title: &str,
-    rows: Vec<IntervalRow>,
-) -> Figure {
-    let chart = IntervalChart {
+    rows: Vec<Row>,
+) -> Drawn {
+    let values = rows.iter().flat_map(|row| &row.values).flatten().map(|it| it.value);
+    if let Some(reason) = same_everywhere(values) {
+        return not_drawn(title, &reason);
+    }
+    let chart = RowChart {
         title: title.to_owned(),
+        heading: String::new(),
         axis: "mean accuracy of the tasks, %".to_owned(),
-        series: system_names(results),
+        series: system_series(results),
         rows,
         has_bars: true,
         range: (0.0, 100.0),
+        value: None,
+        width: WIDTH,
     };
 
-    Figure {
+    Ok(Figure {
         id: id.to_owned(),
         paper,
         title: title.to_owned(),
         caption: format!(
             "Mean of the tasks' accuracies with 95 % intervals (BCa over tasks, then instances; Wilson's for a single \
              task; Clopper-Pearson's where all are right or all wrong); up to {} instances a system.{}",
-            instances(results),
+            count(instances(results) as u64),
             more_systems(results)
         ),
-        svg: chart.svg(),
+        panels: Panel::only(chart.svg()),
         table: super::rows_of(id).to_owned(),
-    }
+    })
 }
 
-pub(super) fn bars(results: &Results<'_>) -> Vec<Figure> {
+pub(super) fn bars(results: &Results<'_>) -> Vec<Drawn> {
     let rows = rows(results, &present(results), Category::name, |category, spec, _| {
         spec.category == category
     });
 
-    if rows.is_empty() {
+    // One category is the whole study.
+    if rows.len() < 2 {
         return Vec::new();
     }
     vec![bar_figure(results, "categories", "Figures 12 and 22", "Accuracy by category", rows)]
 }
 
-pub(super) fn difficulty(results: &Results<'_>) -> Vec<Figure> {
+pub(super) fn difficulty(results: &Results<'_>) -> Vec<Drawn> {
     let rows =
         rows(results, &Difficulty::ALL, Difficulty::name, |wanted, _, level| level == Some(wanted));
     let rows: Vec<_> =
         rows.into_iter().filter(|row| row.values.iter().any(Option::is_some)).collect();
-    if rows.is_empty() {
+    if rows.len() < 2 {
         return Vec::new();
     }
     vec![bar_figure(results, "difficulty", "Table 61", "Accuracy by difficulty", rows)]
 }
 
-pub(super) fn radar(results: &Results<'_>) -> Vec<Figure> {
+pub(super) fn radar(results: &Results<'_>) -> Vec<Drawn> {
     let categories = present(results);
     // With two axes there is no area.
     if categories.len() < 3 {
@@ -125,18 +139,22 @@ pub(super) fn radar(results: &Results<'_>) -> Vec<Figure> {
             let values = system.values(|spec, _| spec.category == *category);
             (!values.is_empty()).then(|| 100.0 * over_tasks_mean(&values))
         };
-        (system.label.clone(), categories.iter().map(value).collect())
+        ((system.label.clone(), system.slot), categories.iter().map(value).collect::<Vec<_>>())
     };
 
     let title = "Accuracy in each category".to_owned();
+    let series: Vec<_> = results.systems.iter().take(SYSTEMS_MAX).map(series).collect();
+    if let Some(reason) = same_everywhere(series.iter().flat_map(|it| &it.1).flatten().copied()) {
+        return vec![not_drawn(&title, &reason)];
+    }
 
     let chart = Radar {
         title: title.clone(),
         axes: categories.iter().map(|category| category.name().to_owned()).collect(),
-        series: results.systems.iter().take(SYSTEMS_MAX).map(series).collect(),
+        series,
     };
 
-    vec![Figure {
+    vec![Ok(Figure {
         id: "radar".to_owned(),
         paper: "Figures 13 and 23",
         title,
@@ -145,16 +163,16 @@ pub(super) fn radar(results: &Results<'_>) -> Vec<Figure> {
              depends on the order of the axes.{}",
             more_systems(results)
         ),
-        svg: chart.svg(),
+        panels: Panel::only(chart.svg()),
         table: super::rows_of("radar").to_owned(),
-    }]
+    })]
 }
 
 fn over_tasks_mean(tasks: &[TaskValues]) -> f64 {
     mean(&tasks.iter().map(|task| mean(&task.values)).collect::<Vec<_>>())
 }
 
-pub(super) fn boxes(results: &Results<'_>) -> Vec<Figure> {
+pub(super) fn boxes(results: &Results<'_>) -> Vec<Drawn> {
     let categories = present(results);
 
     let group = |category: &Category| BoxGroup {
@@ -164,8 +182,12 @@ pub(super) fn boxes(results: &Results<'_>) -> Vec<Figure> {
             .iter()
             .take(SYSTEMS_MAX)
             .map(|system| {
-                let tasks = system.values(|spec, _| spec.category == *category);
-                tasks.iter().map(|task| 100.0 * mean(&task.values)).collect()
+                let tasks = system.tasks.iter().filter(|it| it.spec.category == *category);
+                let measured = tasks.filter(|task| !task.instances.is_empty());
+                let value = |task: &TaskResults<'_>| {
+                    (task.spec.slug, 100.0 * mean(&task.values(|_| true).values))
+                };
+                measured.map(value).collect()
             })
             .collect(),
     };
@@ -175,30 +197,35 @@ pub(super) fn boxes(results: &Results<'_>) -> Vec<Figure> {
         .iter()
         .map(|group| group.values.iter().map(Vec::len).max().unwrap_or_default())
         .sum::<usize>();
-    if tasks == 0 {
+    // With one task in each category, the boxes are the bars.
+    if tasks <= groups.len() {
         return Vec::new();
     }
 
     let title = "Accuracies of the tasks of each category".to_owned();
+    let values = groups.iter().flat_map(|group| &group.values).flatten().map(|(_, value)| *value);
+    if let Some(reason) = same_everywhere(values) {
+        return vec![not_drawn(&title, &reason)];
+    }
 
     let chart = BoxChart {
         title: title.clone(),
         axis: "accuracy of a task, %".to_owned(),
-        series: system_names(results),
+        series: system_series(results),
         groups,
         range: (0.0, 100.0),
     };
 
-    vec![Figure {
+    vec![Ok(Figure {
         id: "boxes".to_owned(),
         paper: "Figures 19 and 29",
         title,
         caption: format!(
-            "A point a task, {tasks} tasks. Boxes: quartiles by linear interpolation (type 7) and median; whiskers: \
+            "A point for tasks of the same accuracy, which grows with their number; {tasks} tasks. Boxes: quartiles by linear interpolation (type 7) and median; whiskers: \
              the outermost tasks within 1.5 interquartile ranges.{}",
             more_systems(results)
         ),
-        svg: chart.svg(),
+        panels: Panel::only(chart.svg()),
         table: super::rows_of("boxes").to_owned(),
-    }]
+    })]
 }

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{Figure, SYSTEMS_MAX, rows_of};
-use crate::plots::{HeatMap, LineChart, LinePoint, Radar};
+use prime_page::chart::{Axis, Line, LineChart, LinePoint};
+
+use super::{Drawn, Figure, Panel, SYSTEMS_MAX, not_drawn, rows_of, same_everywhere};
+use crate::plots::{HeatMap, Radar};
 use crate::results::{Accuracy, Results};
 use crate::tables::{BySize, by_size, consistency};
 
@@ -21,39 +23,53 @@ pub(super) fn points(accuracy: &Accuracy, x: f64) -> LinePoint {
     LinePoint { x, y: 100.0 * accuracy.mean, interval }
 }
 
-pub(super) fn lines(results: &Results<'_>) -> Vec<Figure> {
+/// Why a figure of these systems' sizes would show nothing.
+fn same_at_all_sizes(systems: &[BySize<'_, '_>]) -> Option<String> {
+    let sizes = || systems.iter().flat_map(|it| &it.sizes);
+    same_everywhere(sizes().map(|(_, accuracy)| 100.0 * accuracy.mean))
+}
+
+pub(super) fn lines(results: &Results<'_>) -> Vec<Drawn> {
     let figure = |systems: &[BySize<'_, '_>]| {
         let task = systems[0].task;
         let title = format!("Accuracy by size: {task}");
 
         let series = systems.iter().take(SYSTEMS_MAX).map(|it| {
             let points = it.sizes.iter().map(|(size, accuracy)| points(accuracy, *size as f64));
-            (it.system.label.clone(), points.collect())
+            Line {
+                name: it.system.label.clone(),
+                slot: it.system.slot,
+                is_dashed: false,
+                has_markers: true,
+                points: points.collect(),
+            }
         });
+        if let Some(reason) = same_at_all_sizes(systems) {
+            return not_drawn(&title, &reason);
+        }
 
         let chart = LineChart {
             title: title.clone(),
-            x_axis: "size".to_owned(),
-            y_axis: "accuracy, %".to_owned(),
+            x: Axis::linear("size", (0.0, 0.0)),
+            y: Axis::linear("accuracy, %", (0.0, 100.0)),
             series: series.collect(),
-            y_range: (0.0, 100.0),
-            is_dense: false,
+            value: None,
         };
 
-        Figure {
+        Ok(Figure {
             id: format!("sizes-{task}"),
             paper: "Figure 5",
             title,
             caption: "Accuracy over the instances of each size, with Wilson's 95 % interval."
                 .to_owned(),
-            svg: chart.svg(),
+            panels: Panel::only(chart.svg()),
             table: rows_of("sizes").to_owned(),
-        }
+        })
     };
     tasks(&by_size(results)).into_iter().map(figure).collect()
 }
 
-pub(super) fn heat_maps(results: &Results<'_>) -> Vec<Figure> {
+pub(super) fn heat_maps(results: &Results<'_>) -> Vec<Drawn> {
     let figure = |systems: &[BySize<'_, '_>]| {
         let task = systems[0].task;
         let title = format!("Heat map of sizes: {task}");
@@ -71,6 +87,9 @@ pub(super) fn heat_maps(results: &Results<'_>) -> Vec<Figure> {
             (it.system.label.clone(), sizes.iter().map(|size| value(it, *size)).collect::<Vec<_>>())
         };
 
+        if let Some(reason) = same_at_all_sizes(systems) {
+            return not_drawn(&title, &reason);
+        }
         let chart = HeatMap {
             title: title.clone(),
             axis: "size".to_owned(),
@@ -78,22 +97,22 @@ pub(super) fn heat_maps(results: &Results<'_>) -> Vec<Figure> {
             rows: systems.iter().map(row).collect(),
         };
 
-        Figure {
+        Ok(Figure {
             id: format!("heat-map-{task}"),
             paper: "Figure 10",
             title,
             caption: "Accuracy in per cent of each system at each size; darker is more accurate. Intervals are in the \
                       table."
                 .to_owned(),
-            svg: chart.svg(),
+            panels: Panel::only(chart.svg()),
             table: rows_of("heat-map").to_owned(),
-        }
+        })
     };
     tasks(&by_size(results)).into_iter().map(figure).collect()
 }
 
 /// Overall accuracy, accuracy at the smallest, a middle and the largest size, and how even it is.
-pub(super) fn profiles(results: &Results<'_>) -> Vec<Figure> {
+pub(super) fn profiles(results: &Results<'_>) -> Vec<Drawn> {
     let figure = |systems: &[BySize<'_, '_>]| {
         let task = systems[0].task;
         // The axes are the sizes of the system that was asked the most sizes.
@@ -115,10 +134,13 @@ pub(super) fn profiles(results: &Results<'_>) -> Vec<Figure> {
             let mut values = vec![Some(100.0 * right / n as f64)];
             values.extend(axes.map(at));
             values.push(consistency(&it.sizes).map(|share| 100.0 * share));
-            (it.system.label.clone(), values)
+            ((it.system.label.clone(), it.system.slot), values)
         };
 
         let title = format!("Profile: {task}");
+        if let Some(reason) = same_at_all_sizes(systems) {
+            return Some(not_drawn(&title, &reason));
+        }
         let chart = Radar {
             title: title.clone(),
             axes: [
@@ -130,16 +152,16 @@ pub(super) fn profiles(results: &Results<'_>) -> Vec<Figure> {
             series: systems.iter().take(SYSTEMS_MAX).map(series).collect(),
         };
 
-        Some(Figure {
+        Some(Ok(Figure {
             id: format!("profile-{task}"),
             paper: "Figure 8",
             title,
             caption: "Accuracy in per cent over all sizes and at three of them, and consistency: 1 − SD/mean of the \
                       sizes' accuracies, in per cent."
                 .to_owned(),
-            svg: chart.svg(),
+            panels: Panel::only(chart.svg()),
             table: rows_of("profile").to_owned(),
-        })
+        }))
     };
     tasks(&by_size(results)).into_iter().filter_map(figure).collect()
 }

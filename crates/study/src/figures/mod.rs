@@ -8,8 +8,11 @@ mod by_task;
 mod pareto;
 mod token_curve;
 
+use prime_page::number::trimmed;
+
+use crate::plots::Series;
 use crate::results::Results;
-use crate::tables::wanted;
+use crate::tables::{slug, wanted};
 
 /// A figure.
 #[derive(Clone, Debug)]
@@ -22,10 +25,73 @@ pub struct Figure {
     pub title: String,
     /// What is shown, with n and intervals.
     pub caption: String,
-    /// The drawing, which stands alone, in the colours of a light page.
-    pub svg: String,
+    /// The drawings, each of which stands alone, in the colours of a light page.
+    pub panels: Vec<Panel>,
     /// Identifier of the table that has its rows.
     pub table: String,
+}
+
+/// A drawing of a figure.
+#[derive(Clone, Debug)]
+pub struct Panel {
+    /// What it shows of the figure; empty if it is the only one.
+    pub name: String,
+    /// The drawing.
+    pub svg: String,
+}
+
+impl Panel {
+    /// The only drawing of a figure.
+    pub(crate) fn only(svg: String) -> Vec<Self> {
+        vec![Self { name: String::new(), svg }]
+    }
+}
+
+impl Figure {
+    /// The names of the drawings' files, without the extension, and the drawings.
+    pub fn files(&self) -> impl Iterator<Item = (String, &str)> {
+        self.panels.iter().map(|panel| match panel.name.as_str() {
+            "" => (self.id.clone(), panel.svg.as_str()),
+            name => (format!("{}-{}", self.id, slug(name)), panel.svg.as_str()),
+        })
+    }
+}
+
+/// Figures, and sentences about those that would show nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    /// What is drawn.
+    pub drawn: Vec<Figure>,
+    /// Why the others are not, a sentence each.
+    pub left_out: Vec<String>,
+}
+
+/// A figure, or the sentence that stands in its place.
+type Drawn = Result<Figure, String>;
+
+/// The sentence in place of a figure.
+fn not_drawn(title: &str, reason: &str) -> Drawn {
+    Err(format!("{title}: {reason}."))
+}
+
+/// The value that all have, in per cent, as a reason for which a figure shows nothing.
+fn same_everywhere(values: impl IntoIterator<Item = f64>) -> Option<String> {
+    let mut values = values.into_iter();
+    let first = values.next()?;
+    values
+        .all(|value| (value - first).abs() < 1e-9)
+        .then(|| format!("every value is {} %", trimmed(first, 1)))
+}
+
+impl Extend<Drawn> for Figures {
+    fn extend<I: IntoIterator<Item = Drawn>>(&mut self, all: I) {
+        for drawn in all {
+            match drawn {
+                Ok(figure) => self.drawn.push(figure),
+                Err(reason) => self.left_out.push(reason),
+            }
+        }
+    }
 }
 
 /// Maximum number of systems in one drawing; the tables have all.
@@ -39,9 +105,10 @@ fn more_systems(results: &Results<'_>) -> String {
     }
 }
 
-/// Names of the systems that are drawn.
-fn system_names(results: &Results<'_>) -> Vec<String> {
-    results.systems.iter().take(SYSTEMS_MAX).map(|system| system.label.clone()).collect()
+/// Names and slots of the systems that are drawn.
+fn system_series(results: &Results<'_>) -> Vec<Series> {
+    let systems = results.systems.iter().take(SYSTEMS_MAX);
+    systems.map(|system| (system.label.clone(), system.slot)).collect()
 }
 
 /// The table that has the rows of a figure, by the figure's identifier.
@@ -63,9 +130,9 @@ pub(crate) fn rows_of(figure: &str) -> &'static str {
     }
 }
 
-/// The figures that a list of the paper's numbers asks for; all without a list. Figures without
-/// data are left out.
-pub fn all_figures(results: &Results<'_>, numbers: &[String]) -> Vec<Figure> {
+/// The figures that a list of the paper's numbers asks for; all without a list. Those without data
+/// are not mentioned; in place of those whose values are all the same there is a sentence.
+pub fn all_figures(results: &Results<'_>, numbers: &[String]) -> Figures {
     let mut asked = wanted(numbers, 'F');
     // The paper has these only as tables.
     asked.extend(
@@ -74,8 +141,8 @@ pub fn all_figures(results: &Results<'_>, numbers: &[String]) -> Vec<Figure> {
             .filter(|id| ["difficulty", "sweeps", "transfer"].contains(id)),
     );
 
-    let mut figures = Vec::new();
-    type Make = fn(&Results<'_>) -> Vec<Figure>;
+    let mut figures = Figures::default();
+    type Make = fn(&Results<'_>) -> Vec<Drawn>;
     let makers: [(&str, Make); 17] = [
         ("categories", by_category::bars),
         ("radar", by_category::radar),

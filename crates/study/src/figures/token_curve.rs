@@ -1,11 +1,12 @@
 //! Accuracy against spent tokens.
 
-use super::{Figure, SYSTEMS_MAX, more_systems, rows_of};
-use crate::plots::{LineChart, LinePoint};
+use prime_page::chart::{Axis, Line, LineChart, LinePoint};
+
+use super::{Drawn, Figure, Panel, SYSTEMS_MAX, more_systems, not_drawn, rows_of, same_everywhere};
 use crate::results::Results;
 use crate::tables::curves_of_systems;
 
-pub(super) fn token_curve(results: &Results<'_>) -> Vec<Figure> {
+pub(super) fn token_curve(results: &Results<'_>) -> Vec<Drawn> {
     let curves = curves_of_systems(results);
     if curves.is_empty() {
         return Vec::new();
@@ -18,18 +19,28 @@ pub(super) fn token_curve(results: &Results<'_>) -> Vec<Figure> {
             y: 100.0 * at.accuracy.mean,
             interval: None,
         };
-        (system.label.clone(), curve.iter().map(point).collect())
+        Line {
+            name: system.label.clone(),
+            slot: system.slot,
+            is_dashed: false,
+            has_markers: true,
+            points: curve.iter().map(point).collect(),
+        }
     };
+    let values = curves.iter().flat_map(|(_, curve)| curve).map(|at| 100.0 * at.accuracy.mean);
+    if let Some(reason) = same_everywhere(values) {
+        return vec![not_drawn(&title, &reason)];
+    }
+
     let chart = LineChart {
         title: title.clone(),
-        x_axis: "tokens of a run".to_owned(),
-        y_axis: "accuracy, %".to_owned(),
+        x: Axis::linear("tokens of a run", (0.0, 0.0)),
+        y: Axis::linear("accuracy, %", (0.0, 100.0)),
         series: curves.iter().take(SYSTEMS_MAX).map(line).collect(),
-        y_range: (0.0, 100.0),
-        is_dense: false,
+        value: None,
     };
 
-    vec![Figure {
+    vec![Ok(Figure {
         id: "token-curve".to_owned(),
         paper: "not in the paper",
         title,
@@ -37,7 +48,7 @@ pub(super) fn token_curve(results: &Results<'_>) -> Vec<Figure> {
                   intervals."
             .to_owned()
             + &more_systems(results),
-        svg: chart.svg(),
+        panels: Panel::only(chart.svg()),
         table: rows_of("token-curve").to_owned(),
-    }]
+    })]
 }

@@ -1,11 +1,8 @@
 //! Heat maps: a grid of shares in per cent, each written into its cell.
 
-use plotters::element::{Rectangle, Text};
-use plotters::style::Color as _;
-use plotters::style::text_anchor::{HPos, VPos};
+use prime_page::chart::{Anchor, Drawing, FONT_SIZE, Stroke, WIDTH, cut, width, wrap};
+use prime_page::number::fixed;
 use prime_page::palette::{INK, RULE, SOFT, series};
-
-use super::canvas::{Area, Failure, WIDTH, aligned, names_width, svg};
 
 /// Rows of cells under named columns.
 #[derive(Clone, Debug)]
@@ -19,78 +16,66 @@ pub struct HeatMap {
     pub rows: Vec<(String, Vec<Option<f64>>)>,
 }
 
-const ROW: i32 = 26;
-const CELL_MAX: i32 = 90;
-const HEAD: i32 = 48;
-/// Width of a letter in a column's name. Longer names are cut, so that they do not run into each
-/// other.
-const LETTER: i32 = 8;
+const ROW: f64 = 32.0;
+const CELL_MAX: f64 = 90.0;
+/// Longest name of a column that is turned.
+const TURNED: f64 = 180.0;
 /// Opacity of 100 %, at which the number in the cell stays readable.
 const OPACITY_MAX: f64 = 0.55;
 
-fn length(count: usize) -> i32 {
-    i32::try_from(count).unwrap_or(i32::MAX / 1_000).max(1)
-}
-
-/// The start of a name, as far as it fits.
-fn cut(name: &str, pixels: i32) -> String {
-    let letters = usize::try_from(pixels / LETTER).unwrap_or_default().max(2);
-    if name.chars().count() <= letters {
-        name.to_owned()
-    } else {
-        name.chars().take(letters - 1).chain(['…']).collect()
-    }
-}
-
 impl HeatMap {
     pub fn svg(&self) -> String {
-        let height = HEAD + ROW * length(self.rows.len()) + 10;
-        svg(&self.title, &[], height.unsigned_abs(), |area| self.draw(area))
-    }
+        let mut drawing = Drawing::default();
+        let names: Vec<_> = self.rows.iter().map(|(name, _)| wrap(name, 0.3 * WIDTH, 2)).collect();
+        let longest = names.iter().flatten().map(|line| width(line)).fold(0.0, f64::max);
+        let left = longest + 16.0;
+        let columns = self.columns.len().max(1) as f64;
+        let cell = ((WIDTH - left - 6.0) / columns).min(CELL_MAX);
 
-    fn draw(&self, area: &Area<'_>) -> Result<(), Failure> {
-        let left = names_width(self.rows.iter().map(|(name, _)| name.as_str())).cast_signed();
-        let cell = ((WIDTH.cast_signed() - left - 10) / length(self.columns.len())).min(CELL_MAX);
-        let middle = left + cell * length(self.columns.len()) / 2;
+        let axis = cut(&self.axis, WIDTH - left);
+        drawing.text((left, 10.0), &axis, INK.light, Anchor::Start);
 
-        area.draw(&Text::new(
-            self.axis.clone(),
-            (middle, 10),
-            aligned(INK.light, HPos::Center, VPos::Center),
-        ))?;
-
-        for (column, name) in (0..).zip(&self.columns) {
-            let at = (left + column * cell + cell / 2, HEAD - 12);
-            area.draw(&Text::new(
-                cut(name, cell),
-                at,
-                aligned(SOFT.light, HPos::Center, VPos::Center),
-            ))?;
-        }
-
-        for (row, (name, values)) in (0..).zip(&self.rows) {
-            let top = HEAD + row * ROW;
-            let style = aligned(INK.light, HPos::Right, VPos::Center);
-            area.draw(&Text::new(cut(name, left - 10), (left - 8, top + ROW / 2), style))?;
-
-            for (column, value) in (0..).zip(values) {
-                let corners =
-                    [(left + column * cell, top), (left + (column + 1) * cell, top + ROW)];
-
-                if let Some(value) = value {
-                    let share = (value / 100.0).clamp(0.0, 1.0);
-                    area.draw(&Rectangle::new(
-                        corners,
-                        series(1).mix(OPACITY_MAX * share).filled(),
-                    ))?;
-                    let at = (corners[0].0 + cell / 2, top + ROW / 2);
-                    let style = aligned(INK.light, HPos::Center, VPos::Center);
-                    area.draw(&Text::new(format!("{value:.0}"), at, style))?;
-                }
-                // After the filling, which would cover the line.
-                area.draw(&Rectangle::new(corners, RULE.light.stroke_width(1)))?;
+        // Names that do not fit above their column stand on end.
+        let widest = self.columns.iter().map(|name| width(name)).fold(0.0, f64::max);
+        let is_turned = widest > cell - 6.0;
+        let head = if is_turned { widest.min(TURNED) + 32.0 } else { 48.0 };
+        for (place, name) in self.columns.iter().enumerate() {
+            let x = left + (place as f64 + 0.5) * cell;
+            if is_turned {
+                let name = cut(name, TURNED);
+                drawing.turned_text((x, head - 6.0), &name, SOFT.light, Anchor::Start, -90);
+            } else {
+                drawing.text((x, head - 12.0), name, SOFT.light, Anchor::Middle);
             }
         }
-        Ok(())
+
+        for (row, ((name, values), lines)) in self.rows.iter().zip(&names).enumerate() {
+            let top = head + row as f64 * ROW;
+            let middle = top + ROW / 2.0;
+            drawing.lines_of_text((left - 8.0, middle), lines, INK.light, Anchor::End);
+
+            for (column, (value, asked)) in values.iter().zip(&self.columns).enumerate() {
+                let x = left + column as f64 * cell;
+                let corners = [(x, top), (x + cell, top + ROW)];
+                let rule = Stroke::new(RULE.light, 1.0);
+                let Some(value) = value else {
+                    drawing.rectangle(corners, None, Some(rule));
+                    continue;
+                };
+                let share = (value / 100.0).clamp(0.0, 1.0);
+                let said = format!("{name}, {}: {asked}: {} %", self.axis, fixed(*value, 1));
+                drawing.mark(&said, |drawing| {
+                    let fill = (series(1), OPACITY_MAX * share);
+                    drawing.rectangle(corners, Some(fill), Some(rule));
+                    let at = (x + cell / 2.0, middle);
+                    let text = fixed(*value, 0);
+                    if width(&text) < cell {
+                        drawing.text(at, &text, INK.light, Anchor::Middle);
+                    }
+                });
+            }
+        }
+        let height = head + ROW * self.rows.len().max(1) as f64 + FONT_SIZE;
+        drawing.svg(&self.title, (WIDTH, height))
     }
 }

@@ -1,24 +1,24 @@
 //! A histogram.
 
-use plotters::element::Rectangle;
-use plotters::style::Color as _;
+use prime_page::chart::{Axis, Drawing, Frame, Stroke, WIDTH};
+use prime_page::number::{count, trimmed};
 use prime_page::palette::{PAPER, series};
-
-use super::canvas::{Area, Failure, axes, pixel, svg};
 
 /// Counts of values in bins of equal width.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     /// Title, read out in place of the drawing.
     pub title: String,
-    /// Labels of the axes, with units.
+    /// Names of the axes, with units.
     pub x_axis: String,
     pub y_axis: String,
     pub values: Vec<f64>,
     pub bin_width: f64,
+    /// Slot of the bars' colour.
+    pub slot: usize,
 }
 
-const HEIGHT: u32 = 320;
+const HEIGHT: f64 = 240.0;
 /// Maximum number of bins: no useful chart has more.
 const BINS_MAX: i64 = 400;
 
@@ -39,25 +39,37 @@ impl Histogram {
         (first..=last).map(|index| (index as f64 * self.bin_width, count(index))).collect()
     }
 
-    pub fn svg(&self) -> String {
-        svg(&self.title, &[], HEIGHT, |area| self.draw(area))
+    /// The number of bins that hold a value.
+    pub fn filled_bins(&self) -> usize {
+        self.bins().iter().filter(|(_, count)| *count > 0).count()
     }
 
-    fn draw(&self, area: &Area<'_>) -> Result<(), Failure> {
+    pub fn svg(&self) -> String {
         let bins = self.bins();
         let start = bins.first().map_or(0.0, |(start, _)| *start);
         let end = bins.last().map_or(self.bin_width, |(start, _)| start + self.bin_width);
         let highest = bins.iter().map(|(_, count)| *count).max().unwrap_or(1).max(1) as f64;
 
-        let chart =
-            axes(area, start..end, 0.0..highest * 1.05, (&self.x_axis, &self.y_axis), 50, true)?;
+        let mut drawing = Drawing::default();
+        let y = Axis::linear(&self.y_axis, (0.0, highest * 1.05));
+        let axes = (Axis::linear(&self.x_axis, (start, end)), y);
+        let frame = Frame::new(&mut drawing, axes, (WIDTH, 0.0, HEIGHT));
 
-        for (start, count) in bins.into_iter().filter(|(_, count)| *count > 0) {
-            let at = |x, y| pixel(area, &chart, (x, y));
-            let corners = [at(start, count as f64), at(start + self.bin_width, 0.0)];
-            area.draw(&Rectangle::new(corners, series(1).filled()))?;
-            area.draw(&Rectangle::new(corners, PAPER.light.stroke_width(1)))?;
+        for (start, filled) in bins.into_iter().filter(|(_, count)| *count > 0) {
+            let end = start + self.bin_width;
+            let corners = [frame.at(start, filled as f64), frame.at(end, 0.0)];
+            let said = format!(
+                "{} to {}: {} {}",
+                trimmed(start, 2),
+                trimmed(end, 2),
+                count(filled as u64),
+                self.y_axis
+            );
+            drawing.mark(&said, |drawing| {
+                let edge = Stroke::new(PAPER.light, 1.0);
+                drawing.rectangle(corners, Some((series(self.slot), 1.0)), Some(edge));
+            });
         }
-        Ok(())
+        drawing.svg(&self.title, (WIDTH, frame.height()))
     }
 }

@@ -1,24 +1,30 @@
-//! Charts as SVG, drawn by plotters; this is the only module that knows the library. The colours
-//! are those of a light page, and the legend is in the drawing, so that a file stands alone; the
-//! page replaces the colours on a dark screen.
+//! Charts that only studies have; lines and rows with intervals are those of all reports
+//! (`prime_page::chart`). The legend is in the drawing, so that a file stands alone.
 
 mod boxes;
-mod canvas;
 mod heat_map;
 mod histogram;
-mod intervals;
-mod lines;
-mod marker;
 mod radar;
 mod scatter;
 
 pub use boxes::{BoxChart, BoxGroup};
 pub use heat_map::HeatMap;
 pub use histogram::Histogram;
-pub use intervals::{IntervalChart, IntervalRow, Measured};
-pub use lines::{LineChart, LinePoint};
 pub use radar::Radar;
 pub use scatter::{Point, Scatter};
+
+use prime_page::chart::LegendItem;
+
+/// A series' name, and the slot of its colour and marker.
+pub type Series = (String, usize);
+
+/// The legend of these series; none for a single one, which the heading names.
+fn legend_items<'s>(series: impl IntoIterator<Item = &'s Series>) -> Vec<LegendItem> {
+    let item =
+        |(name, slot): &Series| LegendItem { name: name.clone(), slot: *slot, is_dashed: false };
+    let items: Vec<_> = series.into_iter().map(item).collect();
+    if items.len() > 1 { items } else { Vec::new() }
+}
 
 #[cfg(test)]
 mod tests;

@@ -1,22 +1,23 @@
-//! Points over two axes.
+//! Points over two axes, with names where there is room for them.
 
-use plotters::element::{PathElement, Text};
-use plotters::style::Color as _;
-use plotters::style::text_anchor::{HPos, VPos};
-use prime_page::palette::{INK, SOFT};
+use prime_page::chart::{Area, Axis, Drawing, Frame, RADIUS, Stroke, WIDTH, legend, marker, place};
+use prime_page::palette::{INK, SOFT, series};
 
-use super::canvas::{Area, Failure, aligned, axes, pixel, svg};
-use super::marker::draw_marker;
+use super::{Series, legend_items};
 
 /// A point of one series.
 #[derive(Clone, Debug)]
 pub struct Point {
     pub x: f64,
     pub y: f64,
-    /// Index of its series.
-    pub series: usize,
-    /// Text drawn beside it, if not empty.
+    /// Slot of its colour and marker.
+    pub slot: usize,
+    /// Text drawn beside it where there is room, if not empty.
     pub label: String,
+    /// Everything that it stands for, shown on hover.
+    pub description: String,
+    /// Number of values at this place, by which its area grows.
+    pub count: usize,
     /// Interval of y.
     pub interval: Option<(f64, f64)>,
 }
@@ -26,58 +27,77 @@ pub struct Point {
 pub struct Scatter {
     /// Title, read out in place of the drawing.
     pub title: String,
-    /// Labels of the axes, with units.
-    pub x_axis: String,
-    pub y_axis: String,
+    /// The axes, with their ranges.
+    pub axes: (Axis, Axis),
     /// Names of the series for the legend; may be empty.
-    pub series: Vec<String>,
+    pub series: Vec<Series>,
     pub points: Vec<Point>,
-    pub x_range: (f64, f64),
-    pub y_range: (f64, f64),
     /// True to draw y = x.
     pub has_diagonal: bool,
     /// A line through these points, such as a frontier.
     pub line: Vec<(f64, f64)>,
 }
 
-const HEIGHT: u32 = 420;
-const Y_LABELS: u32 = 60;
+const HEIGHT: f64 = 340.0;
+/// Largest marker, in pixels.
+const RADIUS_MAX: f64 = 13.0;
+
+fn radius(point: &Point) -> f64 {
+    (RADIUS * (point.count.max(1) as f64).powf(0.35)).min(RADIUS_MAX)
+}
 
 impl Scatter {
     pub fn svg(&self) -> String {
-        svg(&self.title, &self.series, HEIGHT, |area| self.draw(area))
-    }
-
-    fn draw(&self, area: &Area<'_>) -> Result<(), Failure> {
-        let ((left, right), (low, high)) = (self.x_range, self.y_range);
-        let chart =
-            axes(area, left..right, low..high, (&self.x_axis, &self.y_axis), Y_LABELS, true)?;
-        let at = |x: f64, y: f64| pixel(area, &chart, (x.clamp(left, right), y.clamp(low, high)));
+        let mut drawing = Drawing::default();
+        let top = legend(&mut drawing, &legend_items(&self.series), WIDTH);
+        let (x, y) = &self.axes;
+        let frame = Frame::new(&mut drawing, (x.clone(), y.clone()), (WIDTH, top, HEIGHT));
 
         if self.has_diagonal {
-            let ends = (left.max(low), right.min(high));
-            let diagonal = vec![at(ends.0, ends.0), at(ends.1, ends.1)];
-            area.draw(&PathElement::new(diagonal, SOFT.light.stroke_width(1)))?;
+            let ends = (x.range.0.max(y.range.0), x.range.1.min(y.range.1));
+            let diagonal = [frame.at(ends.0, ends.0), frame.at(ends.1, ends.1)];
+            drawing.line(&diagonal, Stroke::new(SOFT.light, 1.0));
         }
-
-        if self.line.len() > 1 {
-            let line = self.line.iter().map(|(x, y)| at(*x, *y)).collect::<Vec<_>>();
-            area.draw(&PathElement::new(line, SOFT.light.stroke_width(2)))?;
-        }
+        let line: Vec<_> = self.line.iter().map(|(x, y)| frame.at(*x, *y)).collect();
+        drawing.line(&line, Stroke::new(SOFT.light, 1.5));
 
         for point in &self.points {
-            let (x, y) = at(point.x, point.y);
-            if let Some((low, high)) = point.interval {
-                let line = vec![at(point.x, low), at(point.x, high)];
-                area.draw(&PathElement::new(line, INK.light.stroke_width(1)))?;
-            }
+            drawing.mark(&point.description, |drawing| {
+                if let Some((low, high)) = point.interval {
+                    let ends = [frame.at(point.x, low), frame.at(point.x, high)];
+                    drawing.line(&ends, Stroke::new(series(point.slot), 1.0));
+                }
+                let at = frame.at(point.x, point.y);
+                marker(drawing, at, point.slot, radius(point), false);
+            });
+        }
+        self.draw_names(&mut drawing, &frame);
+        drawing.svg(&self.title, (WIDTH, frame.height()))
+    }
 
-            draw_marker(area, (x, y), point.series, false)?;
-            if !point.label.is_empty() {
-                let style = aligned(INK.light, HPos::Left, VPos::Bottom);
-                area.draw(&Text::new(point.label.clone(), (x + 7, y - 3), style))?;
+    fn draw_names(&self, drawing: &mut Drawing, frame: &Frame) {
+        let names: Vec<_> = self
+            .points
+            .iter()
+            .map(|point| (frame.at(point.x, point.y), point.label.clone()))
+            .collect();
+        // Names keep clear of intervals, of large markers and of the line, too.
+        let intervals = self.points.iter().filter_map(|point| {
+            let (low, high) = point.interval?;
+            let ((left, bottom), (_, top)) = (frame.at(point.x, low), frame.at(point.x, high));
+            Some(Area { left: left - 2.0, top, right: left + 2.0, bottom })
+        });
+        let large =
+            self.points.iter().map(|point| Area::around(frame.at(point.x, point.y), radius(point)));
+        let line: Vec<_> = self.line.iter().map(|(x, y)| frame.at(*x, *y)).collect();
+        let obstacles: Vec<_> = intervals.chain(large).chain(Area::along(&line)).collect();
+
+        let largest = self.points.iter().map(radius).fold(RADIUS, f64::max);
+        let bounds = Area { right: WIDTH - 2.0, ..frame.plot };
+        for ((_, name), placed) in names.iter().zip(place(&names, largest, &obstacles, bounds)) {
+            if let Some(placed) = placed {
+                drawing.text(placed.at, name, INK.light, placed.anchor);
             }
         }
-        Ok(())
     }
 }

@@ -6,6 +6,10 @@ use crate::records::{Evidence, Record};
 use crate::results::{BOOTSTRAP_SEED, Results};
 use crate::statistics::RESAMPLES;
 
+fn count(number: usize) -> String {
+    prime_page::number::count(number as u64)
+}
+
 /// Values of a column, each once.
 fn distinct<'r>(records: &'r [Record], value: impl Fn(&'r Record) -> Option<&'r str>) -> String {
     let values: BTreeSet<&str> = records.iter().filter_map(value).collect();
@@ -70,7 +74,7 @@ pub(super) fn method(records: &[Record], results: &Results<'_>) -> Vec<String> {
         format!(
             "{} runs of {} systems on {} tasks of PRIME-Bench; base seeds {}; sampling seeds {}; {} of each instance. \
              From {first} to {last}, by prime-agents {} (commit {}), on {}.",
-            records.len(),
+            count(records.len()),
             results.systems.len(),
             tasks.len(),
             numbers(records, |record| record.base_seed),
@@ -140,7 +144,7 @@ pub(super) fn remarks(results: &Results<'_>, torn_bytes: usize) -> Vec<String> {
             remarks.push(format!(
                 "{}: {} instances were asked of one system only.",
                 pair.title(),
-                pair.unpaired
+                count(pair.unpaired)
             ));
         }
         if let Err(reason) = pair.testable() {

@@ -4,12 +4,13 @@
 mod method;
 mod page;
 mod parts;
+mod result;
 mod write;
 
 pub use page::page;
 pub use write::{ReportError, Written, write_report};
 
-use crate::figures::{Figure, all_figures};
+use crate::figures::{Figure, Figures, all_figures};
 use crate::records::Record;
 use crate::results::{PairingError, Results};
 use crate::tables::{Table, all_tables};
@@ -20,12 +21,16 @@ use crate::training::Training;
 pub struct Report {
     /// Name of the study.
     pub study: String,
+    /// What was found, in sentences with intervals.
+    pub result: Vec<String>,
     /// How it was measured and computed, one paragraph each.
     pub method: Vec<String>,
     /// What a reader must know before using the figures.
     pub remarks: Vec<String>,
     /// Figures, in the paper's order, then those of trainings.
     pub figures: Vec<Figure>,
+    /// Why other figures are not drawn, a sentence each.
+    pub left_out: Vec<String>,
     /// Tables, in the paper's order, then those of trainings.
     pub tables: Vec<Table>,
 }
@@ -73,20 +78,23 @@ impl Report {
         studies.sort_unstable();
         studies.dedup();
 
-        let (mut figures, mut tables) = (Vec::new(), Vec::new());
+        let (mut figures, mut left_out, mut tables) = (Vec::new(), Vec::new(), Vec::new());
         for (place, part) in parts::parts(records).into_iter().enumerate() {
-            let (drawn, made) = Self::of_part(&part, place, choice)?;
-            figures.extend(drawn);
-            tables.extend(made);
+            let (made, of_part) = Self::of_part(&part, place, choice, &results)?;
+            figures.extend(made.drawn);
+            left_out.extend(made.left_out);
+            tables.extend(of_part);
         }
         figures.extend(choice.trainings.iter().flat_map(Training::figures));
         tables.extend(choice.trainings.iter().map(Training::table));
 
         Ok(Self {
             study: if studies.is_empty() { "no records".to_owned() } else { studies.join(", ") },
+            result: result::result(&results),
             method: method::method(records, &results),
             remarks: method::remarks(&results, torn_bytes),
             figures,
+            left_out,
             tables,
         })
     }
@@ -97,13 +105,15 @@ impl Report {
         part: &parts::Part,
         place: usize,
         choice: &Choice,
-    ) -> Result<(Vec<Figure>, Vec<Table>), PairingError> {
+        whole: &Results<'_>,
+    ) -> Result<(Figures, Vec<Table>), PairingError> {
         // The systems of a pair may be in another part.
         let belongs = |pair: &&(String, String)| {
             Results::new(&part.records, std::slice::from_ref(*pair)).is_ok()
         };
         let pairs: Vec<_> = choice.pairs.iter().filter(belongs).cloned().collect();
-        let results = Results::new(&part.records, &pairs)?;
+        let mut results = Results::new(&part.records, &pairs)?;
+        results.paint(&whole.slots());
         let mut figures = all_figures(&results, &choice.show);
         let mut tables = all_tables(&results, &choice.show);
 
@@ -119,7 +129,7 @@ impl Report {
             let bare = title.strip_suffix(&warning).unwrap_or(title);
             *title = format!("{bare} ({})", evidence.heading());
         };
-        for figure in &mut figures {
+        for figure in &mut figures.drawn {
             named(&mut figure.id);
             named(&mut figure.table);
             headed(&mut figure.title);

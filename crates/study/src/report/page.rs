@@ -1,5 +1,5 @@
-//! A report as one self-contained HTML page. Tables are readable without JavaScript; a small script
-//! sorts them.
+//! A report as one self-contained HTML page. Everything is readable without JavaScript; a small
+//! script sorts tables, shows values at the pointer and the keyboard, and saves figures.
 
 use minijinja::context;
 use minijinja::value::Value;
@@ -11,14 +11,18 @@ use crate::tables::{Cell, ColumnKind, Table};
 const TEMPLATE: &str = include_str!("page.html");
 
 fn figure(figure: &Figure) -> Value {
+    let panels = figure.files().map(|(file, svg)| {
+        // The drawing's texts are already escaped.
+        context! { file, svg => Value::from_safe_string(svg.to_owned()) }
+    });
     context! {
         id => figure.id,
         paper => figure.paper,
         title => figure.title,
         caption => figure.caption,
         table => figure.table,
-        // The drawing's texts are already escaped.
-        svg => Value::from_safe_string(figure.svg.clone()),
+        panels => panels.collect::<Vec<_>>(),
+        is_wide => figure.panels.len() > 1,
     }
 }
 
@@ -58,6 +62,8 @@ fn table(table: &Table) -> Value {
 pub fn page(report: &Report) -> String {
     let values = context! {
         study => report.study,
+        result => report.result,
+        left_out => report.left_out,
         method => report.method,
         remarks => report.remarks,
         figures => report.figures.iter().map(figure).collect::<Vec<_>>(),

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{Choice, Report, page};
+use crate::figures::Figure;
 use crate::records::{ParquetError, Records, write_parquet};
 use crate::results::PairingError;
 
@@ -39,7 +40,7 @@ const PAGE: &str = "report.html";
 pub struct Written {
     /// The page.
     pub page: PathBuf,
-    /// Number of figures.
+    /// Number of drawings; a figure may have several.
     pub figures: usize,
     /// Number of tables; each is three files.
     pub tables: usize,
@@ -101,14 +102,19 @@ pub fn write_report(
     let (figures, tables) = (folder(out.join("figures"))?, folder(out.join("tables"))?);
 
     if replaces {
-        remove_others(&figures, &["svg"], |stem| report.figures.iter().any(|one| one.id == stem))?;
+        let is_own = |stem: &str| {
+            let mut files = report.figures.iter().flat_map(Figure::files);
+            files.any(|(name, _)| name == stem)
+        };
+        remove_others(&figures, &["svg"], is_own)?;
         remove_others(&tables, &["csv", "md", "tex"], |stem| {
             report.tables.iter().any(|one| one.id == stem)
         })?;
     }
 
-    for figure in &report.figures {
-        put(&figures.join(format!("{}.svg", figure.id)), figure.svg.as_bytes())?;
+    let drawings: Vec<(String, &str)> = report.figures.iter().flat_map(Figure::files).collect();
+    for (name, svg) in &drawings {
+        put(&figures.join(format!("{name}.svg")), svg.as_bytes())?;
     }
 
     for table in &report.tables {
@@ -125,7 +131,6 @@ pub fn write_report(
     let path = out.join(PAGE);
     put(&path, page(&report).as_bytes())?;
 
-    let (figures, tables, records) =
-        (report.figures.len(), report.tables.len(), records.records.len());
+    let (figures, tables, records) = (drawings.len(), report.tables.len(), records.records.len());
     Ok(Written { page: path, figures, tables, records })
 }

@@ -12,6 +12,8 @@ pub(crate) use pairs::pair;
 pub use pairs::{PairResults, PairedTask, PairingError};
 pub use system::{Instance, SystemResults, TaskResults, TaskValues};
 
+use std::collections::BTreeMap;
+
 use prime_bench::tasks::Category;
 
 use crate::records::Record;
@@ -38,7 +40,9 @@ impl<'r> Results<'r> {
     /// # Errors
     /// If a named system does not exist, or two systems have no instance in common.
     pub fn new(records: &'r [Record], pairs: &[(String, String)]) -> Result<Self, PairingError> {
-        let systems = system::group(records);
+        let mut systems = system::group(records);
+        let slots = Slots::of(&systems);
+        systems.iter_mut().for_each(|system| system.slot = slots.get(&system.name));
 
         let pairs = if pairs.is_empty() {
             pairs::with_the_first(&systems)
@@ -47,6 +51,43 @@ impl<'r> Results<'r> {
         };
 
         Ok(Self { systems, pairs })
+    }
+
+    /// The slots of these systems' names.
+    pub(crate) fn slots(&self) -> Slots {
+        Slots::of(&self.systems)
+    }
+
+    /// Gives systems the slots that they have in all results of a report, of which these are a
+    /// part.
+    pub(crate) fn paint(&mut self, slots: &Slots) {
+        self.systems.iter_mut().for_each(|system| system.slot = slots.get(&system.name));
+    }
+
+    /// The slot of the system with this label.
+    pub(crate) fn slot_of(&self, label: &str) -> usize {
+        let system = self.systems.iter().find(|system| system.label == label);
+        system.map_or(0, |system| system.slot)
+    }
+}
+
+/// Slots of colours and markers by the names of systems.
+pub(crate) struct Slots(BTreeMap<String, usize>);
+
+impl Slots {
+    fn of(systems: &[SystemResults<'_>]) -> Self {
+        let mut names: Vec<&str> = Vec::new();
+        for system in systems {
+            if !names.contains(&system.name.as_str()) {
+                names.push(&system.name);
+            }
+        }
+        let slots = prime_page::palette::slots(&names);
+        Self(names.into_iter().map(str::to_owned).zip(slots).collect())
+    }
+
+    fn get(&self, name: &str) -> usize {
+        self.0.get(name).copied().unwrap_or_default()
     }
 }
 

@@ -84,6 +84,8 @@ pub struct SystemResults<'r> {
     pub name: String,
     /// The name, with a warning if the verifier saw `transition` or kinds that are not sound.
     pub label: String,
+    /// Slot of its colour and marker in drawings, which its name fixes.
+    pub slot: usize,
     /// What its verifier looked at, the same in all runs.
     pub evidence: Evidence,
     /// What sets it apart from the others: values of factors by name.
@@ -167,6 +169,7 @@ fn system<'r>((name, evidence): (&str, Evidence), records: &[&'r Record]) -> Sys
     SystemResults {
         name: name.to_owned(),
         label,
+        slot: 0,
         evidence,
         factors: records
             .iter()

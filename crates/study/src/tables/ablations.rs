@@ -25,7 +25,7 @@ pub(crate) fn ablations<'s, 'r>(results: &'s Results<'r>) -> Vec<Ablation<'s, 'r
     for full in results.systems.iter().filter(|system| system.parts(WITHOUT).is_empty()) {
         let is_same = |system: &&SystemResults<'_>| {
             !system.parts(WITHOUT).is_empty()
-                && system.evidence == full.evidence
+                && system.evidence.is_comparable(full.evidence)
                 && system.other_factors(WITHOUT) == full.other_factors(WITHOUT)
         };
 
@@ -209,7 +209,7 @@ pub(super) fn interactions(results: &Results<'_>) -> Table {
         let single = |part: &&str| {
             let is_it = |other: &&Ablation<'_, '_>| {
                 other.without == **part
-                    && other.system.evidence == full.system.evidence
+                    && other.system.evidence.is_comparable(full.system.evidence)
                     && other.system.other_factors(WITHOUT) == full.system.other_factors(WITHOUT)
             };
             all.iter().find(is_it)

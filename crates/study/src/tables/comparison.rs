@@ -3,8 +3,8 @@
 use super::table::{Cell, Column, Table};
 use crate::results::{PairResults, Results};
 use crate::statistics::{
-    ALPHA, Computed, LeftOut, d_pooled, d_z, holm, least_detectable_difference, mcnemar, mean,
-    paired_clustered, paired_t, tango, wilcoxon,
+    ALPHA, Computed, Interval, LeftOut, d_pooled, d_z, holm, least_detectable_difference, mcnemar,
+    mean, paired_clustered, paired_t, tango, wilcoxon,
 };
 
 /// The p-values of several tests, adjusted by Holm. Tests that were left out stay left out and do
@@ -48,14 +48,8 @@ pub(super) fn p_value(pair: &PairResults) -> Computed<f64> {
 
 /// What each right system gains over its left one (Tables 2 and 43, section 4.4).
 pub(super) fn comparison(results: &Results<'_>) -> Table {
-    let p: Vec<Computed<f64>> = results.pairs.iter().map(p_value).collect();
-
-    let rows = results
-        .pairs
-        .iter()
-        .zip(&p)
-        .zip(adjusted(&p))
-        .map(|((pair, p), adjusted)| row(pair, p, &adjusted));
+    let tests = tests(&results.pairs);
+    let rows = results.pairs.iter().zip(&tests).map(|(pair, (p, adjusted))| row(pair, p, adjusted));
 
     Table {
         id: "comparison".to_owned(),
@@ -91,18 +85,33 @@ pub(super) fn comparison(results: &Results<'_>) -> Table {
     }
 }
 
-fn row(pair: &PairResults, p: &Computed<f64>, adjusted: &Computed<f64>) -> Vec<Cell> {
+/// The mean gain of the right system over all pairs, −1 to 1, and its 95 % interval: clustered by
+/// task, or Tango's if there is one task.
+pub(crate) fn gain(pair: &PairResults) -> (f64, Computed<Interval>) {
     let lefts: Vec<Vec<f64>> = pair.tasks.iter().map(|task| task.left.clone()).collect();
     let rights: Vec<Vec<f64>> = pair.tasks.iter().map(|task| task.right.clone()).collect();
-
-    let (left, right) = pair.task_means();
     let over = |values: &[Vec<f64>]| values.iter().flatten().sum::<f64>() / pair.n().max(1) as f64;
-    let gain = over(&rights) - over(&lefts);
 
     let interval = match &pair.tasks[..] {
         [task] if task.is_counted => tango(task.only_right, task.only_left, task.left.len() as u64),
         _ => paired_clustered(&lefts, &rights).map(|estimate| estimate.interval),
     };
+    (over(&rights) - over(&lefts), interval)
+}
+
+/// The p-value of each pair's test, and the same adjusted by Holm over all of them.
+pub(crate) fn tests(pairs: &[PairResults]) -> Vec<(Computed<f64>, Computed<f64>)> {
+    let p: Vec<Computed<f64>> = pairs.iter().map(p_value).collect();
+    let adjusted = adjusted(&p);
+    p.into_iter().zip(adjusted).collect()
+}
+
+fn row(pair: &PairResults, p: &Computed<f64>, adjusted: &Computed<f64>) -> Vec<Cell> {
+    let lefts: Vec<Vec<f64>> = pair.tasks.iter().map(|task| task.left.clone()).collect();
+    let rights: Vec<Vec<f64>> = pair.tasks.iter().map(|task| task.right.clone()).collect();
+
+    let (left, right) = pair.task_means();
+    let (gain, interval) = gain(pair);
 
     let ratios = if left.iter().all(|left| *left > 0.0) && !left.is_empty() {
         Ok(mean(&left.iter().zip(&right).map(|(left, right)| right / left).collect::<Vec<_>>()))

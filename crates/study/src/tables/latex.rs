@@ -85,7 +85,10 @@ impl Table {
                     .unwrap_or_default();
 
                 match (cell, kind) {
-                    (Cell::Count(_) | Cell::Number { .. }, ColumnKind::Number) => cell.plain(""),
+                    (Cell::Count(count), ColumnKind::Number) => count.to_string(),
+                    (Cell::Number { value, decimals }, ColumnKind::Number) => {
+                        rounded(*value, *decimals)
+                    }
                     (Cell::P(p), ColumnKind::Number) if *p >= 0.001 => cell.plain(""),
                     (Cell::Interval { interval, decimals }, _) => {
                         format!(

@@ -21,6 +21,7 @@ mod transfer;
 
 pub(crate) use catalogue::wanted;
 pub use catalogue::{ITEMS, Item, UnknownItem, all_tables, check_items};
+pub(crate) use comparison::{gain, tests as pair_tests};
 pub(crate) use cost::mean_ms;
 pub(crate) use scaling::series as scaling_series;
 pub(crate) use sizes::{BySize, by_size, consistency};

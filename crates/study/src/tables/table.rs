@@ -1,5 +1,7 @@
 //! A table as data: typed cells, so that each output format writes numbers in its own way.
 
+use prime_page::number;
+
 use crate::statistics::{Computed, Interval};
 
 /// What a column holds.
@@ -95,7 +97,8 @@ impl Cell {
         if instances == inputs {
             Self::count(instances)
         } else {
-            Self::Text(format!("{instances} ({inputs} inputs)"))
+            let count = |number: usize| number::count(number as u64);
+            Self::Text(format!("{} ({} inputs)", count(instances), count(inputs)))
         }
     }
 
@@ -126,13 +129,13 @@ impl Cell {
     pub(super) fn plain(&self, mark: &str) -> String {
         match self {
             Self::Text(text) => text.clone(),
-            Self::Count(count) => count.to_string(),
-            Self::Number { value, decimals } => rounded(*value, *decimals),
+            Self::Count(count) => number::count(*count),
+            Self::Number { value, decimals } => number::fixed(*value, *decimals),
             Self::Interval { interval, decimals } => {
                 format!(
                     "{} to {}",
-                    rounded(interval.low, *decimals),
-                    rounded(interval.high, *decimals)
+                    number::fixed(interval.low, *decimals),
+                    number::fixed(interval.high, *decimals)
                 )
             }
             Self::P(p) if *p < 0.001 => "< 0.001".to_owned(),
@@ -158,13 +161,9 @@ impl Cell {
     }
 }
 
-/// The rounded number, without a minus before zero.
+/// The rounded number without groups of digits, for siunitx, and without a minus before zero.
 pub(super) fn rounded(value: f64, decimals: usize) -> String {
-    let text = format!("{value:.decimals$}");
-    match text.strip_prefix('-') {
-        Some(zero) if zero.bytes().all(|byte| matches!(byte, b'0' | b'.')) => zero.to_owned(),
-        _ => text,
-    }
+    number::fixed(value, decimals).replace(',', "")
 }
 
 /// A table.

@@ -168,3 +168,18 @@ fn unknown_numbers_name_the_nearest() {
     let error = check_items(&["T611".to_owned()]).unwrap_err().to_string();
     assert!(error.contains("`T611`") && error.contains("did you mean `T61`"), "{error}");
 }
+
+#[test]
+fn people_read_separators_and_programs_do_not() {
+    let table = Table {
+        id: "many".to_owned(),
+        paper: "none",
+        title: "Many".to_owned(),
+        caption: String::new(),
+        columns: vec![Column::number("runs"), Column::number("ms")],
+        rows: vec![vec![Cell::Count(1_234_567), Cell::number(12_345.67, 1)]],
+    };
+    assert!(table.markdown().contains("| 1,234,567 | 12,345.7 |"), "{}", table.markdown());
+    assert!(table.csv().ends_with("\r\n1234567,12345.67\r\n"), "{}", table.csv());
+    assert!(table.latex().contains("1234567 & 12345.7 "), "{}", table.latex());
+}

@@ -49,7 +49,8 @@ impl Table {
                         reasons.push(format!("{}: {reason}", column.name));
                         line.push(String::new());
                     }
-                    Cell::Text(_) | Cell::Count(_) | Cell::Empty => line.push(cell.plain("")),
+                    Cell::Count(count) => line.push(count.to_string()),
+                    Cell::Text(_) | Cell::Empty => line.push(cell.plain("")),
                 }
                 // The second column of an interval that is left out.
                 if is_interval {

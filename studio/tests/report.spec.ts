@@ -1,0 +1,134 @@
+// The page of a study's report in a browser: readable at any width, by keyboard and on paper, and its figures as files. The
+// records are those of a published study.
+
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { test as base } from "@playwright/test";
+import { AxeBuilder } from "./axe.ts";
+import { expect } from "./daemon.ts";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const PRIME = resolve(process.env["PRIME"] ?? "../target/release/prime-agents");
+
+/** The address of the page of a study's published records. */
+type Made = (study: string) => string;
+
+const test = base.extend<{ report: string }, { made: Made }>({
+  made: [
+    async ({}, use) => {
+      const folder = mkdtempSync(join(tmpdir(), "report-"));
+      await use((study) => {
+        const out = join(folder, study);
+        const records = join(ROOT, `docs/results/${study}.jsonl.gz`);
+        const options = ["--study", join(ROOT, `studies/${study}.toml`), "--out", out];
+        execFileSync(PRIME, ["study", "report", records, ...options], { cwd: ROOT, stdio: "ignore" });
+        return pathToFileURL(join(out, "report.html")).href;
+      });
+      rmSync(folder, { recursive: true });
+    },
+    { scope: "worker" },
+  ],
+  report: async ({ made }, use) => use(made("headline")),
+});
+
+for (const colorScheme of ["light", "dark"] as const) {
+  for (const width of [1440, 800, 375]) {
+    test(`text of figures is as large as the page's at ${width} px, ${colorScheme}`, async ({ page, report }) => {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height: 900 });
+      await page.goto(report);
+      const sizes = await page.locator("svg text").evaluateAll((texts) =>
+        texts.map((text) => {
+          const svg = (text as SVGTextElement).ownerSVGElement as SVGSVGElement;
+          const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+          return scale * Number.parseFloat(getComputedStyle(text).fontSize);
+        }),
+      );
+      expect(sizes.length).toBeGreaterThan(100);
+      expect(Math.min(...sizes)).toBeGreaterThanOrEqual(12);
+
+      // What does not fit scrolls within its figure or table, and not with the page.
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      expect(overflow).toBeLessThanOrEqual(0);
+      expect(await new AxeBuilder(page).findings()).toEqual([]);
+    });
+  }
+}
+
+for (const study of ["headline", "adapters", "scaling", "sweeps", "strategies", "transfer", "cells", "verifier-worth"]) {
+  test(`no two texts of a figure overlap, and none is cut by its edge: ${study}`, async ({ page, made }) => {
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await page.goto(made(study));
+    const faults = await page.locator(".drawing svg").evaluateAll((drawings) =>
+      drawings.flatMap((svg) => {
+        const edge = svg.getBoundingClientRect();
+        const upright = [...svg.querySelectorAll("text")].filter((text) => !text.hasAttribute("transform"));
+        const boxes = upright.map((text) => {
+          const { left, top, right, bottom } = text.getBoundingClientRect();
+          // The box of a line has room above and below its letters.
+          return { text: text.textContent ?? "", left, right, top: top + 3, bottom: bottom - 3 };
+        });
+        const cut = boxes.filter((it) => it.left < edge.left - 1 || it.right > edge.right + 1 || it.top < edge.top || it.bottom > edge.bottom);
+        const pairs = boxes.flatMap((a, place) =>
+          boxes
+            .slice(place + 1)
+            .filter((b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)
+            .map((b) => `${a.text} over ${b.text}`),
+        );
+        return [...cut.map((it) => `cut: ${it.text}`), ...pairs].map((fault) => `${svg.getAttribute("aria-label")}: ${fault}`);
+      }),
+    );
+    expect(faults).toEqual([]);
+  });
+}
+
+test("values show at the pointer and by the arrow keys, and without a script as titles", async ({ page, report, browser }) => {
+  await page.goto(report);
+  const marks = page.locator("#figure-difficulty .mark");
+  await marks.first().hover();
+  const tip = page.locator(".tip");
+  await expect(tip).toHaveText(/^easy, single pass; mean accuracy of the tasks, %: [\d.]+ \(95 %: /);
+
+  await marks.first().focus();
+  await page.keyboard.press("ArrowRight");
+  await expect(tip).toHaveText(/^easy, PRIME; /);
+  await page.keyboard.press("Escape");
+  await expect(tip).toBeHidden();
+
+  const plain = await browser.newContext({ javaScriptEnabled: false });
+  const bare = await plain.newPage();
+  await bare.goto(report);
+  expect(await bare.locator("#figure-difficulty .mark title").first().textContent()).toMatch(/^easy, single pass; /);
+  await plain.close();
+});
+
+test("a figure is saved as the file that the report has beside its page", async ({ page, report }) => {
+  await page.goto(report);
+  const save = page.getByRole("button", { name: "Save as SVG: Accuracy by difficulty" });
+  const [download] = await Promise.all([page.waitForEvent("download"), save.click()]);
+  expect(download.suggestedFilename()).toBe("difficulty.svg");
+  const saved = readFileSync(await download.path(), "utf8");
+  expect(saved).not.toContain("var(");
+  const texts = (svg: string) => [...svg.matchAll(/<text[^>]*>([^<]*)</g)].map(([, text]) => text);
+  const file = readFileSync(new URL("figures/difficulty.svg", report), "utf8");
+  expect(texts(saved)).toEqual(texts(file));
+  const errors = await page.evaluate(
+    (text) => new DOMParser().parseFromString(text, "image/svg+xml").querySelectorAll("parsererror").length,
+    saved,
+  );
+  expect(errors).toBe(0);
+});
+
+test("on paper a figure stays on one page, in light colours", async ({ page, report }) => {
+  await page.emulateMedia({ colorScheme: "dark", media: "print" });
+  await page.goto(report);
+  const rules = await page.locator("figure:not(.panels), .panels .drawing").evaluateAll((all) =>
+    all.map((it) => getComputedStyle(it).breakInside),
+  );
+  expect(new Set(rules)).toEqual(new Set(["avoid"]));
+  const paper = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  expect(paper).toBe("rgb(255, 255, 255)");
+});
