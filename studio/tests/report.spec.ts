@@ -71,7 +71,9 @@ for (const study of ["headline", "adapters", "scaling", "sweeps", "strategies", 
           // The box of a line has room above and below its letters.
           return { text: text.textContent ?? "", left, right, top: top + 3, bottom: bottom - 3 };
         });
-        const cut = boxes.filter((it) => it.left < edge.left - 1 || it.right > edge.right + 1 || it.top < edge.top || it.bottom > edge.bottom);
+        const isCut = (it: (typeof boxes)[number]) =>
+          it.left < edge.left - 1 || it.right > edge.right + 1 || it.top < edge.top || it.bottom > edge.bottom;
+        const cut = boxes.filter(isCut);
         const pairs = boxes.flatMap((a, place) =>
           boxes
             .slice(place + 1)

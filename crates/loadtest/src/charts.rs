@@ -82,7 +82,7 @@ fn steps_per_second(report: &Report, baseline: Option<&Report>) -> Chart {
         name: if is_baseline { "baseline" } else { "steps/s" }.to_owned(),
         slot: 0,
         is_dashed: is_baseline,
-        has_markers: true,
+        has_markers: !is_baseline,
         points: over_trajectories(report, |point| point.steps_per_second),
     });
 

@@ -1,5 +1,5 @@
-// Shows a mark's values at the pointer, and with the arrow keys in a figure that has the focus; saves
-// a figure as a file. Without it, browsers show the titles of marks themselves.
+// Shows a mark's values at the pointer, and with the arrow keys in a figure that has the focus;
+// saves a figure as a file. Without it, browsers show the titles of marks themselves.
 const tip = document.createElement("div");
 tip.className = "tip";
 tip.hidden = true;
