@@ -2,13 +2,17 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 
-use super::error::{ApiError, ErrorBody};
+use super::error::{ApiError, ErrorBody, method_not_allowed};
 use super::request_context::authorized_run;
 use super::state::State;
 use prime_service::attestation::{Attestation, Envelope};
 
 pub(super) fn configure(config: &mut web::ServiceConfig) {
-    config.service(web::resource("/v1/runs/{id}/attestation").route(web::get().to(attest)));
+    config.service(
+        web::resource("/v1/runs/{id}/attestation")
+            .route(web::get().to(attest))
+            .default_service(web::to(|| method_not_allowed("GET"))),
+    );
 }
 
 /// Signs how a run ended.
