@@ -119,6 +119,30 @@ struct Maker<'p> {
     first: &'p Part,
 }
 
+/// The models of a digest by name, each with its SHA-256; a served model has none.
+fn models(digest: &str) -> BTreeMap<&str, &str> {
+    let mut models = BTreeMap::new();
+    for part in digest.split(", ") {
+        let named = part.split_once(' ').filter(|(_, sha)| is_sha256(sha));
+        let (name, sha) = named.unwrap_or((part, ""));
+        models.insert(name, sha);
+    }
+    models
+}
+
+fn is_sha256(word: &str) -> bool {
+    word.len() == 64 && word.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// True if two records can be of the same models: they have models in common, and none of these
+/// has changed. A study names the engines of all its systems, whichever one a system asks.
+fn are_same_models(one: Option<&str>, other: Option<&str>) -> bool {
+    let (Some(one), Some(other)) = (one, other) else { return one == other };
+    let (one, other) = (models(one), models(other));
+    let mut common = one.iter().filter_map(|(name, sha)| Some((sha, other.get(name)?))).peekable();
+    common.peek().is_some() && common.all(|(sha, other)| sha == other)
+}
+
 /// Hexadecimal digits of a digest that are shown.
 const DIGITS_SHOWN: usize = 12;
 
@@ -126,8 +150,7 @@ const DIGITS_SHOWN: usize = 12;
 pub(crate) fn short_digest(digest: Option<&str>) -> String {
     let shorter = |word: &str| {
         let (word, comma) = word.strip_suffix(',').map_or((word, ""), |word| (word, ","));
-        let is_digest = word.len() == 64 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let shown = if is_digest { &word[..DIGITS_SHOWN] } else { word };
+        let shown = if is_sha256(word) { &word[..DIGITS_SHOWN] } else { word };
         format!("{shown}{comma}")
     };
     let words: Vec<_> = digest.unwrap_or("none").split(' ').map(shorter).collect();
@@ -195,7 +218,7 @@ impl<'p> Merging<'p> {
                 first: first.path.clone(),
             }))
         };
-        if before.model_digest != record.model_digest {
+        if !are_same_models(before.model_digest.as_deref(), record.model_digest.as_deref()) {
             let shown = [&record.model_digest, &before.model_digest]
                 .map(|digest| short_digest(digest.as_deref()));
             let [found, before] = shown;
@@ -378,6 +401,24 @@ mod tests {
 
         let merged = merge(&[part(&path)]).unwrap();
         assert_eq!(merged.reconfigured.into_iter().collect::<Vec<_>>(), ["prime"]);
+    }
+
+    #[test]
+    fn models_are_the_same_if_those_in_common_are() {
+        let (a, b) = ("ab".repeat(32), "cd".repeat(32));
+        let two = format!("small {a}, large {b}");
+        for (one, other, expected) in [
+            (Some(two.clone()), Some(format!("small {a}")), true),
+            (Some(two.clone()), Some(format!("small {b}")), false),
+            (Some(two.clone()), Some(format!("other {a}")), false),
+            (Some("gpt-x".to_owned()), Some("gpt-x".to_owned()), true),
+            (Some("gpt-x".to_owned()), Some("gpt-y".to_owned()), false),
+            (None, None, true),
+            (Some(two), None, false),
+        ] {
+            let found = are_same_models(one.as_deref(), other.as_deref());
+            assert_eq!(found, expected, "{one:?} {other:?}");
+        }
     }
 
     #[test]
