@@ -143,7 +143,7 @@ async fn settle_one(
         }
         Settlement::Retry { after_ms } => {
             let after = signed(after_ms, "the pause")?;
-            // Those that must wait for it would only be looked at in vain.
+            // The messages that must wait for it need no look before then.
             let sql = format!(
                 "WITH failed AS (
                     UPDATE outbox SET due_ms = {NOW} + $3, failed = failed + 1

@@ -175,7 +175,7 @@ fn settle_one(
                      WHERE no = ?1 AND claims = ?2",
                 )?
                 .execute([no, claim, due])?;
-            // Those that must wait for it would only be looked at in vain.
+            // The messages that must wait for it need no look before then.
             transaction
                 .prepare_cached(
                     "UPDATE outbox SET due_ms = ?2 WHERE ?3 AND due_ms < ?2 AND no > ?1

@@ -26,7 +26,7 @@ fn claims_end_with_the_process() {
     let journal = open(&folder, 0);
     let again = journal.claim("hook", 9, LONG_MS, 2_000).unwrap().claimed;
     assert_eq!(again[0].message, message("m1"));
-    // What waits for another attempt goes on waiting.
+    // A message that waits for another attempt continues to wait.
     let settled = [(again[0].clone(), Settlement::Retry { after_ms: 500 })];
     assert_eq!(journal.settle(&settled, 2_000).unwrap(), 1);
     drop(journal);
