@@ -1,5 +1,6 @@
 //! `study leaderboard`: the systems of a study, best first, as a page of Markdown.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,6 +10,7 @@ use clap::{Args, ValueHint};
 use super::{load, read_records};
 use crate::cli::Configuration;
 use crate::cli::output::{count, note, print, wrapped};
+use prime_dataset::files::Whole;
 use prime_study::definition::Study;
 use prime_study::leaderboard::{Leaderboard, leaderboard as ranked};
 use prime_study::tables::Table;
@@ -24,7 +26,7 @@ pub struct LeaderboardArguments {
     /// Study file that the records are of: its instances are the ones that count
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     study: PathBuf,
-    /// File for the page [default: standard output]
+    /// File for the page, which appears when it is complete [default: standard output]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     out: Option<PathBuf>,
 }
@@ -63,7 +65,10 @@ pub fn leaderboard(arguments: &LeaderboardArguments) -> anyhow::Result<ExitCode>
     let page = page(&study, path, &board);
     match out {
         Some(out) => {
-            std::fs::write(out, page).with_context(|| format!("--out {}", out.display()))?;
+            let failed = || format!("--out {}: cannot be written", out.display());
+            let mut file = Whole::uncompressed(out).with_context(failed)?;
+            file.write_all(page.as_bytes()).with_context(failed)?;
+            file.finish().with_context(failed)?;
         }
         None => print(page)?,
     }
