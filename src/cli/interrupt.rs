@@ -1,15 +1,17 @@
 //! Requests to stop: Ctrl-C (SIGINT), and SIGTERM, which `timeout`, CI and Slurm send. Both end a
 //! command in the same way: what is done is kept and shown.
 
+use std::future::pending;
 use std::io::{self, BufRead, Read};
 use std::process::exit;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use anyhow::Context as _;
 use tokio::runtime::Builder;
 use tokio::signal::unix::SignalKind;
+use tokio::sync::watch;
 
 use super::output::write_note;
 use prime_daemon::stop_signals::{StopSignal, handle_file_size_signal};
@@ -35,56 +37,110 @@ impl Stop {
     }
 }
 
-/// The requests to stop from now on.
+/// A request to stop; number 0 stands for none yet.
+#[derive(Clone, Copy)]
+struct Request {
+    number: u64,
+    stop: Stop,
+}
+
+/// The last request since the command first listened.
+static LAST: Mutex<Option<watch::Receiver<Request>>> = Mutex::new(None);
+
+/// The number of the last request that a part of the command acted upon.
+static HANDLED: AtomicU64 = AtomicU64::new(0);
+
+/// The requests to stop that no part of the command has acted upon yet. One that arrives between
+/// two listeners is the second one's, because the signals' default action is gone by then.
 pub struct Stops {
-    interrupts: StopSignal,
-    terminations: StopSignal,
+    last: watch::Receiver<Request>,
+    handled: u64,
 }
 
 impl Stops {
     /// A signal that was ignored at the start stays ignored. A file that reaches a limit on sizes
-    /// is an error of its write from now on. Must be called within a Tokio runtime.
+    /// is an error of its write from now on.
     ///
     /// # Errors
     /// When the signals cannot be handled.
     pub fn listen() -> anyhow::Result<Self> {
+        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = match &*last {
+            Some(last) => last.clone(),
+            None => last.insert(receive()?).clone(),
+        };
+        Ok(Self { last, handled: HANDLED.load(Ordering::SeqCst) })
+    }
+
+    /// Waits for the next one, which the caller acts upon.
+    pub async fn next(&mut self) -> Stop {
+        let request = self.seen().await;
+        HANDLED.fetch_max(request.number, Ordering::SeqCst);
+        request.stop
+    }
+
+    /// Waits for the next one. It stays open for others.
+    async fn seen(&mut self) -> Request {
+        let handled = self.handled;
+        let Ok(request) = self.last.wait_for(|last| last.number > handled).await.map(|last| *last)
+        else {
+            // The thread that receives signals lasts as long as the process.
+            return pending().await;
+        };
+        self.handled = request.number;
+        request
+    }
+}
+
+/// Receives the signals on a thread of its own for the rest of the process. A request that follows
+/// one that nobody has acted upon yet ends the process: the command is busy and cannot end itself.
+fn receive() -> anyhow::Result<watch::Receiver<Request>> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let (mut interrupts, mut terminations) = {
+        // A signal's handler registers with the runtime that is entered.
+        let _entered = runtime.enter();
         handle_file_size_signal();
         let signals = |kind, name: &str| {
             StopSignal::listen(kind).with_context(|| format!("{name} cannot be handled"))
         };
-        Ok(Self {
-            interrupts: signals(SignalKind::interrupt(), "Ctrl-C")?,
-            terminations: signals(SignalKind::terminate(), "SIGTERM")?,
-        })
-    }
-
-    /// Waits for the next one.
-    pub async fn next(&mut self) -> Stop {
-        tokio::select! {
-            () = self.interrupts.recv() => Stop::Interrupt,
-            () = self.terminations.recv() => Stop::Terminate,
-        }
-    }
-}
-
-/// From now on, calls `then` at each request to stop, on a thread of its own.
-fn listen(mut then: impl FnMut(Stop) + Send + 'static) -> anyhow::Result<()> {
-    let runtime = Builder::new_current_thread().enable_all().build()?;
-    let mut stops = {
-        // A signal's handler registers with the runtime that is entered.
-        let _entered = runtime.enter();
-        Stops::listen()?
+        (signals(SignalKind::interrupt(), "Ctrl-C")?, signals(SignalKind::terminate(), "SIGTERM")?)
     };
 
-    let wait = async move {
+    let (sender, receiver) = watch::channel(Request { number: 0, stop: Stop::Interrupt });
+    let forward = async move {
         loop {
-            then(stops.next().await);
+            let stop = tokio::select! {
+                () = interrupts.recv() => Stop::Interrupt,
+                () = terminations.recv() => Stop::Terminate,
+            };
+            let before = sender.borrow().number;
+            if HANDLED.load(Ordering::SeqCst) < before {
+                exit(stop.exit_code().into());
+            }
+            sender.send_replace(Request { number: before + 1, stop });
         }
     };
 
     thread::Builder::new()
-        .name("interrupt".to_owned())
-        .spawn(move || -> () { runtime.block_on(wait) })?;
+        .name("signals".to_owned())
+        .spawn(move || -> () { runtime.block_on(forward) })?;
+    Ok(receiver)
+}
+
+/// From now on, calls `then` at each request to stop, on a thread of its own.
+fn listen(mut then: impl FnMut(Stop) + Send + 'static) -> anyhow::Result<()> {
+    let mut stops = Stops::listen()?;
+    on_thread(async move {
+        loop {
+            then(stops.next().await);
+        }
+    })
+}
+
+/// Awaits `work` on a thread of its own.
+fn on_thread(work: impl Future<Output = ()> + Send + 'static) -> anyhow::Result<()> {
+    let runtime = Builder::new_current_thread().build()?;
+    thread::Builder::new().name("interrupt".to_owned()).spawn(move || runtime.block_on(work))?;
     Ok(())
 }
 
@@ -115,8 +171,12 @@ impl EndsEarly {
     pub fn with(cleanup: impl Fn() + Send + 'static) -> anyhow::Result<Self> {
         let state = Arc::new(AtomicU8::new(WAITING));
         let ends_early = Self(Arc::clone(&state));
-        listen(move |stop| {
+        let mut stops = Stops::listen()?;
+        on_thread(async move {
+            let Request { number, stop } = stops.seen().await;
+            // Once this part is over, the request is for what the command does next.
             if becomes(&state, ENDING) {
+                HANDLED.fetch_max(number, Ordering::SeqCst);
                 cleanup();
                 exit(stop.exit_code().into());
             }
@@ -211,6 +271,9 @@ impl<R: BufRead> Read for UntilInterrupt<R> {
 
 #[cfg(test)]
 mod tests {
+    use futures::executor::block_on;
+    use rustix::process::{Signal, getpid, kill_process};
+
     use super::*;
 
     #[test]
@@ -224,5 +287,14 @@ mod tests {
         input.read_line(&mut text).unwrap();
         assert_eq!(text, "one\nwo\n");
         assert_eq!(input.read_line(&mut text).unwrap(), 0, "the third line is left");
+    }
+
+    #[test]
+    fn a_request_between_two_listeners_is_for_the_second() {
+        drop(EndsEarly::with(|| unreachable!("this part is over")).unwrap());
+        kill_process(getpid(), Signal::INT).unwrap();
+
+        let mut stops = Stops::listen().unwrap();
+        assert_eq!(block_on(stops.next()), Stop::Interrupt);
     }
 }

@@ -6,7 +6,7 @@ mod status;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{ExitCode, exit};
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
@@ -157,8 +157,10 @@ fn expected_steps(problem: &dyn Problem) -> Expected {
     }
 }
 
-/// Loads the agents and solves the problem. Must be called within an actix system.
+/// Loads the agents and solves the problem. A request to stop ends the process until the agents are
+/// ready, and the run after that. Must be called within an actix system.
 async fn solve(
+    starting: EndsEarly,
     settings: Settings,
     tasks: OwnTasks,
     mut checked: CheckedRequest,
@@ -171,6 +173,8 @@ async fn solve(
         app.shutdown();
     }
     answered.map_err(anyhow::Error::msg)?;
+    drop(starting);
+    let (mut stops, mut stopped) = (Stops::listen()?, None);
     let started = tokio::time::Instant::now();
 
     // The request was checked before its engines were narrowed; the run has those that are left.
@@ -187,7 +191,6 @@ async fn solve(
         observer,
         suspended: None,
     };
-    let (mut stops, mut stopped) = (Stops::listen()?, None);
     let mut handle = app.runtime().submit_with(agents, submission);
     let outcome = tokio::select! {
         outcome = handle.outcome() => outcome,
@@ -195,7 +198,13 @@ async fn solve(
             stopped = Some(stop);
             // What is committed by then still is a result.
             handle.cancel();
-            handle.outcome().await
+            tokio::select! {
+                outcome = handle.outcome() => outcome,
+                again = stops.next() => {
+                    app.shutdown();
+                    exit(again.exit_code().into());
+                }
+            }
         }
     };
 
@@ -259,7 +268,6 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         tasks.programs.end();
     }
     let checked = checked?;
-    drop(starting);
 
     let task = checked.instance.problem.spec().slug;
     if let Some(beyond) = checked.beyond_learnt() {
@@ -271,7 +279,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     settings.narrow_engines(task);
     let trace = arguments.trace.as_deref().map(create_trace).transpose()?;
     let Solved { result, trace_error, stopped } =
-        actix::System::new().block_on(solve(settings, tasks, checked, trace))?;
+        actix::System::new().block_on(solve(starting, settings, tasks, checked, trace))?;
 
     print(match arguments.output {
         Output::Text => wrapped(&result.text(), columns()),

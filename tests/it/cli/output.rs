@@ -259,6 +259,26 @@ fn stopped_measurement(signal: Signal, code: i32) {
     );
 }
 
+/// A run whose executor is a shell script, which creates the file to tell that it got so far.
+fn run_by_script(script: &str, file: &Path) -> Child {
+    let command = serde_json::to_string(&["sh", "-c", script]).unwrap();
+    let mut child = prime_signalled(&[
+        "run",
+        "tower-of-hanoi",
+        "--output",
+        "json",
+        "--set",
+        "agents.executor.implementation=process",
+        "--set",
+        &format!("agents.executor.program.command={command}"),
+    ])
+    .env("PATH", "/usr/bin:/bin")
+    .spawn()
+    .unwrap();
+    until_written(&mut child, file);
+    child
+}
+
 #[test]
 fn a_run_that_is_asked_to_stop_prints_its_result() {
     let folder = tempfile::tempdir().unwrap();
@@ -269,25 +289,24 @@ fn a_run_that_is_asked_to_stop_prints_its_result() {
             r#"read hello; echo '{{"prime":1}}'; read turn; touch {}; read more"#,
             asked.display()
         );
-        let command = serde_json::to_string(&["sh", "-c", &script]).unwrap();
-        let mut child = prime_signalled(&[
-            "run",
-            "tower-of-hanoi",
-            "--output",
-            "json",
-            "--set",
-            "agents.executor.implementation=process",
-            "--set",
-            &format!("agents.executor.program.command={command}"),
-        ])
-        .env("PATH", "/usr/bin:/bin")
-        .spawn()
-        .unwrap();
-
-        until_written(&mut child, &asked);
+        let child = run_by_script(&script, &asked);
         kill_process(Pid::from_child(&child), signal).unwrap();
         let ended = child.wait_with_output().unwrap();
         let result: Value = serde_json::from_slice(&ended.stdout).expect("whole JSON");
         assert_eq!((ended.status.code(), &result["outcome"]), (Some(code), &"cancelled".into()));
+    }
+}
+
+#[test]
+fn a_run_whose_agents_are_not_ready_ends_when_it_is_asked_to_stop() {
+    let folder = tempfile::tempdir().unwrap();
+    for (signal, code) in STOPS {
+        // An executor that is greeted, and never greets back.
+        let greeted = folder.path().join(code.to_string());
+        let script = format!("read hello; touch {}; read more", greeted.display());
+        let child = run_by_script(&script, &greeted);
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!((ended.status.code(), ended.stdout.len()), (Some(code), 0));
     }
 }
