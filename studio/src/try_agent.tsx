@@ -16,7 +16,13 @@ import type { ModelExchange, TriedStep } from "./types";
 /** Longest text of a prompt or an answer on the page. */
 const TEXT_MAX = 200_000;
 
-function Exchange({ exchange, name }: { exchange: ModelExchange; name: string }): JSX.Element {
+/** The texts of a request that were edited. */
+interface Edited {
+  system: string;
+  prompt: string;
+}
+
+function Exchange({ exchange, name, onEdit }: { exchange: ModelExchange; name: string; onEdit?: (edited: Edited) => void }): JSX.Element {
   const { system, prompt, answer, failure, cut, usage, source } = exchange;
   return (
     <section class="exchange" aria-label={name}>
@@ -28,6 +34,11 @@ function Exchange({ exchange, name }: { exchange: ModelExchange; name: string })
       )}
       <h4>Prompt</h4>
       <Text of={prompt} max={TEXT_MAX} block />
+      {onEdit !== undefined && (
+        <div class="actions">
+          <button onClick={() => onEdit({ system: system ?? "", prompt })}>Edit this prompt and ask again</button>
+        </div>
+      )}
       <h4>Raw answer</h4>
       {answer === null ? <p class="problem">None: <Text of={failure ?? ""} /></p> : <Text of={answer} max={TEXT_MAX} block />}
       <p class="muted small">
@@ -38,7 +49,7 @@ function Exchange({ exchange, name }: { exchange: ModelExchange; name: string })
   );
 }
 
-function Result({ tried, seq }: { tried: TriedStep; seq: number }): JSX.Element {
+function Result({ tried, seq, onEdit }: { tried: TriedStep; seq: number; onEdit: (edited: Edited) => void }): JSX.Element {
   const { verdict } = tried;
   return (
     <div class="tried" role="status">
@@ -49,7 +60,12 @@ function Result({ tried, seq }: { tried: TriedStep; seq: number }): JSX.Element 
       )}
       {tried.exchanges.length === 0 && <p class="muted">No model was asked: these agents answer without one.</p>}
       {tried.exchanges.map((exchange, at) => (
-        <Exchange key={at} exchange={exchange} name={`Request ${at + 1} of ${tried.exchanges.length}`} />
+        <Exchange
+          key={at}
+          exchange={exchange}
+          name={`Request ${at + 1} of ${tried.exchanges.length}`}
+          {...(at === 0 && { onEdit })}
+        />
       ))}
       <dl class="figures">
         {tried.derivation !== null && (
@@ -101,6 +117,7 @@ export function TryAgent({ run, seq, line }: { run: string; seq: number; line: s
   const [agent, setAgent] = useState("");
   const [action, setAction] = useState(line);
   const [seed, setSeed] = useState("");
+  const [edited, setEdited] = useState<Edited>();
   const [busy, setBusy] = useState(false);
   const [tried, setTried] = useState<TriedStep>();
   const [error, setError] = useState<ApiError>();
@@ -109,6 +126,7 @@ export function TryAgent({ run, seq, line }: { run: string; seq: number; line: s
     role,
     ...(agent === "" ? {} : { agent }),
     ...(role === "executor" ? (seed.trim() === "" ? {} : { seed: numberOf(seed) ?? seed }) : { action }),
+    ...edited,
   });
   const ask = async () => {
     setBusy(true);
@@ -166,13 +184,40 @@ export function TryAgent({ run, seq, line }: { run: string; seq: number; line: s
               )}
               <button disabled={busy}>{busy ? "Asking…" : "Ask"}</button>
             </div>
+            {edited !== undefined && (
+              <div class="edited">
+                <label>
+                  System prompt
+                  <textarea
+                    rows={3}
+                    spellcheck={false}
+                    value={edited.system}
+                    onInput={(event) => setEdited({ ...edited, system: event.currentTarget.value })}
+                  />
+                  <Hidden of={edited.system} />
+                </label>
+                <label>
+                  Prompt of the first request
+                  <textarea
+                    rows={12}
+                    spellcheck={false}
+                    value={edited.prompt}
+                    onInput={(event) => setEdited({ ...edited, prompt: event.currentTarget.value })}
+                  />
+                  <Hidden of={edited.prompt} />
+                </label>
+                <button type="button" onClick={() => setEdited(undefined)}>
+                  Back to the agent's own prompt
+                </button>
+              </div>
+            )}
           </form>
           <div class="actions">
             <Copy label="Copy the request as curl" text={() => asCurl("POST", path, jsonText(request()))} />
             <Copy label="Copy the request as Python" text={() => asPython("POST", path, jsonText(request()))} />
           </div>
           {error && <Problem error={error} />}
-          {tried !== undefined && <Result tried={tried} seq={seq} />}
+          {tried !== undefined && <Result tried={tried} seq={seq} onEdit={setEdited} />}
         </>
       )}
     </details>

@@ -71,6 +71,19 @@ test("a step shows the prompt and the raw answer of its model", async ({ daemon,
   await expect(page.locator(".tried")).toContainText("the recorded line");
   await expect(page.locator(".tried")).toContainText("V = 0");
   await isAccessible(page);
+
+  // The same step with another prompt, and with the agent's own again.
+  await page.getByRole("button", { name: "Edit this prompt and ask again" }).click();
+  const prompt = page.getByLabel("Prompt of the first request");
+  const own = await prompt.inputValue();
+  await prompt.fill(`Another text.\n${own}`);
+  await page.getByRole("button", { name: "Ask", exact: true }).click();
+  await expect(exchange.locator("pre").first()).toContainText("Another text.");
+  await isAccessible(page);
+  await page.getByRole("button", { name: "Back to the agent's own prompt" }).click();
+  await page.getByRole("button", { name: "Ask", exact: true }).click();
+  await expect(exchange.locator("pre").first()).not.toContainText("Another text.");
+  await expect(page.locator(".tried")).toContainText("the recorded line");
 });
 
 test("an agent is tried on a step", async ({ daemon, watched: page, expected }) => {

@@ -206,7 +206,14 @@ fn labels_are_shown_searched_and_replaced() {
     let fifteen: BTreeMap<String, String> =
         (0..15).map(|number| (format!("l{number}"), String::new())).collect();
     patch(&json!(fifteen)).refused(400, Some("labels"), &["there are 17; give at most 16"]);
-    assert_eq!(patch(&json!({"a": null})).body["labels"], json!({"team": "blue"}));
+    // Removed and set ones are counted apart.
+    let mut changes: BTreeMap<String, Option<String>> =
+        fifteen.keys().map(|name| (name.clone(), None)).collect();
+    changes.extend(["a", "b"].map(|name| (name.to_owned(), None)));
+    patch(&json!(changes)).refused(400, Some("labels"), &["there are 17; give at most 16"]);
+    changes.remove("b");
+    changes.insert("team".to_owned(), Some("blue".to_owned()));
+    assert_eq!(patch(&json!(changes)).body["labels"], json!({"team": "blue"}));
 
     // Changes that are made at the same time are all kept.
     std::thread::scope(|scope| {

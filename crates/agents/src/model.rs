@@ -216,18 +216,24 @@ fn messages(request: &CompletionRequest) -> String {
     serde_json::Value::from(all).to_string()
 }
 
-/// Observes every request to a model and its result.
-pub type Tap = Arc<dyn Fn(&CompletionRequest, &Result<Completion, AgentError>) + Send + Sync>;
+/// Stands between agents and their models.
+pub trait Tap: Send + Sync {
+    /// Sees every request to a model, and may change it.
+    fn before(&self, request: &mut CompletionRequest);
+
+    /// Sees every request as it was sent, and its result.
+    fn after(&self, request: &CompletionRequest, result: &Result<Completion, AgentError>);
+}
 
 /// A model with a [`Tap`].
 pub struct TappedModel<M> {
     model: M,
-    tap: Tap,
+    tap: Arc<dyn Tap>,
 }
 
 impl<M> TappedModel<M> {
-    /// The model, observed by this tap.
-    pub fn new(model: M, tap: Tap) -> Self {
+    /// The model, with this tap before it.
+    pub fn new(model: M, tap: Arc<dyn Tap>) -> Self {
         Self { model, tap }
     }
 }
@@ -236,11 +242,12 @@ impl<M> TappedModel<M> {
 impl<M: Model> Model for TappedModel<M> {
     async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
         // The tap is there to show what was sent.
-        let request = CompletionRequest { with_exact: true, ..request };
+        let mut request = CompletionRequest { with_exact: true, ..request };
+        self.tap.before(&mut request);
         // The model consumes the request, which the tap sees together with the result.
         let seen = request.clone();
         let result = self.model.complete(request).await;
-        (self.tap)(&seen, &result);
+        self.tap.after(&seen, &result);
         result
     }
 

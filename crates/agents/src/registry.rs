@@ -123,8 +123,8 @@ pub struct Resources {
     pub tasks: TaskPrograms,
     /// The only source of API keys.
     pub environment: Environment,
-    /// Observes the requests to all models, if set.
-    pub tap: Option<Tap>,
+    /// Stands before all models, if set.
+    pub tap: Option<Arc<dyn Tap>>,
     /// Models in local engines share no cached prefix with those of other spaces.
     pub space: u64,
 }

@@ -238,10 +238,14 @@ pub async fn change_labels(
     body: Body,
 ) -> Result<HttpResponse, ApiError> {
     let changes: BTreeMap<String, Option<String>> = json(&body.0)?;
+    let is_set = |(_, value): &(&String, &Option<String>)| value.is_some();
+    let (set, removed): (Vec<_>, Vec<_>) = changes.iter().partition(is_set);
     // What is removed has a name, too.
-    let named =
-        changes.iter().map(|(name, value)| (name.clone(), value.clone().unwrap_or_default()));
-    check_labels(&named.collect()).map_err(|error| ApiError::bad_field("labels", error))?;
+    for part in [set, removed] {
+        let named =
+            part.into_iter().map(|(name, value)| (name.clone(), value.clone().unwrap_or_default()));
+        check_labels(&named.collect()).map_err(|error| ApiError::bad_field("labels", error))?;
+    }
     authorized_run(&state, &request, &id).await?;
     state.runs.store().change_labels(&id, &changes).await?;
     Ok(HttpResponse::Ok().json(authorized_run(&state, &request, &id).await?))

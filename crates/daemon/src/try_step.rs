@@ -14,7 +14,7 @@ use super::state::State;
 use prime_agent_set::Names;
 use prime_protocol::{Opinion, Role, Usage, Verdict};
 use prime_service::app::Overrides;
-use prime_service::app::turn::{Exchange, Exchanges, TriedTurn, TurnInput, try_turn};
+use prime_service::app::turn::{Edited, Exchange, Exchanges, TriedTurn, TurnInput, try_turn};
 use prime_service::requests::check_overrides;
 use prime_service::runs::{BeforeStep, RunError, decision_name};
 
@@ -44,6 +44,13 @@ pub struct TryRequest {
     /// one.
     #[schema(nullable = false)]
     pub seed: Option<u64>,
+    /// The prompt of the turn's first request to a model, instead of the agent's own. Grammar,
+    /// excluded lines and limits stay those of the turn.
+    #[schema(nullable = false)]
+    pub prompt: Option<String>,
+    /// The system prompt of that request, instead of the agent's own; empty = none.
+    #[schema(nullable = false)]
+    pub system: Option<String>,
 }
 
 /// A request to a model, and its answer.
@@ -201,6 +208,7 @@ fn input_of(wanted: TryRequest, before: &BeforeStep) -> Result<TurnInput, ApiErr
     params(("id", description = "The run's `id`"), ("seq" = u64, description = "The number of the step's event")),
     request_body(content = TryRequest, examples(
         ("the run's own executor" = (value = json!({"role": "executor"}))),
+        ("another prompt" = (value = json!({"role": "executor", "prompt": "Write the next line."}))),
         ("another verifier, another line" = (value = json!({"role": "verifier", "agent": "rules", "action": "cmp 0 1"}))),
     )),
     responses(
@@ -238,9 +246,12 @@ pub async fn try_agent(
     }
 
     let is_own = wanted.agent.is_none();
+    let edited = Edited { system: wanted.system.clone(), prompt: wanted.prompt.clone() };
+    let first_edited = if edited.prompt.is_some() { "prompt" } else { "system" };
+    let is_edited = edited.is_some();
     let input = input_of(wanted, &before)?;
 
-    let exchanges = Exchanges::default();
+    let exchanges = Exchanges::edited(edited);
     let tap = exchanges.tap();
     let agents = in_background(move || app.tapped_agents(record.as_ref(), &overrides, tap)).await?;
 
@@ -254,12 +265,17 @@ pub async fn try_agent(
 
     let turn = try_turn(&agents, &mut before.trajectory, input).await;
     let TriedTurn { proposal, line, refusal, verdict, ruling, failure } = turn;
+    let exchanges: Vec<_> = exchanges.take().into_iter().map(ModelExchange::from).collect();
+    if is_edited && exchanges.is_empty() && failure.is_none() {
+        let reason = "no agent of this turn asked a model: leave it out, or try another agent";
+        return Err(ApiError::bad_field(first_edited, reason));
+    }
 
     Ok(HttpResponse::Ok().json(TriedStep {
         run: id,
         seq,
         agents: agents.names().clone(),
-        exchanges: exchanges.take().into_iter().map(ModelExchange::from).collect(),
+        exchanges,
         derivation: proposal.map(|proposal| proposal.derivation).filter(|text| !text.is_empty()),
         same: line.as_ref().map(|line| *line == before.line),
         action: line,

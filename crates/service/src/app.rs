@@ -267,7 +267,7 @@ impl App {
         &self,
         record: Option<&Arc<RecordedAgents>>,
         overrides: &Overrides,
-        tap: Tap,
+        tap: Arc<dyn Tap>,
     ) -> Result<AgentSet, String> {
         let resources = Resources { tap: Some(tap), ..self.resources.clone() };
         match record {

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use prime_protocol::Price;
 
+use crate::Settings;
+
 /// Prices of a model's tokens, per million. All prices of a configuration are in one currency, which
 /// nothing depends on. Results then have a `cost`, and `run.budget.cost` limits it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -32,5 +34,15 @@ impl ModelPrice {
     pub fn price(&self) -> Price {
         Price::per_million(self.prompt, self.cached.unwrap_or(self.prompt), self.completion)
             .expect("invariant: settings are validated")
+    }
+}
+
+impl Settings {
+    /// True if an engine or a pool has a price.
+    #[must_use]
+    pub fn has_price(&self) -> bool {
+        let mut engines = self.engines.values().map(|engine| engine.price);
+        let mut pools = self.pools.values().map(|pool| pool.price);
+        engines.any(|price| price.is_some()) || pools.any(|price| price.is_some())
     }
 }

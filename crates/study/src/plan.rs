@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use prime_bench::tasks::{AnyTask, Difficulty, InstanceId};
+use prime_protocol::Price;
 use serde::Serialize;
 
 use crate::definition::Study;
@@ -12,22 +13,10 @@ use crate::records::{Key, Record};
 /// Number of a cell's instances whose reference steps are counted: they vary little within a level.
 const REFERENCES: u32 = 3;
 
-/// Prices of tokens. All prices of a plan are in one currency, which the caller chooses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Prices {
-    /// Price of a million prompt tokens.
-    pub prompt_million: f64,
-    /// Price of a million generated tokens.
-    pub completion_million: f64,
-}
-
-impl Prices {
-    /// Price of the tokens of a run.
-    #[expect(clippy::cast_precision_loss, reason = "an amount of money, far below 2^53 units")]
-    pub fn of(self, run: &Record) -> f64 {
-        let prompt = run.prompt_tokens as f64 * self.prompt_million;
-        (prompt + run.completion_tokens as f64 * self.completion_million) / 1e6
-    }
+/// What a run cost, in whole units of the currency: by the price of its tokens that the caller
+/// chose, else as it was recorded.
+pub fn cost_of(run: &Record, price: Option<Price>) -> f64 {
+    price.map_or_else(|| run.cost.unwrap_or_default(), |price| price.of(run.usage()).units())
 }
 
 /// An estimate: sums over runs. A trial of few runs makes it rough.
@@ -42,7 +31,7 @@ pub struct Cost {
     /// Wall time with the given number of concurrent runs, if they share the machine as the trial's
     /// runs did.
     pub seconds: f64,
-    /// Price of these tokens, in the currency of [`Prices`].
+    /// What these tokens cost, in whole units of the currency of the prices.
     pub price: f64,
 }
 
@@ -110,7 +99,7 @@ impl Cost {
 }
 
 /// Mean cost of these runs for each step of the reference; `None` without runs.
-fn rate(runs: &[&Record], concurrent: usize, prices: Prices) -> Option<Cost> {
+fn rate(runs: &[&Record], concurrent: usize, price: Option<Price>) -> Option<Cost> {
     let sum = |figure: fn(&Record) -> f64| runs.iter().map(|run| figure(run)).sum::<f64>();
     let steps = sum(|run| run.reference_steps.max(1) as f64);
 
@@ -119,7 +108,7 @@ fn rate(runs: &[&Record], concurrent: usize, prices: Prices) -> Option<Cost> {
         prompt_tokens: sum(|run| run.prompt_tokens as f64),
         completion_tokens: sum(|run| run.completion_tokens as f64),
         seconds: sum(|run| run.wall_ms) / 1e3 / concurrent.max(1) as f64,
-        price: runs.iter().map(|run| prices.of(run)).sum(),
+        price: runs.iter().map(|run| cost_of(run, price)).sum(),
     };
     (!runs.is_empty()).then(|| whole.times(1.0 / steps))
 }
@@ -141,13 +130,13 @@ fn reference_steps(
 /// Plans a study. `finished` are the keys of runs that have a record. `trial` are measured runs of
 /// any of its systems, from which the cost of a step of the reference is estimated: from runs of
 /// the same task and level if there are any, else of the task, else of the system. `concurrent`
-/// runs are made at a time.
+/// runs are made at a time. Without a price, what runs cost is as it was recorded.
 pub fn plan(
     study: &Study,
     finished: &BTreeSet<Key>,
     trial: &[Record],
     concurrent: usize,
-    prices: Prices,
+    price: Option<Price>,
 ) -> Plan {
     let ask = &study.ask;
 
@@ -184,7 +173,7 @@ pub fn plan(
                 let select = |wanted: &dyn Fn(&Record) -> bool| -> Option<Cost> {
                     let runs: Vec<&Record> =
                         tried.iter().copied().filter(|run| wanted(run)).collect();
-                    rate(&runs, concurrent, prices)
+                    rate(&runs, concurrent, price)
                 };
                 // From the most similar runs of the trial.
                 let a_step = select(&|run| run.task == slug && run.difficulty == level.name())
@@ -230,7 +219,7 @@ mod tests {
         let study = study("[[system]]\nname = \"a\"\n[[system]]\nname = \"b\"\n");
         let finished: BTreeSet<Key> = study.runs().take(3).map(|run| run.key(&study)).collect();
 
-        let plan = plan(&study, &finished, &[], 2, Prices::default());
+        let plan = plan(&study, &finished, &[], 2, None);
 
         let runs: Vec<_> =
             plan.systems.iter().map(|system| (system.runs, system.finished)).collect();
@@ -254,11 +243,11 @@ mod tests {
         let ((sort, sort_steps), (queens, queens_steps)) =
             (trial("bubble-sort"), trial("n-queens"));
 
-        let prices = Prices { prompt_million: 1e6, completion_million: 0.0 };
+        let price = Price::per_million(1e6, 1e6, 0.0);
         let steps = 10.0 * (sort_steps + queens_steps);
 
         for trial in [vec![sort.clone(), queens], vec![sort]] {
-            let cost = plan(&study, &BTreeSet::new(), &trial, 4, prices).total().unwrap();
+            let cost = plan(&study, &BTreeSet::new(), &trial, 4, price).total().unwrap();
             assert!((cost.seconds - 0.1 * steps / 4.0).abs() < 1e-6 * steps, "{cost:?}");
             assert!((cost.proposals - 2.0 * steps).abs() < 1e-6 * steps);
             assert!((cost.price - 9.0 * steps).abs() < 1e-6 * steps);

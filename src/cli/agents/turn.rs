@@ -1,6 +1,7 @@
 //! `agents try`: one turn of one agent at a state of an instance.
 
 use std::fmt::Write as _;
+use std::fs::read_to_string;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId, Problem};
 use prime_engine::Engine;
 use prime_problems::Custom;
 use prime_protocol::{Basis, Limits, Role, Score, Trajectory, Verdict};
-use prime_service::app::turn::{Exchanges, TurnInput, try_turn};
+use prime_service::app::turn::{Edited, Exchanges, TurnInput, try_turn};
 use prime_service::app::{check_agents, resources, run_sampling};
 use prime_settings::Settings;
 
@@ -55,6 +56,9 @@ pub struct TryArguments {
     /// Proposed action, for verifiers and coordinators [default: the reference's]
     #[arg(long, value_name = "LINE")]
     action: Option<String>,
+    /// A file with the prompt of the first request to a model, instead of the agent's own
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    prompt: Option<PathBuf>,
 }
 
 /// The problem of the turn.
@@ -252,7 +256,13 @@ pub fn turn(arguments: &TryArguments) -> anyhow::Result<ExitCode> {
 
     start_log(&settings);
 
-    let seen = Exchanges::default();
+    let prompt = arguments
+        .prompt
+        .as_deref()
+        .map(|path| read_to_string(path).with_context(|| format!("--prompt {}", path.display())));
+    let edited = Edited { prompt: prompt.transpose()?, system: None };
+    let is_edited = edited.is_some();
+    let seen = Exchanges::edited(edited);
     let result = actix::System::new().block_on(async {
         let mut resources = resources(&settings, Some(1))?;
         resources.tap = Some(seen.tap());
@@ -268,7 +278,11 @@ pub fn turn(arguments: &TryArguments) -> anyhow::Result<ExitCode> {
 
     // Printed first, and also if the turn failed: then they show why.
     let mut text = String::new();
-    for (request, answer) in seen.take() {
+    let exchanges = seen.take();
+    if is_edited && exchanges.is_empty() && result.is_ok() {
+        bail!("--prompt: no agent of this turn asks a model: leave it out, or try another agent");
+    }
+    for (request, answer) in exchanges {
         exchange(&mut text, &request, &answer)?;
     }
     print(text)?;

@@ -155,10 +155,16 @@ const PRODUCT: &[Examples] = &[
     ),
     (
         "prime-agents-agents-try",
-        &[(
-            "Show one turn of an executor:",
-            "prime-agents agents try executor llama --task n-queens --after 2",
-        )],
+        &[
+            (
+                "Show one turn of an executor:",
+                "prime-agents agents try executor llama --task n-queens --after 2",
+            ),
+            (
+                "The same turn with a prompt of your own:",
+                "prime-agents agents try executor llama --task n-queens --after 2 --prompt prompt.txt",
+            ),
+        ],
     ),
     (
         "prime-agents-config-show",

@@ -108,8 +108,7 @@ pub fn plan(arguments: &PlanArguments) -> anyhow::Result<ExitCode> {
         known.extend(trial(arguments, &study, &all, &runs)?);
     }
 
-    let prices = arguments.prices.prices();
-    let plan = plan_of(&study, &finished, &known, arguments.concurrent, prices);
+    let plan = plan_of(&study, &finished, &known, arguments.concurrent, arguments.prices.price());
     let shown = Shown { plan: &plan, to_do: plan.to_do(), total: plan.total() };
 
     match arguments.output {

@@ -2,27 +2,35 @@
 
 use clap::Args;
 
-use prime_study::plan::Prices;
+use prime_protocol::Price;
 
-/// Prices of a million tokens.
+/// Prices of a million tokens, which hold for all models instead of the configured ones.
 #[derive(Args)]
 pub(super) struct PriceArguments {
-    /// Price of a million prompt tokens
-    #[arg(long, value_name = "PRICE", default_value_t = 0.0, value_parser = amount)]
-    prompt_price: f64,
-    /// Price of a million generated tokens
-    #[arg(long, value_name = "PRICE", default_value_t = 0.0, value_parser = amount)]
-    completion_price: f64,
+    /// Price of a million prompt tokens, instead of the configured prices
+    #[arg(long, value_name = "PRICE", value_parser = price)]
+    prompt_price: Option<f64>,
+    /// Price of a million generated tokens, instead of the configured prices
+    #[arg(long, value_name = "PRICE", value_parser = price)]
+    completion_price: Option<f64>,
 }
 
 impl PriceArguments {
-    pub fn prices(&self) -> Prices {
-        Prices { prompt_million: self.prompt_price, completion_million: self.completion_price }
+    /// The price of all tokens; `None` if none is given.
+    pub fn price(&self) -> Option<Price> {
+        if self.prompt_price.is_none() && self.completion_price.is_none() {
+            return None;
+        }
+        let prompt = self.prompt_price.unwrap_or_default();
+        Price::per_million(prompt, prompt, self.completion_price.unwrap_or_default())
     }
+}
 
-    /// True if any token costs something.
-    pub fn are_given(&self) -> bool {
-        self.prompt_price > 0.0 || self.completion_price > 0.0
+/// A price that [`Price`] takes.
+fn price(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(price) if (0.0..=1e9).contains(&price) => Ok(price),
+        _ => Err("give a number from 0 to 1000000000, such as 0.4".to_owned()),
     }
 }
 

@@ -27,6 +27,7 @@ use crate::evaluation::study::{Spendings, records_of_answers, run_study};
 use prime_service::app::check_agents;
 use prime_settings::Settings;
 use prime_study::definition::{AskedRun, Source, Study, System, Unit};
+use prime_study::plan::cost_of;
 use prime_study::records::{Provenance, Record, RecordLog};
 
 #[derive(Args)]
@@ -59,6 +60,9 @@ pub struct RunArguments {
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
 }
+
+/// Why the JSON says that runs are left.
+const PRICE_MAX: &str = "price_max";
 
 /// What a session of runs did.
 #[derive(Default)]
@@ -95,11 +99,6 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let mut study = load(&arguments.file, &configuration)?;
     arguments.narrowing.apply(&mut study)?;
 
-    ensure!(
-        arguments.price_max.is_none() || arguments.prices.are_given(),
-        "--price-max needs what tokens cost: give --prompt-price and --completion-price"
-    );
-
     let daemons = arguments.daemons.is_given().then(|| arguments.daemons.daemons()).transpose()?;
     let is_remote = |system: &System| {
         daemons.is_some() && !system.is_null && matches!(system.source, Source::Run { .. })
@@ -127,6 +126,16 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
 
     let all: Vec<Settings> = study.systems.iter().map(of).collect::<anyhow::Result<_>>()?;
     check_shared(&study, &all)?;
+    let price = arguments.prices.price();
+    // What a daemon's models cost is in its own configuration.
+    ensure!(
+        arguments.price_max.is_none()
+            || price.is_some()
+            || daemons.is_some()
+            || all.iter().any(Settings::has_price),
+        "--price-max needs what tokens cost: give --prompt-price and --completion-price, or \
+         configure the `price` of an engine or a pool"
+    );
     if let Some(settings) = all.first() {
         start_log(settings);
     }
@@ -166,7 +175,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         path.display()
     );
 
-    let printed = |tally: &Tally| {
+    let printed = |tally: &Tally, stopped: Option<&str>| {
         if arguments.output == Output::Json {
             print_json(&json!({
                 "study": study.name,
@@ -176,17 +185,18 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
                 "recorded": tally.made,
                 "not_measured": tally.not_measured,
                 "reason": tally.reason,
+                "stopped": stopped,
             }))?;
         }
         anyhow::Ok(())
     };
     if due.is_empty() {
-        printed(&Tally::default())?;
+        printed(&Tally::default(), None)?;
         return Ok(ExitCode::SUCCESS);
     }
 
-    let prices = arguments.prices.prices();
-    let spent = Cell::new(log.found().iter().fold(0.0, |sum, record| sum + prices.of(record)));
+    let recorded = log.found().iter().map(|record| cost_of(record, price)).sum::<f64>();
+    let spent = Cell::new(recorded);
     let price_max = arguments.price_max.unwrap_or(f64::INFINITY);
     let may_start = || spent.get() < price_max;
     if !may_start() {
@@ -194,7 +204,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
             "--price-max: the recorded runs have cost {:.2} already: no run is made",
             spent.get()
         );
-        printed(&Tally::default())?;
+        printed(&Tally::default(), Some(PRICE_MAX))?;
         return Ok(ExitCode::FAILURE);
     }
 
@@ -240,7 +250,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         let work =
             run_study(&study, &contestants, &due, &spendings, concurrent, may_start, |record| {
                 on_part();
-                spent.set(spent.get() + prices.of(&record));
+                spent.set(spent.get() + cost_of(&record, price));
                 tally.add(&record);
                 log.append(&record).map_err(anyhow::Error::from)
             });
@@ -249,7 +259,13 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     })?;
 
     log.sync()?;
-    printed(&tally)?;
+    let has_cost_enough = !may_start() && tally.made < due.len();
+    let stopped = match finished.note() {
+        Some(_) => Some("interrupted"),
+        None if has_cost_enough => Some(PRICE_MAX),
+        None => None,
+    };
+    printed(&tally, stopped)?;
     note!("{} runs recorded", tally.made);
     for (name, measured, right) in &tally.systems {
         note!("{name}: {right} of {} right", count(*measured, "measured run"));
@@ -261,7 +277,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
             tally.not_measured
         );
     }
-    if !may_start() && tally.made < due.len() {
+    if has_cost_enough {
         note!(
             "stopped at --price-max: the recorded runs have cost {:.2}, and {} are left",
             spent.get(),

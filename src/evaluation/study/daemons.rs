@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use prime_protocol::{Assurance, Ballot, Ending, Usage};
+use prime_protocol::{Assurance, Ballot, Cost, Ending, Usage};
 use prime_study::definition::{AskedRun, Study};
 use prime_study::records::Record;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
@@ -357,6 +357,7 @@ async fn recorded(
     record.prompt_tokens = daemon.tokens.prompt;
     record.completion_tokens = daemon.tokens.completion;
     record.cached_tokens = Some(daemon.tokens.cached);
+    record.cost = daemon.tokens.cost.map(Cost::units);
 
     let failed = daemon.outcome.as_deref() == Some(Ending::AgentFailed(String::new()).name());
     let ending = daemon.outcome.unwrap_or(daemon.status);

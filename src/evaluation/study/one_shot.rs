@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use prime_bench::judge::{Body, Submission, answer_of, judge};
 use prime_bench::tasks::Kinds;
-use prime_protocol::Ending;
+use prime_protocol::{Cost, Ending};
 use prime_study::definition::{AskedRun, Study};
 use prime_study::records::{Record, Status};
 use tokio::time::{Instant, timeout};
@@ -101,6 +101,7 @@ impl OneShotSystem {
         record.prompt_tokens = completion.usage.prompt;
         record.completion_tokens = completion.usage.completion;
         record.cached_tokens = Some(completion.usage.cached);
+        record.cost = completion.usage.cost.map(Cost::units);
         record.failure =
             completion.is_truncated.then(|| format!("cut after {} tokens", self.max_tokens));
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use prime_bench::tasks::Problem;
-use prime_protocol::{Assurance, Ending, Outcome};
+use prime_protocol::{Assurance, Cost, Ending, Outcome};
 use prime_study::definition::{AskedRun, Prompts, Study};
 use prime_study::records::Record;
 use tokio::time::Instant;
@@ -133,6 +133,7 @@ async fn recorded(
     record.prompt_tokens = outcome.usage.prompt;
     record.completion_tokens = outcome.usage.completion;
     record.cached_tokens = Some(outcome.usage.cached);
+    record.cost = outcome.usage.cost.map(Cost::units);
 
     set_times(&mut record, trace.times());
 

@@ -63,6 +63,7 @@ struct Spent {
     prompt: u64,
     cached: u64,
     completion: u64,
+    cost: Option<f64>,
     proposals: u64,
     wall_ms: f64,
     queued_ms: f64,
@@ -73,6 +74,9 @@ impl Spent {
         self.prompt += record.prompt_tokens;
         self.cached += record.cached_tokens.unwrap_or_default();
         self.completion += record.completion_tokens;
+        if let Some(cost) = record.cost {
+            *self.cost.get_or_insert_default() += cost;
+        }
         self.proposals += record.proposals;
         self.wall_ms += record.wall_ms;
         self.queued_ms += record.queued_ms.unwrap_or_default();
@@ -166,6 +170,7 @@ impl SamplingSystem {
         record.prompt_tokens = spent.prompt;
         record.cached_tokens = Some(spent.cached);
         record.completion_tokens = spent.completion;
+        record.cost = spent.cost;
         record.proposals = spent.proposals;
         record.wall_ms = spent.wall_ms;
         record.queued_ms = Some(spent.queued_ms);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use prime_bench::tasks;
 use prime_settings::Settings;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::binary::{SCRIPTED, done, file, prime, shown};
 
@@ -285,4 +285,34 @@ fn a_study_starts_no_run_any_more_when_it_has_cost_enough() {
 
     let whole = priced("1e9");
     assert_eq!((whole.code, lines()), (0, 3), "{}", whole.stderr);
+}
+
+#[test]
+fn a_study_counts_configured_prices() {
+    let text = "[study]\nname = \"dear\"\nnull = false\n[ask]\ntasks = [\"gcd-euclidean\"]\n\
+                difficulties = [\"easy\"]\ninstances = 3\n[[system]]\nname = \"prime\"\n\
+                set = { \"run.fanout\" = 1 }\n";
+    let (folder, path) = file("dear.toml", text);
+    let (_prices, prices) =
+        file("prices.toml", "[engines.numbers.price]\nprompt = 0.0\ncompletion = 1000000.0\n");
+    let records = folder.path().join("dear.jsonl");
+    let run = |options: &[&str]| {
+        let study = ["study", "run", shown(&path), "--records", shown(&records)];
+        let fixed = ["--concurrent", "1", "--config", shown(&prices), "--output", "json"];
+        done(&[&study[..], &fixed, options].concat())
+    };
+
+    let stopped = run(&["--price-max", "1"]).json(1);
+    assert_eq!((&stopped["recorded"], &stopped["stopped"]), (&json!(1), &json!("price_max")));
+    let again = run(&["--price-max", "1"]).json(1);
+    assert_eq!((&again["recorded"], &again["stopped"]), (&json!(0), &json!("price_max")));
+
+    // The option's prices are those of all models.
+    let whole = run(&["--price-max", "1", "--completion-price", "0"]).json(0);
+    assert_eq!((&whole["recorded"], &whole["stopped"]), (&json!(2), &Value::Null));
+
+    let text = std::fs::read_to_string(&records).unwrap();
+    for record in text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        assert_eq!(record["cost"].as_f64(), record["completion_tokens"].as_f64(), "{record}");
+    }
 }

@@ -134,6 +134,8 @@ fn an_agent_that_is_tried_does_what_it_did_in_the_run() {
         (r#"{"role": "verifier", "agent": "nobody"}"#, Some("agent"), "not allowed"),
         (r#"{"role": "executor", "action": "x"}"#, Some("action"), "verifier"),
         (r#"{"role": "verifier", "seed": 1}"#, Some("seed"), "executor"),
+        (r#"{"role": "executor", "prompt": "x"}"#, Some("prompt"), "no agent of this turn"),
+        (r#"{"role": "verifier", "system": ""}"#, Some("system"), "no agent of this turn"),
         ("{}", Some("role"), "role"),
     ] {
         daemon.post_text(&path, body).refused(400, field, &[part]);
@@ -173,4 +175,18 @@ fn a_model_that_is_tried_shows_its_prompt_and_its_raw_answer() {
         assert!(!exchange["prompt"].as_str().unwrap().is_empty());
         assert!(exchange["usage"]["completion"].as_u64().unwrap() > 0);
     }
+
+    // What the model reads is the edited text; the state is that of the step.
+    let steps: Vec<_> = trace.iter().filter(|line| line["event"] == "step").collect();
+    let path = |step: &Value| format!("{run}/steps/{}/try", step["seq"]);
+    let [first, last] = [steps[0], steps[steps.len() - 1]];
+    let own = daemon.post_text(&path(last), r#"{"role": "executor"}"#).body;
+    let prompt = &own["exchanges"][0]["prompt"];
+    let body = json!({"role": "executor", "prompt": prompt, "system": "Be brief."});
+    let edited = daemon.post_text(&path(first), &body.to_string()).body;
+    let exchange = &edited["exchanges"][0];
+    assert_eq!((&exchange["prompt"], &exchange["system"]), (prompt, &json!("Be brief.")));
+    assert_eq!(edited["seq"], first["seq"]);
+    let read = exchange["exact"].as_str().unwrap();
+    assert!(read.contains("Be brief.") && read.contains(prompt.as_str().unwrap()), "{read}");
 }

@@ -1,7 +1,7 @@
 //! One turn of an agent at a state, outside of any run: `agents try`, and the daemon's route for
 //! it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prime_agent_set::model::{Completion, CompletionRequest, Tap};
 use prime_agent_set::{AgentError, AgentSet, Agents, Proposal, Ruling, Sampling};
@@ -10,25 +10,66 @@ use prime_protocol::{Trajectory, Verdict};
 /// A request to a model, and its result.
 pub type Exchange = (CompletionRequest, Result<Completion, AgentError>);
 
+/// Texts that replace those of the first request of a turn.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Edited {
+    /// The system prompt; empty = none; `None` = the agent's own.
+    pub system: Option<String>,
+    /// The prompt; `None` = the agent's own.
+    pub prompt: Option<String>,
+}
+
+impl Edited {
+    /// True if it replaces anything.
+    pub fn is_some(&self) -> bool {
+        self.system.is_some() || self.prompt.is_some()
+    }
+}
+
 /// The requests to models during a turn. Clones share the list.
 #[derive(Clone, Default)]
-pub struct Exchanges(Arc<Mutex<Vec<Exchange>>>);
+pub struct Exchanges(Arc<Mutex<Turn>>);
+
+#[derive(Default)]
+struct Turn {
+    edited: Option<Edited>,
+    exchanges: Vec<Exchange>,
+}
 
 impl Exchanges {
+    /// The requests of a turn whose first one has these texts.
+    pub fn edited(edited: Edited) -> Self {
+        Self(Arc::new(Mutex::new(Turn { edited: Some(edited), ..Turn::default() })))
+    }
+
     /// Adds each request to the list.
-    pub fn tap(&self) -> Tap {
-        let seen = self.clone();
-        Arc::new(move |request, answer| {
-            seen.0
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push((request.clone(), answer.clone()));
-        })
+    pub fn tap(&self) -> Arc<dyn Tap> {
+        Arc::new(self.clone())
     }
 
     /// Takes the requests so far out of the list.
     pub fn take(&self) -> Vec<Exchange> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.turn().exchanges)
+    }
+
+    fn turn(&self) -> MutexGuard<'_, Turn> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Tap for Exchanges {
+    fn before(&self, request: &mut CompletionRequest) {
+        let Some(edited) = self.turn().edited.take() else { return };
+        if let Some(system) = edited.system {
+            request.system = Some(system).filter(|system| !system.is_empty());
+        }
+        if let Some(prompt) = edited.prompt {
+            request.prompt = prompt;
+        }
+    }
+
+    fn after(&self, request: &CompletionRequest, answer: &Result<Completion, AgentError>) {
+        self.turn().exchanges.push((request.clone(), answer.clone()));
     }
 }
 

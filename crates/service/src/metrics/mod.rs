@@ -18,7 +18,7 @@ mod exposition;
 mod tests;
 
 use std::collections::{BTreeSet, HashSet};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -75,6 +75,7 @@ pub struct Metrics {
     steps: Family<Decided, Counter>,
     violations: Family<Broken, Counter>,
     tokens: Family<Tokens, Counter>,
+    cost: Counter<f64, AtomicU64>,
     speculations: Family<Speculated, Counter>,
     votes: Family<Vote, Counter>,
     failures: Family<Failed, Counter>,
@@ -116,6 +117,7 @@ impl Metrics {
             steps: Family::default(),
             violations: Family::default(),
             tokens: Family::default(),
+            cost: Counter::default(),
             speculations: Family::default(),
             votes: Family::default(),
             failures: Family::default(),
@@ -197,6 +199,8 @@ impl Metrics {
             "Broken constraints of judged steps, by name; those of custom problems count as other";
         of.register("prime_violations", help, self.violations.clone());
         of.register("prime_tokens", "Tokens that models read and wrote", self.tokens.clone());
+        let help = "What tokens of models with a price cost, in the currency of the prices";
+        of.register("prime_cost", help, self.cost.clone());
         let help = "Proposals begun before the verdict on the previous step, by outcome";
         of.register("prime_speculations", help, self.speculations.clone());
         of.register(

@@ -1,6 +1,6 @@
 //! Counts the events of a run.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -12,7 +12,7 @@ use super::labels::{Broken, Decided, Failed, Speculated, Status, Tokens, Vote};
 use super::{Metrics, OTHER};
 use prime_agent_set::Failure;
 use prime_bench::tasks::Spec;
-use prime_protocol::{Assurance, Decision, Ending, Outcome, Role};
+use prime_protocol::{Assurance, Decision, Ending, Outcome, Role, Usage};
 use prime_runtime::{Event, Observer};
 
 pub const STATUSES: [&str; 5] = ["verified", "unrefuted", "unverified", "failed", "cancelled"];
@@ -48,6 +48,7 @@ pub struct RunMeter {
     statuses: [Counter; 5],
     decisions: [Counter; 3],
     tokens: [Counter; 2],
+    cost: Counter<f64, AtomicU64>,
     speculations: [Counter; 2],
     /// Votes that did not end their run, and those that did.
     votes: [Counter; 2],
@@ -87,6 +88,7 @@ impl RunMeter {
             decisions: DECISIONS
                 .map(|decision| metrics.steps.get_or_create_owned(&Decided { decision })),
             tokens: TOKENS.map(|kind| metrics.tokens.get_or_create_owned(&Tokens { kind })),
+            cost: metrics.cost.clone(),
             speculations: SPECULATED
                 .map(|outcome| metrics.speculations.get_or_create_owned(&Speculated { outcome })),
             votes: [false, true].map(|agreed| metrics.votes.get_or_create_owned(&Vote { agreed })),
@@ -127,6 +129,14 @@ impl RunMeter {
         }
     }
 
+    fn spend(&self, usage: &Usage) {
+        self.tokens[0].inc_by(usage.prompt);
+        self.tokens[1].inc_by(usage.completion);
+        if let Some(cost) = usage.cost {
+            self.cost.inc_by(cost.units());
+        }
+    }
+
     fn failure(&self, role: Role, failure: Failure) {
         self.failures.get_or_create(&Failed { role: role.name(), failure: failure.name() }).inc();
     }
@@ -154,8 +164,7 @@ impl Observer for RunMeter {
                 };
 
                 self.decisions[decision].inc();
-                self.tokens[0].inc_by(usage.prompt);
-                self.tokens[1].inc_by(usage.completion);
+                self.spend(usage);
                 self.speculations[0].inc_by(speculations.used);
                 self.speculations[1].inc_by(speculations.wasted);
                 self.reviews_needed.inc_by(u64::from(verdict.needs_review));
@@ -173,8 +182,7 @@ impl Observer for RunMeter {
             Event::Mishap { role, error, .. } => self.failure(*role, error.failure),
             Event::TurnFailed { role, failure, usage, .. } => {
                 self.failure(*role, *failure);
-                self.tokens[0].inc_by(usage.prompt);
-                self.tokens[1].inc_by(usage.completion);
+                self.spend(usage);
             }
             _ => {}
         }

@@ -10,7 +10,7 @@ use prime_agent_set::{AgentError, Failure, Proposal};
 use prime_bench::tasks;
 use prime_engine::{EngineCounts, EngineStatus};
 use prime_journal::{BlockedRun, ClusterStatus, NodeStatus, OutboxCount};
-use prime_protocol::{Decision, Role, RoleTimes, Speculations, TurnId, Usage, Verdict};
+use prime_protocol::{Cost, Decision, Role, RoleTimes, Speculations, TurnId, Usage, Verdict};
 use prime_runtime::{Event, Hangs, Observer as _};
 
 /// Two GPUs, of which the second reports only its memory.
@@ -387,9 +387,10 @@ fn failures_have_a_row_each_and_are_counted_by_role_and_kind() {
         role: Role::Executor,
         failure: Failure::Refused,
         reason: "no",
-        usage: Usage::default(),
+        usage: Usage { cost: Cost::from_units(0.25), ..Usage::default() },
     };
     meter.observe(&failed);
+    assert_eq!(value(&families(&metrics), "prime_cost_total", &[]), 0.25);
 
     let families = families(&metrics);
     assert_eq!(

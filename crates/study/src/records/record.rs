@@ -3,6 +3,7 @@
 use prime_bench::judge::{Judgement, StageResult};
 use prime_bench::tasks::inputs::digest;
 use prime_bench::tasks::{Kind as ConstraintKind, Kinds, Problem, Severity, Spec};
+use prime_protocol::Usage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -206,6 +207,9 @@ record! {
     /// Tokens of `prompt_tokens` that a model took from its cache, as the engine or the server
     /// reports. Null in records of earlier versions.
     cached_tokens: Option<u64>,
+    /// What these tokens cost, in the currency of the configured prices. Null where no model has a
+    /// price, and in records of earlier versions.
+    cost: Option<f64>,
     /// Samples that a system with `select` drew.
     samples: Option<u32>,
     /// Budget of such a system under `budget.match`: what the other system spent, in tokens or
@@ -354,6 +358,7 @@ impl Record {
             prompt_tokens: 0,
             completion_tokens: 0,
             cached_tokens: None,
+            cost: None,
             samples: None,
             matched_budget: None,
             curve: None,
@@ -386,6 +391,16 @@ impl Record {
             index: self.index,
             base_seed: self.base_seed,
             repeat: self.repeat,
+        }
+    }
+
+    /// Its tokens.
+    pub fn usage(&self) -> Usage {
+        Usage {
+            prompt: self.prompt_tokens,
+            completion: self.completion_tokens,
+            cached: self.cached_tokens.unwrap_or_default(),
+            ..Usage::default()
         }
     }
 
