@@ -125,7 +125,7 @@ cluster: setup ## three daemons on one private PostgreSQL: CLUSTER_RUNS=30 runs,
 studio-check: studio ## the committed page is what its sources make
 	git diff --exit-code --stat -- studio/dist
 
-studio-test: $(STUDIO)/installed ## the studio in a real browser against a real daemon (PICTURES=1: those of the docs again)
+studio-test: $(STUDIO)/installed ## the studio in Chromium and Firefox against a real daemon (PICTURES=1: those of the docs again)
 	@scripts/setup --browser
 	$(BUILD)
 	cd studio && PRIME=$(abspath $(PRIME)) npx playwright test

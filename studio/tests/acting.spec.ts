@@ -120,7 +120,7 @@ test("an agent is tried on a step", async ({ daemon, watched: page, expected }) 
   await expect(tried).toHaveCount(0);
 });
 
-test("a step is copied as curl, as Python and as test input", async ({ daemon, watched: page, context }) => {
+test("a step is copied as curl, as Python and as test input", { tag: "@chromium" }, async ({ daemon, watched: page, context }) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   const id = await erring(daemon);
   await page.goto(`${daemon.url}/studio/runs/${id}`);

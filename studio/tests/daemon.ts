@@ -114,6 +114,21 @@ export const WITH_KEYS =
   'server.keys=[{name="ada",sha256="ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},' +
   '{name="ben",sha256="cb8379ac2098aa165029e3938a51da0bcecfc008fd6795f401178647f96c5b34"}]';
 
+/** Has the tab use the key `abc`, as if it had been entered before. */
+export async function useKey(page: Page): Promise<void> {
+  await page.addInitScript(() => {
+    // A page without an origin has no storage.
+    if (location.protocol === "http:") sessionStorage.setItem("prime-key", "abc");
+  });
+}
+
+/** Types a text as a person does, whom a browser tells of the change, and presses Enter. */
+export async function enter(field: Locator, text: string): Promise<void> {
+  await field.fill("");
+  await field.pressSequentially(text);
+  await field.press("Enter");
+}
+
 /** Pictures for the docs are made where this is asked for. */
 export async function picture(page: Page, name: string): Promise<void> {
   if ((process.env["PICTURES"] ?? "") === "") return;

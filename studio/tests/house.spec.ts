@@ -1,7 +1,7 @@
 // The rest of the house: agents, engines, tasks, nodes, reports; every screen narrow and in the dark.
 
 import { readFileSync } from "node:fs";
-import { WITH_KEYS, erring, expect, isAccessible, picture, test } from "./daemon.ts";
+import { WITH_KEYS, erring, expect, isAccessible, picture, test, useKey } from "./daemon.ts";
 
 test("agents, engines and nodes are shown", async ({ daemon, watched: page }) => {
   await daemon.start([]);
@@ -93,10 +93,10 @@ test("reports of studies are listed and opened, and cannot use the API", async (
   expect((await report.request.get(`${daemon.url}/v1/reports/headline/tables/t.csv`)).status()).toBe(200);
 });
 
-test("with a key, reports are saved", async ({ daemon, watched: page }) => {
+test("with a key, reports are saved", { tag: "@chromium" }, async ({ daemon, watched: page }) => {
   daemon.write("reports/load.html", REPORT);
   await daemon.start(["server.reports=reports", WITH_KEYS]);
-  await page.addInitScript(() => sessionStorage.setItem("prime-key", "abc"));
+  await useKey(page);
   await page.goto(`${daemon.url}/studio/reports`);
   const saved = page.waitForEvent("download");
   await page.getByRole("button", { name: "Save load.html" }).click();
@@ -125,7 +125,7 @@ test("every screen works at 360 pixels and in the dark", async ({ daemon, watche
   }
 });
 
-test("in forced colours, what is chosen has an outline, and drawings keep their shapes", async ({ daemon, watched: page }) => {
+test("in forced colours, what is chosen has an outline, and drawings keep their shapes", { tag: "@chromium" }, async ({ daemon, watched: page }) => {
   const id = await erring(daemon);
   await page.emulateMedia({ forcedColors: "active" });
   await page.goto(`${daemon.url}/studio/runs/${id}?t=1.0&at=4`);

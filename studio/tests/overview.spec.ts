@@ -1,6 +1,6 @@
 // What runs add up to, and the labels by which they are found.
 
-import { ERRING, ERRING_RUN, WITH_KEYS, expect, isAccessible, picture, test } from "./daemon.ts";
+import { ERRING, ERRING_RUN, WITH_KEYS, enter, expect, isAccessible, picture, test, useKey } from "./daemon.ts";
 
 test("an overview adds runs up, and each number leads to its runs", async ({ daemon, watched: page }) => {
   await daemon.start(ERRING);
@@ -20,8 +20,7 @@ test("an overview adds runs up, and each number leads to its runs", async ({ dae
   await expect(page).toHaveURL(/runs\?task=gcd-euclidean/);
   await expect(page.locator("tbody tr")).toHaveCount(1);
   await page.goBack();
-  await page.getByRole("searchbox", { name: "Task" }).fill("bubble-sort");
-  await page.getByRole("searchbox", { name: "Task" }).press("Enter");
+  await enter(page.getByRole("searchbox", { name: "Task" }), "bubble-sort");
   await expect(tasks.getByRole("row")).toHaveCount(2);
   await page.getByRole("region", { name: "By day", exact: true }).getByRole("link", { name: "1", exact: true }).first().click();
   await expect(page).toHaveURL(/task=bubble-sort/);
@@ -59,10 +58,9 @@ test("an overview says whose runs it adds up", async ({ daemon, watched: page, e
   expected.push("403 (Forbidden)");
   await daemon.start([...ERRING, WITH_KEYS]);
   await daemon.submit(ERRING_RUN, "abc");
-  await page.addInitScript(() => sessionStorage.setItem("prime-key", "abc"));
+  await useKey(page);
   await page.goto(`${daemon.url}/studio/overview`);
   await expect(page.getByText(/of the key ada/)).toBeVisible();
-  await page.getByRole("group", { name: "Filters" }).getByLabel("Key").fill("ben");
-  await page.getByRole("group", { name: "Filters" }).getByLabel("Key").press("Enter");
+  await enter(page.getByRole("group", { name: "Filters" }).getByLabel("Key"), "ben");
   await expect(page.getByRole("alert")).toContainText("only a key with `admin = true`");
 });

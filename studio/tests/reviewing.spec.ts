@@ -1,7 +1,7 @@
 // The queue of steps that wait for a person, and what is kept of a run.
 
 import { readFileSync } from "node:fs";
-import { ERRING, ERRING_RUN, WITH_KEYS, erring, expect, isAccessible, test } from "./daemon.ts";
+import { ERRING, ERRING_RUN, WITH_KEYS, erring, expect, isAccessible, test, useKey } from "./daemon.ts";
 
 /** Two verifiers that never agree about a mistake. */
 const DISAGREEING = [
@@ -73,7 +73,7 @@ test("flagged steps are decided with keys alone", async ({ daemon, watched: page
 
 const MARKUP = "<img src=x onerror=alert(1)>\u202egnp";
 
-test("a run is saved as a page that stands alone, and as its trace", async ({
+test("a run is saved as a page that stands alone, and as its trace", { tag: "@chromium" }, async ({
   daemon,
   watched: page,
   context,
@@ -119,10 +119,10 @@ test("a run is saved as a page that stands alone, and as its trace", async ({
   expect(lines.length).toBe((await daemon.record(id)).events + 1);
 });
 
-test("with a key, the trace is saved too", async ({ daemon, watched: page }) => {
+test("with a key, the trace is saved too", { tag: "@chromium" }, async ({ daemon, watched: page }) => {
   await daemon.start([...ERRING, WITH_KEYS]);
   const id = await daemon.submit({ ...ERRING_RUN, fanout: 1 }, "abc");
-  await page.addInitScript(() => sessionStorage.setItem("prime-key", "abc"));
+  await useKey(page);
   await page.goto(`${daemon.url}/studio/runs/${id}`);
   await expect(page.locator(".title .badge")).toHaveText(/verified/);
   await page.locator("summary", { hasText: "Save" }).click();

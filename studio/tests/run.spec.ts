@@ -1,6 +1,6 @@
 // A run: its trajectories, the steps of one, a step in full; long runs, and runs under way.
 
-import { SLOW, erring, expect, growing, isAccessible, picture, test } from "./daemon.ts";
+import { SLOW, enter, erring, expect, growing, isAccessible, picture, test } from "./daemon.ts";
 
 interface Listed {
   position: number;
@@ -55,8 +55,7 @@ test("a run says why a step was rejected and what happened next", async ({ daemo
   await page.locator(".tree button", { hasText: "1.0" }).click();
   await page.getByRole("slider", { name: "Step" }).fill(String(clean?.position));
   await expect(explanation).toContainText("Accepted: the verifier rules found nothing wrong with this line.");
-  await page.getByLabel("Go to step").fill("7");
-  await page.getByLabel("Go to step").press("Enter");
+  await enter(page.getByLabel("Go to step"), "7");
   await expect(page).toHaveURL(/at=7/);
   await page.getByText("Turn single keys off").locator("xpath=ancestor::details").locator("summary").click();
   await page.getByLabel("Turn single keys off").check();
@@ -119,8 +118,7 @@ test("a long run can be scrolled, jumped in, and left in peace", async ({ daemon
   const list = page.getByRole("listbox");
   await expect(list.locator(".step").first()).toBeVisible();
   for (const [position, shown] of [["65535", "65,535"], ["131070", "131,070"], ["3", "3"], ["131070", "131,070"]] as const) {
-    await page.getByLabel("Go to step").fill(position);
-    await page.getByLabel("Go to step").press("Enter");
+    await enter(page.getByLabel("Go to step"), position);
     await expect(page.locator(".step.selected .num")).toHaveText(shown);
     await expect(page.locator(".step.selected .action")).toHaveText(/move/);
     await expect(page.locator(".figures dd").filter({ hasText: new RegExp(`^${shown}$`) }).first()).toBeVisible();
@@ -151,8 +149,7 @@ test("a step that the daemon has not read yet is waited for", async ({ daemon, w
   });
   await page.goto(`${daemon.url}/studio/runs/${id}`);
   await expect(page.locator(".jump")).toContainText("of 100");
-  await page.getByLabel("Go to step").fill("900");
-  await page.getByLabel("Go to step").press("Enter");
+  await enter(page.getByLabel("Go to step"), "900");
   await expect(page).toHaveURL(/at=900/);
   hasRead = true;
   await expect(page.locator(".step.selected .num")).toHaveText("900");

@@ -1,6 +1,6 @@
 // The list of runs, and the form for a new one.
 
-import { ERRING, ERRING_RUN, SLOW, erring, expect, growing, isAccessible, picture, test } from "./daemon.ts";
+import { ERRING, ERRING_RUN, SLOW, enter, erring, expect, growing, isAccessible, picture, test } from "./daemon.ts";
 
 test("an empty list offers an example, which the shipped model solves", async ({ daemon, watched: page }) => {
   await daemon.start([]);
@@ -24,8 +24,7 @@ test("runs are listed live, and filters are in the address", async ({ daemon, wa
   const other = await daemon.submit({ task: "tower-of-hanoi" });
   await expect(page.locator("tbody tr")).toHaveCount(2);
   await daemon.finished(other);
-  await page.getByLabel("Task").fill("bubble-sort");
-  await page.getByLabel("Task").press("Enter");
+  await enter(page.getByLabel("Task"), "bubble-sort");
   await expect(page).toHaveURL(/task=bubble-sort/);
   await expect(page.locator("tbody tr")).toHaveCount(1);
   await page.getByLabel("Status").selectOption("failed");

@@ -1,6 +1,6 @@
 // Watching: nothing jumps, nothing storms, and a list keeps its place.
 
-import { ERRING, ERRING_RUN, SLOW, erring, expect, growing, isAccessible, test } from "./daemon.ts";
+import { ERRING, ERRING_RUN, SLOW, enter, erring, expect, growing, isAccessible, test } from "./daemon.ts";
 
 test("a list keeps its place and goes on to its last run", async ({ daemon, watched: page }) => {
   await daemon.start(["agents.executor.implementation=reference"]);
@@ -43,8 +43,7 @@ test("a part of a task's name offers tasks, and a bad status in the address is s
   await offer.getByRole("button", { name: "bubble-sort" }).click();
   await expect(page).toHaveURL(/task=bubble-sort$/);
   await expect(page.locator("tbody tr")).toHaveCount(1);
-  await page.getByLabel("Task").fill("bubble");
-  await page.getByLabel("Task").press("Enter");
+  await enter(page.getByLabel("Task"), "bubble");
   await expect(page).toHaveURL(/task=bubble-sort$/);
   await page.goto(`${daemon.url}/studio/runs?status=finished`);
   await expect(page.getByRole("alert")).toContainText(
@@ -121,8 +120,7 @@ test("a page of a run under way stays where it is, and follows where it is told 
   await growing(title, /^Step ([\d,]+)/);
   await isAccessible(page);
   // A step that somebody goes to ends the following.
-  await page.getByLabel("Go to step").fill("1");
-  await page.getByLabel("Go to step").press("Enter");
+  await enter(page.getByLabel("Go to step"), "1");
   await expect(page).not.toHaveURL(/follow/);
   await expect(title).toHaveText(/^Step 1 of trajectory/);
   await page.getByRole("button", { name: "Cancel" }).click();
