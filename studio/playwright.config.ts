@@ -27,6 +27,7 @@ export default defineConfig({
   retries: 0,
   reporter: [["list"]],
   outputDir: "../target/studio/results",
+  snapshotPathTemplate: "{testDir}/pictures/{arg}{ext}",
   projects: PROJECTS,
   use: {
     viewport: { width: 1360, height: 900 },

@@ -28,7 +28,7 @@ for (const drawing of document.querySelectorAll(".drawing")) {
 
   marks.forEach((mark, place) => {
     const said = mark.querySelector("title");
-    mark.setAttribute("role", "img");
+    mark.setAttribute("role", mark.hasAttribute("href") ? "link" : "img");
     mark.setAttribute("aria-label", said.textContent);
     said.remove();
     // One stop of the Tab key for each figure.

@@ -254,6 +254,6 @@ mod tests {
         }
 
         let all: BTreeSet<Key> = study.runs().map(|run| run.key(&study)).collect();
-        assert_eq!(plan(&study, &all, &[], 4, prices).total(), Some(Cost::default()));
+        assert_eq!(plan(&study, &all, &[], 4, price).total(), Some(Cost::default()));
     }
 }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, ValueHint};
+use reqwest::Url;
 use serde_json::json;
 
 use super::load;
@@ -37,9 +38,21 @@ pub struct ReportArguments {
     /// repeatable
     #[arg(long = "training", value_name = "FILE", value_hint = ValueHint::FilePath)]
     trainings: Vec<PathBuf>,
+    /// Address of the daemon that carried out the runs (`study run --url`), such as
+    /// http://127.0.0.1:7433: values in figures lead to their runs in its studio
+    #[arg(long, value_name = "URL", value_parser = web_address)]
+    studio: Option<String>,
     /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
+}
+
+/// An address that a page can lead to.
+fn web_address(text: &str) -> Result<String, String> {
+    let is_web = Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
+    is_web
+        .then(|| text.to_owned())
+        .ok_or_else(|| "give an address such as http://127.0.0.1:7433".to_owned())
 }
 
 fn choice(arguments: &ReportArguments) -> anyhow::Result<Choice> {
@@ -62,6 +75,7 @@ fn choice(arguments: &ReportArguments) -> anyhow::Result<Choice> {
         choice.show.clone_from(&arguments.show);
     }
 
+    choice.daemon.clone_from(&arguments.studio);
     choice.trainings =
         arguments.trainings.iter().map(|path| read_training(path)).collect::<Result<_, _>>()?;
 

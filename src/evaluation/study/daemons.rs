@@ -9,11 +9,12 @@ use std::time::Duration;
 use prime_protocol::{Assurance, Ballot, Cost, Ending, Usage};
 use prime_study::definition::{AskedRun, Study};
 use prime_study::records::Record;
+use prime_study::results::{STUDY_LABEL, study_label};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::{judged, never_completed};
@@ -272,6 +273,9 @@ impl DaemonSystem {
         }
         // Seeds in requests have 63 bits.
         request.insert("seed".to_owned(), (run.sampling_seed(study) >> 1).into());
+        let system = &study.systems[run.system].name;
+        let label = study_label(&study.name, system);
+        request.insert("labels".to_owned(), json!({ STUDY_LABEL: label }));
         Value::Object(request)
     }
 

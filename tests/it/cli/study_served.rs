@@ -211,6 +211,43 @@ fn daemons_share_the_runs_of_a_study() {
     assert!(again.stderr.contains("0 of 2 runs to do"), "{}", again.stderr);
 }
 
+#[test]
+fn values_of_a_report_lead_to_their_runs() {
+    let daemon = Daemon::start(&[]);
+    let url = daemon.url("");
+    let (folder, path) = file("runs.toml", RUNS);
+    let [records, out] = ["runs.jsonl", "report"].map(|name| folder.path().join(name));
+    let ran =
+        done(&["study", "run", shown(&path), "--records", shown(&records), "--url", url.as_str()]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+
+    let report = ["study", "report", shown(&records), "--out", shown(&out), "--studio"];
+    let bad = done(&[&report[..], &["javascript:alert(1)"]].concat());
+    bad.refused(&["--studio", "give an address"]);
+    let made = done(&[&report[..], &[url.as_str()]].concat());
+    assert_eq!(made.code, 0, "{}", made.stderr);
+
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    let begin = format!("<a href=\"{url}/studio/runs?");
+    let mut links: Vec<String> = page
+        .split(&begin)
+        .skip(1)
+        .map(|rest| rest.split('"').next().unwrap().replace("&amp;", "&"))
+        .collect();
+    links.sort();
+    links.dedup();
+    // Each system, and each of the two tasks of each.
+    assert_eq!(links.len(), 6, "{links:?}");
+    for link in links {
+        let listed = daemon.get(&format!("/v1/runs?{link}")).body;
+        let runs = listed["runs"].as_array().unwrap();
+        let (tasks, fanout) =
+            (if link.contains("task=") { 1 } else { 2 }, if link.contains("four") { 4 } else { 1 });
+        assert_eq!(runs.len(), 3 * tasks, "{link}: {listed}");
+        assert!(runs.iter().all(|run| run["result"]["trajectories"] == fanout), "{link}: {listed}");
+    }
+}
+
 /// Starts a study on a daemon that is killed after the first records.
 fn killed_in_the_middle(
     study: &Path,

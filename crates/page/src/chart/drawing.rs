@@ -183,9 +183,26 @@ impl Drawing {
 
     /// Shapes that stand for a value, with its description, which is shown on hover.
     pub fn mark(&mut self, description: &str, draw: impl FnOnce(&mut Self)) {
-        let _ = write!(self.body, "<g class=\"mark\"><title>{}</title>", escaped(description));
+        self.linked_mark(description, None, draw);
+    }
+
+    /// The same, as a link to an address.
+    pub fn linked_mark(
+        &mut self,
+        description: &str,
+        link: Option<&str>,
+        draw: impl FnOnce(&mut Self),
+    ) {
+        let (open, close) = match link {
+            Some(link) => {
+                (format!("a href=\"{}\" target=\"_blank\" rel=\"noopener\"", escaped(link)), "a")
+            }
+            None => ("g".to_owned(), "g"),
+        };
+        let description = escaped(description);
+        let _ = write!(self.body, "<{open} class=\"mark\"><title>{description}</title>");
         draw(self);
-        self.body.push_str("</g>\n");
+        let _ = writeln!(self.body, "</{close}>");
     }
 
     /// The SVG of this size in pixels. `title` is read out in place of the drawing.

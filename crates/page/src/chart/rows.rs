@@ -11,7 +11,7 @@ use crate::number::trimmed;
 use crate::palette::{INK, PAPER, Rgb, SOFT, series};
 
 /// A value with its interval.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Measured {
     /// The value.
     pub value: f64,
@@ -23,6 +23,8 @@ pub struct Measured {
     pub outline: Option<f64>,
     /// The colour in place of that of its slot.
     pub colour: Option<Rgb>,
+    /// The address of what it was computed from.
+    pub link: Option<String>,
 }
 
 /// A row, with a value for each series that has one.
@@ -134,7 +136,8 @@ impl RowChart {
             for (lane, value) in data.values.iter().enumerate() {
                 let Some(value) = value else { continue };
                 let y = middle + (lane as f64 - (lanes - 1.0) / 2.0) * LANE;
-                drawing.mark(&self.description(data, lane, value), |drawing| {
+                let description = self.description(data, lane, value);
+                drawing.linked_mark(&description, value.link.as_deref(), |drawing| {
                     self.draw_value(drawing, &frame, y, self.slot(data, lane), value);
                 });
             }

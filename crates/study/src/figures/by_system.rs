@@ -23,7 +23,12 @@ pub(super) fn systems(results: &Results<'_>) -> Vec<Drawn> {
             .as_ref()
             .ok()
             .map(|interval| (100.0 * interval.low, 100.0 * interval.high));
-        let value = Measured { value: 100.0 * accuracy.mean, interval, ..Measured::default() };
+        let value = Measured {
+            value: 100.0 * accuracy.mean,
+            interval,
+            link: results.runs_of(system, None),
+            ..Measured::default()
+        };
         let name = format!("{} (n\u{a0}=\u{a0}{})", system.label, count(accuracy.n as u64));
         let values = vec![(accuracy.n > 0).then_some(value)];
         Row { name, values, slot: Some(system.slot) }

@@ -55,6 +55,7 @@ pub(super) fn tasks(results: &Results<'_>) -> Vec<Drawn> {
         (accuracy.n > 0).then_some(Measured {
             value: 100.0 * accuracy.mean,
             interval,
+            link: results.runs_of(system, Some(slug)),
             ..Measured::default()
         })
     };
@@ -224,6 +225,7 @@ fn points(results: &Results<'_>, pair: &PairResults) -> Vec<Point> {
             ),
             count: names.len(),
             interval: None,
+            link: None,
         }
     };
     tasks.chunk_by(|a, b| place(a) == place(b)).map(point).collect()

@@ -64,6 +64,7 @@ pub(super) fn pareto(results: &Results<'_>) -> Vec<Drawn> {
             description: format!("{}: {shown} % of {n} instances, {time} {unit}", system.label),
             count: 1,
             interval,
+            link: results.runs_of(system, None),
         })
     };
 

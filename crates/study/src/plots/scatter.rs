@@ -20,6 +20,8 @@ pub struct Point {
     pub count: usize,
     /// Interval of y.
     pub interval: Option<(f64, f64)>,
+    /// The address of what it was computed from.
+    pub link: Option<String>,
 }
 
 /// A scatter plot.
@@ -62,7 +64,7 @@ impl Scatter {
         drawing.line(&line, Stroke::new(SOFT.light, 1.5));
 
         for point in &self.points {
-            drawing.mark(&point.description, |drawing| {
+            drawing.linked_mark(&point.description, point.link.as_deref(), |drawing| {
                 if let Some((low, high)) = point.interval {
                     let ends = [frame.at(point.x, low), frame.at(point.x, high)];
                     drawing.line(&ends, Stroke::new(series(point.slot), 1.0));

@@ -79,6 +79,7 @@ fn drawings_are_well_formed_with_and_without_values() {
         description: "<said>".to_owned(),
         count: 70,
         interval: Some((0.0, x)),
+        link: None,
     };
     for scale in [Scale::Linear, Scale::Log] {
         let scatter = Scatter {
@@ -139,6 +140,7 @@ fn names_of_points_that_are_near_do_not_overlap() {
         description: format!("system {index}: 50 %"),
         count: 1,
         interval: Some((40.0, 60.0)),
+        link: None,
     };
     let scatter = Scatter {
         title: TITLE.to_owned(),

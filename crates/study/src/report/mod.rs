@@ -46,6 +46,8 @@ pub struct Choice {
     pub show: Vec<String>,
     /// Trainings whose curves are added.
     pub trainings: Vec<Training>,
+    /// The address of the daemon that carried out the runs: values lead to them in its studio.
+    pub daemon: Option<String>,
 }
 
 /// The records by the place of their system: in this order, else in that of the study file.
@@ -114,6 +116,7 @@ impl Report {
         let pairs: Vec<_> = choice.pairs.iter().filter(belongs).cloned().collect();
         let mut results = Results::new(&part.records, &pairs)?;
         results.paint(&whole.slots());
+        results.daemon.clone_from(&choice.daemon);
         let mut figures = all_figures(&results, &choice.show);
         let mut tables = all_tables(&results, &choice.show);
 

@@ -4,12 +4,14 @@
 mod accuracy;
 mod own_spec;
 mod pairs;
+mod run_label;
 mod system;
 
 pub use accuracy::{Accuracy, over_instances, over_tasks};
 pub(crate) use accuracy::{BOOTSTRAP_SEED, clamped};
 pub(crate) use pairs::pair;
 pub use pairs::{PairResults, PairedTask, PairingError};
+pub use run_label::{STUDY_LABEL, study_label};
 pub use system::{Instance, SystemResults, TaskResults, TaskValues};
 
 use std::collections::BTreeMap;
@@ -31,6 +33,8 @@ pub struct Results<'r> {
     pub systems: Vec<SystemResults<'r>>,
     /// Comparisons in the order in which they were requested.
     pub pairs: Vec<PairResults>,
+    /// The address of the daemon that carried out the runs.
+    pub daemon: Option<String>,
 }
 
 impl<'r> Results<'r> {
@@ -50,7 +54,20 @@ impl<'r> Results<'r> {
             pairs::named(&systems, pairs)?
         };
 
-        Ok(Self { systems, pairs })
+        Ok(Self { systems, pairs, daemon: None })
+    }
+
+    /// The address of the studio's list of a system's runs, of one task if it is given. `None`
+    /// unless the daemon is known.
+    pub(crate) fn runs_of(&self, system: &SystemResults<'_>, task: Option<&str>) -> Option<String> {
+        let (daemon, record) = (self.daemon.as_deref()?, system.runs.first()?);
+        let label = format!("{STUDY_LABEL}:{}", study_label(&record.study, &system.name));
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.append_pair("label", &label);
+        if let Some(task) = task {
+            query.append_pair("task", task);
+        }
+        Some(format!("{}/studio/runs?{}", daemon.trim_end_matches('/'), query.finish()))
     }
 
     /// The slots of these systems' names.
