@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
+use anyhow::bail;
 use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::output::print;
-use super::runs::{Common, Post, as_refusal};
+use super::output::{Output, note, print, print_json};
+use super::runs::{Common, Post, as_refusal, print_accepted};
 use super::table::Table;
 use prime_service::runs::ScheduleReport;
 
@@ -70,27 +70,28 @@ fn listed(common: &Common) -> anyhow::Result<Listed> {
 }
 
 fn list(arguments: &ListArguments) -> anyhow::Result<()> {
-    let common = &arguments.common;
-    let listed = listed(common)?;
-    print(common.output(), &listed, || {
-        let rows = listed.schedules.iter().map(|schedule| {
-            [
-                schedule.name.clone(),
-                schedule.task.clone(),
-                schedule.cron.clone(),
-                schedule.timezone.clone(),
-                schedule.next.first().cloned().unwrap_or_default(),
-                schedule.last_run.clone().unwrap_or_default(),
-            ]
-        });
-        let header = ["name", "task", "cron", "timezone", "next", "last run"];
-        let failures = listed.schedules.iter().filter_map(|schedule| {
-            let failure = schedule.failure.as_ref()?;
-            Some(format!("{} could not start its last run: {failure}\n", schedule.name))
-        });
-        let table = Table::new(header, rows).may_drop(&["timezone", "task", "last run"]);
-        format!("{table}\n{}", failures.collect::<String>())
-    })?;
+    let listed = listed(&arguments.common)?;
+    if arguments.common.output() == Output::Json {
+        return Ok(print_json(&listed)?);
+    }
+
+    let rows = listed.schedules.iter().map(|schedule| {
+        [
+            schedule.name.clone(),
+            schedule.task.clone(),
+            schedule.cron.clone(),
+            schedule.timezone.clone(),
+            schedule.next.first().cloned().unwrap_or_default(),
+            schedule.last_run.clone().unwrap_or_default(),
+        ]
+    });
+    let table = Table::new(["name", "task", "cron", "timezone", "next", "last run"], rows);
+    print(table.may_drop(&["timezone", "task", "last run"]))?;
+    for schedule in &listed.schedules {
+        if let Some(failure) = &schedule.failure {
+            note!("{} could not start its last run: {failure}", schedule.name);
+        }
+    }
     Ok(())
 }
 
@@ -100,30 +101,27 @@ fn next(arguments: &NextArguments) -> anyhow::Result<()> {
     if let Some(name) = name {
         listed.schedules.retain(|schedule| schedule.name == *name);
         if listed.schedules.is_empty() {
-            anyhow::bail!(
-                "there is no schedule {name:?}: `schedules list` shows those of the daemon"
-            );
+            bail!("there is no schedule {name:?}: `schedules list` shows those of the daemon");
         }
     }
+    if common.output() == Output::Json {
+        return Ok(print_json(&listed)?);
+    }
 
-    let mut times: Vec<_> = listed
-        .schedules
-        .iter()
-        .flat_map(|schedule| schedule.next.iter().map(|time| [time.clone(), schedule.name.clone()]))
-        .collect();
+    let of = |schedule: &ScheduleReport| {
+        let times = schedule.next.iter();
+        times.map(|time| [time.clone(), schedule.name.clone()]).collect::<Vec<_>>()
+    };
+    let mut times: Vec<_> = listed.schedules.iter().flat_map(of).collect();
     times.sort();
-    print(common.output(), &listed, || {
-        format!("{}\n", Table::new(["time", "schedule"], times.clone()))
-    })?;
-    Ok(())
+    Ok(print(Table::new(["time", "schedule"], times))?)
 }
 
 fn run(arguments: &RunArguments) -> anyhow::Result<()> {
     let RunArguments { name, common } = arguments;
     let path = format!("/v1/schedules/{name}/runs");
-    let record: Value = common.client()?.post(&Post { path: &path, ..Post::default() })?.json()?;
-    print(common.output(), &record, || format!("{}\n", record["id"].as_str().unwrap_or_default()))?;
-    Ok(())
+    let record = common.client()?.post(&Post { path: &path, ..Post::default() })?.json()?;
+    print_accepted(&record, common.output())
 }
 
 pub fn schedules(arguments: &SchedulesArguments) -> anyhow::Result<ExitCode> {

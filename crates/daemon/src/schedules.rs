@@ -59,6 +59,7 @@ pub async fn list(state: web::Data<State>, request: HttpRequest) -> Result<HttpR
         (status = 202, description = "Accepted and durable", body = RunRecord, headers(
             ("Location" = String, description = "The path of the run"),
         )),
+        (status = 400, description = "Its request cannot become a run any more", body = ErrorBody),
         (status = 404, description = "There is no such schedule", body = ErrorBody),
     ),
 )]

@@ -272,9 +272,9 @@ impl RunTable {
 
     /// Notes that all runs are cancelled.
     pub fn end_all(&self) {
-        for entry in locked(&self.runs).by_id.values_mut() {
+        locked(&self.runs).by_id.values_mut().for_each(|entry| {
             entry.asked_to_end.get_or_insert(Ending::Cancelled);
-        }
+        });
     }
 
     pub fn is_empty(&self) -> bool {

@@ -35,7 +35,9 @@ impl Execution {
     /// [`RunError`]; then the run does not exist.
     pub async fn accept(self: &Arc<Self>, new: NewRun) -> Result<Acceptance, RunError> {
         let execution = Arc::clone(self);
-        self.run_detached(async move { execution.accept_once(new).await }).await
+        // Boxed, because it is large, and moved several times.
+        let accepting = Box::pin(async move { execution.accept_once(new).await });
+        self.run_detached(accepting).await
     }
 
     async fn accept_once(self: &Arc<Self>, new: NewRun) -> Result<Acceptance, RunError> {

@@ -123,22 +123,24 @@ impl Runs {
                     tracing::warn!(schedule = name, time, "a schedule skips what it has missed");
                     done_ms = time_ms;
                 }
-                Due::Start(time_ms) => match self.start(&plan, Some(plan.key_of(time_ms))).await {
-                    Err(error) if is_passing(&error) => {
-                        if refused_ms != Some(time_ms) {
-                            let time = timestamp(time_ms);
-                            tracing::warn!(schedule = name, time, %error, "a run of a schedule is tried again");
+                Due::Start(time_ms) => {
+                    match self.start_planned(&plan, Some(plan.key_of(time_ms))).await {
+                        Err(error) if is_passing(&error) => {
+                            if refused_ms != Some(time_ms) {
+                                let time = timestamp(time_ms);
+                                tracing::warn!(schedule = name, time, %error, "a run of a schedule is tried again");
+                            }
+                            self.keeper().failures().insert(name.to_owned(), error.to_string());
+                            refused_ms = Some(time_ms);
+                            tokio::time::sleep(AGAIN).await;
+                            continue;
                         }
-                        self.keeper().failures().insert(name.to_owned(), error.to_string());
-                        refused_ms = Some(time_ms);
-                        tokio::time::sleep(AGAIN).await;
-                        continue;
+                        started => {
+                            self.note_start(name, time_ms, started);
+                            done_ms = time_ms;
+                        }
                     }
-                    started => {
-                        self.note_start(name, time_ms, started);
-                        done_ms = time_ms;
-                    }
-                },
+                }
             }
 
             refused_ms = None;
@@ -188,7 +190,7 @@ impl Runs {
     ///
     /// # Errors
     /// As for any request.
-    pub(super) async fn start(
+    pub(super) async fn start_planned(
         &self,
         plan: &Arc<Plan>,
         key: Option<IdempotencyKey>,

@@ -106,6 +106,6 @@ impl Runs {
     /// As for any request.
     pub async fn run_schedule(&self, name: &str) -> Option<Result<Accepted, RequestError>> {
         let plan = self.keeper().plans().get(name)?;
-        Some(self.start(&plan, None).await)
+        Some(self.start_planned(&plan, None).await)
     }
 }
