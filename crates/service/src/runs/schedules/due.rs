@@ -16,6 +16,13 @@ pub enum Due {
     Skip(u64),
 }
 
+/// Up to when a schedule is done if the clock shows `now_ms`. A clock that was set back shows times
+/// again that are done; their runs are known by their keys, and those of its last minute, which may
+/// have passed unseen, are looked at again.
+pub fn done_by(done_ms: u64, now_ms: u64) -> u64 {
+    if done_ms <= now_ms { done_ms } else { now_ms.saturating_sub(PUNCTUAL_MS) }
+}
+
 fn signed(time: u64) -> i64 {
     i64::try_from(time).unwrap_or(i64::MAX)
 }
@@ -80,9 +87,11 @@ mod tests {
         // Forwards over a year of times: one at most.
         let later = SIX + 365 * 24 * HOUR;
         assert_eq!(daily(Missed::Once, SIX, later), Due::Start(later));
-        // Backwards: the caller is done up to the new present, and the times come again.
-        assert_eq!(daily(Missed::Skip, SIX - HOUR, SIX - HOUR), Due::Wait(Some(SIX)));
-        // Or it has not noticed yet.
-        assert_eq!(daily(Missed::Skip, SIX, SIX - HOUR), Due::Wait(Some(SIX + 24 * HOUR)));
+        // Backwards: the times come again.
+        let back = |done_ms, now_ms| daily(Missed::Skip, done_by(done_ms, now_ms), now_ms);
+        assert_eq!(back(later, SIX - HOUR), Due::Wait(Some(SIX)));
+        // One that has passed unseen since then is not lost.
+        assert_eq!(back(later, SIX + 1), Due::Start(SIX));
+        assert_eq!(back(SIX, SIX), Due::Wait(Some(SIX + 24 * HOUR)));
     }
 }

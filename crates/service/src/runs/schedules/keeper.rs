@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::{join_all, pending};
 use tokio::sync::watch;
 
-use super::due::{Due, due};
+use super::due::{Due, done_by, due};
 use super::plan::{Plan, Schedules};
 use crate::requests::{Reason, RequestError, ResolvedRun, resolve};
 use crate::runs::error::RunError;
@@ -109,8 +109,7 @@ impl Runs {
         let mut refused_ms = None;
         loop {
             let now_ms = clock();
-            // The clock was set back. Times come again, but the keys of their runs are taken.
-            done_ms = done_ms.min(now_ms);
+            done_ms = done_by(done_ms, now_ms);
 
             match due(&plan.cron, plan.schedule.missed, done_ms, now_ms, refused_ms) {
                 Due::Wait(next_ms) => {
