@@ -92,7 +92,7 @@ class Schedules:
         self.assertEqual(len(runs), len(times), "a run without a key")
         for run in runs:
             self.assertEqual(run["labels"], {"schedule": "tick"})
-            self.assertEqual(finished(self.nodes[0].address, run["id"])["status"], "verified")
+            self.assertEqual(finished(self.nodes[0].address, run["id"])[1]["status"], "verified")
 
     def test_each_time_starts_one_run_whatever_is_killed(self):
         rng = random.Random(SEED)

@@ -61,6 +61,7 @@ impl Execution {
             writings: Arc::clone(&live.writings),
             sent: Arc::new(Sent::new(self.app.get().settings().journal.prompts)),
             started: open_row(&live, Status::Running, now),
+            clock: self.store.clock(),
             judge: live.spec.judge(),
         };
         let observer = self.observers.of(&live, problem.as_ref(), recorder, now);
