@@ -15,7 +15,7 @@ use prime_journal::{
     SqliteOptions, copy,
 };
 use prime_journal_postgres::{Needs, PostgresJournal, PostgresOptions, without_password};
-use prime_service::runs::needs_of;
+use prime_service::runs::{needs_of, rank_of};
 
 #[derive(Args)]
 pub struct JournalArguments {
@@ -68,6 +68,10 @@ struct Copying;
 impl Needs for Copying {
     fn of(&self, spec: &str) -> Vec<String> {
         needs_of(spec)
+    }
+
+    fn rank_ms(&self, spec: &str) -> Option<i64> {
+        rank_of(spec)
     }
 
     fn met(&self, _asked: &[String]) -> Vec<String> {

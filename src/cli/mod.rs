@@ -28,6 +28,7 @@ mod reload;
 mod remote;
 mod run;
 mod runs;
+mod schedules;
 mod serve;
 mod study;
 mod table;
@@ -82,6 +83,8 @@ enum Command {
     Model(model::ModelArguments),
     /// Upload tasks of your own to a daemon, and list and delete them
     Tasks(tasks::TasksArguments),
+    /// List what a daemon starts at times of the clock, and start it now
+    Schedules(schedules::SchedulesArguments),
     /// Check a problem of your own, and judge lines by it
     Problem(problem::ProblemArguments),
     /// Show, check or describe the configuration
@@ -161,6 +164,7 @@ pub fn main() -> ExitCode {
         Command::Agents(arguments) => agents::agents(&arguments),
         Command::Model(arguments) => model::model(&arguments),
         Command::Tasks(arguments) => tasks::tasks(&arguments),
+        Command::Schedules(arguments) => schedules::schedules(&arguments),
         Command::Problem(arguments) => problem::problem(&arguments),
         Command::Config(arguments) => config::config(&arguments),
         Command::Cluster(arguments) => cluster::cluster(&arguments),

@@ -25,7 +25,7 @@ use prime_protocol::{RunPlan, RunSnapshot};
 use prime_runtime::{Event, Observer, Wake};
 use prime_service::app::{App, Overrides};
 use prime_service::metrics::Metrics;
-use prime_service::runs::{Committed, LiveRun, NewRun, RunSpec, Runs};
+use prime_service::runs::{Committed, LiveRun, NewRun, Queueing, RunSpec, Runs};
 use prime_settings::Settings;
 
 /// Owner of the runs.
@@ -287,6 +287,7 @@ impl DurableLaunch<'_> {
             split: None,
             forked_from: None,
             labels: BTreeMap::new(),
+            queueing: Queueing::default(),
             traceparent: None,
         };
 

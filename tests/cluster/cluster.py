@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -180,6 +181,28 @@ def shifted_clock(folder, shift_s):
         source = Path(__file__).with_name("shifted_clock.c")
         subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source], check=True)
     return {"LD_PRELOAD": str(library), "CLOCK_SHIFT_S": str(shift_s)}
+
+
+class JumpingClock:
+    """A wall clock that daemons share, and that tests set forwards and backwards while they run."""
+
+    def __init__(self, folder):
+        self.folder, self.file = Path(folder), Path(folder) / "clock"
+        self.shift_s = 0
+        self.file.write_bytes(struct.pack("@l", 0))
+
+    def environment(self, shift_s=0):
+        """That of a daemon whose clock is ahead of this one by `shift_s` seconds."""
+        return {**shifted_clock(self.folder, shift_s), "CLOCK_SHIFT_FILE": str(self.file)}
+
+    def now_s(self):
+        return time.time() + self.shift_s
+
+    def jump(self, seconds):
+        self.shift_s += seconds
+        # In place, because the daemons have mapped the file.
+        with self.file.open("r+b") as file:
+            file.write(struct.pack("@l", self.shift_s))
 
 
 class Node(Daemon):

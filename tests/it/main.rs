@@ -49,6 +49,7 @@ mod own_tasks;
 mod owners;
 mod problems;
 mod programs;
+mod queues;
 mod raw;
 mod recompute;
 mod records;

@@ -31,7 +31,7 @@ impl Keyed {
         Self { daemon: Daemon::start_in(home, &[&[keys.as_str()][..], sets].concat()) }
     }
 
-    fn post(&self, key: &str, path: &str, body: &Value) -> Answer {
+    pub fn post(&self, key: &str, path: &str, body: &Value) -> Answer {
         let post = self
             .daemon
             .client

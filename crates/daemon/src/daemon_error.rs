@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use prime_journal::JournalError;
 use prime_service::attestation::KeyError;
+use prime_service::runs::ScheduleError;
 use prime_service::webhooks::WebhookError;
 
 /// Why the daemon cannot serve.
@@ -40,6 +41,9 @@ pub enum DaemonError {
     /// A webhook cannot be used as configured.
     #[error(transparent)]
     Webhook(#[from] WebhookError),
+    /// A schedule has a request that cannot become a run.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
     /// The open runs of the journal cannot be read or resumed.
     #[error("the open runs of the journal cannot be resumed: {0}")]
     Resume(prime_service::runs::RunError),

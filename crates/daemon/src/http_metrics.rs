@@ -10,7 +10,7 @@ use prime_engine::Engine;
 use prime_service::metrics::{CONTENT_TYPE, Metrics, TEXT_CONTENT_TYPE};
 
 /// The patterns that become labels; all other paths share one label.
-const ROUTES: [&str; 44] = [
+const ROUTES: [&str; 46] = [
     "/v1/runs",
     "/v1/runs/{id}",
     "/v1/runs/{id}/cancel",
@@ -33,6 +33,8 @@ const ROUTES: [&str; 44] = [
     "/v1/overview",
     "/v1/gc",
     "/v1/reload",
+    "/v1/schedules",
+    "/v1/schedules/{name}/runs",
     "/v1/split",
     "/v1/cluster",
     "/v1/reports",

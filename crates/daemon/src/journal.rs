@@ -10,7 +10,7 @@ use prime_journal::{Cluster, Journal, JournalError, SqliteJournal, SqliteOptions
 use prime_journal_postgres::{Needs, Notice, OnNotice, PostgresJournal, PostgresOptions};
 use prime_service::app::App;
 use prime_service::metrics::Metrics;
-use prime_service::runs::{Leases, RunError, Runs, needs_of};
+use prime_service::runs::{Leases, RunError, Runs, needs_of, rank_of};
 use prime_service::telemetry::Telemetry;
 use prime_settings::Settings;
 
@@ -41,6 +41,10 @@ struct Agents(Arc<Leases>);
 impl Needs for Agents {
     fn of(&self, spec: &str) -> Vec<String> {
         needs_of(spec)
+    }
+
+    fn rank_ms(&self, spec: &str) -> Option<i64> {
+        rank_of(spec)
     }
 
     fn met(&self, asked: &[String]) -> Vec<String> {

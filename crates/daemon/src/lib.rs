@@ -52,6 +52,7 @@ mod reviews;
 mod run_calls;
 mod run_list;
 mod runs;
+mod schedules;
 mod service_errors;
 mod split;
 mod state;
@@ -79,6 +80,7 @@ use journal::open_runs;
 use prime_service::app::{App, environment_of_the_process};
 use prime_service::attestation::AttestationKey;
 use prime_service::metrics::Metrics;
+use prime_service::runs::Schedules;
 use prime_service::telemetry::Telemetry;
 use prime_service::webhooks::Webhooks;
 use state::State;
@@ -114,7 +116,8 @@ fn configure(config: &mut web::ServiceConfig) {
     config
         .configure(try_step::configure)
         .configure(reports::configure)
-        .configure(overview::configure);
+        .configure(overview::configure)
+        .configure(schedules::configure);
     config.default_service(web::to(|| async { Err::<HttpResponse, _>(ApiError::no_such_route()) }));
 }
 
@@ -141,6 +144,8 @@ pub async fn serve(
     };
     let webhooks = Webhooks::new(&settings.webhooks, &*environment_of_the_process())?;
 
+    let schedules = Schedules::of(&app, &settings)?;
+
     let metrics = Metrics::new(jiff::Timestamp::now());
     let metrics = match prime_service::metrics::nvidia_gpus() {
         Some(gpus) => metrics.with_gpus(gpus),
@@ -153,6 +158,7 @@ pub async fn serve(
     let (journal, runs) = open_runs(app, Arc::clone(&metrics), telemetry)?;
     // Before runs are resumed, whose ends they tell.
     runs.use_webhooks(webhooks);
+    runs.use_schedules(schedules);
     let has_keys = !settings.server.keys.is_empty();
     let state = State::new(Arc::clone(&runs), has_keys, attestation_key, reloads)
         .map_err(DaemonError::Serve)?;
@@ -176,6 +182,7 @@ pub async fn serve(
     actix::spawn(Arc::clone(&runs).run_retention());
     actix::spawn(Arc::clone(&runs).run_indexer());
     actix::spawn(Arc::clone(&runs).run_deliveries());
+    actix::spawn(Arc::clone(&runs).run_schedules());
     let reloading = Arc::clone(&runs);
     actix::spawn(async move {
         while let Some(Reload { settings: new, reply }) = new_settings.recv().await {

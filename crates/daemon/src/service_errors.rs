@@ -33,6 +33,11 @@ impl From<RunError> for ApiError {
             RunError::DayPaid { wait_ms, .. } => {
                 Self::too_many("daily_cost_spent", message, Duration::from_millis(wait_ms.into()))
             }
+            RunError::RateReached { wait_ms, .. } => {
+                Self::too_many("run_rate_exceeded", message, Duration::from_millis(wait_ms))
+            }
+            RunError::Late { .. } => Self::bad_field("deadline", message),
+            RunError::PriorityTooHigh { .. } => Self::bad_field("priority", message),
             RunError::KeySpent(_) => Self::gone("run_removed", message),
             RunError::Draining => Self::unavailable("draining", message, second * 5),
             RunError::EngineLost(_) => Self::unavailable("engine_lost", message, second * 5),

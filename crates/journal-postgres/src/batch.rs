@@ -56,6 +56,8 @@ pub(super) struct Accepts {
     pub(super) splits: Vec<Option<String>>,
     /// The needs of each run, one a line.
     pub(super) needs: Vec<String>,
+    /// The time by which each run is taken.
+    pub(super) ranks: Vec<i64>,
 }
 
 #[derive(Debug, Default)]
@@ -143,7 +145,7 @@ impl Batch {
         known: &HashMap<String, Known>,
         mut next_no: impl FnMut() -> i64,
         packer: &mut Packer,
-        needs_of: impl Fn(&str) -> Vec<String>,
+        terms_of: impl Fn(&str) -> (Vec<String>, Option<i64>),
     ) -> Result<Self, JournalError> {
         let mut batch = Self::default();
         for write in writes {
@@ -152,7 +154,10 @@ impl Batch {
                     return refused(format!("run {:?} exists already", row.id));
                 }
                 batch.accept(row, key.as_ref(), next_no())?;
-                batch.accepts.needs.push(super::needs::lines(needs_of(&row.spec)));
+                let (needs, rank_ms) = terms_of(&row.spec);
+                batch.accepts.needs.push(super::needs::lines(needs));
+                let created = batch.accepts.created.last().copied().unwrap_or_default();
+                batch.accepts.ranks.push(rank_ms.unwrap_or(created));
                 continue;
             }
 
@@ -329,11 +334,10 @@ impl Batch {
         heads
     }
 
-    /// When the runs of `heads(true)` were accepted.
-    pub(super) fn created(&self) -> Vec<i64> {
+    /// The ranks of the runs of `heads(true)`.
+    pub(super) fn ranks(&self) -> Vec<i64> {
         let accepts = self.accepts.ids.iter().map(|id| super::text::decode(id.clone()));
-        let by_id: HashMap<String, i64> =
-            accepts.zip(self.accepts.created.iter().copied()).collect();
+        let by_id: HashMap<String, i64> = accepts.zip(self.accepts.ranks.iter().copied()).collect();
 
         let accepted = self.drafts.iter().filter(|(_, draft)| draft.before.is_none());
         accepted.map(|(id, _)| by_id[id]).collect()

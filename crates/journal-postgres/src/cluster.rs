@@ -20,8 +20,8 @@ const NODES: &str = "
 const RUNS: &str = "
     SELECT open_runs(), count(*),
            CASE WHEN count(*) > 0
-               THEN greatest(0, extract(epoch FROM clock_timestamp()) * 1000 - min(created_ms))::bigint END
-    FROM head WHERE is_open AND holder IS NULL";
+               THEN greatest(0, extract(epoch FROM clock_timestamp()) * 1000 - min(r.created_ms))::bigint END
+    FROM head h JOIN run r ON r.no = h.run WHERE h.is_open AND h.holder IS NULL";
 
 const BLOCKED: &str = "
     SELECT r.id,

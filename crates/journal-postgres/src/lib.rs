@@ -19,6 +19,7 @@ mod probe;
 mod queries;
 mod retention;
 mod room;
+mod schedule_marks;
 mod schema;
 mod search;
 mod session;
@@ -55,8 +56,8 @@ use prime_journal::lease::{NodeId, Timing};
 use prime_journal::{
     Claimed, Claims, Cluster, ClusterStatus, FlaggedEvent, IdempotencyKey, Journal, JournalError,
     Message, Outbox, OutboxCount, Query, Removed, Retention, RunLabels, RunRow, RunRows,
-    SearchEntry, SearchIndex, SearchPage, SearchQuery, Segment, Settlement, Size, Snapshot, Stored,
-    TaskVersion, Totals, Unnoted, UploadLimits, Uploads, Write,
+    ScheduleMarks, SearchEntry, SearchIndex, SearchPage, SearchQuery, Segment, Settlement, Size,
+    Snapshot, Stored, TaskVersion, Totals, Unnoted, UploadLimits, Uploads, Write,
 };
 
 /// How a node uses the store.
@@ -306,6 +307,10 @@ impl Journal for PostgresJournal {
     fn outbox(&self) -> &dyn Outbox {
         self
     }
+
+    fn schedule_marks(&self) -> &dyn ScheduleMarks {
+        self
+    }
 }
 
 impl Outbox for PostgresJournal {
@@ -334,6 +339,18 @@ impl Outbox for PostgresJournal {
 
     fn counts(&self) -> Result<Vec<OutboxCount>, JournalError> {
         self.session.run(async |client: &mut Object| outbox::counts(client).await)
+    }
+}
+
+impl ScheduleMarks for PostgresJournal {
+    fn mark(&self, schedule: &str) -> Result<Option<u64>, JournalError> {
+        self.session.run(async |client: &mut Object| schedule_marks::mark(client, schedule).await)
+    }
+
+    fn set_mark(&self, schedule: &str, done_ms: u64) -> Result<(), JournalError> {
+        self.session.run(async |client: &mut Object| {
+            schedule_marks::set_mark(client, schedule, done_ms).await
+        })
     }
 }
 

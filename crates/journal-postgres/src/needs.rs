@@ -21,6 +21,13 @@ pub trait Needs: Send + Sync {
     /// block.
     fn of(&self, spec: &str) -> Vec<String>;
 
+    /// Where a run of this spec comes in the order in which nodes take runs, in milliseconds since
+    /// 1970: the earliest first. `None` = by the time of its acceptance. Called as
+    /// [`Needs::of`] is.
+    fn rank_ms(&self, _spec: &str) -> Option<i64> {
+        None
+    }
+
     /// Which of these needs this node meets at present, and any others that it is known to meet.
     /// Called repeatedly, on a thread that may block.
     fn met(&self, asked: &[String]) -> Vec<String>;

@@ -33,7 +33,7 @@ pub(super) fn batch(node: NodeId) -> Result<Batch, JournalError> {
     ];
 
     // The numbers of runs are positive.
-    Batch::fold(&writes, &[].into(), || -1 - node.0, &mut packer, |_| Vec::new())
+    Batch::fold(&writes, &[].into(), || -1 - node.0, &mut packer, |_| (Vec::new(), None))
 }
 
 /// Sends the probe. It opens a run, but is not counted: a store with as many open runs as it may

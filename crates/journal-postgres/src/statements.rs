@@ -107,7 +107,7 @@ pub(super) async fn commit<C: GenericClient + Sync>(
     let (snapshots, accepts, keys, segments) =
         (batch.snapshots(), &batch.accepts, &batch.keys, &batch.segments);
 
-    let created = batch.created();
+    let ranks = batch.ranks();
 
     let messages = &batch.messages;
     let of_messages: [&(dyn ToSql + Sync); 4] =
@@ -175,7 +175,7 @@ pub(super) async fn commit<C: GenericClient + Sync>(
         &snapshots.bodies,
         &batch.flags.0,
         &batch.flags.1,
-        &created,
+        &ranks,
         &accepts.needs,
         &most,
         &opened,

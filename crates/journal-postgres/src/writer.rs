@@ -123,10 +123,12 @@ impl Writer {
 
         let next_no =
             || numbers.next().expect("invariant: one number is reserved for each new run");
-        let needs_of =
-            |spec: &str| self.needs.as_ref().map(|needs| needs.of(spec)).unwrap_or_default();
+        let terms_of = |spec: &str| match &self.needs {
+            Some(needs) => (needs.of(spec), needs.rank_ms(spec)),
+            None => (Vec::new(), None),
+        };
 
-        let batch = Batch::fold(writes, &known, next_no, &mut self.packer, needs_of)?;
+        let batch = Batch::fold(writes, &known, next_no, &mut self.packer, terms_of)?;
 
         self.number += 1;
         self.send(session, leases, node, batch, writes).await

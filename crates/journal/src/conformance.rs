@@ -18,6 +18,7 @@ mod owners;
 mod reading;
 mod removal;
 mod reviews;
+mod schedule_marks;
 mod search;
 mod uploads;
 
@@ -55,7 +56,7 @@ pub use reviews::{
     flags_are_events_of_the_run, reviews_go_with_their_run, reviews_keep_their_history,
     runs_to_review_are_listed,
 };
-
+pub use schedule_marks::schedules_are_marked_one_by_one;
 pub use search::{
     found_runs_are_ordered_and_paged, runs_are_found_by_what_is_noted,
     runs_are_noted_once_and_go_with_their_entry, terms_are_texts_and_no_patterns,
@@ -71,7 +72,7 @@ pub use uploads::{
 macro_rules! conformance_suite {
     ($make:path) => {
         $crate::conformance_suite! { $make:
-            accepted_runs_are_there, a_batch_is_whole_or_nothing, appends_follow_the_head, runs_that_are_over_stay_so,
+            schedules_are_marked_one_by_one, accepted_runs_are_there, a_batch_is_whole_or_nothing, appends_follow_the_head, runs_that_are_over_stay_so,
             keys_belong_to_an_owner, segments_are_read_from_any_event, reads_are_bounded_by_bytes,
             the_newest_snapshot_is_kept, lists_are_paged_newest_first, open_runs_come_oldest_first,
             bodies_of_any_size_come_back, writes_of_nonsense_are_refused, probes_change_nothing, sizes_are_counted,

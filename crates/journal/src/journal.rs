@@ -6,6 +6,7 @@ use crate::outbox::{Message, Outbox};
 use crate::records::{
     DamagedRow, FlaggedEvent, IdempotencyKey, Review, RunRow, RunRows, Segment, Snapshot,
 };
+use crate::schedule_marks::ScheduleMarks;
 use crate::search::SearchIndex;
 use crate::uploads::Uploads;
 
@@ -241,4 +242,7 @@ pub trait Journal: Send + Sync {
 
     /// The messages that wait for their delivery.
     fn outbox(&self) -> &dyn Outbox;
+
+    /// Up to which time schedules are done.
+    fn schedule_marks(&self) -> &dyn ScheduleMarks;
 }

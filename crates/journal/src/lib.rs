@@ -15,6 +15,7 @@ pub mod lease;
 mod outbox;
 pub mod overview;
 mod records;
+mod schedule_marks;
 pub mod search;
 mod sqlite;
 mod uploads;
@@ -36,6 +37,7 @@ pub use records::{
     DamagedRow, FlaggedEvent, IdempotencyKey, Review, ReviewCounts, RunRow, RunRows, Segment,
     Snapshot,
 };
+pub use schedule_marks::ScheduleMarks;
 pub use search::{Position, SearchEntry, SearchIndex, SearchPage, SearchQuery, SortKey, Unnoted};
 pub use sqlite::{Checked, CutRun, SqliteFile, SqliteJournal, SqliteOptions};
 pub use uploads::{Stored, TaskVersion, UploadLimits, Uploads, Usage};

@@ -34,6 +34,8 @@ pub enum Ending {
     CostSpent,
     /// The budget's wall time has passed.
     WallMsSpent,
+    /// The client's deadline has passed.
+    DeadlinePassed,
     /// The owner cancelled it.
     Cancelled,
     /// An agent failed for good, for this reason.
@@ -63,6 +65,7 @@ impl Ending {
             Self::TokensSpent => "tokens_spent",
             Self::CostSpent => "cost_spent",
             Self::WallMsSpent => "wall_ms_spent",
+            Self::DeadlinePassed => "deadline_passed",
             Self::Cancelled => "cancelled",
             Self::AgentFailed(_) => "agent_failed",
         }

@@ -81,10 +81,11 @@ pub struct RunResult {
     /// Kinds of constraints that were evaluated, or that the program's owner says it checks.
     pub checked_kinds: Vec<Kind>,
     /// What ended the run: `agreed`, `rounds_spent`, `exhausted`, `stuck`, `steps_spent`,
-    /// `tokens_spent`, `cost_spent`, `wall_ms_spent`, `cancelled` or `agent_failed`; null while it
-    /// is open.
+    /// `tokens_spent`, `cost_spent`, `wall_ms_spent`, `deadline_passed`, `cancelled` or
+    /// `agent_failed`; null while it is open.
     pub outcome: Option<String>,
-    /// Why it failed, or the last failure of an agent before a limit or its owner ended it.
+    /// Why it failed or never began, or the last failure of an agent before a limit or its owner
+    /// ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// The deepest state at which a trajectory got stuck: steps before it, the state, and the lines

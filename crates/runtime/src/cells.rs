@@ -10,12 +10,12 @@ use tokio::time::Instant;
 
 use super::cell::{AgentThread, CellPlan, Placement, RuntimePlan};
 use super::heartbeat::Heartbeat;
-use super::messages::{Cancel, Halt, KeepAgents, ReplaceThread, Submit};
+use super::messages::{End, Halt, KeepAgents, ReplaceThread, Submit};
 use super::run_table::{Entry, Hang, RunTable};
 use super::sighting::{Change, Sighting};
 use super::submission::{Load, RunId, Submission};
 use super::supervisor::Supervisor;
-use prime_protocol::{Outcome, Role};
+use prime_protocol::{Ending, Outcome, Role};
 use prime_roles::{AgentSetId, Agents};
 
 /// An arbiter and its heartbeat.
@@ -262,15 +262,15 @@ impl Cells {
         (run, outcome)
     }
 
-    pub fn cancel(&self, run: RunId) {
-        if let Some(cell) = self.state().all().find(|cell| cell.table.cancel(run)) {
-            cell.supervisor.do_send(Cancel(run));
+    pub fn end(&self, run: RunId, ending: Ending) {
+        if let Some(cell) = self.state().all().find(|cell| cell.table.end(run, &ending)) {
+            cell.supervisor.do_send(End { run, ending });
         }
     }
 
     pub fn halt(&self) {
         for cell in self.state().all() {
-            cell.table.cancel_all();
+            cell.table.end_all();
             cell.supervisor.do_send(Halt);
         }
     }

@@ -6,7 +6,7 @@ use actix::{Message, Recipient};
 use super::cell::AgentThread;
 use super::submission::RunId;
 use super::turn::Turns;
-use prime_protocol::Role;
+use prime_protocol::{Ending, Role};
 use prime_roles::AgentSetId;
 
 macro_rules! ring_messages {
@@ -81,7 +81,10 @@ pub struct Submit {
 /// End a run with the best answer so far.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub struct Cancel(pub RunId);
+pub struct End {
+    pub run: RunId,
+    pub ending: Ending,
+}
 
 /// Resume a run that waited for its observer.
 #[derive(Message)]

@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 
 use super::cells::Cells;
 use super::submission::RunId;
-use prime_protocol::Outcome;
+use prime_protocol::{Ending, Outcome};
 
 /// A submitted run. Dropping the handle does not end the run.
 pub struct RunHandle {
@@ -24,8 +24,13 @@ pub struct Canceller {
 impl Canceller {
     /// Asks the run to end with the best answer so far; its outcome still arrives.
     pub fn cancel(&self) {
+        self.end(Ending::Cancelled);
+    }
+
+    /// Like [`Canceller::cancel`], for another reason than that its owner cancelled it.
+    pub fn end(&self, ending: Ending) {
         if let Some(cells) = self.cells.upgrade() {
-            cells.cancel(self.run);
+            cells.end(self.run, ending);
         }
     }
 }

@@ -26,7 +26,8 @@ pub struct Entry {
     agents: Arc<dyn Agents>,
     /// `None` until it has started.
     clock: Option<RunClock>,
-    is_cancelled: bool,
+    /// How the run is to end, if its owner has asked for that.
+    asked_to_end: Option<Ending>,
     /// `None` once it has started, or if nobody listens to spans.
     span: Option<Arc<Span>>,
     observer: Arc<dyn Observer>,
@@ -96,7 +97,7 @@ impl Entry {
             submission,
             agents,
             clock: None,
-            is_cancelled: false,
+            asked_to_end: None,
             span,
             observer,
             rounds_over: 0,
@@ -262,13 +263,18 @@ impl RunTable {
         locked(&self.runs).by_id.remove(&id)
     }
 
-    /// Marks a run as cancelled; false if it is not here.
-    pub fn cancel(&self, id: RunId) -> bool {
-        locked(&self.runs).by_id.get_mut(&id).map(|entry| entry.is_cancelled = true).is_some()
+    /// Notes that a run is to end, and how; the first ending stands. False if it is not here.
+    pub fn end(&self, id: RunId, ending: &Ending) -> bool {
+        let mut runs = locked(&self.runs);
+        let entry = runs.by_id.get_mut(&id);
+        entry.map(|entry| entry.asked_to_end.get_or_insert_with(|| ending.clone())).is_some()
     }
 
-    pub fn cancel_all(&self) {
-        locked(&self.runs).by_id.values_mut().for_each(|entry| entry.is_cancelled = true);
+    /// Notes that all runs are cancelled.
+    pub fn end_all(&self) {
+        locked(&self.runs).by_id.values_mut().for_each(|entry| {
+            entry.asked_to_end.get_or_insert(Ending::Cancelled);
+        });
     }
 
     pub fn is_empty(&self) -> bool {
@@ -302,15 +308,15 @@ impl RunTable {
         let mut runs = locked(&self.runs);
         let mut queued: Vec<_> = runs
             .by_id
-            .extract_if(|_, entry| entry.submission.is_some() && !entry.is_cancelled)
+            .extract_if(|_, entry| entry.submission.is_some() && entry.asked_to_end.is_none())
             .collect();
         // In the order of submission, which ids follow.
         queued.sort_unstable_by_key(|(id, _)| *id);
         queued
     }
 
-    /// Ends the runs that the hanging agent holds up and whose time is up, and those that were
-    /// cancelled. Does nothing while the Supervisor works: then it does so itself.
+    /// Ends the runs that the hanging agent holds up and whose time is up, and those that are to
+    /// end. Does nothing while the Supervisor works: then it does so itself.
     pub fn end_due(&self, now: Instant) {
         // The Supervisor holds the gate while it works. Waiting for it would delay the watchdog.
         let mut ended = match self.gate.try_lock() {
@@ -324,15 +330,14 @@ impl RunTable {
             let mut runs = locked(&self.runs);
             let Some(hang) = runs.hang.clone() else { return };
             let is_due = |entry: &Entry| {
-                entry.is_cancelled
+                entry.asked_to_end.is_some()
                     || entry.clock.is_some_and(|clock| {
                         clock.started <= hang.found
                             && clock.deadline.is_some_and(|deadline| deadline <= now)
                     })
             };
-            let ending = |entry: &Entry| {
-                if entry.is_cancelled { Ending::Cancelled } else { hang.ending(now) }
-            };
+            let ending =
+                |entry: &Entry| entry.asked_to_end.clone().unwrap_or_else(|| hang.ending(now));
             let due = runs.by_id.extract_if(|_, entry| is_due(entry));
             due.map(|(id, entry)| (id, ending(&entry), entry)).collect()
         };

@@ -36,6 +36,18 @@ pub struct ApiKey {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1_000_000))]
     pub open_runs_max: Option<u32>,
+    /// Overrides `queue.key_priority_max`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = -100, max = 100))]
+    pub priority_max: Option<i32>,
+    /// Overrides `queue.key_running_max`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub running_max: Option<u32>,
+    /// Overrides `queue.key_runs_per_minute`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub runs_per_minute: Option<u32>,
     /// Overrides `server.key_cost_per_day_max`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1_000_000_000.0))]

@@ -1,7 +1,7 @@
-//! The limits of one key: its own, or those of all keys.
+//! The limits of one key: its own, or those of all keys; and those of one task.
 
 use super::api_key::ApiKey;
-use super::sections::Server;
+use super::sections::{Server, Settings};
 use prime_protocol::Cost;
 
 impl Server {
@@ -29,5 +29,42 @@ impl Server {
         let own = self.key(owner).and_then(|key| key.cost_per_day_max);
         let most = Cost::from_units(own.unwrap_or(self.key_cost_per_day_max));
         Some(most.expect("invariant: settings are validated")).filter(|most| !most.is_zero())
+    }
+}
+
+impl Settings {
+    /// The largest priority of a run of this owner, the name of a key.
+    pub fn priority_max_of(&self, owner: &str) -> i32 {
+        let own = self.server.key(owner).and_then(|key| key.priority_max);
+        own.unwrap_or(self.queue.key_priority_max)
+    }
+
+    /// Maximum runs of an owner that are executed at once; `None` if there is no limit.
+    pub fn running_max_of(&self, owner: &str) -> Option<u32> {
+        let own = self.server.key(owner).and_then(|key| key.running_max);
+        Some(own.unwrap_or(self.queue.key_running_max)).filter(|most| *most > 0)
+    }
+
+    /// Maximum runs of an owner that are accepted in a minute, and the key of the configuration
+    /// that says so; `None` if there is no limit.
+    pub fn runs_per_minute_of(&self, owner: &str) -> Option<(u32, String)> {
+        let own = self.server.key(owner).and_then(|key| key.runs_per_minute);
+        let (most, key) = match own {
+            Some(most) => (most, format!("runs_per_minute of the key \"{owner}\"")),
+            None => (self.queue.key_runs_per_minute, "queue.key_runs_per_minute".to_owned()),
+        };
+        Some((most, key)).filter(|(most, _)| *most > 0)
+    }
+
+    /// Maximum runs of a task that are executed at once; `None` if there is no limit.
+    pub fn running_max_of_task(&self, task: &str) -> Option<u32> {
+        self.queue.tasks.get(task).map(|limits| limits.running_max).filter(|most| *most > 0)
+    }
+
+    /// Like [`Settings::runs_per_minute_of`], for a task.
+    pub fn runs_per_minute_of_task(&self, task: &str) -> Option<(u32, String)> {
+        let most = self.queue.tasks.get(task).map(|limits| limits.runs_per_minute);
+        let key = || format!("queue.tasks.{task}.runs_per_minute");
+        most.filter(|most| *most > 0).map(|most| (most, key()))
     }
 }

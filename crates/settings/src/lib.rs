@@ -14,6 +14,7 @@ mod adapters;
 mod agents;
 mod api_key;
 mod check;
+mod cron;
 mod definitions;
 mod engine;
 mod engine_names;
@@ -30,9 +31,11 @@ mod own_task;
 mod preset;
 mod price;
 mod program;
+mod queue;
 mod reference;
 mod references;
 mod resolve;
+mod schedule;
 mod schema;
 mod schema_value;
 mod search;
@@ -47,6 +50,7 @@ pub use agents::{
     ExecutorAgent, FeedbackName, HistoryName, Split, VerdictName, VerifierAgent, ViewName,
 };
 pub use api_key::{ApiKey, KeyHash, KeyHashError, is_name};
+pub use cron::Cron;
 pub use definitions::{BUILT_IN, Defined, Definitions, Template};
 pub use engine::{Engine, KvCache, ModelMissing, ModelSource};
 pub use engine_names::{EngineNames, first_that_knows};
@@ -63,8 +67,10 @@ pub use preset::{Preset, PresetBudget};
 pub use price::ModelPrice;
 pub use prime_engine::{Device, DeviceError, FlashAttention, Isolation, KvPool};
 pub use program::Program;
+pub use queue::{Queue, TaskQueue};
 pub use reference::reference_markdown;
 pub use resolve::{Agent, ListedAgent, RoleOptions};
+pub use schedule::{Missed, Schedule, Timezone};
 pub use search::{
     AheadOptions, BeamOptions, DiversityOptions, GroupOptions, GroupSize, ParticleFilterOptions,
     SeedChoice, StrategyName, UctOptions, VoteName,

@@ -15,6 +15,8 @@ use super::definitions::Definitions;
 use super::engine::Engine;
 use super::own_task::OwnTask;
 use super::preset::Preset;
+use super::queue::Queue;
+use super::schedule::Schedule;
 use super::search::{
     AheadOptions, BeamOptions, DiversityOptions, GroupOptions, ParticleFilterOptions, StrategyName,
     UctOptions, VoteName,
@@ -49,6 +51,12 @@ pub struct Settings {
     pub presets: BTreeMap<String, Preset>,
     /// The actors that execute runs.
     pub runtime: Runtime,
+    /// Which of the daemon's runs begin first, and how many at once (docs/queues.md).
+    pub queue: Queue,
+    /// Runs that the daemon starts at times of the clock, by name (lower-case letters, digits, `-`
+    /// and `_`).
+    #[serde(default)]
+    pub schedules: BTreeMap<String, Schedule>,
     /// The HTTP daemon (`prime-agents serve`).
     pub server: Server,
     /// Task modules that clients upload with `POST /v1/tasks` (docs/your-task.md).

@@ -62,6 +62,19 @@ const PRODUCT: &[Examples] = &[
              --line '[3,5,13]'",
         )],
     ),
+    ("prime-agents-schedules", &[("See what will start next:", "prime-agents schedules next")]),
+    (
+        "prime-agents-schedules-list",
+        &[("List the schedules with their last runs:", "prime-agents schedules list")],
+    ),
+    (
+        "prime-agents-schedules-next",
+        &[("List the next times of one schedule:", "prime-agents schedules next nightly")],
+    ),
+    (
+        "prime-agents-schedules-run",
+        &[("Start a run of a schedule now:", "prime-agents schedules run nightly")],
+    ),
     ("prime-agents-tasks", &[("Upload a task:", "prime-agents tasks push count.wasm")]),
     (
         "prime-agents-tasks-push",

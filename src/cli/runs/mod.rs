@@ -30,6 +30,7 @@ use crate::cli::output::{Output, note};
 pub use chain::chain;
 pub use client::{Client, ClientError, Post};
 pub use show::print as print_record;
+pub use submit::print_accepted;
 
 /// Longest run id, in bytes.
 const ID_BYTES_MAX: usize = 64;

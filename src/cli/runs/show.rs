@@ -32,6 +32,14 @@ fn text(record: &RunRecord) -> String {
     if let Some(missing) = &record.waiting_for {
         line("waits for", missing);
     }
+    if let Some(priority) = record.priority {
+        line("priority", &priority.to_string());
+    }
+    for (name, time) in [("not before", &record.not_before), ("deadline", &record.deadline)] {
+        if let Some(time) = time {
+            line(name, time);
+        }
+    }
     line("created", &record.created_at);
     line("updated", &record.updated_at);
     line("events", &format!("{}, chain {}", record.events, record.chain));

@@ -64,6 +64,15 @@ pub struct SubmitArguments {
     /// Label of the run, by which it is found; may be given several times
     #[arg(long = "label", value_name = "NAME:VALUE", value_parser = label)]
     labels: Vec<(String, String)>,
+    /// Priority, -100 to 100; runs with a higher one begin first [default: 0]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    priority: Option<i32>,
+    /// Time before which the run does not begin, such as 2026-02-03T04:05:06Z
+    #[arg(long, value_name = "TIME")]
+    not_before: Option<String>,
+    /// Time at which the run ends with the best answer so far, whether it has begun or not
+    #[arg(long, value_name = "TIME")]
+    deadline: Option<String>,
     /// Try even if the daemon's models have not learnt the task
     #[arg(long)]
     force: bool,
@@ -198,6 +207,9 @@ impl SubmitArguments {
             ("base_seed", self.base_seed.map(Value::from)),
             ("input", file("--input", &self.input)?),
             ("problem", file("--problem", &self.problem)?),
+            ("priority", self.priority.map(Value::from)),
+            ("not_before", self.not_before.clone().map(Value::from)),
+            ("deadline", self.deadline.clone().map(Value::from)),
         ]);
 
         request.append(&mut self.options.fields());

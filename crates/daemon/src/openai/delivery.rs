@@ -21,11 +21,11 @@ pub enum Delivery {
     Refusal(String),
 }
 
-/// True if a budget ended a run.
+/// True if a budget or a deadline ended a run.
 pub fn is_spent(record: &RunRecord) -> bool {
     matches!(
         record.result.outcome.as_deref(),
-        Some("steps_spent" | "tokens_spent" | "cost_spent" | "wall_ms_spent")
+        Some("steps_spent" | "tokens_spent" | "cost_spent" | "wall_ms_spent" | "deadline_passed")
     )
 }
 

@@ -371,6 +371,7 @@ mod tests {
             ("tokens_spent", FinishReason::Length),
             ("cost_spent", FinishReason::Length),
             ("wall_ms_spent", FinishReason::Length),
+            ("deadline_passed", FinishReason::Length),
         ] {
             let record = record(outcome, &Value::Null);
             assert_eq!(finish_reason(&record, &refused()), without, "{outcome}");

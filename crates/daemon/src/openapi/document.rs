@@ -10,7 +10,7 @@ use crate::error::method_not_allowed;
 use crate::state::State;
 use crate::{
     attestation, catalog, cluster, events, exchanges, health, http_metrics, openai, overview,
-    progress, reload, reports, reviews, runs, split, steps, try_step, uploads, verify,
+    progress, reload, reports, reviews, runs, schedules, split, steps, try_step, uploads, verify,
 };
 
 /// The introduction.
@@ -38,6 +38,8 @@ Every error has one shape, `ErrorBody`, and every response a header `X-Request-I
         reload::route::reload,
         split::show,
         overview::show,
+        schedules::list,
+        schedules::run,
         cluster::show,
         reports::list,
         reports::file,

@@ -16,7 +16,7 @@ const BEARER: &str = "bearer";
 const REQUEST_ID: &str = "X-Request-Id";
 
 /// Paths below which an answer needs the journal.
-const NEEDS_JOURNAL: [&str; 9] = [
+const NEEDS_JOURNAL: [&str; 10] = [
     "/v1/runs",
     "/v1/overview",
     "/v1/compare",
@@ -26,6 +26,7 @@ const NEEDS_JOURNAL: [&str; 9] = [
     "/v1/chat",
     "/v1/responses",
     "/v1/tasks",
+    "/v1/schedules",
 ];
 
 /// The properties of an operation that decide its shared responses.

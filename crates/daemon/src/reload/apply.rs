@@ -9,13 +9,13 @@ use tokio::sync::{mpsc, oneshot};
 use utoipa::ToSchema;
 
 use prime_service::app::environment_of_the_process;
-use prime_service::runs::Runs;
+use prime_service::runs::{Runs, Schedules};
 use prime_service::webhooks::Webhooks;
 use prime_settings::{Server, Settings};
 
 /// Keys and whole sections whose changes apply to new runs at once. All others apply from the next
 /// start.
-const AT_ONCE: [&str; 21] = [
+const AT_ONCE: [&str; 23] = [
     "agents",
     "definitions",
     "engines",
@@ -27,8 +27,10 @@ const AT_ONCE: [&str; 21] = [
     "journal.retention_days",
     "log.level",
     "presets",
+    "queue",
     "run",
     "runtime",
+    "schedules",
     "server.allow_*",
     "server.key_cost_per_day_max",
     "server.key_open_runs_max",
@@ -104,13 +106,15 @@ pub async fn apply(
         let webhooks = Webhooks::new(&settings.webhooks, &*environment_of_the_process());
         let webhooks = webhooks.map_err(|error| error.to_string())?;
         let app = app.with_settings(settings).map_err(|error| error.to_string())?;
-        Ok::<_, String>((app, webhooks))
+        let schedules = Schedules::of(&app, app.settings()).map_err(|error| error.to_string())?;
+        Ok::<_, String>((app, webhooks, schedules))
     });
     let made = made.await.map_err(|error| error.to_string())?;
-    let (made, webhooks) = made?;
+    let (made, webhooks, schedules) = made?;
     let exchanged = exchanged(&adapters, made.adapter_digests());
     runs.replace(made);
     runs.use_webhooks(webhooks);
+    runs.use_schedules(schedules);
 
     let changed_keys = changed(&before, &after).into_iter().filter(|key| counts_at_once(key));
     let taken = changed_keys.chain(exchanged).collect();

@@ -30,6 +30,7 @@ mod retention;
 mod reviews;
 mod run_rows;
 mod salvage;
+mod schedule_marks;
 mod schema;
 mod search;
 mod spent_keys;
@@ -55,6 +56,7 @@ use crate::labels::RunLabels;
 use crate::outbox::{Claimed, Claims, Message, Outbox, OutboxCount, Settlement};
 use crate::overview::Totals;
 use crate::records::{FlaggedEvent, IdempotencyKey, RunRow, RunRows, Segment, Snapshot};
+use crate::schedule_marks::ScheduleMarks;
 use crate::search::{SearchEntry, SearchIndex, SearchPage, SearchQuery, Unnoted};
 use crate::uploads::{Stored, TaskVersion, UploadLimits, Uploads};
 use connection::{Readers, as_start_error};
@@ -285,6 +287,10 @@ impl Journal for SqliteJournal {
     fn outbox(&self) -> &dyn Outbox {
         self
     }
+
+    fn schedule_marks(&self) -> &dyn ScheduleMarks {
+        self
+    }
 }
 
 impl Outbox for SqliteJournal {
@@ -319,6 +325,17 @@ impl Outbox for SqliteJournal {
 
     fn counts(&self) -> Result<Vec<OutboxCount>, JournalError> {
         self.readers.read(outbox::counts)
+    }
+}
+
+impl ScheduleMarks for SqliteJournal {
+    fn mark(&self, schedule: &str) -> Result<Option<u64>, JournalError> {
+        self.readers.read(|connection| schedule_marks::mark(connection, schedule))
+    }
+
+    fn set_mark(&self, schedule: &str, done_ms: u64) -> Result<(), JournalError> {
+        self.durable_writer()?
+            .write(|connection, _| schedule_marks::set_mark(connection, schedule, done_ms))
     }
 }
 

@@ -4,7 +4,7 @@ use actix::{Context, Handler};
 use tokio::time::Instant;
 
 use super::{MISHAPS_MAX, SPARE_MAX, Supervisor};
-use crate::messages::{Cancel, Decided, Died, Halt, KeepAgents, Release, ReplaceThread, Submit};
+use crate::messages::{Decided, Died, End, Halt, KeepAgents, Release, ReplaceThread, Submit};
 use crate::observer::Event;
 use crate::restart_limit::RestartLog;
 use crate::run_table::last_failure;
@@ -21,10 +21,10 @@ impl Handler<Submit> for Supervisor {
     }
 }
 
-impl Handler<Cancel> for Supervisor {
+impl Handler<End> for Supervisor {
     type Result = ();
-    fn handle(&mut self, message: Cancel, ctx: &mut Context<Self>) {
-        let run = message.0;
+    fn handle(&mut self, message: End, ctx: &mut Context<Self>) {
+        let End { run, ending } = message;
         self.exclusively(ctx, |this, ctx| {
             // A queued run begins first: only a live run can be stopped with its events and its
             // outcome.
@@ -33,7 +33,7 @@ impl Handler<Cancel> for Supervisor {
                 this.begin(run, ctx);
             }
 
-            this.stop(run, Ending::Cancelled, ctx);
+            this.stop(run, ending, ctx);
         });
     }
 }

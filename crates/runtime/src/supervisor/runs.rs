@@ -34,8 +34,11 @@ fn reason_of(ending: &Ending) -> &str {
 
 /// True if this ending cut a run short.
 fn was_cut_short(ending: &Ending) -> bool {
-    use Ending::{Cancelled, CostSpent, StepsSpent, TokensSpent, WallMsSpent};
-    matches!(ending, StepsSpent | TokensSpent | CostSpent | WallMsSpent | Cancelled)
+    use Ending::{Cancelled, CostSpent, DeadlinePassed, StepsSpent, TokensSpent, WallMsSpent};
+    matches!(
+        ending,
+        StepsSpent | TokensSpent | CostSpent | WallMsSpent | DeadlinePassed | Cancelled
+    )
 }
 
 fn started_run(submission: &Submission, effects: &mut Vec<Effect>) -> Result<Run, Ending> {

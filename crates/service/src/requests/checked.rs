@@ -3,9 +3,10 @@
 use super::chosen_settings::ChosenSettings;
 use super::error::{Reason, RequestError};
 use super::instance::Instance;
+use super::queueing::queueing_of;
 use super::run_request::RunRequest;
 use crate::app::{BeyondLearnt, Overrides, beyond_learnt, check_learnt, split};
-use crate::runs::{Labels, check_labels};
+use crate::runs::{Labels, Queueing, check_labels};
 use prime_agent_set::task_program::TaskPrograms;
 use prime_report::Arm;
 use prime_settings::Settings;
@@ -22,6 +23,8 @@ pub struct CheckedRequest {
     pub instance: Instance,
     /// The client's labels.
     pub labels: Labels,
+    /// When it is to begin and to end.
+    pub queueing: Queueing,
     /// True to try a task that the executor's models have not learnt.
     is_forced: bool,
 }
@@ -37,14 +40,20 @@ impl CheckedRequest {
         request: &RunRequest,
     ) -> Result<Self, RequestError> {
         check_labels(&request.labels).map_err(|error| RequestError::field("labels", error))?;
+        let queueing = queueing_of(request)?;
         // The settings come first because they are cheap: an instance may have to be generated.
         let chosen = ChosenSettings::of(settings, request)?;
         let instance = Instance::of(tasks, request)?;
-        Ok(Self::assigned(chosen, instance, request))
+        Ok(Self::assigned(chosen, instance, request, queueing))
     }
 
     /// Assigns a request to its side in the comparison, which may choose an agent.
-    fn assigned(chosen: ChosenSettings, instance: Instance, request: &RunRequest) -> Self {
+    fn assigned(
+        chosen: ChosenSettings,
+        instance: Instance,
+        request: &RunRequest,
+        queueing: Queueing,
+    ) -> Self {
         let ChosenSettings { settings, mut overrides } = chosen;
         let split = split::assign(
             &settings.agents.split,
@@ -57,7 +66,7 @@ impl CheckedRequest {
         let settings = overrides.apply(&settings);
         let is_forced = request.force.unwrap_or(false);
         let labels = request.labels.clone();
-        Self { overrides, split, settings, instance, labels, is_forced }
+        Self { overrides, split, settings, instance, labels, queueing, is_forced }
     }
 
     /// The part of the client's own input that is larger than in any instance that the built-in

@@ -91,6 +91,20 @@ pub enum Reason {
         /// Names of the agents that requests may choose.
         allowed: Vec<String>,
     },
+    /// The value is not a time.
+    #[error("is {found:?}, but must be a time as in RFC 3339, such as \"2026-02-03T04:05:06Z\"")]
+    NotATime {
+        /// The requested value.
+        found: String,
+    },
+    /// The run would have to end before it may begin.
+    #[error("is {not_before}, but `deadline` is {deadline}: the run could never begin")]
+    AfterDeadline {
+        /// When it may begin.
+        not_before: String,
+        /// When it has to end.
+        deadline: String,
+    },
     /// The labels are too many, or one of them is not allowed.
     #[error(transparent)]
     BadLabels(#[from] BadLabels),

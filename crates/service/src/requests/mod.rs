@@ -4,6 +4,7 @@
 //! - `run_request`: what a client may ask for.
 //! - `instance`: the problem that it names or contains.
 //! - `chosen_settings`: the settings with its choices, within what the configuration allows.
+//! - `queueing`: when it is to begin and to end.
 //! - `checked`: both together, as far as they can be checked without agents.
 //! - `resolve`: with the agents, the spec. Also the spec of a fork that changes agents.
 //! - `error`: which field is invalid, and why. Each way in maps it to its own form.
@@ -12,6 +13,7 @@ mod checked;
 mod chosen_settings;
 mod error;
 mod instance;
+mod queueing;
 mod resolve;
 mod run_request;
 

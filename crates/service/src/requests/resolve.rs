@@ -56,7 +56,7 @@ impl CheckedRequest {
         traceparent: Option<String>,
     ) -> Result<ResolvedRun, RequestError> {
         let beyond = self.beyond_learnt();
-        let Self { overrides, split, settings, instance, labels, .. } = self;
+        let Self { overrides, split, settings, instance, labels, queueing, .. } = self;
         let Instance { name, problem, module } = instance;
 
         check_agents(agents, problem.as_ref())?;
@@ -84,6 +84,7 @@ impl CheckedRequest {
             split,
             forked_from: None,
             labels,
+            queueing,
             traceparent,
         };
         Ok(ResolvedRun { spec, problem })

@@ -75,6 +75,19 @@ pub struct RunRequest {
     pub labels: Labels,
     /// Whether to try a task that the executor's models have not learnt.
     pub force: Option<bool>,
+    /// Runs with a higher one begin first, -100 to 100; 0 by default, or the largest that the key
+    /// may have if that is less. While a run waits, it gains
+    /// one level per `queue.aging_ms`.
+    #[schema(minimum = -100, maximum = 100)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
+    pub priority: Option<i32>,
+    /// The time before which the run does not begin: RFC 3339.
+    #[schema(format = DateTime)]
+    pub not_before: Option<String>,
+    /// The time at which the run ends with the best answer so far, whether it has begun or not: RFC
+    /// 3339.
+    #[schema(format = DateTime)]
+    pub deadline: Option<String>,
 }
 
 /// Limits within the configured ones.

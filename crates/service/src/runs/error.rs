@@ -53,6 +53,34 @@ pub enum RunError {
         /// Milliseconds until that day begins.
         wait_ms: u32,
     },
+    /// As many runs of a key or of a task were accepted in a minute as may be.
+    #[error("more than {most} runs per minute ({key}): try again in {} s", wait_ms.div_ceil(1_000))]
+    RateReached {
+        /// The limit.
+        most: u32,
+        /// The key of the configuration that says so.
+        key: String,
+        /// Milliseconds until the next run is accepted.
+        wait_ms: u64,
+    },
+    /// The run would have to end before now.
+    #[error("is {deadline}, which is past: it is {now} here; name a later time, or none")]
+    Late {
+        /// When it has to end.
+        deadline: String,
+        /// When it was asked for.
+        now: String,
+    },
+    /// The priority is above that of the owner.
+    #[error(
+        "is {given}, and this key may have up to {limit} (priority_max of the key, or queue.key_priority_max)"
+    )]
+    PriorityTooHigh {
+        /// The requested value.
+        given: i32,
+        /// The limit.
+        limit: i32,
+    },
     /// The daemon is stopping and accepts nothing more.
     #[error("the daemon is stopping: submit the run again in a moment")]
     Draining,

@@ -8,12 +8,13 @@
 //! - data: `spec` (what to run), `progress` (counts), `record` (what users see), `error`;
 //! - `store`, the journal in both directions, and `index`, which answers questions about the steps
 //!   of a run from it;
+//! - `queue`, in which order they begin;
 //! - `live`, the runs that this process executes, and `cluster_link`, the other nodes;
 //! - `reader`, what users see of runs wherever they are; `labels`, what clients name them by;
 //! - `rejudge`, which judges recorded steps again with another verifier;
 //! - `execution`, which accepts, resumes, forks and ends runs;
 //! - `service`, [`Runs`]: the owner of all these; `uploads`, the task modules of clients;
-//!   `deliveries` sends messages to webhooks;
+//!   `deliveries` sends messages to webhooks; `schedules` start runs at times of the clock;
 //!   `search` notes what runs are found by; `retention` removes finished runs, by the `trusted_clock`.
 
 mod cluster_link;
@@ -25,11 +26,13 @@ mod index;
 mod labels;
 mod live;
 mod progress;
+mod queue;
 mod reader;
 mod record;
 mod rejudge;
 mod relabel;
 mod retention;
+mod schedules;
 mod search;
 mod service;
 mod spec;
@@ -63,9 +66,10 @@ pub use reader::trace::TraceContent;
 pub use record::{RunRecord, Status, timestamp};
 pub use rejudge::{Change, ChangedStep, JudgedLine, Rejudge, RejudgedRun, Rejudging};
 pub use retention::Cleanup;
+pub use schedules::{ScheduleError, ScheduleReport, Schedules};
 pub use search::searched_text;
 pub use service::Runs;
-pub use spec::{Origin, RunSpec, needs_of};
+pub use spec::{Origin, Queueing, RunSpec, needs_of, rank_of};
 pub use store::RunStore;
 pub use store::event_stream::Committed;
 pub use store::replay::BeforeStep;

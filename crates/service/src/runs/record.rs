@@ -110,6 +110,18 @@ pub struct RunRecord {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = LabelMap, required = false)]
     pub labels: Labels,
+    /// Its priority, if it is not 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = -100, maximum = 100)]
+    pub priority: Option<i32>,
+    /// The time before which it does not begin: RFC 3339, UTC; left out if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = DateTime)]
+    pub not_before: Option<String>,
+    /// The time at which it ends: RFC 3339, UTC; left out if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = DateTime)]
+    pub deadline: Option<String>,
     /// The result so far; final once the run is over.
     #[serde(flatten)]
     pub result: RunResult,
@@ -152,6 +164,9 @@ impl RunRecord {
             chain: row.head.hash.to_string(),
             engines: spec.engines(),
             forked_from: spec.forked_from,
+            priority: spec.queueing.shown_priority(),
+            not_before: spec.queueing.not_before_ms.map(timestamp),
+            deadline: spec.queueing.deadline_ms.map(timestamp),
             labels: spec.labels,
             result,
         }

@@ -17,6 +17,7 @@ use super::live::LiveRuns;
 use super::live::live_run::LiveRun;
 use super::reader::RunReader;
 use super::record::RunRecord;
+use super::schedules::Keeper;
 use super::search::indexed::Indexed;
 use super::spec::RunSpec;
 use super::store::{Clock, RunStore};
@@ -38,6 +39,7 @@ pub struct Runs {
     /// Set by the first round of retention.
     retention_clock: Mutex<Option<TrustedClock>>,
     indexed: Arc<Indexed>,
+    keeper: Keeper,
 }
 
 impl Runs {
@@ -89,6 +91,7 @@ impl Runs {
             execution: Arc::new(execution),
             retention_clock: Mutex::default(),
             indexed,
+            keeper: Keeper::default(),
         }))
     }
 
@@ -103,6 +106,10 @@ impl Runs {
 
     pub(super) fn indexed(&self) -> &Indexed {
         &self.indexed
+    }
+
+    pub(super) fn keeper(&self) -> &Keeper {
+        &self.keeper
     }
 
     pub(super) fn retention_clock(&self) -> &Mutex<Option<TrustedClock>> {

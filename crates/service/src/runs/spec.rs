@@ -37,6 +37,66 @@ pub enum NoProblem {
     Missing(String),
 }
 
+/// When a run is to begin and to end. Times are milliseconds since 1970.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Queueing {
+    /// Runs with a higher one begin first.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub priority: i32,
+    /// The time before which it does not begin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_before_ms: Option<u64>,
+    /// The time at which it ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<u64>,
+    /// The time since which it would be waiting if its priority were waiting time, for the nodes of
+    /// a shared journal: they take the run with the earliest first. `None` = since its acceptance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rank_ms: Option<i64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
+fn is_zero(number: &i32) -> bool {
+    *number == 0
+}
+
+impl Queueing {
+    /// True if the client named nothing.
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The priority, unless it is that of most runs.
+    pub fn shown_priority(&self) -> Option<i32> {
+        Some(self.priority).filter(|priority| *priority != 0)
+    }
+
+    /// The same with its rank, for a run that is accepted at `now_ms`.
+    #[must_use]
+    pub fn ranked(self, now_ms: u64, aging_ms: u64) -> Self {
+        let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let since_ms = signed(now_ms.max(self.not_before_ms.unwrap_or_default()));
+        let worth_ms = signed(aging_ms).saturating_mul(self.priority.into());
+        let rank_ms = since_ms.saturating_sub(worth_ms);
+        Self { rank_ms: (rank_ms != signed(now_ms)).then_some(rank_ms), ..self }
+    }
+}
+
+/// The rank of a run ([`Queueing::rank_ms`]), by its spec as the journal keeps it.
+pub fn rank_of(spec: &str) -> Option<i64> {
+    #[derive(Deserialize)]
+    struct Ranked {
+        #[serde(default)]
+        queueing: Queueing,
+    }
+    // Most specs have none, and are long to read.
+    spec.contains("\"rank_ms\"")
+        .then(|| serde_json::from_str::<Ranked>(spec).ok())??
+        .queueing
+        .rank_ms
+}
+
 /// Everything about a run that is fixed when it is accepted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSpec {
@@ -85,6 +145,9 @@ pub struct RunSpec {
     /// The labels of its acceptance; the journal has those that were given since.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: Labels,
+    /// When it is to begin and to end.
+    #[serde(default, skip_serializing_if = "Queueing::is_default")]
+    pub queueing: Queueing,
     /// The caller's trace context (W3C `traceparent`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,

@@ -8,6 +8,7 @@ use crate::journal::{Query, Removed, Retention, Size, Write};
 use crate::labels::RunLabels;
 use crate::outbox::Outbox;
 use crate::records::{FlaggedEvent, IdempotencyKey, RunRow, RunRows, Snapshot};
+use crate::schedule_marks::ScheduleMarks;
 use crate::search::SearchIndex;
 use crate::uploads::Uploads;
 
@@ -109,6 +110,10 @@ impl Journal for Folding {
 
     fn outbox(&self) -> &dyn Outbox {
         self.journal.outbox()
+    }
+
+    fn schedule_marks(&self) -> &dyn ScheduleMarks {
+        self.journal.schedule_marks()
     }
 }
 

@@ -35,7 +35,9 @@ impl Execution {
     /// [`RunError`]; then the run does not exist.
     pub async fn accept(self: &Arc<Self>, new: NewRun) -> Result<Acceptance, RunError> {
         let execution = Arc::clone(self);
-        self.run_detached(async move { execution.accept_once(new).await }).await
+        // Boxed, because it is large, and moved several times.
+        let accepting = Box::pin(async move { execution.accept_once(new).await });
+        self.run_detached(accepting).await
     }
 
     async fn accept_once(self: &Arc<Self>, new: NewRun) -> Result<Acceptance, RunError> {
@@ -92,10 +94,13 @@ impl Execution {
             return Err(RunError::Draining);
         }
         self.check_engines(&new.spec)?;
+        let spec = self.queued(&new.owner, new.spec)?;
         self.check_day(&new.owner).await?;
         let slot = self.reserve_slot(&new.owner)?;
+        // Last, so that a run that is refused for another reason does not count.
+        self.count_rates(&new.owner, &spec.task)?;
 
-        let (live, row) = self.prepare(&new.owner, new.spec)?;
+        let (live, row) = self.prepare(&new.owner, spec)?;
         self.store.accept(row, key).await?;
 
         // This comes before the launch: the answer shows the run as it was accepted.
@@ -119,7 +124,7 @@ impl Execution {
     pub(super) fn prepare(
         &self,
         owner: &str,
-        spec: RunSpec,
+        mut spec: RunSpec,
     ) -> Result<(Arc<LiveRun>, RunRow), RunError> {
         // Custom agents must exist already; recorded ones are built from their record.
         if spec.recorded.is_none() {
@@ -129,6 +134,7 @@ impl Execution {
         let context = spec.context();
 
         let now = self.store.now_ms();
+        spec.queueing = spec.queueing.ranked(now, self.app().settings().queue.aging_ms);
         let text = serde_json::to_string(&spec).expect("invariant: specs serialise");
         // The chain begins with the spec, so that a changed one is noticed.
         let head = Head { seq: 0, hash: ChainHash::genesis(&text) };

@@ -1,11 +1,13 @@
 //! Submits a run to the runtime, and records how it ended.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use tracing::Span;
 
 use super::Execution;
+use super::begin::name_late_begin;
 use super::recorder::Recorder;
 use super::rows::{final_row, open_row};
 use super::sent::Sent;
@@ -59,22 +61,30 @@ impl Execution {
             writings: Arc::clone(&live.writings),
             sent: Arc::new(Sent::new(self.app.get().settings().journal.prompts)),
             started: open_row(&live, Status::Running, now),
+            clock: self.store.clock(),
             judge: live.spec.judge(),
         };
         let observer = self.observers.of(&live, problem.as_ref(), recorder, now);
 
-        let Some((app, agents)) = self.agents_of(&live).await else {
-            let outcome = cancelled_outcome(suspended, &live, observer.as_ref());
-            return self.conclude(&live, outcome, slot).await;
+        let mut deadline = pin!(self.deadline_of(&live));
+        let begun = tokio::select! {
+            biased;
+            () = &mut deadline => Err(Ending::DeadlinePassed),
+            begun = self.turn_of(&live, is_resumed) => begun.ok_or(Ending::Cancelled),
+        };
+        let (agents, place) = match begun {
+            Ok(begun) => begun,
+            Err(ending) => {
+                let outcome = unbegun_outcome(ending, suspended, &live, observer.as_ref());
+                return self.conclude(&live, outcome, slot).await;
+            }
         };
         // A run counts as resumed only now: while it waits for its agents, it is not.
         if is_resumed {
             self.record_resumption(&live);
         }
 
-        let runtime = Arc::clone(app.runtime());
-        // A run in progress keeps its agents, not the configuration that they come from.
-        drop(app);
+        let runtime = Arc::clone(self.app().runtime());
         let submission = Submission {
             problem,
             plan: live.spec.plan.clone(),
@@ -94,7 +104,13 @@ impl Execution {
                 live.cancel();
                 handle.outcome().await
             }
+            () = &mut deadline => {
+                handle.canceller().end(Ending::DeadlinePassed);
+                handle.outcome().await
+            }
         };
+        // The next run does not wait for the end of this one to be durable.
+        drop(place);
 
         // No outcome means that the process is ending: the next one resumes the run.
         let Some(outcome) = outcome else { return };
@@ -134,6 +150,7 @@ impl Execution {
     /// The row of a run at its end, with the messages about it.
     async fn end_of(&self, live: &LiveRun, outcome: Outcome) -> RowUpdate {
         let now_ms = self.store.now_ms();
+        let outcome = name_late_begin(outcome, live);
         let (row, status, result) = final_row(live, outcome, now_ms);
         let messages = self.messages_of_end(live, status, &result, now_ms).await;
         RowUpdate { messages, ..row }
@@ -190,13 +207,13 @@ pub fn failed_outcome(reason: String, live: &LiveRun) -> Outcome {
     Outcome::without_answer(ending)
 }
 
-/// Ends a run that waits for its agents, with what is committed.
-fn cancelled_outcome(
+/// Ends a run that waits for its turn, with what is committed.
+fn unbegun_outcome(
+    ending: Ending,
     suspended: Option<Box<SuspendedRun>>,
     live: &LiveRun,
     observer: &dyn Observer,
 ) -> Outcome {
-    let ending = Ending::Cancelled;
     let elapsed_ms = live.stream.uncommitted_progress().elapsed_ms;
     observer.observe(&Event::Stopped { ending: &ending, elapsed_ms });
 

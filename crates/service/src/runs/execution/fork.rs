@@ -9,7 +9,7 @@ use crate::runs::error::RunError;
 use crate::runs::live::live_run::LiveRun;
 use crate::runs::progress::Progress;
 use crate::runs::record::RunRecord;
-use crate::runs::spec::{Origin, RunSpec};
+use crate::runs::spec::{Origin, Queueing, RunSpec};
 use crate::runs::store::replay::{Recovered, replay_run};
 use prime_journal::{JournalError, RunRow};
 use prime_protocol::Replayed;
@@ -98,7 +98,12 @@ impl Execution {
         let mut spec =
             RunSpec { forked_from: Some(Origin { run: parent.to_owned(), seq }), ..spec };
         spec.sampling.seed = seed.unwrap_or(spec.sampling.seed);
+        // The parent's times are past, and its key may have been allowed more.
+        let priority_max = self.app().settings().priority_max_of(owner);
+        let priority = spec.queueing.priority.min(priority_max);
+        spec.queueing = Queueing { priority, ..Queueing::default() };
         self.check_engines(&spec)?;
+        self.count_rates(owner, &spec.task)?;
         let (live, row) = self.prepare(owner, spec)?;
         self.store.accept(row, None).await?;
 

@@ -1,10 +1,12 @@
-//! Carries out runs: `accept`s new ones, `execute`s each on the runtime with its `accepted_agents`
+//! Carries out runs: `accept`s new ones that pass `admission`, lets them `begin` in turn, `execute`s each on the runtime with its `accepted_agents`
 //! or not at all, `resume`s and `fork`s from what the journal has, and follows the `leases` of a
 //! shared journal. `rows` is what it writes about a run beside its events, `notices` what it tells
 //! webhooks.
 
 pub(super) mod accept;
 mod accepted_agents;
+mod admission;
+mod begin;
 mod current_app;
 mod daily_cost;
 mod execute;
@@ -29,6 +31,9 @@ use tracing::Instrument as _;
 use super::cluster_link::ClusterLink;
 use super::error::RunError;
 use super::live::LiveRuns;
+use super::queue::limits::QueueLimits;
+use super::queue::places::Places;
+use super::queue::rates::Rates;
 use super::store::RunStore;
 use crate::app::App;
 use crate::webhooks::Webhooks;
@@ -45,6 +50,10 @@ pub struct Execution {
     observers: Observers,
     /// The receivers of messages, which a reload replaces.
     webhooks: Arc<watch::Sender<Arc<Webhooks>>>,
+    /// Where runs wait until they are executed.
+    places: Arc<Places>,
+    /// How many runs were accepted lately.
+    rates: Rates,
     /// Requests with a key that are being accepted.
     keys: KeyLocks,
     /// Executes the runs. Not a thread of the server, whose threads end before the process does.
@@ -60,6 +69,8 @@ impl Execution {
         cluster: Arc<ClusterLink>,
         observers: Observers,
     ) -> Self {
+        let places = Arc::<Places>::default();
+        places.limit(QueueLimits::of(app.settings(), app.runtime().plan()));
         Self {
             app: CurrentApp::new(app),
             store,
@@ -67,6 +78,8 @@ impl Execution {
             cluster,
             observers,
             webhooks: Arc::new(watch::Sender::new(Arc::default())),
+            places,
+            rates: Rates::default(),
             keys: KeyLocks::default(),
             arbiter: actix::Arbiter::current(),
         }
@@ -81,6 +94,7 @@ impl Execution {
     /// keep theirs.
     pub fn replace(&self, app: App) {
         self.cluster.limit_open_runs(app.settings().server.queue_max);
+        self.places.limit(QueueLimits::of(app.settings(), app.runtime().plan()));
         self.app.replace(app);
     }
 

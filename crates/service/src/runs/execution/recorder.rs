@@ -6,6 +6,7 @@ use tracing::Span;
 
 use super::sent::{Hears, Sent};
 use crate::runs::live::writings::Writings;
+use crate::runs::store::Clock;
 use crate::runs::store::event_stream::{EventStream, RowUpdate};
 use prime_protocol::{Role, RunSnapshot, TurnId};
 use prime_report::{Judge, TraceLine};
@@ -23,8 +24,10 @@ pub struct Recorder {
     pub writings: Arc<Writings>,
     /// What was sent to models.
     pub sent: Arc<Sent>,
-    /// The run's row once it has started.
+    /// The run's row once it has started, but for the time.
     pub started: RowUpdate,
+    /// Tells that time: the run may wait long before it starts.
+    pub clock: Clock,
     /// The judge of its steps.
     pub judge: Judge,
 }
@@ -52,7 +55,8 @@ impl Observer for Recorder {
         }
         if matches!(event, Event::Started { .. }) {
             // The run's row says that it runs once that is durable, together with the event.
-            drop(self.stream.update(self.started.clone()));
+            let row = RowUpdate { updated_ms: (self.clock)(), ..self.started.clone() };
+            drop(self.stream.update(row));
         }
     }
 

@@ -179,19 +179,22 @@ impl Execution {
         let mut replacements = self.app.replacements();
         replacements.mark_unchanged();
         self.arbiter.spawn(async move {
-            tokio::select! {
+            let ended = tokio::select! {
                 biased;
-                () = live.cancelled() => {
-                    let ending = Ending::Cancelled;
-                    let elapsed_ms = live.stream.committed().progress.elapsed_ms;
-                    live.stream.append(&TraceLine::Stopped { ending: &ending, elapsed_ms });
-                    let outcome = Outcome::without_answer(ending);
-                    return execution.conclude(&live, outcome, slot).await;
-                }
+                () = live.cancelled() => Some(Ending::Cancelled),
+                () = execution.deadline_of(&live) => Some(Ending::DeadlinePassed),
                 replaced = replacements.changed() => if replaced.is_err() {
                     return;
+                } else {
+                    None
                 },
-                () = tokio::time::sleep(ASK_AGAIN) => {}
+                () = tokio::time::sleep(ASK_AGAIN) => None,
+            };
+            if let Some(ending) = ended {
+                let elapsed_ms = live.stream.committed().progress.elapsed_ms;
+                live.stream.append(&TraceLine::Stopped { ending: &ending, elapsed_ms });
+                let outcome = Outcome::without_answer(ending);
+                return execution.conclude(&live, outcome, slot).await;
             }
             let resume = move || execution.resume_run(&live, &row, slot);
             let thread = std::thread::Builder::new().name("resume".to_owned()).spawn(resume);

@@ -145,6 +145,9 @@ impl LiveRun {
             engines: self.spec.engines(),
             forked_from: self.spec.forked_from.clone(),
             labels: self.spec.labels.clone(),
+            priority: self.spec.queueing.shown_priority(),
+            not_before: self.spec.queueing.not_before_ms.map(timestamp),
+            deadline: self.spec.queueing.deadline_ms.map(timestamp),
             result,
         }
     }
