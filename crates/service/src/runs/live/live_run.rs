@@ -144,6 +144,8 @@ impl LiveRun {
             chain: committed.head.hash.to_string(),
             engines: self.spec.engines(),
             forked_from: self.spec.forked_from.clone(),
+            retry_of: self.spec.retry_of.clone(),
+            imported: None,
             labels: self.spec.labels.clone(),
             result,
         }
