@@ -54,6 +54,7 @@ mod recompute;
 mod records;
 mod refused_writes;
 mod reload;
+mod retries;
 mod reviews;
 mod schemas;
 mod search;
@@ -71,6 +72,7 @@ mod telemetry;
 #[cfg(feature = "llama")]
 mod training_trace;
 mod transcripts;
+mod transfer;
 mod unsafe_code;
 mod uploads;
 mod verify;

@@ -7,7 +7,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use super::error::{ApiError, ErrorBody, method_not_allowed};
 use super::guard::{Body, Rights, json};
 use super::parameters::parse_query;
-use super::request_context::{asking, authorized_run, owner_of, rights_of};
+use super::request_context::{asking, authorized_run, owner_of, rights_of, shown_to};
 use super::run_calls::{cancel_run, other_agents, retry_run};
 use super::run_list::{ListQuery, RunList, list_runs};
 use super::state::State;
@@ -178,7 +178,13 @@ pub async fn show(
     request: HttpRequest,
     id: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
-    Ok(HttpResponse::Ok().json(authorized_run(&state, &request, &id).await?))
+    let mut record = authorized_run(&state, &request, &id).await?;
+    // Nobody tries again what is not over.
+    if record.status.is_over() {
+        let owner = shown_to(owner_of(&request));
+        record.retried_as = state.runs.reader().retries(&id, owner).await?;
+    }
+    Ok(HttpResponse::Ok().json(record))
 }
 
 /// Ends a run with what is committed.

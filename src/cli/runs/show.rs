@@ -49,6 +49,9 @@ fn text(record: &RunRecord) -> String {
     if let Some(run) = &record.retry_of {
         line("retry of", run);
     }
+    for run in &record.retried_as {
+        line("retried as", run);
+    }
     if let Some(imported) = &record.imported {
         let Imported { node, program, at, .. } = imported;
         line("imported", &format!("at {at}, from {node} (version {program}), not judged here"));

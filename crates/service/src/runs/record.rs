@@ -148,6 +148,11 @@ pub struct RunRecord {
     /// The run that it tries again, without what was rejected there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_of: Option<String>,
+    /// The runs that try it again, newest first, at most a hundred; a new one is named after about a
+    /// second. Only in the answer about this one run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub retried_as: Vec<String>,
     /// Where it comes from, if another daemon has executed it: this one has recomputed its chain
     /// and replayed its events, and judged none of its steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -203,6 +208,7 @@ impl RunRecord {
             engines: spec.engines(),
             forked_from: spec.forked_from,
             retry_of: spec.retry_of,
+            retried_as: Vec::new(),
             imported: Imported::of_summary(&row.summary)?,
             labels: spec.labels,
             result,

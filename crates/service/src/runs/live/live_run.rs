@@ -145,6 +145,7 @@ impl LiveRun {
             engines: self.spec.engines(),
             forked_from: self.spec.forked_from.clone(),
             retry_of: self.spec.retry_of.clone(),
+            retried_as: Vec::new(),
             imported: None,
             labels: self.spec.labels.clone(),
             result,
