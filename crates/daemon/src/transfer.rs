@@ -63,9 +63,9 @@ pub struct ExportQuery {
 
 /// A bundle, as `GET /v1/runs/{id}/export` sends it.
 #[derive(ToSchema)]
-#[schema(value_type = String)]
+#[schema(value_type = String, format = Binary)]
 #[expect(dead_code, reason = "the document describes it; the body is read in parts")]
-struct Bundle(String);
+struct Bundle(Vec<u8>);
 
 impl From<BundleError> for ApiError {
     fn from(error: BundleError) -> Self {
@@ -158,7 +158,7 @@ fn importing(state: &State) -> MutexGuard<'_, BTreeSet<String>> {
 /// comes from (`imported`). Importing the same run again changes nothing.
 #[utoipa::path(
     post, path = "/v1/runs/import", tag = "runs", operation_id = "import_run",
-    request_body(content = Bundle, content_type = "application/jsonl", description = "The bundle, unencoded; at most `server.import_bytes_max` bytes"),
+    request_body(content = Bundle, content_type = "application/octet-stream", description = "The bundle, unencoded; at most `server.import_bytes_max` bytes"),
     responses(
         (status = 201, description = "It is here now, durable", body = RunRecord, headers(
             ("Location" = String, description = "The path of the run"),
