@@ -182,16 +182,12 @@ fn a_bundle_that_is_not_whole_is_refused_with_its_record() {
     // The bundle itself is in order, and another run does not take its place.
     assert_eq!(import(&there, &bundle).status, 201);
     let other = |seq: u64, content: String| {
-        if seq == 0 {
-            content.replacen("\"notes\":[", "\"notes\":[\"forged\",", 1)
-        } else {
-            content
-        }
+        let noted = content.replacen("\"notes\":[", "\"notes\":[\"forged\",", 1);
+        if seq == 0 { noted } else { content }
     };
-    let other = forged(&bundle, head, other).replace("\"forged\",]", "\"forged\"]");
-    let refused = import(&there, &other);
-    assert!([409, 422].contains(&refused.status), "{refused:?}");
-    assert_eq!(there.get(&format!("/v1/runs/{id}")).body["notes"], json!([]));
+    import(&there, &forged(&bundle, |_| (), other)).refused(409, None, &[&id, "other content"]);
+    let kept = there.text(&format!("/v1/runs/{id}/export"));
+    assert_eq!(kept.lines().nth(1), bundle.lines().nth(1), "the first one stays");
 }
 
 #[test]
@@ -231,16 +227,23 @@ fn an_imported_run_brings_no_agents() {
     let folder = tempfile::tempdir().unwrap();
     let trap = folder.path().join("trap");
 
-    // Its recorded executor would be a program of the forger's.
-    let program = json!({"command": ["touch", shown(&trap)]}).to_string();
+    // Its recorded executor is a program of the forger's.
+    let program = json!({
+        "command": ["touch", shown(&trap)], "processes": 1, "timeout_ms": 1000,
+        "start_timeout_ms": 1000, "line_bytes_max": 1000, "restarts_max": 1,
+        "restart_window_ms": 1000, "pass_env": [],
+    });
+    let own = r#"{"name":"reference","agents":{"reference":{"implementation":"reference"}}}"#;
+    let theirs = json!({"name": "process", "agents": {"process": {
+        "implementation": "process", "options": {"program": program},
+    }}});
     let forger = |seq: u64, content: String| {
-        let name = "\"executor\":\"reference\"";
-        let content = content.replace(name, "\"executor\":\"process\"");
-        if seq == 0 {
-            content.replace("\"program\":{}", &format!("\"program\":{program}"))
-        } else {
-            content
+        if seq > 0 {
+            return content;
         }
+        assert!(content.contains(own), "{content}");
+        let content = content.replace(own, &theirs.to_string());
+        content.replace("\"executor\":\"reference\"", "\"executor\":\"process\"")
     };
     let there = Daemon::start(&[]);
     let arrived = import(&there, &forged(&bundle, |_| (), forger));
@@ -301,11 +304,12 @@ fn a_run_leaves_as_spans_and_as_a_row() {
 
     let row: Value =
         serde_json::from_str(&daemon.text(&format!("/v1/runs/{id}/export?as=dataset"))).unwrap();
-    let arguments = ["bench", "export", "n-queens", "--difficulty", "easy", "--instances", "4"];
-    let made = done(&[&arguments[..], &["--format", "jsonl", "--out", &out]].concat());
+    let arguments = ["bench", "export", "--task", "n-queens", "--difficulty", "easy"];
+    let more = ["--instances", "4", "--format", "jsonl", "--out", &out];
+    let made = done(&[&arguments[..], &more].concat());
     assert_eq!(made.code, 0, "{}", made.stderr);
-    let found = fs::read_dir(folder.path().join("bench/data")).unwrap().next().unwrap().unwrap();
-    let expected = fs::read_to_string(found.path()).unwrap();
+    let file = folder.path().join("bench/data/n-queens/easy.jsonl");
+    let expected = fs::read_to_string(file).unwrap();
     let expected: Value = serde_json::from_str(expected.lines().nth(3).unwrap()).unwrap();
     for (column, value) in expected.as_object().unwrap() {
         assert_eq!(&row[column], value, "{column}");

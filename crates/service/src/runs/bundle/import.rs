@@ -66,9 +66,9 @@ fn check_head(head: &Head, now_ms: u64) -> Result<(), BundleError> {
     // Retention goes by these times.
     if head.created_ms > now_ms.saturating_add(AHEAD_MS) {
         return wrong(format!(
-            "its run was accepted at {}, which is to come: set the clock of this daemon, or of the \
-             other one",
-            timestamp(head.created_ms)
+            "its run was accepted {} ms after 1970, which is to come: set the clock of this daemon, \
+             or of the other one",
+            head.created_ms
         ));
     }
     if !head.status.is_over() {
