@@ -30,6 +30,7 @@ const AT_ONCE: [&str; 21] = [
     "run",
     "runtime",
     "server.allow_*",
+    "server.import_bytes_max",
     "server.key_cost_per_day_max",
     "server.key_open_runs_max",
     "server.queue_max",
