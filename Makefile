@@ -27,6 +27,7 @@ PYTHON := $(abspath $(TARGET))/python
 FINE_TUNING := $(abspath $(TARGET))/fine-tuning
 # What builds the documents' site.
 SITE := $(TOOLS)/site
+HELM := $(TOOLS)/helm
 # Where the Python package is used by others.
 INTEROP := $(TARGET)/interop
 ECOSYSTEMS := evaluation environments verifiers trainers verl nemo
@@ -54,7 +55,7 @@ RUNS ?= 10
 LOAD ?= 2
 AT_ONCE ?= 1
 
-.PHONY: help setup cuda-arch gpu-check demo trainer test test-rust end-to-end test-trainer test-postgres cluster cluster-peers studio studio-check studio-test chaos soak openai api mcp python tasks interop fine-tuning recompute golden test-models lint docs deny advisories workflows wheel deb sbom packages ci bench bench-check \
+.PHONY: help setup cuda-arch gpu-check demo trainer test test-rust end-to-end test-trainer test-postgres cluster cluster-peers studio studio-check studio-test chaos soak openai api mcp python tasks interop fine-tuning recompute golden test-models lint docs helm deny advisories workflows wheel deb sbom packages ci bench bench-check \
 	instructions peers coordination clean
 
 ##@ Build and try
@@ -298,7 +299,7 @@ test-models: setup ## pretrained models: templates as transformers renders them,
 	PRIME_TEST_MODELS=$(abspath $(TARGET)/models) $(CARGO) test --release --test memory
 
 ##@ Check
-lint: setup deny workflows docs ## format, clippy, rustdoc, pages, licences, workflows, shared builds: every warning is an error
+lint: setup deny workflows docs helm ## format, clippy, rustdoc, pages, licences, workflows, shared builds: every warning is an error
 	scripts/workspace-hack
 	scripts/circles
 	$(CARGO) fmt --all --check
@@ -314,6 +315,15 @@ $(SITE)/installed: scripts/site/requirements.txt
 	@scripts/setup --python
 	python3 -m venv --clear $(SITE)
 	$(SITE)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
+helm: $(HELM)/installed ## the Helm chart: linted, rendered, and checked against Kubernetes' schemas; part of make lint
+	$(HELM)/bin/python scripts/helm/check
+
+$(HELM)/installed: scripts/helm/requirements.txt
+	@scripts/setup --python
+	python3 -m venv --clear $(HELM)
+	$(HELM)/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
 deny: $(DENY) ## licences, banned crates and sources (see deny.toml)

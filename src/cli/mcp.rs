@@ -153,6 +153,10 @@ impl Backend for Remote {
         }
     }
 
+    async fn retry(&self, id: &str, request: Map<String, Value>) -> Result<Value, ToolError> {
+        self.post(format!("/v1/runs/{id}/retry"), Some(request.into())).await
+    }
+
     async fn cancel(&self, id: &str) -> Result<Value, ToolError> {
         self.post(format!("/v1/runs/{id}/cancel"), None).await
     }

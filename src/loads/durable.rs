@@ -286,6 +286,7 @@ impl DurableLaunch<'_> {
             config_hash: self.load.config_hash.clone(),
             split: None,
             forked_from: None,
+            retry_of: None,
             labels: BTreeMap::new(),
             queueing: Queueing::default(),
             traceparent: None,

@@ -55,6 +55,7 @@ mod recompute;
 mod records;
 mod refused_writes;
 mod reload;
+mod retries;
 mod reviews;
 mod schemas;
 mod search;
@@ -72,6 +73,7 @@ mod telemetry;
 #[cfg(feature = "llama")]
 mod training_trace;
 mod transcripts;
+mod transfer;
 mod unsafe_code;
 mod uploads;
 mod verify;

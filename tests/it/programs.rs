@@ -104,6 +104,7 @@ fn outcomes(executor: &Program, runs: u64) -> Vec<(Outcome, u64)> {
                     },
                     basis: prime_protocol::Basis::program(Kinds::WITHOUT_TRANSITION),
                     locates: false,
+                    learnt: Vec::new(),
                     speculate: false,
                 },
                 sampling: RunSampling {

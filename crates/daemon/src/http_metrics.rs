@@ -10,12 +10,15 @@ use prime_engine::Engine;
 use prime_service::metrics::{CONTENT_TYPE, Metrics, TEXT_CONTENT_TYPE};
 
 /// The patterns that become labels; all other paths share one label.
-const ROUTES: [&str; 46] = [
+const ROUTES: [&str; 49] = [
     "/v1/runs",
     "/v1/runs/{id}",
     "/v1/runs/{id}/cancel",
     "/v1/runs/{id}/fork",
     "/v1/runs/{id}/labels",
+    "/v1/runs/{id}/retry",
+    "/v1/runs/{id}/export",
+    "/v1/runs/import",
     "/v1/runs/{id}/attestation",
     "/v1/runs/{id}/events",
     "/v1/runs/{id}/trace",
@@ -66,7 +69,7 @@ const REFUSALS: [u16; 2] = [429, 503];
 const OTHER: &str = "other";
 
 /// The usual reasons for refusals, which have a series from the start.
-const REASONS: [&str; 12] = [
+const REASONS: [&str; 13] = [
     "agent_failed",
     "draining",
     "engine_lost",
@@ -75,6 +78,7 @@ const REASONS: [&str; 12] = [
     "rate_limit_exceeded",
     "too_many_concurrent_requests",
     "too_many_connections",
+    "too_many_imports",
     "too_many_open_runs",
     "too_many_streams",
     "too_many_uploads",

@@ -8,7 +8,7 @@
 //! - What routes have in common: `state`; `request_context`, who asks and may see what;
 //!   `parameters`; `submit` and `run_calls`, what is done with runs; `run_list`, pages of runs;
 //!   `background`; `heartbeat`; `encodings`; `clock`. No route imports from another route.
-//! - Routes of runs: `runs`, `events`, `reviews`, `steps`, `try_step`, `attestation`, `verify`; for OpenAI's
+//! - Routes of runs: `runs`, `events`, `reviews`, `steps`, `try_step`, `attestation`, `transfer`, `verify`; for OpenAI's
 //!   clients: `openai`; for agents with tools: `mcp`.
 //! - Routes of operations: `health`, from what `readiness` finds; `http_metrics`, with
 //!   `store_readings`; `reload`, `split`, `overview`, `catalog` with `uploads`, `cluster`,
@@ -62,6 +62,7 @@ mod store_readings;
 mod studio;
 mod submit;
 mod trace_schema;
+mod transfer;
 mod try_step;
 mod uploads;
 mod verify;
@@ -93,6 +94,8 @@ pub use parameters::numbers_in_words;
 pub use reload::{Reload, ReloadRequest, Reloaded, Reloads};
 
 fn configure(config: &mut web::ServiceConfig) {
+    // First, because `import` would be taken for the id of a run.
+    config.configure(transfer::configure);
     config
         .configure(runs::configure)
         .configure(events::configure)

@@ -1,23 +1,25 @@
-//! Routes of runs: submit, list, show, label, cancel, fork.
+//! Routes of runs: submit, list, show, label, cancel, fork, retry.
 
 use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 
-use super::background::in_background;
 use super::error::{ApiError, ErrorBody, method_not_allowed};
 use super::guard::{Body, Rights, json};
 use super::parameters::parse_query;
-use super::request_context::{asking, authorized_run, owner_of, rights_of};
-use super::run_calls::cancel_run;
+use super::request_context::{asking, authorized_run, owner_of, rights_of, shown_to};
+use super::run_calls::{cancel_run, other_agents, retry_run};
 use super::run_list::{ListQuery, RunList, list_runs};
 use super::state::State;
 use super::submit::{key_of, submit_run, traceparent_of};
-use super::wire::{CollectRequest, Collected, ForkQuery, ForkRequest, SubmitHeaders, Unremovable};
+use super::wire::{
+    CollectRequest, Collected, ForkQuery, ForkRequest, RetryRequest, SubmitHeaders, Unremovable,
+};
 use prime_journal::{DamagedRow, Removed};
-use prime_service::app::Overrides;
-use prime_service::requests::{RunRequest, spec_with_agents};
-use prime_service::runs::{Cleanup, LabelChanges, LabelMap, Labels, RunRecord, check_labels};
+use prime_service::requests::RunRequest;
+use prime_service::runs::{
+    Accepted, Cleanup, LabelChanges, LabelMap, Labels, RunRecord, check_labels,
+};
 
 /// A century, as for `journal.retention_days`.
 const DAYS_MAX: u32 = 36_500;
@@ -46,7 +48,8 @@ pub fn configure(config: &mut web::ServiceConfig) {
                 .route(web::patch().to(change_labels))
                 .default_service(web::to(|| method_not_allowed("PATCH, PUT"))),
         )
-        .service(resource("/v1/runs/{id}/fork", web::post().to(fork), "POST"));
+        .service(resource("/v1/runs/{id}/fork", web::post().to(fork), "POST"))
+        .service(resource("/v1/runs/{id}/retry", web::post().to(retry), "POST"));
 }
 
 /// Submits a run.
@@ -90,16 +93,19 @@ pub async fn submit(
     let wanted: RunRequest = json(&body.0)?;
     let traceparent = traceparent_of(request.headers());
     let accepted = submit_run(&state, &owner_of(&request), key, traceparent, wanted).await?;
+    Ok(accepted_answer(accepted))
+}
 
+/// The answer to a request for a new run.
+fn accepted_answer(accepted: Accepted) -> HttpResponse {
     let mut response = if accepted.is_new { HttpResponse::Accepted() } else { HttpResponse::Ok() };
     if !accepted.is_new {
         // Tells a client that its request was not executed again.
         response.insert_header(("Idempotency-Replayed", "true"));
     }
-
-    Ok(response
+    response
         .insert_header(("Location", format!("/v1/runs/{}", accepted.record.id)))
-        .json(accepted.record))
+        .json(accepted.record)
 }
 
 /// Lists runs, newest first, or finds them.
@@ -172,7 +178,13 @@ pub async fn show(
     request: HttpRequest,
     id: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
-    Ok(HttpResponse::Ok().json(authorized_run(&state, &request, &id).await?))
+    let mut record = authorized_run(&state, &request, &id).await?;
+    // Nobody tries again what is not over.
+    if record.status.is_over() {
+        let owner = shown_to(owner_of(&request));
+        record.retried_as = state.runs.reader().retries(&id, owner).await?;
+    }
+    Ok(HttpResponse::Ok().json(record))
 }
 
 /// Ends a run with what is committed.
@@ -272,19 +284,50 @@ pub async fn fork(
 ) -> Result<HttpResponse, ApiError> {
     let ForkQuery { seq, seed } = parse_query(&request)?;
     let wanted: Option<ForkRequest> = if body.0.is_empty() { None } else { json(&body.0)? };
-    authorized_run(&state, &request, &id).await?;
-
+    let parent = authorized_run(&state, &request, &id).await?;
+    let owner = owner_of(&request);
     let chosen = wanted.unwrap_or_default().agents;
-    let spec = if chosen == Overrides::default() {
-        None
-    } else {
-        let (app, parent) = (state.runs.app(), state.runs.store().spec(&id).await?);
-        let tasks = app.tasks().asked_by(&owner_of(&request));
-        Some(in_background(move || spec_with_agents(&app, &tasks, parent, &chosen)).await??)
-    };
+    let spec = other_agents(&state, &owner, &parent, chosen).await?;
 
-    let record = state.runs.fork(&id, seq, seed, spec, &owner_of(&request)).await?;
+    let record = state.runs.fork(&id, seq, seed, spec, &owner).await?;
     Ok(HttpResponse::Accepted()
         .insert_header(("Location", format!("/v1/runs/{}", record.id)))
         .json(record))
+}
+
+/// Tries a run again, without what was rejected.
+///
+/// A new run of the same request with another seed. At each state at which the run's verifier
+/// rejected lines, the new run does not propose them again, and its executor is told why they were
+/// rejected. It has the agents of the run; a body may name others. Without rejected lines it is a
+/// plain repetition.
+#[utoipa::path(
+    post, path = "/v1/runs/{id}/retry", tag = "runs", operation_id = "retry_run",
+    params(("id", description = "The run's `id`"), SubmitHeaders),
+    request_body(content = Option<RetryRequest>, example = json!({"seed": 7})),
+    responses(
+        (status = 202, description = "The new run, durable", body = RunRecord, headers(
+            ("Location" = String, description = "The path of the run"),
+        )),
+        (status = 200, description = "The key was used before: its run", body = RunRecord, headers(
+            ("Location" = String, description = "The path of the run"),
+            ("Idempotency-Replayed" = bool, description = "`true`"),
+        )),
+        (status = 409, description = "The run is not over (`run_is_open`), or verified (`run_is_verified`)", body = ErrorBody),
+        (status = 410, description = "The key was used before for a run that was removed since", body = ErrorBody),
+        (status = 422, description = "The key was used before with another body", body = ErrorBody),
+    ),
+)]
+pub async fn retry(
+    state: web::Data<State>,
+    request: HttpRequest,
+    id: web::Path<String>,
+    body: Body,
+) -> Result<HttpResponse, ApiError> {
+    // The same body for another run is another request.
+    let key = key_of(request.headers(), &[id.as_bytes(), b"/retry\n", &body.0[..]].concat())?;
+    let wanted: Option<RetryRequest> = if body.0.is_empty() { None } else { json(&body.0)? };
+    let accepted =
+        retry_run(&state, &asking(&request), &id, wanted.unwrap_or_default(), key).await?;
+    Ok(accepted_answer(accepted))
 }

@@ -49,6 +49,8 @@ impl From<RunError> for ApiError {
             RunError::Labels(_) => Self::bad_field("labels", message),
             RunError::Agents(_) => Self::bad_field("agents", message),
             RunError::Conflict(_) => Self::conflict("conflict", message),
+            RunError::Verified(_) => Self::conflict("run_is_verified", message),
+            RunError::NotOver(_) => Self::conflict("run_is_open", message),
             RunError::Journal(JournalError::NoSuchRun { .. }) => Self::bad_field("after", message),
             RunError::Journal(JournalError::NotWritable(_)) => {
                 Self::unavailable("journal_not_writable", message, second)

@@ -29,6 +29,8 @@ pub(super) struct State {
     /// The keys that are uploading a module: each has one upload at a time, so that the bodies of
     /// one key hold up no other key.
     pub(super) uploading: Mutex<BTreeSet<String>>,
+    /// The owners that are importing a run: each has one import at a time.
+    pub(super) importing: Mutex<BTreeSet<String>>,
     /// What signs attestations; `None` if nothing does.
     pub(super) attestation_key: Option<AttestationKey>,
     /// What `/readyz` knows.
@@ -57,6 +59,7 @@ impl State {
             verify,
             uploads,
             uploading,
+            importing: Mutex::default(),
             attestation_key,
             checks,
             store,

@@ -224,7 +224,7 @@ pub async fn try_agent(
 ) -> Result<HttpResponse, ApiError> {
     let (id, seq) = path.into_inner();
     let wanted: TryRequest = json(&body.0)?;
-    authorized_run(&state, &request, &id).await?;
+    let run = authorized_run(&state, &request, &id).await?;
     let seq = step_number(&seq)?;
 
     let app = state.runs.app();
@@ -237,10 +237,13 @@ pub async fn try_agent(
     }
 
     let mut before = state.runs.store().before_step(&id, seq).await?;
-    let mut overrides = Overrides::from(&before.spec.agents);
+    // The agents of an imported run may be anything: this daemon's own take their turns.
+    let is_foreign = run.imported.is_some();
+    let mut overrides =
+        if is_foreign { Overrides::default() } else { Overrides::from(&before.spec.agents) };
     // With another agent, the record no longer describes the set: then all are taken by their
     // names.
-    let record = before.spec.recorded.clone().filter(|_| wanted.agent.is_none());
+    let record = before.spec.recorded.clone().filter(|_| wanted.agent.is_none() && !is_foreign);
     if let Some(agent) = &wanted.agent {
         overrides.choose(wanted.role, agent);
     }

@@ -111,6 +111,23 @@ pub struct ForkRequest {
     pub agents: Overrides,
 }
 
+/// How to try a run again.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RetryRequest {
+    /// The seed of the new run; a random one by default.
+    #[schema(maximum = 9_223_372_036_854_775_807_u64)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
+    pub seed: Option<u64>,
+    /// False to leave out nothing of what was rejected; true by default.
+    pub exclude: Option<bool>,
+    /// True to try again what is verified.
+    pub force: Option<bool>,
+    /// Agents that it uses instead of the run's, as for a fork.
+    #[serde(default)]
+    pub agents: Overrides,
+}
+
 /// Where to start watching.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]

@@ -5,10 +5,15 @@ use serde::{Deserialize, Serialize};
 use super::basis::Basis;
 use super::budget::Budget;
 use super::cost::Cost;
+use super::rejection::StuckAt;
 use super::reward::RewardWeights;
 use super::strategy::{Strategy, VoteRule};
 use super::trajectory::Limits;
 use prime_bench::tasks::Kinds;
+
+/// Most trajectories side by side, and most rounds, of any configuration.
+const SIDE_BY_SIDE_MAX: u32 = 256;
+const ROUNDS_MAX: u32 = 100;
 
 /// Everything that is fixed when a run starts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,6 +45,10 @@ pub struct RunPlan {
     /// True if a locator is asked for the fault of a refuted trajectory.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub locates: bool,
+    /// What an earlier run of the same request had rejected, state by state: this run does not
+    /// propose it again there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub learnt: Vec<StuckAt>,
     /// Start a trajectory's next proposal before the verdict on the current one.
     pub speculate: bool,
 }
@@ -67,6 +76,7 @@ impl RunPlan {
             weights: RewardWeights { task: 1.0, verify: 1.0, efficiency: 0.0, format: 0.0 },
             basis: Basis::rules(Kinds::WITHOUT_TRANSITION),
             locates: false,
+            learnt: Vec::new(),
             speculate: false,
         }
     }
@@ -91,6 +101,31 @@ impl RunPlan {
             Strategy::Uct(tree) => self.fanout.min(tree.width).min(self.limits.attempts_max),
             Strategy::Iterative | Strategy::BestOfN | Strategy::Ahead(_) => self.fanout,
         }
+    }
+
+    /// Checks that a round is as small as configurations allow: a plan from outside must not make
+    /// more trajectories than fit into the memory.
+    ///
+    /// # Errors
+    /// Which of its sizes is too large.
+    pub fn check_size(&self) -> Result<(), String> {
+        let sizes = match &self.strategy {
+            Strategy::Beam(beam) => [beam.width, beam.actions],
+            Strategy::ParticleFilter(filter) => [filter.particles, 1],
+            Strategy::Uct(tree) => [tree.width, 1],
+            Strategy::Iterative | Strategy::Greedy | Strategy::BestOfN | Strategy::Ahead(_) => {
+                [1, 1]
+            }
+        };
+        let largest = sizes.into_iter().fold(self.fanout, u32::max);
+        if largest > SIDE_BY_SIDE_MAX || self.max_rounds > ROUNDS_MAX {
+            return Err(format!(
+                "its plan has {largest} trajectories side by side in {} rounds, and at most \
+                 {SIDE_BY_SIDE_MAX} in {ROUNDS_MAX} are possible",
+                self.max_rounds
+            ));
+        }
+        Ok(())
     }
 
     /// Votes that the winner of a round needs, at least one. The best of N needs no agreement.

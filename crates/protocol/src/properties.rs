@@ -36,6 +36,7 @@ pub(super) fn plan(fanout: u32, attempts_max: u32) -> RunPlan {
         weights: RewardWeights { task: 10.0, verify: 1.0, efficiency: 0.5, format: 0.1 },
         basis: Basis::rules(kinds()),
         locates: false,
+        learnt: Vec::new(),
         speculate: false,
     }
 }

@@ -177,7 +177,7 @@ impl Run {
 
         (self.exhausted, self.stuck) = (0, 0);
         self.completion_shares = CompletionShares::default();
-        self.stuck_states.open_round();
+        self.stuck_states.open_round(&self.plan.learnt);
         self.votes = Votes::default();
         self.answers.clear();
         self.counters.trajectories += self.plan.trajectories();
@@ -380,7 +380,8 @@ impl Run {
             Step::Propose(slots) => {
                 self.live =
                     u32::try_from(slots.len()).expect("invariant: slots are at most the fan-out");
-                for (id, trajectory) in slots {
+                for (id, mut trajectory) in slots {
+                    self.stuck_states.teach(&mut trajectory);
                     self.propose(id, trajectory, effects);
                 }
             }

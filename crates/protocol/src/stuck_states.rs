@@ -40,13 +40,15 @@ impl StuckStates {
         }
     }
 
-    /// Makes what is known so far available to the trajectories of the new round.
-    pub fn open_round(&mut self) {
+    /// Makes what is known so far available to the trajectories of the new round, and what an
+    /// earlier run has taught.
+    pub fn open_round(&mut self, learnt: &[StuckAt]) {
         self.taught.clone_from(&self.all);
         // Sorted, so that the order in which trajectories ended has no influence.
         for known in &mut self.taught {
             known.rejected.sort_unstable_by(|a, b| a.line.cmp(&b.line));
         }
+        self.taught.extend_from_slice(learnt);
     }
 
     /// Excludes what was rejected in earlier rounds at the state that the trajectory has reached.
@@ -59,8 +61,12 @@ impl StuckStates {
 
     #[cold]
     fn teach_all(&self, trajectory: &mut Trajectory) {
-        for known in &self.taught {
-            trajectory.learn(known);
+        let depth = trajectory.stack.depth();
+        let mut known = self.taught.iter().filter(|known| known.depth == depth).peekable();
+        // The state is written out once, and only where something may be known of it.
+        if known.peek().is_some() {
+            let state = trajectory.machine.state();
+            known.filter(|known| known.state == state).for_each(|known| trajectory.learn(known));
         }
     }
 

@@ -174,6 +174,64 @@ fn a_later_round_tries_what_earlier_ones_did_not() {
 }
 
 #[test]
+fn a_run_that_was_taught_tries_none_of_what_another_had_rejected() {
+    let beam = Strategy::Beam(Beam { width: 2, actions: 2 });
+    for strategy in [Strategy::Iterative, beam] {
+        let limits = limits(16, 16);
+        let run = RunPlan { strategy, limits, max_rounds: 1, ..plan(2, 1) };
+        // What each proposal found excluded at its state, and what it proposed there.
+        let tried = |run: RunPlan, after: usize| {
+            let (mut learnt, mut lines) = (Learnt::after(&run.learnt), Vec::new());
+            let mut blind = blind_after(after, 1_000);
+            let outcome = simulate(&bubble_sort(), run, &mut TaskRng::new(3), |trajectory, rng| {
+                let line = blind(trajectory, rng);
+                if trajectory.stack.depth() == after {
+                    learnt.add(trajectory, Some(Rejection::new(&line, Some("it is wrong"))));
+                    lines.push(line.clone());
+                }
+                line
+            });
+            assert_eq!(outcome.answer, None, "{strategy:?}");
+            (learnt.finish(), lines.into_iter().collect::<HashSet<_>>())
+        };
+
+        let (learnt, first) = tried(run.clone(), 7);
+        assert_eq!((learnt.len(), learnt[0].depth), (1, 7), "{strategy:?}: one state");
+        let (both, second) = tried(RunPlan { learnt, ..run }, 7);
+        assert!(!first.is_empty() && !second.is_empty() && first.is_disjoint(&second));
+        // A third run would know what both had rejected.
+        assert_eq!(both[0].rejected.len(), first.len() + second.len(), "{strategy:?}");
+        assert_eq!(both[0].rejected[0].reason.as_deref(), Some("it is wrong"));
+    }
+}
+
+#[test]
+fn what_a_plan_takes_from_an_earlier_run_is_bounded() {
+    let trajectory = Trajectory::new(bubble_sort().start(), &limits(2, 100));
+    let state = trajectory.machine.state();
+    let rejected = |count: usize, length: usize| -> Vec<Rejection> {
+        (0..count).map(|at| Rejection::new(&format!("{at:0>length$}"), None)).collect()
+    };
+    let known = |depth: usize, rejected: Vec<Rejection>| StuckAt {
+        depth,
+        state: state.clone(),
+        rejected,
+        trajectories: 3,
+    };
+
+    let mut many: Vec<_> = (0..300).map(|depth| known(depth, rejected(1, 8))).collect();
+    many[299] = known(299, rejected(5, 8));
+    let kept = Learnt::after(&many).finish();
+    assert_eq!(kept.len(), 256, "states");
+    assert_eq!(kept.last().map(|known| known.depth), Some(299), "most lines come first");
+    assert!(kept.iter().all(|known| known.trajectories == 0), "nobody got stuck in the new run");
+
+    let large = known(0, rejected(200, 2_000));
+    let small = known(1, rejected(2, 8));
+    assert_eq!(Learnt::after(&[large, small.clone()]).finish()[0].depth, 1, "bytes");
+}
+
+#[test]
 fn nonsense_at_the_first_state_ends_as_stuck_with_the_line() {
     let outcome =
         simulate(&queens(6), plan(2, 5), &mut TaskRng::new(1), |_, _| "nonsense".to_owned());

@@ -196,13 +196,10 @@ impl Trajectory {
         self.progress.take_stuck_at()
     }
 
-    /// Applies what other trajectories of the run learned at a state where they got stuck, if this
-    /// one has reached it.
+    /// Applies what other trajectories learned at the present state.
     pub(super) fn learn(&mut self, known: &StuckAt) {
-        if self.stack.depth() == known.depth && self.machine.state() == known.state {
-            for Rejection { line, reason } in &known.rejected {
-                self.stack.top_mut().exclude(line, reason.as_deref());
-            }
+        for Rejection { line, reason } in &known.rejected {
+            self.stack.top_mut().exclude(line, reason.as_deref());
         }
     }
 

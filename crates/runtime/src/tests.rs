@@ -97,6 +97,7 @@ fn plan(fanout: u32) -> RunPlan {
         weights: RewardWeights { task: 10.0, verify: 1.0, efficiency: 0.5, format: 0.1 },
         basis: Basis::rules(Kinds::ALL),
         locates: false,
+        learnt: Vec::new(),
         speculate: false,
     }
 }

@@ -292,6 +292,10 @@ pub struct Server {
     /// Maximum size of a request's body in bytes; a larger one is refused with status 413.
     #[schemars(range(min = 1_024, max = 1_073_741_824))]
     pub body_bytes_max: u64,
+    /// Maximum size in bytes of a bundle that `POST /v1/runs/import` takes; a larger one is refused
+    /// with status 413. It is held in memory several times while it is checked.
+    #[schemars(range(min = 1_024, max = 1_073_741_824))]
+    pub import_bytes_max: u64,
     /// Timeout in milliseconds for receiving a body; then status 408, and the connection is closed.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub body_timeout_ms: u64,

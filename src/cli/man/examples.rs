@@ -247,6 +247,33 @@ const PRODUCT: &[Examples] = &[
         )],
     ),
     (
+        "prime-agents-runs-retry",
+        &[(
+            "Try a failed run again, without the lines that were rejected:",
+            "prime-agents runs retry run_019a0b1c2d3e4f5061728394a5b",
+        )],
+    ),
+    (
+        "prime-agents-runs-export",
+        &[
+            (
+                "Write a run with its chain, for another daemon:",
+                "prime-agents runs export run_019a0b1c2d3e4f5061728394a5b --out run.jsonl",
+            ),
+            (
+                "Write it as spans for an OpenTelemetry collector:",
+                "prime-agents runs export run_019a0b1c2d3e4f5061728394a5b --as otel --content",
+            ),
+        ],
+    ),
+    (
+        "prime-agents-runs-import",
+        &[(
+            "Add a run of another daemon:",
+            "prime-agents runs import run.jsonl --url http://127.0.0.1:7433",
+        )],
+    ),
+    (
         "prime-agents-runs-reviews",
         &[(
             "List the steps that a person should look at:",

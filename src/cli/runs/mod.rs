@@ -6,12 +6,15 @@ mod chain;
 mod chosen;
 mod client;
 mod display;
+mod export;
 mod fork;
 mod gc;
+mod import;
 mod label;
 mod list;
 mod overview;
 mod reconnect;
+mod retry;
 mod reverify;
 mod review;
 mod show;
@@ -60,6 +63,12 @@ enum RunsCommand {
     Label(label::LabelArguments),
     /// Start a new run from the first events of another and print its id
     Fork(fork::ForkArguments),
+    /// Try a run again without what was rejected in it, and print the new run's id
+    Retry(retry::RetryArguments),
+    /// Write a run that is over as a bundle, as OpenTelemetry spans, or as a row of a data set
+    Export(export::ExportArguments),
+    /// Add a run that another daemon has exported as a bundle, and print its id
+    Import(import::ImportArguments),
     /// Print a signed statement about a run that is over
     Attest(attest::AttestArguments),
     /// List the steps of a run that need review, with their reviews
@@ -133,6 +142,9 @@ pub fn runs(arguments: &RunsArguments) -> anyhow::Result<ExitCode> {
         RunsCommand::Cancel(arguments) => cancel::cancel(arguments),
         RunsCommand::Label(arguments) => label::label(arguments),
         RunsCommand::Fork(arguments) => fork::fork(arguments),
+        RunsCommand::Retry(arguments) => retry::retry(arguments),
+        RunsCommand::Export(arguments) => export::export(arguments),
+        RunsCommand::Import(arguments) => import::import(arguments),
         RunsCommand::Attest(arguments) => attest::attest(arguments),
         RunsCommand::Reviews(arguments) => review::reviews(arguments),
         RunsCommand::Review(arguments) => review::review(arguments),

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::client::{ClientError, known};
 use super::{Common, run_id};
 use crate::cli::output::{self, Output, count};
-use prime_service::runs::RunRecord;
+use prime_service::runs::{Imported, RunRecord};
 
 #[derive(Args)]
 pub struct ShowArguments {
@@ -52,6 +52,17 @@ fn text(record: &RunRecord) -> String {
     }
     if let Some(origin) = &record.forked_from {
         line("forked", &format!("from {} at event {}", origin.run, origin.seq));
+    }
+
+    if let Some(run) = &record.retry_of {
+        line("retry of", run);
+    }
+    for run in &record.retried_as {
+        line("retried as", run);
+    }
+    if let Some(imported) = &record.imported {
+        let Imported { node, program, at, .. } = imported;
+        line("imported", &format!("at {at}, from {node} (version {program}), not judged here"));
     }
 
     for (name, value) in &record.labels {

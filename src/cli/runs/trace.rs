@@ -83,35 +83,37 @@ fn copy_to_file(url: String, from: &mut impl Read, path: &Path) -> anyhow::Resul
     }
 }
 
-pub fn trace(arguments: &TraceArguments) -> anyhow::Result<ExitCode> {
-    let TraceArguments { id, out, no_states, prompts, common } = arguments;
-    let content = TraceContent { states: !no_states, prompts: *prompts };
-    let (url, mut from) = open(&common.client()?, id, content)?;
-
+/// Writes what a daemon sends to a file, or to standard output.
+///
+/// # Errors
+/// The daemon's answer breaks off, or the place cannot be written.
+pub fn save(url: String, from: &mut impl Read, out: Option<&Path>) -> anyhow::Result<()> {
     // Devices and pipes are written in place.
-    let place = out
-        .as_deref()
-        .map(|path| (path, path.metadata().map_or(true, |metadata| metadata.is_file())));
+    let place = out.map(|path| (path, path.metadata().map_or(true, |metadata| metadata.is_file())));
 
     match place {
-        Some((path, true)) => copy_to_file(url, &mut from, path)?,
+        Some((path, true)) => copy_to_file(url, from, path),
         place => {
             let copied = match place {
                 Some((path, _)) => {
                     let failed = || format!("--out {}: cannot be written", path.display());
-                    copy(
-                        &mut from,
-                        &mut File::options().write(true).open(path).with_context(failed)?,
-                    )
+                    copy(from, &mut File::options().write(true).open(path).with_context(failed)?)
                 }
-                None => copy(&mut from, &mut stdout()),
+                None => copy(from, &mut stdout()),
             };
             match copied {
-                Err(CopyError::Read(error)) => return Err(broken_off(url, &error)),
-                Err(CopyError::Write(error)) => written(Err(error))?,
-                Ok(()) => {}
+                Err(CopyError::Read(error)) => Err(broken_off(url, &error)),
+                Err(CopyError::Write(error)) => Ok(written(Err(error))?),
+                Ok(()) => Ok(()),
             }
         }
     }
+}
+
+pub fn trace(arguments: &TraceArguments) -> anyhow::Result<ExitCode> {
+    let TraceArguments { id, out, no_states, prompts, common } = arguments;
+    let content = TraceContent { states: !no_states, prompts: *prompts };
+    let (url, mut from) = open(&common.client()?, id, content)?;
+    save(url, &mut from, out.as_deref())?;
     Ok(ExitCode::SUCCESS)
 }

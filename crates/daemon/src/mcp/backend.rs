@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::error::ApiError;
 use crate::guard::{Owner, json};
 use crate::request_context::owned_run;
-use crate::run_calls::cancel_run;
+use crate::run_calls::{cancel_run, retry_run};
 use crate::run_list::list_runs;
 use crate::state::State;
 use crate::submit::submit_run;
@@ -89,6 +89,8 @@ pub trait Backend: Send + Sync {
     async fn events(&self, id: &str, watch: Watch) -> Result<Vec<(u64, Value)>, ToolError>;
     /// Like `POST /v1/runs/{id}/cancel`.
     async fn cancel(&self, id: &str) -> Result<Value, ToolError>;
+    /// Like `POST /v1/runs/{id}/retry`.
+    async fn retry(&self, id: &str, request: Map<String, Value>) -> Result<Value, ToolError>;
 }
 
 /// This process, on behalf of an owner of runs.
@@ -159,6 +161,11 @@ impl Backend for Local {
     async fn cancel(&self, id: &str) -> Result<Value, ToolError> {
         owned_run(&self.state, &self.asking, id).await?;
         value(cancel_run(&self.state, id).await?)
+    }
+
+    async fn retry(&self, id: &str, request: Map<String, Value>) -> Result<Value, ToolError> {
+        let wanted = json(&body(&request))?;
+        value(retry_run(&self.state, &self.asking, id, wanted, None).await?.record)
     }
 }
 

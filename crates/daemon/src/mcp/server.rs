@@ -198,6 +198,12 @@ impl Server {
             Tool::CancelRun => {
                 self.backend.cancel(run_name(&read::<RunName>(&arguments)?.run)?).await
             }
+            Tool::RetryRun => {
+                let mut arguments = arguments;
+                let run = Map::from_iter(arguments.remove_entry("run"));
+                let RunName { run } = read(&run)?;
+                self.backend.retry(run_name(&run)?, arguments).await
+            }
             Tool::WatchRun => {
                 let wanted = read(&arguments)?;
                 let watched = watch(&self.backend, &wanted).await?;

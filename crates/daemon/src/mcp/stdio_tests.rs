@@ -28,6 +28,9 @@ impl Backend for Nothing {
     async fn events(&self, _: &str, _: Watch) -> Result<Vec<(u64, Value)>, ToolError> {
         Err(ToolError("nothing".to_owned()))
     }
+    async fn retry(&self, _: &str, _: Map<String, Value>) -> Result<Value, ToolError> {
+        Err(ToolError("nothing".to_owned()))
+    }
     async fn cancel(&self, _: &str) -> Result<Value, ToolError> {
         Err(ToolError("nothing".to_owned()))
     }

@@ -22,6 +22,7 @@ pub enum Tool {
     ReadRun,
     WatchRun,
     CancelRun,
+    RetryRun,
 }
 
 /// An object's schema, with these properties and no others.
@@ -54,7 +55,7 @@ fn with(mut properties: Map<String, Value>, more: Value, required: &[&str]) -> V
 }
 
 impl Tool {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::ListTasks,
         Self::DescribeTask,
         Self::MakeInstance,
@@ -65,6 +66,7 @@ impl Tool {
         Self::ReadRun,
         Self::WatchRun,
         Self::CancelRun,
+        Self::RetryRun,
     ];
 
     pub fn name(self) -> &'static str {
@@ -79,6 +81,7 @@ impl Tool {
             Self::ReadRun => "read_run",
             Self::WatchRun => "watch_run",
             Self::CancelRun => "cancel_run",
+            Self::RetryRun => "retry_run",
         }
     }
 
@@ -115,6 +118,10 @@ impl Tool {
                  record. Call it again with the returned `after` until run.status says that it is over."
             }
             Self::CancelRun => "End a run with what is committed.",
+            Self::RetryRun => {
+                "Try a run again that is over and not verified: a new run of the same request with another seed, without \
+                 the lines that were rejected. Returns its record at once; follow it with watch_run."
+            }
         }
     }
 
@@ -170,6 +177,15 @@ impl Tool {
                 object(&properties, &[])
             }
             Self::ReadRun | Self::CancelRun => object(&json!({ "run": run }), &["run"]),
+            Self::RetryRun => {
+                let properties = json!({
+                    "run": run,
+                    "seed": {"type": "integer", "minimum": 0, "description": "Seed of the new run; random by default"},
+                    "exclude": {"type": "boolean", "description": "false: leave out nothing of what was rejected"},
+                    "force": {"type": "boolean", "description": "true: try again what is verified"},
+                });
+                object(&properties, &["run"])
+            }
             Self::WatchRun => {
                 let properties = json!({
                     "run": run,
@@ -191,7 +207,7 @@ impl Tool {
             _ => JsonObject::new(),
         };
 
-        let reads = !matches!(self, Self::StartRun | Self::CancelRun);
+        let reads = !matches!(self, Self::StartRun | Self::CancelRun | Self::RetryRun);
         let hints = ToolAnnotations::new()
             .read_only(reads)
             .destructive(self == Self::CancelRun)

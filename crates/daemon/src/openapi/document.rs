@@ -10,7 +10,8 @@ use crate::error::method_not_allowed;
 use crate::state::State;
 use crate::{
     attestation, catalog, cluster, events, exchanges, health, http_metrics, openai, overview,
-    progress, reload, reports, reviews, runs, schedules, split, steps, try_step, uploads, verify,
+    progress, reload, reports, reviews, runs, schedules, split, steps, transfer, try_step, uploads,
+    verify,
 };
 
 /// The introduction.
@@ -32,6 +33,9 @@ Every error has one shape, `ErrorBody`, and every response a header `X-Request-I
         runs::show,
         runs::cancel,
         runs::fork,
+        runs::retry,
+        transfer::export,
+        transfer::import,
         runs::label,
         runs::change_labels,
         runs::collect,

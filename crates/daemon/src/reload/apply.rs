@@ -32,6 +32,7 @@ const AT_ONCE: [&str; 23] = [
     "runtime",
     "schedules",
     "server.allow_*",
+    "server.import_bytes_max",
     "server.key_cost_per_day_max",
     "server.key_open_runs_max",
     "server.queue_max",

@@ -16,6 +16,8 @@ mod node;
 mod verdict;
 
 #[cfg(test)]
+mod crowd;
+#[cfg(test)]
 mod model;
 #[cfg(test)]
 mod schedules;

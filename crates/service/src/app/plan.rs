@@ -106,6 +106,7 @@ pub fn run_plan(settings: &Settings, basis: Basis, problem: &dyn Problem) -> Run
         },
         basis,
         locates: settings.locator().is_some(),
+        learnt: Vec::new(),
         speculate: run.speculate,
     }
 }

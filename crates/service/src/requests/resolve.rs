@@ -14,6 +14,7 @@ use prime_agent_set::task_program::TaskPrograms;
 use prime_agent_set::{AgentSet, Agents as _, Names, RecordedAgents};
 use prime_bench::tasks::Problem;
 use prime_protocol::{Role, RunPlan};
+use prime_runtime::RunSampling;
 use prime_settings::{ModelPrice, Settings};
 
 /// A request after its resolution.
@@ -83,6 +84,7 @@ impl CheckedRequest {
             config_hash: settings.hash(),
             split,
             forked_from: None,
+            retry_of: None,
             labels,
             queueing,
             traceparent,
@@ -92,7 +94,9 @@ impl CheckedRequest {
 }
 
 /// The spec of a run with some other agents; the rest are taken by their names from the present
-/// configuration. May compute for milliseconds; must be called within an actix system.
+/// configuration. Of an imported run (`is_foreign`) nothing is taken but what was asked for: its
+/// agents may be anything, and its budget may be more than this daemon allows. May compute for
+/// milliseconds; must be called within an actix system.
 ///
 /// # Errors
 /// The first agent that may not be chosen, or cannot work on the problem.
@@ -101,9 +105,11 @@ pub fn spec_with_agents(
     tasks: &TaskPrograms,
     parent: RunSpec,
     chosen: &Overrides,
+    is_foreign: bool,
 ) -> Result<RunSpec, RequestError> {
     check_overrides(&app.settings().server, chosen)?;
-    let mut overrides = Overrides::from(&parent.agents);
+    let mut overrides =
+        if is_foreign { Overrides::default() } else { Overrides::from(&parent.agents) };
     for role in Role::ALL {
         if let Some(name) = chosen.agent(role) {
             overrides.choose(role, name);
@@ -127,13 +133,17 @@ pub fn spec_with_agents(
         "forked: the events before are by the agents {executor}, {verifier}, {coordinator}"
     ));
 
+    let basis = agents.basis(problem.as_ref());
+    let (budget, sampling) = if is_foreign {
+        let of_here = run_plan(&settings, basis, problem.as_ref()).budget;
+        (of_here, RunSampling { seed: parent.sampling.seed, ..run_sampling(&settings) })
+    } else {
+        (parent.plan.budget, parent.sampling)
+    };
     Ok(RunSpec {
         // Earlier steps keep the basis on which they were judged.
-        plan: RunPlan {
-            basis: agents.basis(problem.as_ref()),
-            locates: agents.names().locator.is_some(),
-            ..parent.plan
-        },
+        plan: RunPlan { basis, locates: agents.names().locator.is_some(), budget, ..parent.plan },
+        sampling,
         recorded: app.record_for(&agents, &parent.task),
         agents: agents.names().clone(),
         overrides,

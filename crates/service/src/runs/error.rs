@@ -135,6 +135,15 @@ pub enum RunError {
         /// The trajectory in the round, from 0.
         trajectory: u32,
     },
+    /// There is nothing to try again; with the run's id.
+    #[error(
+        "run {0} is verified, so there is nothing to try again: say `force` (`--force`) if you want \
+         another answer"
+    )]
+    Verified(String),
+    /// Only a run that is over can be used so; with its id.
+    #[error("run {0} is not over: GET /v1/runs/{{id}}/events follows it to its end")]
+    NotOver(String),
     /// The journal cannot be read or written.
     #[error(transparent)]
     Journal(#[from] JournalError),

@@ -12,16 +12,19 @@
 //! - `live`, the runs that this process executes, and `cluster_link`, the other nodes;
 //! - `reader`, what users see of runs wherever they are; `labels`, what clients name them by;
 //! - `rejudge`, which judges recorded steps again with another verifier;
+//! - `bundle`, runs that come from other daemons and leave for them;
 //! - `execution`, which accepts, resumes, forks and ends runs;
 //! - `service`, [`Runs`]: the owner of all these; `uploads`, the task modules of clients;
 //!   `deliveries` sends messages to webhooks; `schedules` start runs at times of the clock;
 //!   `search` notes what runs are found by; `retention` removes finished runs, by the `trusted_clock`.
 
+mod bundle;
 mod cluster_link;
 mod decision;
 mod deliveries;
 mod error;
 mod execution;
+mod export;
 mod index;
 mod labels;
 mod live;
@@ -40,11 +43,14 @@ mod store;
 mod trusted_clock;
 mod uploads;
 
+pub use bundle::{Arrived, BundleError};
 pub use decision::decision_name;
 pub use error::RunError;
 pub use execution::leases::Leases;
 pub use execution::new_run::{Accepted, NewRun};
 pub use execution::observers::WrapObserver;
+pub use execution::retry::Retry;
+pub use export::DatasetRow;
 pub use index::StepIndexes;
 pub use index::divergence::{Divergence, RunComparison};
 pub use index::explanation::{ConstraintMeaning, WhatFollowed};
@@ -63,7 +69,7 @@ pub use reader::event_reader::EventBatch;
 pub use reader::listing::RunPage;
 pub use reader::overview::{Figures, NamedFigures, Overview, RefusedBy};
 pub use reader::trace::TraceContent;
-pub use record::{RunRecord, Status, timestamp};
+pub use record::{Imported, RunRecord, Status, timestamp};
 pub use rejudge::{Change, ChangedStep, JudgedLine, Rejudge, RejudgedRun, Rejudging};
 pub use retention::Cleanup;
 pub use schedules::{ScheduleError, ScheduleReport, Schedules};

@@ -75,6 +75,49 @@ impl Status {
     }
 }
 
+/// Where an imported run comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Imported {
+    /// Its id there.
+    pub run: String,
+    /// The node that has executed it, as the bundle names it.
+    pub node: String,
+    /// The version of the program that wrote the bundle.
+    pub program: String,
+    /// When it came here: RFC 3339, UTC.
+    #[schema(format = DateTime)]
+    pub at: String,
+}
+
+/// What the summary of an imported run has besides its result.
+#[derive(Deserialize)]
+struct Mark {
+    imported: Option<Imported>,
+}
+
+impl Imported {
+    /// The summary of an imported run.
+    pub(super) fn mark(&self, result: &RunResult) -> String {
+        #[derive(Serialize)]
+        struct Marked<'m> {
+            #[serde(flatten)]
+            result: &'m RunResult,
+            imported: &'m Imported,
+        }
+        serde_json::to_string(&Marked { result, imported: self })
+            .expect("invariant: results serialise")
+    }
+
+    /// The mark of a row's summary, if its run was imported.
+    pub(super) fn of_summary(summary: &str) -> Result<Option<Self>, serde_json::Error> {
+        // Few runs are imported, and lists have many.
+        if !summary.contains(r#""imported":{"#) {
+            return Ok(None);
+        }
+        serde_json::from_str::<Mark>(summary).map(|mark| mark.imported)
+    }
+}
+
 /// A run, as far as it is durable.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct RunRecord {
@@ -102,6 +145,18 @@ pub struct RunRecord {
     /// The run and event that it continues, if it is a fork.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<Origin>,
+    /// The run that it tries again, without what was rejected there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_of: Option<String>,
+    /// The runs that try it again, newest first, at most a hundred; a new one is named after about a
+    /// second. Only in the answer about this one run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub retried_as: Vec<String>,
+    /// Where it comes from, if another daemon has executed it: this one has recomputed its chain
+    /// and replayed its events, and judged none of its steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Imported>,
     /// The engines that its agents ask about its task, each with the SHA-256 of its model's file,
     /// or null if that was not known; left out if there are none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -167,6 +222,9 @@ impl RunRecord {
             priority: spec.queueing.shown_priority(),
             not_before: spec.queueing.not_before_ms.map(timestamp),
             deadline: spec.queueing.deadline_ms.map(timestamp),
+            retry_of: spec.retry_of,
+            retried_as: Vec::new(),
+            imported: Imported::of_summary(&row.summary)?,
             labels: spec.labels,
             result,
         }

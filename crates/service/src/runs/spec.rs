@@ -142,6 +142,9 @@ pub struct RunSpec {
     /// The run and event that it continues, if it is a fork.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<Origin>,
+    /// The run that it tries again; the plan has what was rejected there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_of: Option<String>,
     /// The labels of its acceptance; the journal has those that were given since.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: Labels,

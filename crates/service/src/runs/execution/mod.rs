@@ -19,6 +19,7 @@ pub(super) mod observers;
 mod payload;
 mod recorder;
 mod resume;
+pub(super) mod retry;
 mod rows;
 mod sent;
 

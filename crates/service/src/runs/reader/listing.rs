@@ -7,6 +7,9 @@ use prime_journal::{
     DamagedRow, Journal, JournalError, Query, RunRow, RunRows, SearchPage, SearchQuery,
 };
 
+/// Most runs of an answer that try a run again.
+const RETRIES_MAX: u32 = 100;
+
 /// A page of a listing.
 #[derive(Default)]
 pub struct RunPage {
@@ -82,6 +85,23 @@ impl RunReader {
             ..RunPage::default()
         };
         self.page(page, rows, damaged, |_| true).await
+    }
+
+    /// The runs that try this one again, newest first, as far as searches know them; `owner` sees
+    /// only its own.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub async fn retries(&self, id: &str, owner: Option<String>) -> Result<Vec<String>, RunError> {
+        let query = SearchQuery {
+            owner,
+            terms: vec![id.to_owned()],
+            limit: RETRIES_MAX,
+            ..SearchQuery::default()
+        };
+        let found = self.find(query).await?.runs.into_iter();
+        let is_retry = |record: &RunRecord| record.retry_of.as_deref() == Some(id);
+        Ok(found.filter(is_retry).map(|record| record.id).collect())
     }
 
     /// Fills a page with the records of rows.

@@ -40,6 +40,11 @@ impl RunReader {
         Self { store, live, cluster, indexed }
     }
 
+    /// The journal.
+    pub(super) fn store(&self) -> &RunStore {
+        &self.store
+    }
+
     /// A run with its owner.
     ///
     /// # Errors

@@ -141,8 +141,11 @@ pub(super) fn entry_of(row: &RunRow, steps: &Steps, labels: Option<Labels>) -> S
     let input = unescaped(&spec.input);
     let answer = result.answer.as_ref().map(unescaped).unwrap_or_default();
     let lines = steps.lines.join("\n");
+    let origin = spec.forked_from.as_ref().map(|origin| origin.run.as_str());
     let parts = [
         row.id.as_str(),
+        // A run is found by its origin, and so an origin leads to what was made of it.
+        spec.retry_of.as_deref().or(origin).unwrap_or_default(),
         &spec.task,
         &spec.instance,
         bounded(&answer, ANSWER_BYTES_MAX),

@@ -8,6 +8,7 @@
 pub(super) mod backpressure;
 pub(super) mod batch;
 pub(super) mod event_stream;
+mod imports;
 pub(super) mod replay;
 pub(super) mod reviews;
 pub(super) mod writer;
@@ -23,7 +24,7 @@ use super::search::changed::Changed;
 use super::spec::RunSpec;
 use event_stream::EventStream;
 use prime_agent_set::task_program::TaskPrograms;
-use prime_journal::{IdempotencyKey, Journal, JournalError, RunRow, Segment, Size};
+use prime_journal::{IdempotencyKey, Journal, JournalError, RunRow, Segment, Size, Write};
 use writer::{Measure, Writer};
 
 /// Milliseconds since 1970.
@@ -190,6 +191,14 @@ impl RunStore {
         key: Option<IdempotencyKey>,
     ) -> Result<(), RunError> {
         Ok(self.writer.accept(row, key).await?)
+    }
+
+    /// Adds a run that is over, with its events, in one commit.
+    ///
+    /// # Errors
+    /// When it could not be written; then nothing of it was.
+    pub(super) async fn import(&self, writes: Vec<Write>) -> Result<(), RunError> {
+        Ok(self.writer.import(writes).await?)
     }
 
     /// The stream of a run's events into the journal, after those that its row counts.

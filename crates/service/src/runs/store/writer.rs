@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use super::backpressure::Backpressure;
 use super::batch::{Batch, CommitSize, NotAccepted, Reply};
 use super::event_stream::{Announce, EventStream};
+use super::imports::Imports;
 use crate::runs::search::changed::Changed;
 use prime_journal::{IdempotencyKey, Journal, JournalError, Review, RunRow, Write};
 
@@ -42,6 +43,8 @@ enum Command {
     Accept { row: Box<RunRow>, key: Option<IdempotencyKey>, reply: Reply },
     /// Adds a review of a flagged event. The reply comes when it is durable.
     Review { id: String, seq: u64, review: Review, reply: Reply },
+    /// Adds a run that is over. The reply comes when it is durable.
+    Import { writes: Vec<Write>, reply: Reply },
     /// A stream has pending events.
     Stream(Arc<EventStream>),
     /// Tests whether the journal can be written.
@@ -88,6 +91,7 @@ impl Writer {
             failure: Arc::clone(&failure),
             streams: VecDeque::new(),
             batch: Batch::default(),
+            imports: Imports::default(),
             is_folded: true,
         };
 
@@ -137,6 +141,14 @@ impl Writer {
         self.call(|reply| Command::Review { id, seq, review, reply }).await
     }
 
+    /// Adds a run that is over, in one commit.
+    ///
+    /// # Errors
+    /// When it could not be written.
+    pub async fn import(&self, writes: Vec<Write>) -> Result<(), NotAccepted> {
+        self.call(|reply| Command::Import { writes, reply }).await
+    }
+
     /// Tests whether the journal can be written, by writing.
     ///
     /// # Errors
@@ -182,13 +194,14 @@ struct WriterThread {
     /// Streams with pending events that are not in the batch yet, first come first served.
     streams: VecDeque<Arc<EventStream>>,
     batch: Batch,
+    imports: Imports,
     /// Nothing is left to fold: no commit was made since the journal was last idle.
     is_folded: bool,
 }
 
 /// Ends the process. Whether earlier pages reached the disk is unknown, so that a retry could
 /// report success falsely.
-fn exit_on_disk_failure(reason: &str) -> ! {
+pub(super) fn exit_on_disk_failure(reason: &str) -> ! {
     tracing::error!(%reason, "the journal's disk failed: exiting; everything acknowledged is durable");
     eprintln!("error: the journal's disk failed: {reason}");
     std::process::exit(DISK_FAILED);
@@ -242,6 +255,7 @@ impl WriterThread {
             }
 
             self.commit();
+            self.is_folded &= self.imports.commit(self.journal.as_ref(), &self.changed);
 
             if is_stopping {
                 return self.finish();
@@ -307,6 +321,10 @@ impl WriterThread {
             }
             Command::Review { id, seq, review, reply } => {
                 self.batch.push_awaited(Write::Review { id, seq, review }, reply);
+                Urgency::Now
+            }
+            Command::Import { writes, reply } => {
+                self.imports.push(writes, reply);
                 Urgency::Now
             }
             Command::Stream(stream) => {

@@ -1,0 +1,272 @@
+//! Adds the run of a bundle to the journal. What the run did is replayed here, so that its record
+//! says what its events say, whatever the head of the bundle claims.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::format::{BundleError, Head, Reviewed};
+use super::parse::{Parsed, parse};
+use crate::runs::error::RunError;
+use crate::runs::labels::check_labels;
+use crate::runs::progress::Progress;
+use crate::runs::record::{Imported, RunRecord, Status, timestamp};
+use crate::runs::service::Runs;
+use crate::runs::spec::RunSpec;
+use crate::runs::store::replay::{NotReplayed, apply};
+use prime_agent_set::task_program::TaskPrograms;
+use prime_journal::{Head as ChainHead, Review, ReviewCounts, RunRow, Segment, Write};
+use prime_protocol::{Assurance, Ending, Outcome, Replay, Replayed};
+use prime_report::{RecordedEvent, RunResult};
+
+/// Longest id of a run, in bytes.
+const ID_BYTES_MAX: usize = 64;
+/// How far the clock of another node may be ahead, in milliseconds.
+const AHEAD_MS: u64 = 600_000;
+/// Most reviews of a step, and most bytes of each, as for reviews that are made here.
+const REVIEWS_MAX: usize = 100;
+const REVIEW_BYTES_MAX: usize = 4_096;
+
+/// An imported run.
+#[derive(Clone, Debug)]
+pub struct Arrived {
+    /// The run as its users see it.
+    pub record: RunRecord,
+    /// False if the same run was here already.
+    pub is_new: bool,
+}
+
+/// The end of a run, according to its last event.
+#[derive(Deserialize)]
+struct Finished {
+    answer: Option<Value>,
+    assurance: Option<Assurance>,
+}
+
+/// What is known of a run after its events.
+struct Known {
+    outcome: Outcome,
+    progress: Progress,
+    /// Numbers of the steps that a person should review.
+    flagged: Vec<u64>,
+}
+
+fn broken(record: u64, reason: impl ToString) -> BundleError {
+    BundleError::Broken { record, reason: reason.to_string() }
+}
+
+fn check_head(head: &Head, now_ms: u64) -> Result<(), BundleError> {
+    let wrong = |reason: String| Err(BundleError::Head(reason));
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let id = head.run.as_bytes();
+    if id.len() > ID_BYTES_MAX || !id.starts_with(b"run_") || !id.iter().copied().all(is_plain) {
+        return wrong(format!("{:?} is not the id of a run", head.run));
+    }
+    // Retention goes by these times.
+    if head.created_ms > now_ms.saturating_add(AHEAD_MS) {
+        return wrong(format!(
+            "its run was accepted {} ms after 1970, which is to come: set the clock of this daemon, \
+             or of the other one",
+            head.created_ms
+        ));
+    }
+    if !head.status.is_over() {
+        return wrong("its run is not over".to_owned());
+    }
+    for Reviewed { seq, reviews } in &head.reviews {
+        let is_long = |text: &String| text.len() > REVIEW_BYTES_MAX;
+        if reviews.len() > REVIEWS_MAX
+            || reviews.iter().any(|review| is_long(&review.by) || is_long(&review.note))
+        {
+            return wrong(format!("event {seq} has more reviews, or longer ones, than are kept"));
+        }
+    }
+    check_labels(&head.labels).or_else(|error| wrong(error.to_string()))
+}
+
+/// Replays the events. May compute for seconds.
+fn replayed(parsed: &Parsed, spec: &RunSpec, tasks: &TaskPrograms) -> Result<Known, BundleError> {
+    spec.plan.check_size().map_err(|reason| broken(0, reason))?;
+    let missing = |error| BundleError::Run(RunError::from(NotReplayed::from(error)));
+    let problem = spec.problem(tasks).map_err(missing)?;
+
+    let mut replay = Replay::new(problem, spec.plan.clone());
+    let (mut progress, mut flagged, mut finished) = (Progress::default(), Vec::new(), None);
+    for (seq, event) in parsed.segments.iter().flat_map(Segment::events) {
+        apply(&mut replay, event, &mut progress).map_err(|error| match error {
+            NotReplayed::Events(reason) => broken(seq, reason),
+            error => BundleError::Run(error.into()),
+        })?;
+        if matches!(RecordedEvent::read(event), Ok(RecordedEvent::Step(step)) if step.needs_review)
+        {
+            flagged.push(seq);
+        }
+        if event.starts_with(br#"{"event":"finished""#) {
+            let end: Finished =
+                serde_json::from_slice(event).map_err(|error| broken(seq, error))?;
+            finished = Some((seq, end));
+        }
+    }
+
+    let outcome = match replay.finish() {
+        Replayed::Over(outcome) => *outcome,
+        // It could not be carried out to its end, and its last event does not say why.
+        Replayed::Open(_) if parsed.head.status == Status::Failed => {
+            let reason = parsed.head.failure.clone().unwrap_or_default();
+            Outcome::without_answer(Ending::AgentFailed(reason))
+        }
+        Replayed::Open(_) => {
+            return Err(broken(parsed.last.seq, "the run is not over after its last event"));
+        }
+    };
+    if let Some((seq, end)) = finished
+        && end.assurance.is_some()
+        && (end.answer.as_ref(), end.assurance) != (outcome.answer.as_ref(), outcome.assurance)
+    {
+        return Err(broken(seq, "the answer or its verdict is not what the steps before lead to"));
+    }
+    let status = Status::of(&outcome);
+    if status != parsed.head.status {
+        return Err(BundleError::Head(format!(
+            "it says that the run ended as {}, and its events say {}",
+            parsed.head.status.name(),
+            status.name()
+        )));
+    }
+    Ok(Known { outcome, progress, flagged })
+}
+
+/// Everything that adds the run to a journal.
+fn writes(
+    parsed: Parsed,
+    known: Known,
+    spec: &RunSpec,
+    owner: &str,
+    now_ms: u64,
+) -> Result<Vec<Write>, BundleError> {
+    let Parsed { head, spec: text, segments, .. } = parsed;
+    let Known { outcome, progress, flagged } = known;
+    let status = Status::of(&outcome);
+    let context = spec.context();
+    let result = RunResult::new(outcome, &context, progress.elapsed_ms, progress.steps);
+    let imported = Imported {
+        run: head.run.clone(),
+        node: head.node,
+        program: head.program,
+        at: timestamp(now_ms),
+    };
+
+    let id = head.run;
+    let row = RunRow {
+        id: id.clone(),
+        owner: owner.to_owned(),
+        created_ms: head.created_ms,
+        updated_ms: now_ms,
+        task: spec.task.clone(),
+        // It must be open to take its events; the last write ends it.
+        status: Status::Queued.name().to_owned(),
+        is_over: false,
+        resumed: head.resumed,
+        head: ChainHead::genesis(&text),
+        spec: text,
+        summary: serde_json::to_string(&RunResult::open(&context))
+            .expect("invariant: results serialise"),
+        // A run of another daemon takes no part in this one's comparison.
+        split: None,
+        reviews: ReviewCounts::default(),
+    };
+    let mut writes = vec![Write::Accept { row, key: None }];
+    writes.extend(segments.into_iter().map(|segment| Write::Append { id: id.clone(), segment }));
+    if let Some(other) = head.reviews.iter().find(|reviewed| !flagged.contains(&reviewed.seq)) {
+        let reason = format!("event {} has reviews, and is not flagged for any", other.seq);
+        return Err(BundleError::Head(reason));
+    }
+    if !flagged.is_empty() {
+        writes.push(Write::Flag { id: id.clone(), seqs: flagged });
+    }
+    for Reviewed { seq, reviews } in head.reviews {
+        writes.extend(reviews.into_iter().map(|review| {
+            let review = Review::from(review);
+            Write::Review { id: id.clone(), seq, review }
+        }));
+    }
+    writes.push(Write::Update {
+        id,
+        updated_ms: now_ms,
+        status: status.name().to_owned(),
+        is_over: true,
+        resumed: head.resumed,
+        summary: imported.mark(&result),
+    });
+    Ok(writes)
+}
+
+impl Runs {
+    /// Adds the run of a bundle, for an owner. The run keeps its id, spec, events and chain, and is
+    /// marked as imported.
+    ///
+    /// # Errors
+    /// What is wrong with the bundle; or the journal cannot be written. Then nothing has changed.
+    pub async fn import(&self, owner: &str, bundle: Vec<u8>) -> Result<Arrived, BundleError> {
+        let (tasks, now_ms) = (self.store().tasks().asked_by(owner), self.store().now_ms());
+        let parsed = tokio::task::spawn_blocking(move || parse(&bundle));
+        let parsed = parsed.await.map_err(|_| RunError::Draining)??;
+        check_head(&parsed.head, now_ms)?;
+        let id = parsed.head.run.clone();
+        let (spec_text, last) = (parsed.spec.clone(), parsed.last);
+        if let Some(there) = self.same(&id, owner, &spec_text, last).await? {
+            return Ok(Arrived { record: there, is_new: false });
+        }
+
+        let (owner_name, labels) = (owner.to_owned(), parsed.head.labels.clone());
+        let prepared = tokio::task::spawn_blocking(move || {
+            let spec: RunSpec =
+                serde_json::from_str(&parsed.spec).map_err(|error| broken(0, error))?;
+            // A task that panics on foreign events must not take the daemon's thread with it.
+            let known = catch_unwind(AssertUnwindSafe(|| replayed(&parsed, &spec, &tasks)));
+            let known = known.unwrap_or_else(|_| {
+                Err(broken(0, "its task cannot carry out these events: it panicked"))
+            })?;
+            let labels = Some(labels).filter(|labels| *labels != spec.labels);
+            let writes = writes(parsed, known, &spec, &owner_name, now_ms)?;
+            Ok::<_, BundleError>((writes, labels))
+        });
+        let (writes, labels) = prepared.await.map_err(|_| RunError::Draining)??;
+
+        let written = self.store().import(writes).await;
+        // Another request may have added it meanwhile, or a commit was applied whose answer was
+        // lost.
+        match (written, self.same(&id, owner, &spec_text, last).await?) {
+            (Ok(()), Some(_)) => {}
+            (Ok(()), None) => return Err(RunError::NotFound(id).into()),
+            (Err(_), Some(there)) => return Ok(Arrived { record: there, is_new: false }),
+            (Err(error), None) => return Err(error.into()),
+        }
+        if let Some(labels) = labels {
+            self.store().relabel(&id, &labels).await?;
+        }
+        let (_, record) = self.reader().get(&id).await?;
+        Ok(Arrived { record, is_new: true })
+    }
+
+    /// The run of this id, if there is one and it is this very run.
+    async fn same(
+        &self,
+        id: &str,
+        owner: &str,
+        spec: &str,
+        last: ChainHead,
+    ) -> Result<Option<RunRecord>, BundleError> {
+        let row = match self.store().row(id).await {
+            Ok(row) => row,
+            Err(RunError::NotFound(_)) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        if row.spec != spec || row.head != last || row.owner != owner || !row.is_over {
+            return Err(BundleError::Differs(id.to_owned()));
+        }
+        let (_, record) = self.reader().get(id).await?;
+        Ok(Some(record))
+    }
+}
