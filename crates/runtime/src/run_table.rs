@@ -262,6 +262,10 @@ impl RunTable {
         locked(&self.runs).by_id.remove(&id)
     }
 
+    pub fn contains(&self, id: RunId) -> bool {
+        locked(&self.runs).by_id.contains_key(&id)
+    }
+
     /// Marks a run as cancelled; false if it is not here.
     pub fn cancel(&self, id: RunId) -> bool {
         locked(&self.runs).by_id.get_mut(&id).map(|entry| entry.is_cancelled = true).is_some()

@@ -304,6 +304,7 @@ impl Observer for Recorder {
             Event::Voted { round, .. } => seen.rounds.push(*round),
             Event::Finished(_) => seen.finished += 1,
             Event::Started { .. }
+            | Event::Waiting { .. }
             | Event::Chosen { .. }
             | Event::Mishap { .. }
             | Event::TurnFailed { .. }
