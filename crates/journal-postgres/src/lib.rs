@@ -5,6 +5,7 @@
 
 #![warn(missing_docs)]
 
+mod approvals;
 mod batch;
 mod bulletin;
 mod cluster;
@@ -42,6 +43,7 @@ use deadpool_postgres::Object;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use self::bulletin::News;
 use self::error_code::Failure;
 use self::leases::Leases;
 use self::needs::Met;
@@ -53,10 +55,11 @@ use self::writer::Writer;
 use prime_journal::compression::Packer;
 use prime_journal::lease::{NodeId, Timing};
 use prime_journal::{
-    Claimed, Claims, Cluster, ClusterStatus, FlaggedEvent, IdempotencyKey, Journal, JournalError,
-    Message, Outbox, OutboxCount, Query, Removed, Retention, RunLabels, RunRow, RunRows,
-    SearchEntry, SearchIndex, SearchPage, SearchQuery, Segment, Settlement, Size, Snapshot, Stored,
-    TaskVersion, Totals, Unnoted, UploadLimits, Uploads, Write,
+    ApprovalQuery, ApprovalRow, Approvals, Claimed, Claims, Cluster, ClusterStatus, Decided,
+    FlaggedEvent, IdempotencyKey, Journal, JournalError, Message, NewApproval, Outbox, OutboxCount,
+    Query, Removed, Retention, RunLabels, RunRow, RunRows, SearchEntry, SearchIndex, SearchPage,
+    SearchQuery, Segment, Settlement, Size, Snapshot, Stored, TaskVersion, Totals, Unnoted,
+    UploadLimits, Uploads, Write,
 };
 
 /// How a node uses the store.
@@ -203,6 +206,14 @@ async fn prepare_once(session: &Session) -> Result<(), Failure> {
     Ok(transaction.commit().await?)
 }
 
+impl PostgresJournal {
+    /// Lets this node, and others, look for a run that nobody holds.
+    fn tell_of_free_run(&self) {
+        self.leases.tell([News::Free]);
+        self.leases.this.look_for_runs();
+    }
+}
+
 impl Drop for PostgresJournal {
     fn drop(&mut self) {
         self.close();
@@ -306,6 +317,10 @@ impl Journal for PostgresJournal {
     fn outbox(&self) -> &dyn Outbox {
         self
     }
+
+    fn approvals(&self) -> &dyn Approvals {
+        self
+    }
 }
 
 impl Outbox for PostgresJournal {
@@ -334,6 +349,51 @@ impl Outbox for PostgresJournal {
 
     fn counts(&self) -> Result<Vec<OutboxCount>, JournalError> {
         self.session.run(async |client: &mut Object| outbox::counts(client).await)
+    }
+}
+
+impl Approvals for PostgresJournal {
+    fn hold(&self, run: &str, waiting: &[NewApproval]) -> Result<(), JournalError> {
+        self.session.run(async |client: &mut Object| approvals::hold(client, run, waiting).await)
+    }
+
+    fn park(&self, run: &str, numbers: &[u32]) -> Result<bool, JournalError> {
+        let Some(node) = self.node() else { return Ok(true) };
+        // Before the database says so: a lease that this node is granted afterwards is a new one.
+        self.leases.node().finished(&run.to_owned());
+        let is_free = self
+            .session
+            .run(async |client: &mut Object| approvals::park(client, node, run, numbers).await)?;
+        if is_free {
+            self.tell_of_free_run();
+        }
+        Ok(true)
+    }
+
+    fn decide(&self, run: &str, number: u32, decision: &str) -> Result<Decided, JournalError> {
+        let (decided, is_free) = self.session.run(async |client: &mut Object| {
+            approvals::decide(client, run, number, decision).await
+        })?;
+        if is_free {
+            self.tell_of_free_run();
+        }
+        Ok(decided)
+    }
+
+    fn of_run(&self, run: &str) -> Result<Vec<ApprovalRow>, JournalError> {
+        self.session.run(async |client: &mut Object| approvals::of_run(client, run).await)
+    }
+
+    fn waiting(&self, query: &ApprovalQuery) -> Result<Vec<ApprovalRow>, JournalError> {
+        self.session.run(async |client: &mut Object| approvals::waiting(client, query).await)
+    }
+
+    fn due(
+        &self,
+        now_ms: u64,
+        limit: u32,
+    ) -> Result<(Vec<ApprovalRow>, Option<u64>), JournalError> {
+        self.session.run(async |client: &mut Object| approvals::due(client, now_ms, limit).await)
     }
 }
 

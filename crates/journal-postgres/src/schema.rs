@@ -13,6 +13,9 @@ const VERSION: i64 = 1;
 /// events of a removed run stay for a while. Times are the programs' and order listings; leases use
 /// the server's own clock only. Text is ordered by bytes, as in other stores.
 ///
+/// `head.is_open` is false for runs that are over, and for those that are parked until a step is
+/// approved (`approvals.rs`).
+///
 /// `run.needs` is what a run needs from its node, `node.agents` what of that a node has. A
 /// cancellation stays until its run is over: its node may die first.
 ///
@@ -202,6 +205,7 @@ pub(super) async fn create(transaction: &Transaction<'_>, database: &str) -> Res
         super::search::create_missing(transaction).await?;
         super::labels::create_missing(transaction).await?;
         super::outbox::create_missing(transaction).await?;
+        super::approvals::create_missing(transaction).await?;
         transaction.execute("INSERT INTO meta VALUES ('version', $1)", &[&VERSION]).await?;
         return Ok(());
     }
@@ -225,7 +229,8 @@ pub(super) async fn create(transaction: &Transaction<'_>, database: &str) -> Res
     }
     super::search::create_missing(transaction).await?;
     super::labels::create_missing(transaction).await?;
-    super::outbox::create_missing(transaction).await
+    super::outbox::create_missing(transaction).await?;
+    super::approvals::create_missing(transaction).await
 }
 
 fn foreign(schema: &str) -> String {

@@ -1,5 +1,6 @@
 //! The interface of journals: the writes of a commit, queries, retention, and the trait.
 
+use crate::approvals::Approvals;
 use crate::error::JournalError;
 use crate::labels::RunLabels;
 use crate::outbox::{Message, Outbox};
@@ -187,7 +188,8 @@ pub trait Journal: Send + Sync {
     /// row hides no other.
     fn list(&self, query: &Query) -> Result<RunRows, JournalError>;
 
-    /// The runs that are not over, oldest first. A damaged row hides no other.
+    /// The runs that are neither over nor [parked](Approvals::park), oldest first. A damaged row
+    /// hides no other.
     fn open_runs(&self) -> Result<RunRows, JournalError>;
 
     /// The segments with events after `after_seq`, in order, until their bodies reach `bytes`; at
@@ -241,4 +243,7 @@ pub trait Journal: Send + Sync {
 
     /// The messages that wait for their delivery.
     fn outbox(&self) -> &dyn Outbox;
+
+    /// The steps that wait for approval.
+    fn approvals(&self) -> &dyn Approvals;
 }

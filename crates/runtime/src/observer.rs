@@ -6,8 +6,8 @@ use tracing::Span;
 
 use super::turn_timing::StageTimes;
 use prime_protocol::{
-    Approval, Ballot, Basis, Chosen, Decision, End, Ending, Located, Outcome, Reward, Role, RoleTimes,
-    RunSnapshot, Speculations, TurnId, Usage, Verdict,
+    Approval, Ballot, Basis, Chosen, Decision, End, Ending, Located, Outcome, Reward, Role,
+    RoleTimes, RunSnapshot, Speculations, TurnId, Usage, Verdict,
 };
 use prime_roles::live::Listener;
 use prime_roles::{AgentError, Failure, Proposal};

@@ -11,7 +11,9 @@ use super::speculation::{Lookahead, Speculation};
 use super::submission::RunId;
 use super::turn_timing::{Stage, StageTimes};
 use prime_bench::tasks::Refusal;
-use prime_protocol::{Approval, Decision, Role, RoleTimes, Speculations, Trajectory, TurnId, Usage, Verdict};
+use prime_protocol::{
+    Approval, Decision, Role, RoleTimes, Speculations, Trajectory, TurnId, Usage, Verdict,
+};
 use prime_roles::{AgentError, AgentSetId, Proposal, Ruling, Sampling};
 
 /// A turn whose holder died, or gave it up with an error.

@@ -5,6 +5,7 @@
 //! all its runs into one row (`batches.rs`), and [`Journal::fold`] moves the events of many commits
 //! into the rows of their runs (`folding.rs`).
 
+mod approvals;
 mod batches;
 mod beside;
 mod connection;
@@ -49,6 +50,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::approvals::{ApprovalQuery, ApprovalRow, Approvals, Decided, NewApproval};
 use crate::error::JournalError;
 use crate::journal::{Journal, Query, Removed, Retention, Size, Write};
 use crate::labels::RunLabels;
@@ -285,6 +287,10 @@ impl Journal for SqliteJournal {
     fn outbox(&self) -> &dyn Outbox {
         self
     }
+
+    fn approvals(&self) -> &dyn Approvals {
+        self
+    }
 }
 
 impl Outbox for SqliteJournal {
@@ -319,6 +325,37 @@ impl Outbox for SqliteJournal {
 
     fn counts(&self) -> Result<Vec<OutboxCount>, JournalError> {
         self.readers.read(outbox::counts)
+    }
+}
+
+impl Approvals for SqliteJournal {
+    fn hold(&self, run: &str, waiting: &[NewApproval]) -> Result<(), JournalError> {
+        self.durable_writer()?.write(|connection, _| approvals::hold(connection, run, waiting))
+    }
+
+    fn park(&self, run: &str, numbers: &[u32]) -> Result<bool, JournalError> {
+        self.durable_writer()?.write(|connection, _| approvals::park(connection, run, numbers))
+    }
+
+    fn decide(&self, run: &str, number: u32, decision: &str) -> Result<Decided, JournalError> {
+        self.durable_writer()?
+            .write(|connection, _| approvals::decide(connection, run, number, decision))
+    }
+
+    fn of_run(&self, run: &str) -> Result<Vec<ApprovalRow>, JournalError> {
+        self.readers.read(|connection| approvals::of_run(connection, run))
+    }
+
+    fn waiting(&self, query: &ApprovalQuery) -> Result<Vec<ApprovalRow>, JournalError> {
+        self.readers.read(|connection| approvals::waiting(connection, query))
+    }
+
+    fn due(
+        &self,
+        now_ms: u64,
+        limit: u32,
+    ) -> Result<(Vec<ApprovalRow>, Option<u64>), JournalError> {
+        self.readers.read(|connection| approvals::due(connection, now_ms, limit))
     }
 }
 

@@ -99,9 +99,10 @@ impl Supervisor {
         ctx: &mut Context<Self>,
     ) -> Option<Box<TurnBody>> {
         let run = body.run;
-        let may_hold = self.runs.get_mut(&run).filter(|live| {
-            live.may_hold && body.approval.is_none() && live.run.wants(body.id)
-        });
+        let may_hold = self
+            .runs
+            .get_mut(&run)
+            .filter(|live| live.may_hold && body.approval.is_none() && live.run.wants(body.id));
         let Some(live) = may_hold else { return Some(body) };
 
         let decision = live.run.plan().strategy.ruling(body.ruling.decision);
@@ -176,12 +177,7 @@ impl Supervisor {
     }
 
     /// Carries out a decision about a step, if that waits here.
-    pub(super) fn resolve(
-        &mut self,
-        run: RunId,
-        resolution: Resolution,
-        ctx: &mut Context<Self>,
-    ) {
+    pub(super) fn resolve(&mut self, run: RunId, resolution: Resolution, ctx: &mut Context<Self>) {
         let Some(live) = self.runs.get_mut(&run) else { return };
         let number = resolution.approval.number;
         if let Some(at) = live.approvals.iter().position(|held| held.number == number) {

@@ -5,7 +5,9 @@ use tokio::time::Instant;
 
 use super::approvals::step_of;
 use super::{MISHAPS_MAX, SPARE_MAX, Supervisor};
-use crate::messages::{Approve, Cancel, Decided, Died, Halt, KeepAgents, Release, ReplaceThread, Submit};
+use crate::messages::{
+    Approve, Cancel, Decided, Died, Halt, KeepAgents, Release, ReplaceThread, Submit,
+};
 use crate::observer::Event;
 use crate::restart_limit::RestartLog;
 use crate::run_table::last_failure;

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::folding::fold_one;
 use super::*;
+use crate::approvals::Approvals;
 use crate::journal::{Query, Removed, Retention, Size, Write};
 use crate::labels::RunLabels;
 use crate::outbox::Outbox;
@@ -109,6 +110,10 @@ impl Journal for Folding {
 
     fn outbox(&self) -> &dyn Outbox {
         self.journal.outbox()
+    }
+
+    fn approvals(&self) -> &dyn Approvals {
+        self.journal.approvals()
     }
 }
 
