@@ -13,9 +13,10 @@
 //! - `rejudge`, which judges recorded steps again with another verifier;
 //! - `execution`, which accepts, resumes, forks and ends runs;
 //! - `service`, [`Runs`]: the owner of all these; `uploads`, the task modules of clients;
-//!   `deliveries` sends messages to webhooks;
+//!   `deliveries` sends messages to webhooks; `approvals`, the steps that wait for a person;
 //!   `search` notes what runs are found by; `retention` removes finished runs, by the `trusted_clock`.
 
+mod approvals;
 mod cluster_link;
 mod decision;
 mod deliveries;
@@ -37,6 +38,9 @@ mod store;
 mod trusted_clock;
 mod uploads;
 
+pub use approvals::decide::NewDecision;
+pub use approvals::policy::ApprovalPolicy;
+pub use approvals::record::{ApprovalDecision, ApprovalRecord, ApprovalState, HeldLine};
 pub use decision::decision_name;
 pub use error::RunError;
 pub use execution::leases::Leases;

@@ -73,6 +73,11 @@ impl RunStore {
         (self.clock)()
     }
 
+    /// The clock of all times in rows.
+    pub(super) fn clock(&self) -> Clock {
+        self.clock
+    }
+
     /// The runs that the search index has to note again.
     pub(super) fn changed(&self) -> &Changed {
         &self.changed
