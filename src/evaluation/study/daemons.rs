@@ -93,7 +93,7 @@ struct DaemonRecord {
 
 impl DaemonRecord {
     fn is_over(&self) -> bool {
-        !matches!(self.status.as_str(), "queued" | "running")
+        !matches!(self.status.as_str(), "queued" | "running" | "waiting")
     }
 }
 

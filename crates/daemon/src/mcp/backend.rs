@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout_at};
 
+use crate::approvals::{decide_for, waiting_for};
 use crate::error::ApiError;
 use crate::guard::{Owner, json};
 use crate::request_context::owned_run;
@@ -89,6 +90,15 @@ pub trait Backend: Send + Sync {
     async fn events(&self, id: &str, watch: Watch) -> Result<Vec<(u64, Value)>, ToolError>;
     /// Like `POST /v1/runs/{id}/cancel`.
     async fn cancel(&self, id: &str) -> Result<Value, ToolError>;
+    /// Like `GET /v1/approvals`.
+    async fn approvals(&self, query: Map<String, Value>) -> Result<Value, ToolError>;
+    /// Like `POST /v1/runs/{id}/approvals/{number}`.
+    async fn decide(
+        &self,
+        id: &str,
+        number: u32,
+        decision: Map<String, Value>,
+    ) -> Result<Value, ToolError>;
 }
 
 /// This process, on behalf of an owner of runs.
@@ -159,6 +169,21 @@ impl Backend for Local {
     async fn cancel(&self, id: &str) -> Result<Value, ToolError> {
         owned_run(&self.state, &self.asking, id).await?;
         value(cancel_run(&self.state, id).await?)
+    }
+
+    async fn approvals(&self, query: Map<String, Value>) -> Result<Value, ToolError> {
+        let wanted = json(&body(&query))?;
+        value(waiting_for(&self.state, &self.asking, wanted).await?)
+    }
+
+    async fn decide(
+        &self,
+        id: &str,
+        number: u32,
+        decision: Map<String, Value>,
+    ) -> Result<Value, ToolError> {
+        let wanted = json(&body(&decision))?;
+        value(decide_for(&self.state, &self.asking, id, number, wanted).await?)
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use prime_bench::prompts::Style;
 use prime_bench::tasks::{BASE_SEED, Category, Difficulty, INDEX_LIMIT};
+use prime_protocol::ApprovalVerdict;
 use rmcp::model::{JsonObject, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
@@ -22,6 +23,8 @@ pub enum Tool {
     ReadRun,
     WatchRun,
     CancelRun,
+    ListApprovals,
+    DecideApproval,
 }
 
 /// An object's schema, with these properties and no others.
@@ -54,7 +57,7 @@ fn with(mut properties: Map<String, Value>, more: Value, required: &[&str]) -> V
 }
 
 impl Tool {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::ListTasks,
         Self::DescribeTask,
         Self::MakeInstance,
@@ -65,6 +68,8 @@ impl Tool {
         Self::ReadRun,
         Self::WatchRun,
         Self::CancelRun,
+        Self::ListApprovals,
+        Self::DecideApproval,
     ];
 
     pub fn name(self) -> &'static str {
@@ -79,6 +84,8 @@ impl Tool {
             Self::ReadRun => "read_run",
             Self::WatchRun => "watch_run",
             Self::CancelRun => "cancel_run",
+            Self::ListApprovals => "list_approvals",
+            Self::DecideApproval => "decide_approval",
         }
     }
 
@@ -115,6 +122,14 @@ impl Tool {
                  record. Call it again with the returned `after` until run.status says that it is over."
             }
             Self::CancelRun => "End a run with what is committed.",
+            Self::ListApprovals => {
+                "List the steps that wait for approval: the run, the number of the approval, the proposed line, its score, \
+                 what happens at the deadline."
+            }
+            Self::DecideApproval => {
+                "Decide about a step that waits: accept commits the line, reject refuses it with a reason for the executor, \
+                 edit puts another line in its place, which is verified, end ends the run. The first decision stands."
+            }
         }
     }
 
@@ -170,6 +185,24 @@ impl Tool {
                 object(&properties, &[])
             }
             Self::ReadRun | Self::CancelRun => object(&json!({ "run": run }), &["run"]),
+            Self::ListApprovals => {
+                let properties = json!({
+                    "key": {"type": "string", "description": "Those of this key's runs, `*` of all; of others for an admin's key only"},
+                    "after": {"type": "integer", "minimum": 0, "description": "`next` of the previous page"},
+                    "limit": {"type": "integer", "minimum": 1, "maximum": 1000},
+                });
+                object(&properties, &[])
+            }
+            Self::DecideApproval => {
+                let properties = json!({
+                    "run": run,
+                    "number": {"type": "integer", "minimum": 1, "description": "The number of the approval in its run"},
+                    "verdict": {"enum": ApprovalVerdict::ALL.map(ApprovalVerdict::name)},
+                    "reason": {"type": "string", "description": "For the record; with reject also for the executor"},
+                    "line": {"type": "string", "description": "With edit: the line that takes the place of the other"},
+                });
+                object(&properties, &["run", "number", "verdict"])
+            }
             Self::WatchRun => {
                 let properties = json!({
                     "run": run,
@@ -191,10 +224,10 @@ impl Tool {
             _ => JsonObject::new(),
         };
 
-        let reads = !matches!(self, Self::StartRun | Self::CancelRun);
+        let reads = !matches!(self, Self::StartRun | Self::CancelRun | Self::DecideApproval);
         let hints = ToolAnnotations::new()
             .read_only(reads)
-            .destructive(self == Self::CancelRun)
+            .destructive(matches!(self, Self::CancelRun | Self::DecideApproval))
             .open_world(false);
 
         rmcp::model::Tool::new(self.name(), self.description(), Arc::new(schema))

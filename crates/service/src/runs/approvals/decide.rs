@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::record::{ApprovalRecord, DecisionRow};
 use crate::runs::error::RunError;
 use crate::runs::service::Runs;
-use prime_journal::{ApprovalQuery, Decided};
+use prime_journal::{ApprovalQuery, ApprovalRow, Decided};
 use prime_protocol::ApprovalVerdict;
 
 /// What a reviewer decides.
@@ -20,6 +20,12 @@ pub struct NewDecision {
     pub line: Option<String>,
     /// The reviewer.
     pub by: String,
+}
+
+/// True if this reviewer has decided the same before.
+fn is_same(row: &ApprovalRow, decision: &DecisionRow) -> bool {
+    let earlier = DecisionRow::of(row);
+    earlier.is_some_and(|earlier| DecisionRow { at_ms: decision.at_ms, ..earlier } == *decision)
 }
 
 /// What a decision was, in words.
@@ -93,16 +99,16 @@ impl Runs {
         let decision = DecisionRow { verdict, by, at_ms: self.store().now_ms(), reason, line };
         let text = serde_json::to_string(&decision).expect("invariant: decisions serialise");
 
-        let (id, sent) = (run.to_owned(), text.clone());
+        let id = run.to_owned();
         let decide = move |journal: &dyn prime_journal::Journal| {
-            journal.approvals().decide(&id, number, &sent)
+            journal.approvals().decide(&id, number, &text)
         };
         match self.store().read(decide).await? {
             Decided::Unknown => {
                 return Err(RunError::NoSuchApproval { id: run.to_owned(), number });
             }
-            // The answer to an earlier attempt was lost on its way from the database.
-            Decided::Earlier(row) if row.decision.as_deref() == Some(text.as_str()) => {}
+            // A repetition: the answer to the first one may have been lost.
+            Decided::Earlier(row) if is_same(&row, &decision) => {}
             Decided::Earlier(row) => {
                 return Err(RunError::Conflict(said(&ApprovalRecord::of_row(&row)?)));
             }
@@ -128,7 +134,7 @@ impl Runs {
     ) -> Result<(), RunError> {
         let id = run.to_owned();
         let rows = self.store().read(move |journal| journal.approvals().of_run(&id)).await?;
-        for row in rows.into_iter().filter(prime_journal::ApprovalRow::waits) {
+        for row in rows.into_iter().filter(ApprovalRow::waits) {
             let new = NewDecision {
                 verdict: ApprovalVerdict::End,
                 reason: String::new(),
