@@ -353,7 +353,7 @@ impl Outbox for PostgresJournal {
 }
 
 impl Approvals for PostgresJournal {
-    fn hold(&self, run: &str, waiting: &[NewApproval]) -> Result<(), JournalError> {
+    fn hold(&self, run: &str, waiting: &[NewApproval], _now_ms: u64) -> Result<(), JournalError> {
         self.session.run(async |client: &mut Object| approvals::hold(client, run, waiting).await)
     }
 
@@ -390,10 +390,10 @@ impl Approvals for PostgresJournal {
 
     fn due(
         &self,
-        now_ms: u64,
+        _now_ms: u64,
         limit: u32,
     ) -> Result<(Vec<ApprovalRow>, Option<u64>), JournalError> {
-        self.session.run(async |client: &mut Object| approvals::due(client, now_ms, limit).await)
+        self.session.run(async |client: &mut Object| approvals::due(client, limit).await)
     }
 }
 

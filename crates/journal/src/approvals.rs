@@ -9,8 +9,8 @@ use crate::error::JournalError;
 pub struct NewApproval {
     /// Its number in its run, from 1.
     pub number: u32,
-    /// When it must be decided, in milliseconds since 1970.
-    pub due_ms: u64,
+    /// Milliseconds within which it must be decided.
+    pub within_ms: u64,
     /// What is shown of it, as JSON.
     pub body: String,
 }
@@ -26,7 +26,8 @@ pub struct ApprovalRow {
     pub owner: String,
     /// Its number in the run, from 1.
     pub number: u32,
-    /// When it must be decided, in milliseconds since 1970.
+    /// When it must be decided, in milliseconds since 1970, by the clock of a store that several
+    /// nodes share, or else the program's.
     pub due_ms: u64,
     /// What is shown of it, as JSON.
     pub body: String,
@@ -71,13 +72,14 @@ pub struct ApprovalQuery {
 
 /// The part of a store that holds approvals.
 pub trait Approvals {
-    /// Sets which steps of a run wait. Those that are known stay as they are; others of the run that
-    /// nobody has decided become void.
+    /// Sets which steps of a run wait, at `now_ms` since 1970; a store that several nodes share has a
+    /// clock of its own. Those that are known stay as they are; others of the run that nobody has
+    /// decided become void.
     ///
     /// # Errors
     /// [`JournalError::Refused`] if there is no such run, and those of the store; then nothing has
     /// changed.
-    fn hold(&self, run: &str, waiting: &[NewApproval]) -> Result<(), JournalError>;
+    fn hold(&self, run: &str, waiting: &[NewApproval], now_ms: u64) -> Result<(), JournalError>;
 
     /// Gives up an open run all of whose trajectories wait for these approvals, until one of them
     /// is decided: it is not among the [open runs](crate::Journal::open_runs), and no node holds it.
@@ -106,8 +108,8 @@ pub trait Approvals {
     /// The store cannot be read.
     fn waiting(&self, query: &ApprovalQuery) -> Result<Vec<ApprovalRow>, JournalError>;
 
-    /// The steps that wait and had to be decided by `now_ms`, earliest first, at most `limit`; and
-    /// when the next one after that time is due, in milliseconds since 1970.
+    /// The steps that wait and had to be decided by now, earliest first, at most `limit`; and in how
+    /// many milliseconds the next one is due.
     ///
     /// # Errors
     /// The store cannot be read.

@@ -1,6 +1,7 @@
 //! The ring with agents that err, panic, refuse, hang or never answer: whatever they do, a run ends
 //! as the protocol says.
 
+mod approvals;
 mod broken;
 mod custom;
 mod deaths;

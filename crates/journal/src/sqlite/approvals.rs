@@ -74,6 +74,7 @@ pub(super) fn hold(
     connection: &mut Connection,
     run: &str,
     waiting: &[NewApproval],
+    now_ms: u64,
 ) -> Result<(), JournalError> {
     // Rolls back when dropped.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -99,10 +100,10 @@ pub(super) fn hold(
             .prepare_cached("UPDATE approval SET is_void = 1 WHERE run = ?1 AND number = ?2")?
             .execute(params![no, number])?;
     }
-    for NewApproval { number, due_ms, body } in waiting {
+    for NewApproval { number, within_ms, body } in waiting {
         let sql = "INSERT OR IGNORE INTO approval (run, number, due_ms, body)
             VALUES (?1, ?2, ?3, ?4)";
-        let due_ms = signed(*due_ms, "the time")?;
+        let due_ms = signed(now_ms.saturating_add(*within_ms), "the time")?;
         transaction.prepare_cached(sql)?.execute(params![no, number, due_ms, body])?;
     }
     Ok(transaction.commit()?)
@@ -192,5 +193,5 @@ pub(super) fn due(
     );
     let mut statement = connection.prepare_cached(&sql)?;
     let next: Option<i64> = statement.query_row([now_ms], |row| row.get(0)).optional()?.flatten();
-    Ok((due, next.map(i64::unsigned_abs)))
+    Ok((due, next.map(|next| (next - now_ms).unsigned_abs())))
 }

@@ -329,8 +329,9 @@ impl Outbox for SqliteJournal {
 }
 
 impl Approvals for SqliteJournal {
-    fn hold(&self, run: &str, waiting: &[NewApproval]) -> Result<(), JournalError> {
-        self.durable_writer()?.write(|connection, _| approvals::hold(connection, run, waiting))
+    fn hold(&self, run: &str, waiting: &[NewApproval], now_ms: u64) -> Result<(), JournalError> {
+        self.durable_writer()?
+            .write(|connection, _| approvals::hold(connection, run, waiting, now_ms))
     }
 
     fn park(&self, run: &str, numbers: &[u32]) -> Result<bool, JournalError> {
