@@ -31,6 +31,9 @@ const ROWS: &str = "
     SELECT a.no, r.id, r.owner, a.number, a.due_ms, a.body, a.decision, a.is_void OR r.is_over
     FROM approval a JOIN run r ON r.no = a.run";
 
+/// The server's clock.
+const NOW: &str = "(extract(epoch FROM statement_timestamp()) * 1000)::bigint";
+
 const WAITS: &str = "a.decision IS NULL AND NOT a.is_void AND NOT r.is_over";
 
 /// Makes the table of a database of an earlier version.
@@ -94,11 +97,13 @@ pub(super) async fn hold(
         WHERE run = $1 AND decision IS NULL AND NOT is_void AND number <> ALL ($2)";
     execute(&transaction, sql, &[&no, &numbers]).await?;
 
-    for NewApproval { number, due_ms, body } in waiting {
-        let (number, due_ms) = (i64::from(*number), signed(*due_ms, "the time")?);
-        let sql = "INSERT INTO approval (run, number, due_ms, body) VALUES ($1, $2, $3, $4)
-            ON CONFLICT (run, number) DO NOTHING";
-        execute(&transaction, sql, &[&no, &number, &due_ms, &encode(body)]).await?;
+    let sql = format!(
+        "INSERT INTO approval (run, number, due_ms, body) VALUES ($1, $2, {NOW} + $3, $4)
+         ON CONFLICT (run, number) DO NOTHING"
+    );
+    for NewApproval { number, within_ms, body } in waiting {
+        let (number, within_ms) = (i64::from(*number), signed(*within_ms, "the time")?);
+        execute(&transaction, &sql, &[&no, &number, &within_ms, &encode(body)]).await?;
     }
     Ok(transaction.commit().await?)
 }
@@ -183,19 +188,18 @@ pub(super) async fn waiting(
 
 pub(super) async fn due(
     client: &Object,
-    now_ms: u64,
     limit: u32,
 ) -> Result<(Vec<ApprovalRow>, Option<u64>), Failure> {
-    let now_ms = i64::try_from(now_ms).unwrap_or(i64::MAX);
-    let sql = format!("{ROWS} WHERE {WAITS} AND a.due_ms <= $1 ORDER BY a.due_ms, a.no LIMIT $2");
+    let sql =
+        format!("{ROWS} WHERE {WAITS} AND a.due_ms <= {NOW} ORDER BY a.due_ms, a.no LIMIT $1");
     let statement = client.prepare_cached(&sql).await?;
-    let due = read_all(&client.query(&statement, &[&now_ms, &i64::from(limit)]).await?)?;
+    let due = read_all(&client.query(&statement, &[&i64::from(limit)]).await?)?;
 
     let sql = format!(
-        "SELECT min(a.due_ms) FROM approval a JOIN run r ON r.no = a.run
-         WHERE {WAITS} AND a.due_ms > $1"
+        "SELECT min(a.due_ms) - {NOW} FROM approval a JOIN run r ON r.no = a.run
+         WHERE {WAITS} AND a.due_ms > {NOW}"
     );
     let statement = client.prepare_cached(&sql).await?;
-    let next: Option<i64> = client.query_one(&statement, &[&now_ms]).await?.get(0);
-    Ok((due, next.map(i64::unsigned_abs)))
+    let next: Option<i64> = client.query_one(&statement, &[]).await?.get(0);
+    Ok((due, next.map(|next| u64::try_from(next).unwrap_or(0))))
 }

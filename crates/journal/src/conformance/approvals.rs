@@ -4,8 +4,12 @@ use super::fixtures::{Make, accept, append, end, events, ids, row};
 use crate::approvals::{ApprovalQuery, Decided, NewApproval};
 use crate::journal::{Journal, Retention};
 
-fn step(number: u32, due_ms: u64) -> NewApproval {
-    NewApproval { number, due_ms, body: format!("{{\"line\":\"\0 {number}\"}}") }
+/// The time of a store without a clock of its own.
+const NOW_MS: u64 = 1_000;
+const DAY_MS: u64 = 86_400_000;
+
+fn step(number: u32, within_ms: u64) -> NewApproval {
+    NewApproval { number, within_ms, body: format!("{{\"line\":\"\0 {number}\"}}") }
 }
 
 fn waiting(journal: &dyn Journal, owner: Option<&str>) -> Vec<(String, u32)> {
@@ -28,11 +32,11 @@ pub fn the_first_decision_stands(make: Make<'_>) {
     assert!(waiting(journal, None).is_empty());
     assert_eq!(journal.approvals().decide("r", 1, "{}").unwrap(), Decided::Unknown);
     assert_eq!(journal.approvals().due(u64::MAX, 9).unwrap(), (Vec::new(), None));
-    assert!(journal.approvals().hold("r", &[step(1, 5)]).is_err());
+    assert!(journal.approvals().hold("r", &[step(1, 5)], NOW_MS).is_err());
 
     journal.commit(&[accept("r"), accept("s")]).unwrap();
-    journal.approvals().hold("r", &[step(1, 50), step(2, 40)]).unwrap();
-    journal.approvals().hold("s", &[step(1, 60)]).unwrap();
+    journal.approvals().hold("r", &[step(1, DAY_MS), step(2, 0)], NOW_MS).unwrap();
+    journal.approvals().hold("s", &[step(1, 0)], NOW_MS).unwrap();
     let all = [("r".to_owned(), 1), ("r".to_owned(), 2), ("s".to_owned(), 1)];
     assert_eq!(waiting(journal, None), all);
     assert_eq!(waiting(journal, Some("ada")), all);
@@ -41,13 +45,13 @@ pub fn the_first_decision_stands(make: Make<'_>) {
     let after = ApprovalQuery { after: after.unwrap()[0].no, limit: 1, owner: None };
     assert_eq!(journal.approvals().waiting(&after).unwrap()[0].number, 2);
 
-    let due = |now_ms, limit| {
-        let (due, next) = journal.approvals().due(now_ms, limit).unwrap();
-        (due.into_iter().map(|row| row.due_ms).collect::<Vec<_>>(), next)
+    let due = |limit| {
+        let (due, next) = journal.approvals().due(NOW_MS, limit).unwrap();
+        assert!(next.is_some_and(|next| next > 0 && next <= DAY_MS), "{next:?}");
+        due.into_iter().map(|row| (row.run, row.number)).collect::<Vec<_>>()
     };
-    assert_eq!(due(39, 9), (vec![], Some(40)));
-    assert_eq!(due(50, 9), (vec![40, 50], Some(60)));
-    assert_eq!(due(60, 2), (vec![40, 50], None));
+    assert_eq!(due(9), [("r".to_owned(), 2), ("s".to_owned(), 1)]);
+    assert_eq!(due(1), [("r".to_owned(), 2)]);
 
     assert!(is_now(&journal.approvals().decide("r", 2, "{\"by\":\"ada\"}").unwrap()));
     let Decided::Earlier(first) = journal.approvals().decide("r", 2, "{}").unwrap() else {
@@ -55,14 +59,14 @@ pub fn the_first_decision_stands(make: Make<'_>) {
     };
     assert_eq!(first.decision.as_deref(), Some("{\"by\":\"ada\"}"));
     assert_eq!((first.body.as_str(), first.owner.as_str()), ("{\"line\":\"\0 2\"}", "ada"));
-    assert_eq!(due(60, 9), (vec![50, 60], None));
+    assert_eq!(due(9), [("s".to_owned(), 1)]);
 
     store.reopen();
     let of_run = store.journal().approvals().of_run("r").unwrap();
     assert_eq!(of_run.iter().map(|row| row.waits()).collect::<Vec<_>>(), [true, false]);
 
     // What does not wait any more is void, and what was decided stays.
-    store.journal().approvals().hold("r", &[step(3, 70)]).unwrap();
+    store.journal().approvals().hold("r", &[step(3, 70)], NOW_MS).unwrap();
     let of_run = store.journal().approvals().of_run("r").unwrap();
     let said: Vec<_> = of_run.iter().map(|row| (row.decision.is_some(), row.is_void)).collect();
     assert_eq!(said, [(false, true), (true, false), (false, false)]);
@@ -75,7 +79,7 @@ pub fn parked_runs_are_not_open_until_a_decision(make: Make<'_>) {
     let journal = store.journal();
     let first = events(row("r").head, 2);
     journal.commit(&[accept("r"), accept("s"), append("r", &first)]).unwrap();
-    journal.approvals().hold("r", &[step(1, 50), step(2, 50)]).unwrap();
+    journal.approvals().hold("r", &[step(1, 50), step(2, 50)], NOW_MS).unwrap();
     assert_eq!(open(journal), ["r", "s"]);
 
     assert!(journal.approvals().park("r", &[1, 2]).unwrap());
@@ -100,7 +104,7 @@ pub fn approvals_end_with_their_run(make: Make<'_>) {
     let mut store = make();
     let journal = store.journal();
     journal.commit(&[accept("r")]).unwrap();
-    journal.approvals().hold("r", &[step(1, 50)]).unwrap();
+    journal.approvals().hold("r", &[step(1, 50)], NOW_MS).unwrap();
     journal.commit(&[end("r", 1)]).unwrap();
     assert!(waiting(journal, None).is_empty());
     assert_eq!(journal.approvals().due(u64::MAX, 9).unwrap(), (Vec::new(), None));

@@ -40,7 +40,7 @@ impl Shown {
         let (task, instance, now_ms) = (&self.task, &self.instance, (self.clock)());
         let line = line(&About { task, instance, otherwise: policy.otherwise, now_ms })?;
         let body = serde_json::to_string(&line).expect("invariant: lines serialise");
-        Some(NewApproval { number, due_ms: now_ms.saturating_add(policy.within_ms), body })
+        Some(NewApproval { number, within_ms: policy.within_ms, body })
     }
 }
 
