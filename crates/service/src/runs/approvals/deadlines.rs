@@ -78,7 +78,7 @@ impl Runs {
 
             if due.len() < AT_ONCE as usize {
                 let poll = if self.is_shared() { POLL } else { POLL_ALONE };
-                let left = next_ms.map(|next| Duration::from_millis(next.saturating_sub(now_ms)));
+                let left = next_ms.map(Duration::from_millis);
                 return Ok(left.map_or(poll, |left| left.min(poll)));
             }
         }

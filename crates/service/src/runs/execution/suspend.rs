@@ -32,9 +32,10 @@ impl Execution {
                 return false;
             }
 
-            let id = live.stream.id.clone();
-            let hold =
-                move |journal: &dyn prime_journal::Journal| journal.approvals().hold(&id, &waiting);
+            let (id, now_ms) = (live.stream.id.clone(), self.store.now_ms());
+            let hold = move |journal: &dyn prime_journal::Journal| {
+                journal.approvals().hold(&id, &waiting, now_ms)
+            };
             match self.store.read(hold).await {
                 Ok(()) => {
                     self.held.notify_one();
