@@ -98,7 +98,7 @@ pub struct RunRecord {
     /// reload, a restart or a node brings the agent back. Left out if nothing is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<String>,
-    /// How often another process resumed it.
+    /// How often another process, or a decision about a step that waited, resumed it.
     pub resumed: u32,
     /// When the run was accepted: RFC 3339, UTC.
     #[schema(format = DateTime)]
