@@ -118,14 +118,14 @@ fn steps_wait_and_are_accepted_rejected_or_edited() {
 #[test]
 fn a_run_that_waits_outlives_the_process() {
     let home = Home::new();
-    let daemon = Daemon::start_in(&home, &UNIFORM);
+    let daemon = Daemon::start_in(&home, &[]);
     let run = daemon.submitted(&run("every 2 steps"));
     let held = until_waiting(&daemon, &run);
     // What waits counts neither as an open run nor as one that the next process resumes.
     daemon.until("/readyz", |body| body["runs"]["open"] == 0);
     daemon.kill();
 
-    let daemon = Daemon::start_in(&home, &UNIFORM);
+    let daemon = Daemon::start_in(&home, &[]);
     let known = daemon.get(&run).body;
     assert_eq!(known, held);
     let page = waiting(&daemon);
@@ -134,7 +134,7 @@ fn a_run_that_waits_outlives_the_process() {
     // Killed between the decision and what it leads to, or later.
     daemon.kill();
 
-    let daemon = Daemon::start_in(&home, &UNIFORM);
+    let daemon = Daemon::start_in(&home, &[]);
     let record = accept_all(&daemon, &run);
     assert_eq!((&record["status"], &record["steps"]), (&json!("verified"), &json!(5)), "{record}");
     assert_eq!(record["approvals"]["accepted"], 2, "{record}");
@@ -151,7 +151,7 @@ fn a_run_that_waits_outlives_the_process() {
 
 #[test]
 fn the_deadline_decides_when_nobody_does() {
-    let daemon = Daemon::start(&UNIFORM);
+    let daemon = Daemon::start(&[]);
     let with = |otherwise: &str| {
         let mut request = run("every 3 steps");
         request["approve_within_ms"] = json!(1);
@@ -171,6 +171,7 @@ fn the_deadline_decides_when_nobody_does() {
     let record = daemon.finished(&with("end"));
     assert_eq!((&record["status"], &record["steps"]), (&json!("cancelled"), &json!(2)), "{record}");
 
+    let daemon = Daemon::start(&UNIFORM);
     let mut request = run("step.depth == 0");
     request["approve_within_ms"] = json!(1);
     request["approve_else"] = json!("reject");
@@ -244,22 +245,27 @@ fn the_first_decision_stands_and_says_whose_it_is() {
 
 #[test]
 fn other_trajectories_go_on() {
-    let daemon = Daemon::start(&UNIFORM);
     let mut request = run("step.trajectory == 0 && step.depth >= 1");
     request["fanout"] = json!(3);
+
+    // Two of three agree, so that nobody needs the third.
+    let daemon = Daemon::start(&[]);
+    let run = daemon.submitted(&request);
+    assert_eq!(daemon.finished(&run)["status"], "verified");
+    if daemon.get(&run).body["approvals"]["asked"] == 1 {
+        decide(&daemon, &run, 1, &json!({"verdict": "accept"})).refused(409, None, &["is void"]);
+    }
+    assert_eq!(daemon.get("/v1/approvals").body["approvals"], json!([]));
+
+    let daemon = Daemon::start(&["run.early_stop=false"]);
     let run = daemon.submitted(&request);
     let held = until_waiting(&daemon, &run);
     assert_eq!(held["approvals"]["asked"], 1, "{held}");
-    let ended = events_until_now(&daemon, &run);
-    assert!(ended >= 2, "the two others have ended: {held}");
+    let trace = daemon.text(&format!("{run}/trace"));
+    let ended = trace.matches(r#""event":"trajectory_ended""#).count();
+    assert_eq!(ended, 2, "the others have ended: {held}");
     let record = accept_all(&daemon, &run);
     assert_eq!(record["status"], "verified", "{record}");
-}
-
-/// Trajectories that have ended so far.
-fn events_until_now(daemon: &Daemon, run: &str) -> usize {
-    let trace = daemon.text(&format!("{run}/trace"));
-    trace.matches(r#""event":"trajectory_ended""#).count()
 }
 
 #[test]
