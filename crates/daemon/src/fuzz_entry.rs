@@ -17,7 +17,7 @@ use prime_settings::Settings;
 ///
 /// # Errors
 /// The error that each route would respond with.
-pub fn read_as_each_route(settings: &Settings, body: &[u8]) -> [Result<(), ApiError>; 9] {
+pub fn read_as_each_route(settings: &Settings, body: &[u8]) -> [Result<(), ApiError>; 10] {
     let tasks = TaskPrograms::default();
     [
         json::<RunRequest>(body)
