@@ -22,6 +22,7 @@ pub fn encode(steps: usize) -> Vec<u8> {
             verdict: &verdict,
             decision: Decision::Proceed,
             located: None,
+            approval: None,
             usage: Usage::default(),
             speculations: Speculations::default(),
             waited: RoleTimes::default(),

@@ -49,6 +49,17 @@ impl Remote {
         spawn_blocking(move || ask(&client)).await.map_err(refused)?.map_err(refused)
     }
 
+    /// Reads a path, with the arguments of a call as its query.
+    async fn get(&self, path: &'static str, query: Map<String, Value>) -> Result<Value, ToolError> {
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        self.ask(move |client| {
+            let given = query.iter().filter(|(_, value)| !value.is_null());
+            let query: Vec<_> = given.map(|(name, value)| (name.as_str(), text(value))).collect();
+            client.get(path, &query)?.json()
+        })
+        .await
+    }
+
     /// Sends a request that has the same effect if several daemons get it.
     async fn post(&self, path: String, body: Option<Value>) -> Result<Value, ToolError> {
         self.ask(move |client| {
@@ -122,13 +133,7 @@ impl Backend for Remote {
     }
 
     async fn list(&self, query: Map<String, Value>) -> Result<Value, ToolError> {
-        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        self.ask(move |client| {
-            let given = query.iter().filter(|(_, value)| !value.is_null());
-            let query: Vec<_> = given.map(|(name, value)| (name.as_str(), text(value))).collect();
-            client.get("/v1/runs", &query)?.json()
-        })
-        .await
+        self.get("/v1/runs", query).await
     }
 
     async fn read(&self, id: &str) -> Result<Value, ToolError> {
@@ -159,6 +164,19 @@ impl Backend for Remote {
 
     async fn cancel(&self, id: &str) -> Result<Value, ToolError> {
         self.post(format!("/v1/runs/{id}/cancel"), None).await
+    }
+
+    async fn approvals(&self, query: Map<String, Value>) -> Result<Value, ToolError> {
+        self.get("/v1/approvals", query).await
+    }
+
+    async fn decide(
+        &self,
+        id: &str,
+        number: u32,
+        decision: Map<String, Value>,
+    ) -> Result<Value, ToolError> {
+        self.post(format!("/v1/runs/{id}/approvals/{number}"), Some(decision.into())).await
     }
 }
 

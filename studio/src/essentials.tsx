@@ -53,6 +53,8 @@ export function verdictOf(run: Run): string {
         : "Waiting for an agent.";
     case "running":
       return "The agents are at work.";
+    case "waiting":
+      return "All that is left of it waits for approval.";
     case "verified":
       return `Answered${votes}. The checks of \`${run.verifier}\` found every step clean, and they let no wrong answer of this task through.`;
     case "unrefuted":

@@ -10,7 +10,7 @@ import type { Run, Writing } from "./types";
 const RETRY_MS = [500, 1000, 2000, 4000, 8000, 10_000];
 
 export function isOver(run: Run): boolean {
-  return run.status !== "queued" && run.status !== "running";
+  return run.status !== "queued" && run.status !== "running" && run.status !== "waiting";
 }
 
 export interface Live {

@@ -9,6 +9,7 @@ import type { Status } from "./types";
 const SIGNS: Record<Status, string> = {
   queued: "\u2026",
   running: "\u25b6",
+  waiting: "\u270b",
   verified: "\u2713",
   unrefuted: "\u223c",
   unverified: "?",

@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get, post, query } from "./api";
 import type { ApiError } from "./api";
+import { Approvals } from "./approvals";
 import { Essentials, isUnchecked, useSpec } from "./essentials";
 import { asError, useGrowing, useLoad } from "./hooks";
 import { isOver, useLive } from "./live";
@@ -261,6 +262,7 @@ function RunPage({ run }: { run: Record }): JSX.Element {
   }, [wasFollowing, total, name]);
   return (
     <>
+      <Approvals run={run} />
       <Essentials run={run} asked={asked_for} again={place.query.get("again")} />
       {tree.error && tree.error.status !== 0 && <Problem error={tree.error} />}
       {tree.data !== undefined && run.events - tree.data.indexed > BEHIND && (

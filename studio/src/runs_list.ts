@@ -259,6 +259,7 @@ export function useRuns(filters: Filters): Loaded & { more: () => void; reload: 
 export const STATUSES: Status[] = [
   "queued",
   "running",
+  "waiting",
   "verified",
   "unrefuted",
   "unverified",

@@ -6,7 +6,15 @@ export interface ErrorBody {
   error?: { message: string; code?: string; field?: string };
 }
 
-export type Status = "queued" | "running" | "verified" | "unrefuted" | "unverified" | "failed" | "cancelled";
+export type Status =
+  | "queued"
+  | "running"
+  | "waiting"
+  | "verified"
+  | "unrefuted"
+  | "unverified"
+  | "failed"
+  | "cancelled";
 
 export interface Usage {
   prompt: number;
@@ -61,6 +69,30 @@ export interface Run {
   engines?: Record<string, string | null>;
   models?: string[];
   reviews?: { needed: number; open: number; rejected: number };
+  approvals?: { asked: number; accepted: number; rejected: number; edited: number };
+}
+
+/** A step that waits for approval, or waited. */
+export interface Approval {
+  number: number;
+  state: "waiting" | "decided" | "void";
+  round: number;
+  trajectory: number;
+  depth: number;
+  action: string;
+  score: number;
+  otherwise: string;
+  due: string;
+  decision: {
+    verdict: "accept" | "reject" | "edit" | "end";
+    by: string;
+    reason?: string;
+    line?: string;
+  } | null;
+}
+
+export interface Approvals {
+  approvals: Approval[];
 }
 
 /** What a model has written of one turn so far. */

@@ -150,3 +150,36 @@ test("runs of different instances are compared with a warning, and settings that
   await expect(page.getByText("Their settings are the same.")).toBeVisible();
   await expect(page.getByRole("alert")).toHaveCount(0);
 });
+
+test("steps that a run waits for are accepted, rejected and edited", async ({ daemon, watched: page }) => {
+  await daemon.start(["agents.executor.implementation=uniform"]);
+  const request = { task: "n-queens", input: { n: 4 }, fanout: 1, max_rounds: 1, approve: "every step" };
+  const id = await daemon.submit(request);
+  await page.goto(`${daemon.url}/studio/runs/${id}`);
+  await expect(page).toHaveTitle("waiting: input · prime-agents");
+  const first = page.getByRole("region", { name: "Approval 1" });
+  await expect(first.getByRole("heading")).toContainText("place 0");
+  await isAccessible(page);
+  // A line is replaced only where another one was written.
+  await expect(first.getByRole("button", { name: "Commit the edited line" })).toBeDisabled();
+  const proposed = await first.getByLabel("Line").inputValue();
+  const other = proposed === "place 0 1" ? "place 0 2" : "place 0 1";
+  await first.getByLabel("Line").fill(other);
+  await expect(first.getByRole("button", { name: "Accept" })).toBeDisabled();
+  await first.getByRole("button", { name: "Commit the edited line" }).click();
+  await expect(page.getByText(`Replaced by local: ${other}`)).toBeVisible();
+  const second = page.getByRole("region", { name: "Approval 2" });
+  await second.getByLabel("Reason").fill("the other corner");
+  await second.getByRole("button", { name: "Reject" }).click();
+  await expect(page.getByText("(the other corner)")).toBeVisible();
+  const third = page.getByRole("region", { name: "Approval 3" });
+  await third.getByRole("button", { name: "Accept" }).click();
+  await expect(page.getByText("Accepted by local")).toBeVisible();
+  // Somebody else may have been faster.
+  const fourth = page.getByRole("region", { name: "Approval 4" });
+  await expect(fourth).toBeVisible();
+  const path = `${daemon.url}/v1/runs/${id}/approvals/4`;
+  await fetch(path, { method: "POST", body: JSON.stringify({ verdict: "end", reason: "enough" }) });
+  await expect(page).toHaveTitle("cancelled: input · prime-agents");
+  await expect(page.getByText("(enough)")).toBeVisible();
+});

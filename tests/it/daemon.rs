@@ -95,7 +95,7 @@ impl Answer {
 
 /// True if a run's record says that it is over.
 pub fn is_over(record: &Value) -> bool {
-    !["queued", "running"].contains(&record["status"].as_str().unwrap_or_default())
+    !["queued", "running", "waiting"].contains(&record["status"].as_str().unwrap_or_default())
 }
 
 /// A client that keeps its connections and accepts every status.

@@ -7,6 +7,7 @@
 mod action_lines;
 #[cfg(feature = "llama")]
 mod adapters;
+mod approvals;
 mod attest;
 mod bases;
 mod binary;

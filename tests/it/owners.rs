@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::daemon::{Answer, Daemon, Home, long_run};
+use crate::daemon::{Answer, Daemon, Home, PATIENCE, long_run};
 
 /// A daemon whose keys are the same as their names.
 pub struct Keyed {
@@ -61,6 +61,18 @@ impl Keyed {
             .get(self.daemon.url(path))
             .header(AUTHORIZATION, format!("Bearer {key}"));
         get.send().unwrap().into()
+    }
+
+    /// Requests something until a condition holds.
+    pub fn until(&self, key: &str, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+        let started = std::time::Instant::now();
+        loop {
+            let answer = self.get(key, path);
+            if is_so(&answer.body) {
+                return answer.body;
+            }
+            assert!(started.elapsed() < PATIENCE, "not in time: {answer:?}");
+        }
     }
 
     /// Waits for the end of a run.

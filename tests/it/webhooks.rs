@@ -20,7 +20,7 @@ const SECRET: &str = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 /// A message as it arrived.
 #[derive(Debug)]
-struct Got {
+pub struct Got {
     headers: BTreeMap<String, String>,
     body: String,
 }
@@ -31,7 +31,7 @@ impl Got {
     }
 
     /// Fails unless the signature is that of Standard Webhooks; returns the message.
-    fn verified(&self) -> Value {
+    pub fn verified(&self) -> Value {
         let signed = format!("{}.{}.{}", self.id(), self.headers["webhook-timestamp"], self.body);
         let key = hmac::Key::new(hmac::HMAC_SHA256, &STANDARD.decode(SECRET).unwrap());
         let signature = self.headers["webhook-signature"].strip_prefix("v1,").expect("version 1");
@@ -74,7 +74,7 @@ fn take(stream: TcpStream, status: u16, got: &Sender<Got>) -> Option<TcpStream> 
 
 /// A receiver that answers with these statuses, the last of them to all that follow. Returns its
 /// URL, and what it gets.
-fn receiver(statuses: &'static [u16]) -> (String, Receiver<Got>) {
+pub fn receiver(statuses: &'static [u16]) -> (String, Receiver<Got>) {
     listening(TcpListener::bind("127.0.0.1:0").unwrap(), statuses)
 }
 
@@ -94,14 +94,14 @@ fn listening(listener: TcpListener, statuses: &'static [u16]) -> (String, Receiv
 }
 
 /// A webhook, as an argument of `--set`.
-fn webhook(name: &str, url: &str, more: &str) -> String {
+pub fn webhook(name: &str, url: &str, more: &str) -> String {
     format!(
         "webhooks.{name}={{url=\"{url}\", secret=\"whsec_{SECRET}\", allow_private=true, \
          retry_ms=[0, 0, 0]{more}}}"
     )
 }
 
-fn next(messages: &Receiver<Got>) -> Got {
+pub fn next(messages: &Receiver<Got>) -> Got {
     messages.recv_timeout(PATIENCE).expect("a message")
 }
 

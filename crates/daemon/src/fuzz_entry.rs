@@ -6,7 +6,7 @@ use super::guard::json;
 use super::parameters::read_query;
 use super::run_list::ListQuery;
 use super::try_step::TryRequest;
-use super::wire::{CollectRequest, ForkRequest, ReviewRequest};
+use super::wire::{ApprovalRequest, CollectRequest, ForkRequest, ReviewRequest};
 use super::{openai, verify};
 use prime_agent_set::task_program::TaskPrograms;
 use prime_service::requests::{CheckedRequest, RunRequest};
@@ -17,7 +17,7 @@ use prime_settings::Settings;
 ///
 /// # Errors
 /// The error that each route would respond with.
-pub fn read_as_each_route(settings: &Settings, body: &[u8]) -> [Result<(), ApiError>; 9] {
+pub fn read_as_each_route(settings: &Settings, body: &[u8]) -> [Result<(), ApiError>; 10] {
     let tasks = TaskPrograms::default();
     [
         json::<RunRequest>(body)
@@ -27,6 +27,7 @@ pub fn read_as_each_route(settings: &Settings, body: &[u8]) -> [Result<(), ApiEr
         verify::judged(body, &verify::Abandoned::default(), &tasks).map(drop),
         json::<CollectRequest>(body).map(drop),
         json::<ReviewRequest>(body).map(drop),
+        json::<ApprovalRequest>(body).map(drop),
         json::<ForkRequest>(body).map(drop),
         json::<TryRequest>(body).map(drop),
         read_query::<ListQuery>(&String::from_utf8_lossy(body)).map(drop),

@@ -8,7 +8,8 @@
 //! - What routes have in common: `state`; `request_context`, who asks and may see what;
 //!   `parameters`; `submit` and `run_calls`, what is done with runs; `run_list`, pages of runs;
 //!   `background`; `heartbeat`; `encodings`; `clock`. No route imports from another route.
-//! - Routes of runs: `runs`, `events`, `reviews`, `steps`, `try_step`, `attestation`, `transfer`, `verify`; for OpenAI's
+//! - Routes of runs: `runs`, `events`, `reviews`, `approvals`, `steps`, `try_step`, `attestation`,
+//!   `transfer`, `verify`; for OpenAI's
 //!   clients: `openai`; for agents with tools: `mcp`.
 //! - Routes of operations: `health`, from what `readiness` finds; `http_metrics`, with
 //!   `store_readings`; `reload`, `split`, `overview`, `catalog` with `uploads`, `cluster`,
@@ -20,6 +21,7 @@
 
 #![warn(missing_docs)]
 
+mod approvals;
 mod attestation;
 mod background;
 mod catalog;
@@ -109,7 +111,8 @@ fn configure(config: &mut web::ServiceConfig) {
     config
         .configure(verify::route::configure)
         .configure(openapi::configure)
-        .configure(reviews::configure);
+        .configure(reviews::configure)
+        .configure(approvals::configure);
     config
         .configure(reload::route::configure)
         .configure(split::configure)
@@ -186,6 +189,7 @@ pub async fn serve(
     actix::spawn(Arc::clone(&runs).run_indexer());
     actix::spawn(Arc::clone(&runs).run_deliveries());
     actix::spawn(Arc::clone(&runs).run_schedules());
+    actix::spawn(Arc::clone(&runs).run_deadlines());
     let reloading = Arc::clone(&runs);
     actix::spawn(async move {
         while let Some(Reload { settings: new, reply }) = new_settings.recv().await {

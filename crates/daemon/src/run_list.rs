@@ -137,6 +137,7 @@ const FIELDS: &[&str] = &[
     "agents",
     "agreement",
     "answer",
+    "approvals",
     "assurance",
     "backtracks",
     "chain",

@@ -27,6 +27,7 @@ impl From<RunError> for ApiError {
         match error {
             RunError::NotFound(_) => Self::not_found("no_such_run", message),
             RunError::NoSuchStep(_) => Self::not_found("no_such_step", message),
+            RunError::NoSuchApproval { .. } => Self::not_found("no_such_approval", message),
             RunError::NoSuchTrajectory { .. } => Self::not_found("no_such_trajectory", message),
             RunError::Full { .. } => Self::too_many("queue_full", message, second),
             RunError::OwnerFull { .. } => Self::too_many("too_many_open_runs", message, second),

@@ -5,7 +5,7 @@
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use prime_protocol::{Assurance, Located, Opinion, Role, RoleTimes, Speculations, Usage};
+use prime_protocol::{Approval, Assurance, Located, Opinion, Role, RoleTimes, Speculations, Usage};
 use prime_report::{Judge, SentExchange};
 
 /// A line of a trace: an event with its number.
@@ -38,6 +38,9 @@ pub enum TraceEvent {
         judge: Option<Judge>,
     },
     Step(Box<StepEvent>),
+    /// A step that would be committed waits for approval. An event `step` follows once that is
+    /// decided.
+    Waiting(Box<StepEvent>),
     /// A step was chosen by vote.
     Chosen {
         round: u32,
@@ -172,6 +175,12 @@ pub struct StepEvent {
     /// What the locator found in the steps before, if this step refuted them.
     #[schema(nullable = false)]
     located: Option<Located>,
+    /// The number of the approval; only in `waiting`.
+    #[schema(nullable = false)]
+    approval_number: Option<u32>,
+    /// What a reviewer decided about it; only in `step`.
+    #[schema(nullable = false)]
+    approval: Option<Approval>,
     /// The executor had no line left that was not rejected at this state; `action` is empty.
     #[schema(nullable = false)]
     exhausted: Option<bool>,

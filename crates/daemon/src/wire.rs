@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use prime_protocol::Role;
+use prime_protocol::{ApprovalVerdict, Role};
 use prime_service::app::Overrides;
-use prime_service::runs::{ArmFigures, FlaggedStep, ReviewDecision};
+use prime_service::runs::{ApprovalRecord, ArmFigures, FlaggedStep, ReviewDecision};
 
 /// Headers of a new run. Only for the OpenAPI document.
 #[derive(IntoParams)]
@@ -53,6 +53,62 @@ pub struct ReviewRequest {
     #[serde(default)]
     #[schema(max_length = 4_000)]
     pub note: String,
+}
+
+/// Which steps that wait to list.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ApprovalsQuery {
+    /// `next` of the previous page.
+    pub after: Option<u64>,
+    /// Steps per page, 1 to 1,000; 100 by default.
+    #[param(minimum = 1, maximum = 1_000)]
+    pub limit: Option<u32>,
+    /// Only those of this key's runs, `*` for those of all; of other keys for an admin's key only.
+    pub key: Option<String>,
+}
+
+/// Steps that wait for approval, in the order in which they began to.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct WaitingApprovals {
+    pub approvals: Vec<ApprovalRecord>,
+    /// `after` of the next page; null at the end.
+    pub next: Option<u64>,
+}
+
+/// Which approvals of a run to list.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct RunApprovalsQuery {
+    /// `next` of the previous page.
+    pub after: Option<u32>,
+    /// Approvals per page, 1 to 1,000; 100 by default.
+    #[param(minimum = 1, maximum = 1_000)]
+    pub limit: Option<u32>,
+}
+
+/// Approvals of a run, by number.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ApprovalList {
+    pub approvals: Vec<ApprovalRecord>,
+    /// `after` of the next page; null at the end.
+    pub next: Option<u32>,
+}
+
+/// A decision about a step that waits.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ApprovalRequest {
+    pub verdict: ApprovalVerdict,
+    /// The reason: feedback to the executor if the line is rejected. At most 4,000 bytes.
+    #[serde(default)]
+    #[schema(max_length = 4_000, required = false)]
+    pub reason: String,
+    /// With `edit`: the line that takes the place of the other.
+    #[schema(max_length = 65_536)]
+    pub line: Option<String>,
 }
 
 /// Which runs to compare.

@@ -5,6 +5,7 @@
 
 #![warn(missing_docs)]
 
+mod approvals;
 mod batch;
 mod bulletin;
 mod cluster;
@@ -43,6 +44,7 @@ use deadpool_postgres::Object;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use self::bulletin::News;
 use self::error_code::Failure;
 use self::leases::Leases;
 use self::needs::Met;
@@ -54,10 +56,11 @@ use self::writer::Writer;
 use prime_journal::compression::Packer;
 use prime_journal::lease::{NodeId, Timing};
 use prime_journal::{
-    Claimed, Claims, Cluster, ClusterStatus, FlaggedEvent, IdempotencyKey, Journal, JournalError,
-    Message, Outbox, OutboxCount, Query, Removed, Retention, RunLabels, RunRow, RunRows,
-    ScheduleMarks, SearchEntry, SearchIndex, SearchPage, SearchQuery, Segment, Settlement, Size,
-    Snapshot, Stored, TaskVersion, Totals, Unnoted, UploadLimits, Uploads, Write,
+    ApprovalQuery, ApprovalRow, Approvals, Claimed, Claims, Cluster, ClusterStatus, Decided,
+    FlaggedEvent, IdempotencyKey, Journal, JournalError, Message, NewApproval, Outbox, OutboxCount,
+    Query, Removed, Retention, RunLabels, RunRow, RunRows, ScheduleMarks, SearchEntry, SearchIndex,
+    SearchPage, SearchQuery, Segment, Settlement, Size, Snapshot, Stored, TaskVersion, Totals,
+    Unnoted, UploadLimits, Uploads, Write,
 };
 
 /// How a node uses the store.
@@ -204,6 +207,14 @@ async fn prepare_once(session: &Session) -> Result<(), Failure> {
     Ok(transaction.commit().await?)
 }
 
+impl PostgresJournal {
+    /// Lets this node, and others, look for a run that nobody holds.
+    fn tell_of_free_run(&self) {
+        self.leases.tell([News::Free]);
+        self.leases.this.look_for_runs();
+    }
+}
+
 impl Drop for PostgresJournal {
     fn drop(&mut self) {
         self.close();
@@ -311,6 +322,10 @@ impl Journal for PostgresJournal {
     fn schedule_marks(&self) -> &dyn ScheduleMarks {
         self
     }
+
+    fn approvals(&self) -> &dyn Approvals {
+        self
+    }
 }
 
 impl Outbox for PostgresJournal {
@@ -351,6 +366,51 @@ impl ScheduleMarks for PostgresJournal {
         self.session.run(async |client: &mut Object| {
             schedule_marks::set_mark(client, schedule, done_ms).await
         })
+    }
+}
+
+impl Approvals for PostgresJournal {
+    fn hold(&self, run: &str, waiting: &[NewApproval], _now_ms: u64) -> Result<(), JournalError> {
+        self.session.run(async |client: &mut Object| approvals::hold(client, run, waiting).await)
+    }
+
+    fn park(&self, run: &str, numbers: &[u32]) -> Result<bool, JournalError> {
+        let Some(node) = self.node() else { return Ok(true) };
+        // Before the database says so: a lease that this node is granted afterwards is a new one.
+        self.leases.node().finished(&run.to_owned());
+        let is_free = self
+            .session
+            .run(async |client: &mut Object| approvals::park(client, node, run, numbers).await)?;
+        if is_free {
+            self.tell_of_free_run();
+        }
+        Ok(true)
+    }
+
+    fn decide(&self, run: &str, number: u32, decision: &str) -> Result<Decided, JournalError> {
+        let (decided, is_free) = self.session.run(async |client: &mut Object| {
+            approvals::decide(client, run, number, decision).await
+        })?;
+        if is_free {
+            self.tell_of_free_run();
+        }
+        Ok(decided)
+    }
+
+    fn of_run(&self, run: &str) -> Result<Vec<ApprovalRow>, JournalError> {
+        self.session.run(async |client: &mut Object| approvals::of_run(client, run).await)
+    }
+
+    fn waiting(&self, query: &ApprovalQuery) -> Result<Vec<ApprovalRow>, JournalError> {
+        self.session.run(async |client: &mut Object| approvals::waiting(client, query).await)
+    }
+
+    fn due(
+        &self,
+        _now_ms: u64,
+        limit: u32,
+    ) -> Result<(Vec<ApprovalRow>, Option<u64>), JournalError> {
+        self.session.run(async |client: &mut Object| approvals::due(client, limit).await)
     }
 }
 

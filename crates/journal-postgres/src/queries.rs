@@ -205,7 +205,7 @@ pub(super) async fn list(client: &Object, query: &Query) -> Result<RunRows, Fail
 
 pub(super) async fn open_runs(client: &Object) -> Result<RunRows, Failure> {
     let statement = client
-        .prepare_cached(&format!("{RUNS} WHERE NOT r.is_over ORDER BY r.created_ms, r.id"))
+        .prepare_cached(&format!("{RUNS} WHERE h.is_open ORDER BY r.created_ms, r.id"))
         .await?;
     Ok(run_rows(&client.query(&statement, &[]).await?))
 }

@@ -16,6 +16,9 @@ const VERSION: i64 = 1;
 /// `head.created_ms` is the time by which nodes take runs: that of its acceptance, or an earlier one
 /// if the run has a priority ([`Needs::rank_ms`](super::Needs::rank_ms)).
 ///
+/// `head.is_open` is false for runs that are over, and for those that are parked until a step is
+/// approved (`approvals.rs`).
+///
 /// `run.needs` is what a run needs from its node, `node.agents` what of that a node has. A
 /// cancellation stays until its run is over: its node may die first.
 ///
@@ -206,6 +209,7 @@ pub(super) async fn create(transaction: &Transaction<'_>, database: &str) -> Res
         super::labels::create_missing(transaction).await?;
         super::outbox::create_missing(transaction).await?;
         super::schedule_marks::create_missing(transaction).await?;
+        super::approvals::create_missing(transaction).await?;
         transaction.execute("INSERT INTO meta VALUES ('version', $1)", &[&VERSION]).await?;
         return Ok(());
     }
@@ -230,7 +234,8 @@ pub(super) async fn create(transaction: &Transaction<'_>, database: &str) -> Res
     super::search::create_missing(transaction).await?;
     super::labels::create_missing(transaction).await?;
     super::outbox::create_missing(transaction).await?;
-    super::schedule_marks::create_missing(transaction).await
+    super::schedule_marks::create_missing(transaction).await?;
+    super::approvals::create_missing(transaction).await
 }
 
 fn foreign(schema: &str) -> String {

@@ -8,6 +8,7 @@
 // This is test code, but other crates compile it as part of the library.
 #![allow(clippy::unwrap_used)]
 
+mod approvals;
 mod copying;
 mod fixtures;
 mod labels;
@@ -26,6 +27,10 @@ use crate::journal::Write;
 use crate::records::{IdempotencyKey, ReviewCounts, RunRow, Segment, Snapshot};
 use fixtures::{refused, save};
 
+pub use approvals::{
+    approvals_end_with_their_run, parked_runs_are_not_open_until_a_decision,
+    the_first_decision_stands,
+};
 pub use copying::{
     a_copy_changes_no_other_run, an_interrupted_copy_is_completed, copies_are_whole,
 };
@@ -90,7 +95,8 @@ macro_rules! conformance_suite {
             labels_are_replaced_and_go_with_their_run, labels_are_replaced_only_if_they_are_still_the_same,
             messages_share_the_commit_of_their_event, messages_come_in_order,
             a_message_is_claimed_once_until_its_lease_ends, messages_go_with_their_run,
-            messages_are_copied,
+            messages_are_copied, the_first_decision_stands,
+            parked_runs_are_not_open_until_a_decision, approvals_end_with_their_run,
         }
     };
     ($make:path: $($property:ident),* $(,)?) => {

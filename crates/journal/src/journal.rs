@@ -1,5 +1,6 @@
 //! The interface of journals: the writes of a commit, queries, retention, and the trait.
 
+use crate::approvals::Approvals;
 use crate::error::JournalError;
 use crate::labels::RunLabels;
 use crate::outbox::{Message, Outbox};
@@ -188,7 +189,8 @@ pub trait Journal: Send + Sync {
     /// row hides no other.
     fn list(&self, query: &Query) -> Result<RunRows, JournalError>;
 
-    /// The runs that are not over, oldest first. A damaged row hides no other.
+    /// The runs that are neither over nor [parked](Approvals::park), oldest first. A damaged row
+    /// hides no other.
     fn open_runs(&self) -> Result<RunRows, JournalError>;
 
     /// The segments with events after `after_seq`, in order, until their bodies reach `bytes`; at
@@ -245,4 +247,7 @@ pub trait Journal: Send + Sync {
 
     /// Up to which time schedules are done.
     fn schedule_marks(&self) -> &dyn ScheduleMarks;
+
+    /// The steps that wait for approval.
+    fn approvals(&self) -> &dyn Approvals;
 }

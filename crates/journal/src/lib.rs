@@ -4,6 +4,7 @@
 #![warn(missing_docs)]
 
 mod adder;
+mod approvals;
 mod chain;
 mod cluster;
 pub mod compression;
@@ -25,6 +26,7 @@ mod verifier;
 pub mod conformance;
 
 pub use adder::{Adder, Facts};
+pub use approvals::{ApprovalQuery, ApprovalRow, Approvals, Decided, NewApproval};
 pub use chain::{ChainHash, Head};
 pub use cluster::{BlockedRun, Cluster, ClusterStatus, NodeStatus};
 pub use copy::{Copied, copy};

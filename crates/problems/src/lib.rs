@@ -25,6 +25,7 @@ mod step_tests;
 #[cfg(test)]
 mod tests;
 
+pub use checks::Condition;
 pub use custom::{Custom, SPEC, Textual};
 pub use definition::{ConstraintDefinition, Definition, LineForm, StepMode};
 pub use error::ProblemError;

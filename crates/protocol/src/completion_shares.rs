@@ -57,6 +57,10 @@ impl CompletionShares {
         !self.parked.is_empty()
     }
 
+    pub(super) fn parked(&self) -> u32 {
+        u32::try_from(self.parked.len()).unwrap_or(u32::MAX)
+    }
+
     pub(super) fn take_parked(&mut self) -> Vec<(TurnId, Box<Trajectory>)> {
         std::mem::take(&mut self.parked)
     }

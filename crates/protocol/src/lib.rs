@@ -3,6 +3,7 @@
 
 #![warn(missing_docs)]
 
+mod approval;
 mod assurance;
 mod basis;
 mod batch;
@@ -63,6 +64,7 @@ mod stuck_tests;
 #[cfg(test)]
 mod tree_search_tests;
 
+pub use approval::{Approval, ApprovalVerdict, HeldStep, Resolution};
 pub use assurance::Assurance;
 pub use basis::{Basis, Method};
 pub use budget::{Budget, Left, Limit};

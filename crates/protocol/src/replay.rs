@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::approval::HeldStep;
 use super::basis::Basis;
 use super::coordination::Decision;
 use super::outcome::{Ending, Outcome};
@@ -50,6 +51,10 @@ pub struct SuspendedRun {
     pub run: Run,
     /// Sorted by trajectory.
     pub waiting: Vec<(TurnId, Box<Trajectory>)>,
+    /// The steps that wait for approval; their trajectories are not in `waiting`.
+    pub held: Vec<HeldStep>,
+    /// Steps that waited for approval so far.
+    pub holds: u32,
     /// Milliseconds since its start.
     pub elapsed_ms: u64,
 }
@@ -98,7 +103,7 @@ impl Replay {
 
     /// Starts at a snapshot.
     pub fn from_suspended(suspended: SuspendedRun) -> Self {
-        let SuspendedRun { run, waiting, elapsed_ms } = suspended;
+        let SuspendedRun { run, waiting, elapsed_ms, .. } = suspended;
         let waiting = waiting.into_iter().collect();
         Self { run, waiting, elapsed_ms, outcome: None, ended: Vec::new(), effects: Vec::new() }
     }
@@ -216,6 +221,8 @@ impl Replay {
         Replayed::Open(Box::new(SuspendedRun {
             run: self.run,
             waiting,
+            held: Vec::new(),
+            holds: 0,
             elapsed_ms: self.elapsed_ms,
         }))
     }

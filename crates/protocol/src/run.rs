@@ -146,6 +146,12 @@ impl Run {
         self.gathered.is_empty() && !self.completion_shares.has_parked()
     }
 
+    /// Turns that wait until others leave them completion tokens.
+    #[inline]
+    pub fn parked(&self) -> u32 {
+        self.completion_shares.parked()
+    }
+
     pub(super) fn problem(&self) -> &dyn Problem {
         self.problem.as_ref()
     }

@@ -103,6 +103,8 @@ impl RunSnapshot {
         Ok(SuspendedRun {
             run: Run::from_state(Arc::clone(problem), plan, state),
             waiting,
+            held: Vec::new(),
+            holds: 0,
             elapsed_ms,
         })
     }

@@ -3,6 +3,7 @@
 
 #![warn(missing_docs)]
 
+mod approvals;
 mod arm;
 mod exchanges;
 mod plural;
@@ -11,6 +12,7 @@ mod reviews;
 mod trace;
 mod verification;
 
+pub use approvals::Approvals;
 pub use arm::Arm;
 pub use exchanges::{LastPrompts, SentExchange};
 pub use plural::{count, plural};

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::approvals::Approvals;
 use super::arm::Arm;
 use super::count;
 use super::reviews::Reviews;
@@ -148,6 +149,9 @@ pub struct RunResult {
     /// Steps that need review; left out if there are none. Reviews do not change `verified`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reviews: Option<Reviews>,
+    /// Steps that waited for approval; left out if none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approvals: Option<Approvals>,
     /// Caveats for anyone who compares this result with others. Earlier programs called them
     /// `labels`.
     #[serde(alias = "labels")]
@@ -218,6 +222,7 @@ impl RunResult {
             config_hash,
             split,
             reviews: None,
+            approvals: None,
         }
     }
 
@@ -481,6 +486,14 @@ impl RunResult {
                     count(needed, "step")
                 ),
             );
+        }
+
+        if let Some(Approvals { asked, accepted, rejected, edited }) = self.approvals {
+            let counts = [(accepted, "accepted"), (rejected, "rejected"), (edited, "edited")];
+            let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+            let asked = format!("{} held for approval", count(asked.into(), "step"));
+            let text = counts.fold(asked, |text, (count, what)| format!("{text}; {count} {what}"));
+            line("approvals", &text);
         }
 
         for note in &self.notes {

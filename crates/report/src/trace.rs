@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::exchanges::SentExchange;
 use prime_protocol::{
-    Assurance, Basis, Chosen, Decision, End, Ending, Located, Opinion, Reward, Role, RoleTimes,
-    RunInput, Score, Speculations, TurnId, TurnOutcome, Usage, Verdict,
+    Approval, Assurance, Basis, Chosen, Decision, End, Ending, Located, Opinion, Reward, Role,
+    RoleTimes, RunInput, Score, Speculations, TurnId, TurnOutcome, Usage, Verdict,
 };
 use prime_roles::Failure;
 use prime_runtime::Event;
@@ -74,6 +74,12 @@ pub struct StepLine<'a> {
     /// What the locator found in the steps before, if this step refuted them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub located: Option<Cow<'a, Located>>,
+    /// Number of the approval that it waits for, in an event `waiting`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval_number: Option<u32>,
+    /// What a reviewer decided about it, if it waited for approval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Cow<'a, Approval>>,
     /// True if every line that the executor could write was rejected at this state; `action` is
     /// then empty.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -132,6 +138,9 @@ pub enum TraceLine<'a> {
     },
     /// A step was judged and decided.
     Step(StepLine<'a>),
+    /// A step is about to be committed, and waits for approval. An event `step` follows once that is
+    /// decided.
+    Waiting(StepLine<'a>),
     /// An attempt at a turn failed; another one follows.
     Mishap {
         /// The round, from 1.
@@ -269,6 +278,7 @@ impl<'a> TraceLine<'a> {
                 verdict,
                 decision,
                 located,
+                approval,
                 usage,
                 speculations,
                 waited,
@@ -290,6 +300,8 @@ impl<'a> TraceLine<'a> {
                 basis: verdict.basis,
                 decision: *decision,
                 located: located.map(Cow::Borrowed),
+                approval_number: None,
+                approval: approval.map(Cow::Borrowed),
                 exhausted: proposal.is_exhausted,
                 usage: *usage,
                 speculations: *speculations,
@@ -300,6 +312,12 @@ impl<'a> TraceLine<'a> {
                 sent: Cow::Borrowed(&[]),
                 elapsed_ms: *elapsed_ms,
             }),
+            Event::Waiting { number, step } => match Self::of(step) {
+                Self::Step(step) => {
+                    Self::Waiting(StepLine { approval_number: Some(*number), ..step })
+                }
+                other => other,
+            },
             Event::Mishap { id, elapsed_ms, role, error, mishaps } => Self::Mishap {
                 round: id.round,
                 trajectory: id.trajectory,
@@ -356,6 +374,9 @@ pub enum RecordedEvent<'a> {
     /// A step was judged and decided.
     #[serde(borrow)]
     Step(StepLine<'a>),
+    /// A step waits for approval.
+    #[serde(borrow)]
+    Waiting(StepLine<'a>),
     /// A turn failed for good, and with it its trajectory.
     TurnFailed {
         /// The round, from 1.

@@ -10,12 +10,12 @@ use tokio::time::Instant;
 
 use super::cell::{AgentThread, CellPlan, Placement, RuntimePlan};
 use super::heartbeat::Heartbeat;
-use super::messages::{End, Halt, KeepAgents, ReplaceThread, Submit};
+use super::messages::{Approve, End, Halt, KeepAgents, ReplaceThread, Submit};
 use super::run_table::{Entry, Hang, RunTable};
 use super::sighting::{Change, Sighting};
 use super::submission::{Load, RunId, Submission};
 use super::supervisor::Supervisor;
-use prime_protocol::{Ending, Outcome, Role};
+use prime_protocol::{Ending, Outcome, Resolution, Role};
 use prime_roles::{AgentSetId, Agents};
 
 /// An arbiter and its heartbeat.
@@ -265,6 +265,12 @@ impl Cells {
     pub fn end(&self, run: RunId, ending: Ending) {
         if let Some(cell) = self.state().all().find(|cell| cell.table.end(run, &ending)) {
             cell.supervisor.do_send(End { run, ending });
+        }
+    }
+
+    pub fn approve(&self, run: RunId, resolution: Resolution) {
+        if let Some(cell) = self.state().all().find(|cell| cell.table.contains(run)) {
+            cell.supervisor.do_send(Approve(run, Box::new(resolution)));
         }
     }
 

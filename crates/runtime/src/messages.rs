@@ -6,7 +6,7 @@ use actix::{Message, Recipient};
 use super::cell::AgentThread;
 use super::submission::RunId;
 use super::turn::Turns;
-use prime_protocol::{Ending, Role};
+use prime_protocol::{Ending, Resolution, Role};
 use prime_roles::AgentSetId;
 
 macro_rules! ring_messages {
@@ -85,6 +85,11 @@ pub struct End {
     pub run: RunId,
     pub ending: Ending,
 }
+
+/// Carry out what was decided about a step of a run that waits for approval.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Approve(pub RunId, pub Box<Resolution>);
 
 /// Resume a run that waited for its observer.
 #[derive(Message)]

@@ -6,8 +6,8 @@ use tracing::Span;
 
 use super::turn_timing::StageTimes;
 use prime_protocol::{
-    Ballot, Basis, Chosen, Decision, End, Ending, Located, Outcome, Reward, Role, RoleTimes,
-    RunSnapshot, Speculations, TurnId, Usage, Verdict,
+    Approval, Ballot, Basis, Chosen, Decision, End, Ending, Located, Outcome, Reward, Role,
+    RoleTimes, RunSnapshot, Speculations, TurnId, Usage, Verdict,
 };
 use prime_roles::live::Listener;
 use prime_roles::{AgentError, Failure, Proposal};
@@ -37,6 +37,8 @@ pub enum Event<'a> {
         decision: Decision,
         /// What a locator found in the steps before, if it was asked.
         located: Option<&'a Located>,
+        /// What a reviewer decided about it, if it waited for approval.
+        approval: Option<&'a Approval>,
         /// Usage of the three agents, discarded proposals included.
         usage: Usage,
         /// Proposals that were started early: this one, the next one.
@@ -45,6 +47,13 @@ pub enum Event<'a> {
         waited: RoleTimes,
         /// Present if [`Observer::wants_timing`].
         timing: Option<&'a StageTimes>,
+    },
+    /// A step is about to be committed, and waits for approval.
+    Waiting {
+        /// Number of the approval in its run, from 1.
+        number: u32,
+        /// The step, an [`Event::Step`].
+        step: &'a Event<'a>,
     },
     /// An agent failed at a turn, which is retried.
     Mishap {
@@ -129,6 +138,20 @@ pub trait Observer: Send + Sync {
         false
     }
 
+    /// True if it may hold steps for approval. Asked once, when the run begins.
+    fn may_hold(&self) -> bool {
+        false
+    }
+
+    /// True if this step, which is about to be committed, must be approved first. Asked only if it
+    /// [may hold](Observer::may_hold) steps.
+    fn holds(&self, _step: &Event<'_>) -> bool {
+        false
+    }
+
+    /// All trajectories wait for approval: the run leaves the runtime without an outcome.
+    fn suspended(&self) {}
+
     /// True if a snapshot is due: the run's turns are then gathered, each between two proposals.
     fn wants_snapshot(&self) -> bool {
         false
@@ -163,7 +186,7 @@ impl Observer for Silent {
 }
 
 /// Shows the events to a watcher before they reach the observer that keeps them, which alone
-/// answers for spans, snapshots and backlog.
+/// answers for spans, approvals, snapshots and backlog.
 pub struct Watched<W> {
     watcher: W,
     keeper: Arc<dyn Observer>,
@@ -192,6 +215,18 @@ impl<W: Observer> Observer for Watched<W> {
 
     fn listener(&self, id: TurnId, role: Role) -> Option<Listener> {
         self.watcher.listener(id, role).or_else(|| self.keeper.listener(id, role))
+    }
+
+    fn may_hold(&self) -> bool {
+        self.keeper.may_hold()
+    }
+
+    fn holds(&self, step: &Event<'_>) -> bool {
+        self.keeper.holds(step)
+    }
+
+    fn suspended(&self) {
+        self.keeper.suspended();
     }
 
     fn wants_snapshot(&self) -> bool {

@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 
 use super::cells::Cells;
 use super::submission::RunId;
-use prime_protocol::{Ending, Outcome};
+use prime_protocol::{Ending, Outcome, Resolution};
 
 /// A submitted run. Dropping the handle does not end the run.
 pub struct RunHandle {
@@ -14,7 +14,7 @@ pub struct RunHandle {
     outcome: oneshot::Receiver<Outcome>,
 }
 
-/// Ends a run from anywhere.
+/// Reaches a run from anywhere.
 #[derive(Clone)]
 pub struct Canceller {
     run: RunId,
@@ -31,6 +31,14 @@ impl Canceller {
     pub fn end(&self, ending: Ending) {
         if let Some(cells) = self.cells.upgrade() {
             cells.end(self.run, ending);
+        }
+    }
+
+    /// Tells the run what was decided about one of its steps. Nothing happens unless that step
+    /// waits for approval there.
+    pub fn approve(&self, resolution: Resolution) {
+        if let Some(cells) = self.cells.upgrade() {
+            cells.approve(self.run, resolution);
         }
     }
 }
@@ -50,7 +58,8 @@ impl RunHandle {
         self.canceller.clone()
     }
 
-    /// Waits for the run's end; `None` if the runtime was dropped first.
+    /// Waits for the run's end; `None` if the runtime was dropped first, or all trajectories wait for
+    /// approval ([`Observer::suspended`](crate::Observer::suspended)).
     pub async fn outcome(&mut self) -> Option<Outcome> {
         (&mut self.outcome).await.ok()
     }

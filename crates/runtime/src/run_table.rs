@@ -270,6 +270,10 @@ impl RunTable {
         entry.map(|entry| entry.asked_to_end.get_or_insert_with(|| ending.clone())).is_some()
     }
 
+    pub fn contains(&self, id: RunId) -> bool {
+        locked(&self.runs).by_id.contains_key(&id)
+    }
+
     /// Notes that all runs are cancelled.
     pub fn end_all(&self) {
         locked(&self.runs).by_id.values_mut().for_each(|entry| {

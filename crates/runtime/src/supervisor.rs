@@ -1,6 +1,7 @@
 //! The Supervisor's actor: carries out what `protocol` decides for its cell's runs, and replaces
 //! agents that die.
 
+mod approvals;
 mod handlers;
 mod live;
 mod proposals;
@@ -73,6 +74,8 @@ pub struct Supervisor {
     in_flight: u32,
     /// True if a run of the cell was ever held for a snapshot; always false without a journal.
     takes_snapshots: bool,
+    /// True if a run of the cell ever could hold steps for approval.
+    has_gates: bool,
     effects: Vec<Effect>,
 }
 
@@ -94,6 +97,7 @@ impl Supervisor {
             parked: Default::default(),
             in_flight: 0,
             takes_snapshots: false,
+            has_gates: false,
             effects: Vec::new(),
         }
     }

@@ -1,6 +1,7 @@
 //! The ring with agents that err, panic, refuse, hang or never answer: whatever they do, a run ends
 //! as the protocol says.
 
+mod approvals;
 mod broken;
 mod custom;
 mod deaths;
@@ -305,6 +306,7 @@ impl Observer for Recorder {
             Event::Voted { round, .. } => seen.rounds.push(*round),
             Event::Finished(_) => seen.finished += 1,
             Event::Started { .. }
+            | Event::Waiting { .. }
             | Event::Chosen { .. }
             | Event::Mishap { .. }
             | Event::TurnFailed { .. }

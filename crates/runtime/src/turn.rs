@@ -11,7 +11,9 @@ use super::speculation::{Lookahead, Speculation};
 use super::submission::RunId;
 use super::turn_timing::{Stage, StageTimes};
 use prime_bench::tasks::Refusal;
-use prime_protocol::{Decision, Role, RoleTimes, Speculations, Trajectory, TurnId, Usage, Verdict};
+use prime_protocol::{
+    Approval, Decision, Role, RoleTimes, Speculations, Trajectory, TurnId, Usage, Verdict,
+};
 use prime_roles::{AgentError, AgentSetId, Proposal, Ruling, Sampling};
 
 /// A turn whose holder died, or gave it up with an error.
@@ -59,6 +61,8 @@ pub struct TurnBody {
     pub is_unanswered: bool,
     pub verdict: Verdict,
     pub ruling: Ruling,
+    /// What a reviewer decided about its step.
+    pub approval: Option<Box<Approval>>,
 
     /// Panics and errors of agents while they worked on this turn.
     pub mishaps: u32,
@@ -107,6 +111,7 @@ impl TurnBody {
             is_unanswered: false,
             verdict: Verdict::default(),
             ruling: Decision::Proceed.into(),
+            approval: None,
             mishaps: 0,
             mishaps_reported: 0,
             last_error: None,
@@ -124,6 +129,7 @@ impl TurnBody {
     // Kept in a spare body, these would outlive the run.
     pub fn clear(&mut self) {
         (self.lookahead, self.speculation, self.timing, self.span) = (None, None, None, None);
+        self.approval = None;
     }
 
     /// Makes a finished turn equal to a new one, in the same allocation. What agents always

@@ -13,6 +13,7 @@
 mod adapters;
 mod agents;
 mod api_key;
+mod approve;
 mod check;
 mod cron;
 mod definitions;
@@ -50,6 +51,7 @@ pub use agents::{
     ExecutorAgent, FeedbackName, HistoryName, Split, VerdictName, VerifierAgent, ViewName,
 };
 pub use api_key::{ApiKey, KeyHash, KeyHashError, is_name};
+pub use approve::{ApprovalRule, ApproveElse};
 pub use cron::Cron;
 pub use definitions::{BUILT_IN, Defined, Definitions, Template};
 pub use engine::{Engine, KvCache, ModelMissing, ModelSource};

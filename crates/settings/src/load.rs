@@ -189,6 +189,7 @@ impl Settings {
         self.check_tasks(&conflict)?;
         self.check_webhooks(&conflict)?;
         self.check_schedules(&conflict)?;
+        self.check_approve(origins)?;
         let run = &self.run;
 
         if run.tau_hard < run.tau_soft {

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::agents::{Agents, agent_name};
 use super::api_key::ApiKey;
+use super::approve::ApproveElse;
 use super::definitions::Definitions;
 use super::engine::Engine;
 use super::own_task::OwnTask;
@@ -137,6 +138,21 @@ pub struct Run {
     /// other than `iterative`, and on runs whose verifier is the locator.
     #[schemars(extend("format" = "words"))]
     pub locate: String,
+    /// Which steps wait for approval by a person or a program before they are committed: `flagged`
+    /// (those that the verifiers flag for review), `every N steps` of a trajectory, or a CEL
+    /// expression over `step`, such as `step.depth >= 10 && step.action.startsWith("drop")`. Empty =
+    /// none. Only steps that would be committed are held. `step` has `round`, `trajectory`, `depth`
+    /// (committed steps before it), `action`, `derivation`, `score`, `violations`, `flagged` and
+    /// `tokens`. Only daemons hold steps: a run in the foreground refuses a rule.
+    #[schemars(extend("format" = "words"))]
+    pub approve: String,
+    /// Time in milliseconds within which a step that waits must be decided. It does not count as
+    /// run time.
+    #[schemars(range(min = 1, max = 31_536_000_000_u64))]
+    pub approve_within_ms: u64,
+    /// What happens to a step that nobody has decided in time: `reject` (the executor proposes
+    /// another line), `accept`, or `end` (the run ends with what is committed).
+    pub approve_else: ApproveElse,
     /// Maximum pops of one trajectory before it fails.
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub pops_max: u64,

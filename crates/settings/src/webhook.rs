@@ -91,6 +91,9 @@ pub enum WebhookEvent {
     /// Steps of a run were flagged for review.
     #[serde(rename = "run.flagged")]
     RunFlagged,
+    /// Steps wait for approval.
+    #[serde(rename = "run.waiting")]
+    RunWaiting,
     /// A run has spent four fifths of one of its budgets.
     #[serde(rename = "run.budget")]
     RunBudget,
@@ -98,13 +101,15 @@ pub enum WebhookEvent {
 
 impl WebhookEvent {
     /// All events.
-    pub const ALL: [Self; 3] = [Self::RunEnded, Self::RunFlagged, Self::RunBudget];
+    pub const ALL: [Self; 4] =
+        [Self::RunEnded, Self::RunFlagged, Self::RunWaiting, Self::RunBudget];
 
     /// Its name, such as `run.ended`.
     pub fn name(self) -> &'static str {
         match self {
             Self::RunEnded => "run.ended",
             Self::RunFlagged => "run.flagged",
+            Self::RunWaiting => "run.waiting",
             Self::RunBudget => "run.budget",
         }
     }

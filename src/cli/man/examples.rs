@@ -288,6 +288,32 @@ const PRODUCT: &[Examples] = &[
         )],
     ),
     (
+        "prime-agents-runs-approvals",
+        &[("List the steps that wait, of all runs:", "prime-agents runs approvals")],
+    ),
+    (
+        "prime-agents-runs-approve",
+        &[(
+            "Commit the line that waits as number 2:",
+            "prime-agents runs approve run_019a0b1c2d3e4f5061728394a5b 2",
+        )],
+    ),
+    (
+        "prime-agents-runs-reject",
+        &[(
+            "Refuse a line, with a reason that the executor reads:",
+            "prime-agents runs reject run_019a0b1c2d3e4f5061728394a5b 2 --reason \
+             \"no two queens in a row\"",
+        )],
+    ),
+    (
+        "prime-agents-runs-edit",
+        &[(
+            "Put another line in its place:",
+            "prime-agents runs edit run_019a0b1c2d3e4f5061728394a5b 2 \"place 3 5\"",
+        )],
+    ),
+    (
         "prime-agents-runs-label",
         &[(
             "Give a run a label, and take another one away:",

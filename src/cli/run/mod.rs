@@ -251,6 +251,13 @@ fn own_tasks(settings: &Settings, arguments: &RunArguments) -> anyhow::Result<Ow
 
 pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let mut settings = arguments.configuration.load()?;
+    if !settings.run.approve.trim().is_empty() {
+        bail!(
+            "run.approve is {:?}, but a run in the foreground cannot wait for days: submit it to a \
+             daemon (`prime-agents runs submit`), or add --set run.approve=''",
+            settings.run.approve
+        );
+    }
     start_log_of_one_run(&settings);
 
     let tasks = own_tasks(&settings, arguments)?;

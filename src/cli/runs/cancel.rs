@@ -25,7 +25,7 @@ pub fn cancel(arguments: &CancelArguments) -> anyhow::Result<ExitCode> {
 
     // A run that is over keeps its result, which would read as if it had been cancelled with it.
     let before = client.get(&format!("/v1/runs/{id}"), &[])?.json::<Value>()?;
-    let is_open = ["queued", "running"].map(Value::from).contains(&before["status"]);
+    let is_open = ["queued", "running", "waiting"].map(Value::from).contains(&before["status"]);
 
     let record =
         client.post(&Post { path: &path, is_idempotent: true, ..Post::default() })?.json()?;

@@ -173,6 +173,25 @@ struct Step {
     decision: Decision,
 }
 
+/// The fields of a step that waits for approval that are shown.
+#[derive(Deserialize)]
+struct Waiting {
+    round: u32,
+    trajectory: u32,
+    depth: u64,
+    action: String,
+    approval_number: u32,
+}
+
+/// A step that waits for approval, for a person who may decide.
+fn waiting_text(waiting: &Waiting) -> String {
+    let Waiting { round, trajectory, depth, action, approval_number } = waiting;
+    format!(
+        "waiting for approval {approval_number}: `{action}` ({round}/{trajectory}/{depth}); \
+         `prime-agents runs approve` or `reject` decides"
+    )
+}
+
 /// The fields of the end of a trajectory that are shown.
 #[derive(Deserialize)]
 struct TrajectoryEnd {
@@ -232,6 +251,12 @@ impl Progress {
 
     fn event(&mut self, event: &Numbered<'_>) {
         match event.name {
+            "waiting" => {
+                if let Ok(waiting) = serde_json::from_str(event.line) {
+                    let line = waiting_text(&waiting);
+                    self.bar.suspend(|| note!("{line}"));
+                }
+            }
             "step" => {
                 if let Ok(step) = serde_json::from_str(event.line) {
                     self.step(&step);

@@ -1,5 +1,6 @@
 //! `prime-agents runs`: the client of a running daemon. One file for each subcommand.
 
+mod approvals;
 mod attest;
 mod cancel;
 mod chain;
@@ -75,6 +76,14 @@ enum RunsCommand {
     Reviews(review::ReviewsArguments),
     /// Accept or reject a step that needs review
     Review(review::ReviewArguments),
+    /// List the steps that wait for approval, of all runs or of one
+    Approvals(approvals::ApprovalsArguments),
+    /// Commit a step that waits for approval
+    Approve(approvals::ApproveArguments),
+    /// Refuse a step that waits for approval: the executor proposes another
+    Reject(approvals::RejectArguments),
+    /// Put a line of your own in the place of one that waits for approval
+    Edit(approvals::EditArguments),
     /// Add up runs by task, model and day, and say which constraints refused most lines
     Overview(overview::OverviewArguments),
     /// Compare the runs on both sides of agents.split
@@ -148,6 +157,10 @@ pub fn runs(arguments: &RunsArguments) -> anyhow::Result<ExitCode> {
         RunsCommand::Attest(arguments) => attest::attest(arguments),
         RunsCommand::Reviews(arguments) => review::reviews(arguments),
         RunsCommand::Review(arguments) => review::review(arguments),
+        RunsCommand::Approvals(arguments) => approvals::approvals(arguments),
+        RunsCommand::Approve(arguments) => approvals::approve(arguments),
+        RunsCommand::Reject(arguments) => approvals::reject(arguments),
+        RunsCommand::Edit(arguments) => approvals::edit(arguments),
         RunsCommand::Overview(arguments) => overview::overview(arguments),
         RunsCommand::Split(arguments) => split::split(arguments),
         RunsCommand::Gc(arguments) => gc::gc(arguments),

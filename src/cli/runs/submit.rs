@@ -134,6 +134,16 @@ struct RunOptions {
     /// Maximum run time, in milliseconds
     #[arg(long, value_name = "MS")]
     budget_wall_ms: Option<u64>,
+    /// Steps that wait for approval before they are committed: `flagged`, `every N steps`, or a CEL
+    /// expression over `step`
+    #[arg(long, value_name = "RULE")]
+    approve: Option<String>,
+    /// Time within which a step that waits must be decided, in milliseconds
+    #[arg(long, value_name = "MS")]
+    approve_within_ms: Option<u64>,
+    /// What happens to a step that nobody has decided in time
+    #[arg(long, value_name = "WHAT", value_parser = ["reject", "accept", "end"])]
+    approve_else: Option<String>,
     /// Executor, if the daemon allows this one (server.allow_executors)
     #[arg(long, value_name = "NAME")]
     executor: Option<String>,
@@ -187,6 +197,9 @@ impl RunOptions {
             ("seed", self.seed.map(Value::from)),
             ("temperature", self.temperature.map(Value::from)),
             ("top_p", self.top_p.map(Value::from)),
+            ("approve", self.approve.clone().map(Value::from)),
+            ("approve_within_ms", self.approve_within_ms.map(Value::from)),
+            ("approve_else", self.approve_else.clone().map(Value::from)),
             ("budget", object(budget)),
             ("agents", object(agents)),
         ])

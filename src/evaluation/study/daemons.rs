@@ -94,7 +94,7 @@ struct DaemonRecord {
 
 impl DaemonRecord {
     fn is_over(&self) -> bool {
-        !matches!(self.status.as_str(), "queued" | "running")
+        !matches!(self.status.as_str(), "queued" | "running" | "waiting")
     }
 }
 

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout_at};
 
+use crate::approvals::{decide_for, waiting_for};
 use crate::error::ApiError;
 use crate::guard::{Owner, json};
 use crate::request_context::owned_run;
@@ -91,6 +92,15 @@ pub trait Backend: Send + Sync {
     async fn cancel(&self, id: &str) -> Result<Value, ToolError>;
     /// Like `POST /v1/runs/{id}/retry`.
     async fn retry(&self, id: &str, request: Map<String, Value>) -> Result<Value, ToolError>;
+    /// Like `GET /v1/approvals`.
+    async fn approvals(&self, query: Map<String, Value>) -> Result<Value, ToolError>;
+    /// Like `POST /v1/runs/{id}/approvals/{number}`.
+    async fn decide(
+        &self,
+        id: &str,
+        number: u32,
+        decision: Map<String, Value>,
+    ) -> Result<Value, ToolError>;
 }
 
 /// This process, on behalf of an owner of runs.
@@ -166,6 +176,21 @@ impl Backend for Local {
     async fn retry(&self, id: &str, request: Map<String, Value>) -> Result<Value, ToolError> {
         let wanted = json(&body(&request))?;
         value(retry_run(&self.state, &self.asking, id, wanted, None).await?.record)
+    }
+
+    async fn approvals(&self, query: Map<String, Value>) -> Result<Value, ToolError> {
+        let wanted = json(&body(&query))?;
+        value(waiting_for(&self.state, &self.asking, wanted).await?)
+    }
+
+    async fn decide(
+        &self,
+        id: &str,
+        number: u32,
+        decision: Map<String, Value>,
+    ) -> Result<Value, ToolError> {
+        let wanted = json(&body(&decision))?;
+        value(decide_for(&self.state, &self.asking, id, number, wanted).await?)
     }
 }
 

@@ -71,6 +71,7 @@ pub async fn serve_stdio_here(app: App) -> Result<(), StdioError> {
     let (journal, runs) = open_runs(app, metrics, None::<Telemetry>)?;
     let state = State::new(Arc::clone(&runs), false, None, None).map_err(DaemonError::Serve)?;
     journal.begin(&runs).map_err(DaemonError::Resume)?;
+    actix::spawn(Arc::clone(&runs).run_deadlines());
     // The user who starts the program can read its journal.
     let everybody = Owner { name: String::new(), rights: Rights::Admin };
     let served = serve_stdio(Arc::new(Local::new(web::Data::new(state), everybody))).await;

@@ -84,6 +84,23 @@ fn run_name(name: &str) -> Result<&str, ToolError> {
     }
 }
 
+/// The run and the number of an approval, and the decision: the other arguments.
+fn approval(
+    mut arguments: Map<String, Value>,
+) -> Result<(String, u32, Map<String, Value>), ToolError> {
+    let missing = |name: &str| ToolError(format!("field `{name}` is missing"));
+    let run = arguments.remove("run").ok_or_else(|| missing("run"))?;
+    let run = run.as_str().ok_or_else(|| ToolError("field `run` is not a string".to_owned()))?;
+    let number = arguments.remove("number").ok_or_else(|| missing("number"))?;
+    let counted = number.as_u64().and_then(|number| u32::try_from(number).ok());
+    let number = counted.ok_or_else(|| {
+        ToolError(format!(
+            "field `number`: {number} is no number of an approval; list_approvals has them"
+        ))
+    })?;
+    Ok((run.to_owned(), number, arguments))
+}
+
 /// Lists the tasks; those of programs have the category `own`. Blocks while programs start.
 fn list_tasks(own: &TaskPrograms, arguments: &ListTasks) -> Result<Value, ToolError> {
     let is_own = arguments.category.as_deref() == Some(OWN);
@@ -203,6 +220,11 @@ impl Server {
                 let run = Map::from_iter(arguments.remove_entry("run"));
                 let RunName { run } = read(&run)?;
                 self.backend.retry(run_name(&run)?, arguments).await
+            }
+            Tool::ListApprovals => self.backend.approvals(arguments).await,
+            Tool::DecideApproval => {
+                let (run, number, decision) = approval(arguments)?;
+                self.backend.decide(run_name(&run)?, number, decision).await
             }
             Tool::WatchRun => {
                 let wanted = read(&arguments)?;

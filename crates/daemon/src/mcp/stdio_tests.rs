@@ -34,6 +34,12 @@ impl Backend for Nothing {
     async fn cancel(&self, _: &str) -> Result<Value, ToolError> {
         Err(ToolError("nothing".to_owned()))
     }
+    async fn approvals(&self, _: Map<String, Value>) -> Result<Value, ToolError> {
+        Err(ToolError("nothing".to_owned()))
+    }
+    async fn decide(&self, _: &str, _: u32, _: Map<String, Value>) -> Result<Value, ToolError> {
+        Err(ToolError("nothing".to_owned()))
+    }
 }
 
 struct Client {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use prime_bench::prompts::Style;
 use prime_bench::tasks::{BASE_SEED, Category, Difficulty, INDEX_LIMIT};
+use prime_protocol::ApprovalVerdict;
 use rmcp::model::{JsonObject, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
@@ -23,6 +24,8 @@ pub enum Tool {
     WatchRun,
     CancelRun,
     RetryRun,
+    ListApprovals,
+    DecideApproval,
 }
 
 /// An object's schema, with these properties and no others.
@@ -55,7 +58,7 @@ fn with(mut properties: Map<String, Value>, more: Value, required: &[&str]) -> V
 }
 
 impl Tool {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::ListTasks,
         Self::DescribeTask,
         Self::MakeInstance,
@@ -67,6 +70,8 @@ impl Tool {
         Self::WatchRun,
         Self::CancelRun,
         Self::RetryRun,
+        Self::ListApprovals,
+        Self::DecideApproval,
     ];
 
     pub fn name(self) -> &'static str {
@@ -82,6 +87,8 @@ impl Tool {
             Self::WatchRun => "watch_run",
             Self::CancelRun => "cancel_run",
             Self::RetryRun => "retry_run",
+            Self::ListApprovals => "list_approvals",
+            Self::DecideApproval => "decide_approval",
         }
     }
 
@@ -121,6 +128,14 @@ impl Tool {
             Self::RetryRun => {
                 "Try a run again that is over and not verified: a new run of the same request with another seed, without \
                  the lines that were rejected. Returns its record at once; follow it with watch_run."
+            }
+            Self::ListApprovals => {
+                "List the steps that wait for approval: the run, the number of the approval, the proposed line, its score, \
+                 what happens at the deadline."
+            }
+            Self::DecideApproval => {
+                "Decide about a step that waits: accept commits the line, reject refuses it with a reason for the executor, \
+                 edit puts another line in its place, which is verified, end ends the run. The first decision stands."
             }
         }
     }
@@ -186,6 +201,24 @@ impl Tool {
                 });
                 object(&properties, &["run"])
             }
+            Self::ListApprovals => {
+                let properties = json!({
+                    "key": {"type": "string", "description": "Those of this key's runs, `*` of all; of others for an admin's key only"},
+                    "after": {"type": "integer", "minimum": 0, "description": "`next` of the previous page"},
+                    "limit": {"type": "integer", "minimum": 1, "maximum": 1000},
+                });
+                object(&properties, &[])
+            }
+            Self::DecideApproval => {
+                let properties = json!({
+                    "run": run,
+                    "number": {"type": "integer", "minimum": 1, "description": "The number of the approval in its run"},
+                    "verdict": {"enum": ApprovalVerdict::ALL.map(ApprovalVerdict::name)},
+                    "reason": {"type": "string", "description": "For the record; with reject also for the executor"},
+                    "line": {"type": "string", "description": "With edit: the line that takes the place of the other"},
+                });
+                object(&properties, &["run", "number", "verdict"])
+            }
             Self::WatchRun => {
                 let properties = json!({
                     "run": run,
@@ -207,10 +240,13 @@ impl Tool {
             _ => JsonObject::new(),
         };
 
-        let reads = !matches!(self, Self::StartRun | Self::CancelRun | Self::RetryRun);
+        let reads = !matches!(
+            self,
+            Self::StartRun | Self::CancelRun | Self::RetryRun | Self::DecideApproval
+        );
         let hints = ToolAnnotations::new()
             .read_only(reads)
-            .destructive(self == Self::CancelRun)
+            .destructive(matches!(self, Self::CancelRun | Self::DecideApproval))
             .open_world(false);
 
         rmcp::model::Tool::new(self.name(), self.description(), Arc::new(schema))

@@ -9,9 +9,9 @@ use super::{integer_bounds, named_variants};
 use crate::error::method_not_allowed;
 use crate::state::State;
 use crate::{
-    attestation, catalog, cluster, events, exchanges, health, http_metrics, openai, overview,
-    progress, reload, reports, reviews, runs, schedules, split, steps, transfer, try_step, uploads,
-    verify,
+    approvals, attestation, catalog, cluster, events, exchanges, health, http_metrics, openai,
+    overview, progress, reload, reports, reviews, runs, schedules, split, steps, transfer,
+    try_step, uploads, verify,
 };
 
 /// The introduction.
@@ -62,6 +62,9 @@ Every error has one shape, `ErrorBody`, and every response a header `X-Request-I
         attestation::attest,
         reviews::list,
         reviews::review,
+        approvals::waiting,
+        approvals::list,
+        approvals::decide,
         verify::route::judge,
         catalog::list,
         catalog::show,

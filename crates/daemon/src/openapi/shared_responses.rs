@@ -18,6 +18,7 @@ const REQUEST_ID: &str = "X-Request-Id";
 /// Paths below which an answer needs the journal.
 const NEEDS_JOURNAL: [&str; 10] = [
     "/v1/runs",
+    "/v1/approvals",
     "/v1/overview",
     "/v1/compare",
     "/v1/gc",

@@ -3,8 +3,8 @@
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 
-use super::past_damage;
 use super::queries::Found;
+use super::{approvals, past_damage};
 use crate::error::JournalError;
 use crate::journal::Query;
 use crate::records::RunRows;
@@ -102,11 +102,18 @@ fn list_whole(transaction: &Connection, query: &Query) -> Result<RunRows, Journa
     }
 }
 
+/// The condition that leaves out runs that are parked.
+fn parked(connection: &Connection) -> Result<&'static str, JournalError> {
+    let has_some = approvals::has_tables(connection)?;
+    Ok(if has_some { " AND r.no NOT IN (SELECT run FROM parked)" } else { "" })
+}
+
 pub(super) fn open_runs(connection: &Connection) -> Result<RunRows, JournalError> {
     let transaction = connection.unchecked_transaction()?;
-    let rest = "WHERE r.is_over = 0 ORDER BY r.created_ms, r.id";
+    let parked = parked(&transaction)?;
+    let rest = format!("WHERE r.is_over = 0{parked} ORDER BY r.created_ms, r.id");
 
-    match Found::read(&transaction, rest, &[]) {
+    match Found::read(&transaction, &rest, &[]) {
         Err(JournalError::Damaged(_)) => past_damage::open_runs(&transaction),
         found => found?.finish(&transaction, None),
     }

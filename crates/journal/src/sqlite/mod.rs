@@ -5,6 +5,7 @@
 //! all its runs into one row (`batches.rs`), and [`Journal::fold`] moves the events of many commits
 //! into the rows of their runs (`folding.rs`).
 
+mod approvals;
 mod batches;
 mod beside;
 mod connection;
@@ -50,6 +51,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::approvals::{ApprovalQuery, ApprovalRow, Approvals, Decided, NewApproval};
 use crate::error::JournalError;
 use crate::journal::{Journal, Query, Removed, Retention, Size, Write};
 use crate::labels::RunLabels;
@@ -291,6 +293,10 @@ impl Journal for SqliteJournal {
     fn schedule_marks(&self) -> &dyn ScheduleMarks {
         self
     }
+
+    fn approvals(&self) -> &dyn Approvals {
+        self
+    }
 }
 
 impl Outbox for SqliteJournal {
@@ -336,6 +342,38 @@ impl ScheduleMarks for SqliteJournal {
     fn set_mark(&self, schedule: &str, done_ms: u64) -> Result<(), JournalError> {
         self.durable_writer()?
             .write(|connection, _| schedule_marks::set_mark(connection, schedule, done_ms))
+    }
+}
+
+impl Approvals for SqliteJournal {
+    fn hold(&self, run: &str, waiting: &[NewApproval], now_ms: u64) -> Result<(), JournalError> {
+        self.durable_writer()?
+            .write(|connection, _| approvals::hold(connection, run, waiting, now_ms))
+    }
+
+    fn park(&self, run: &str, numbers: &[u32]) -> Result<bool, JournalError> {
+        self.durable_writer()?.write(|connection, _| approvals::park(connection, run, numbers))
+    }
+
+    fn decide(&self, run: &str, number: u32, decision: &str) -> Result<Decided, JournalError> {
+        self.durable_writer()?
+            .write(|connection, _| approvals::decide(connection, run, number, decision))
+    }
+
+    fn of_run(&self, run: &str) -> Result<Vec<ApprovalRow>, JournalError> {
+        self.readers.read(|connection| approvals::of_run(connection, run))
+    }
+
+    fn waiting(&self, query: &ApprovalQuery) -> Result<Vec<ApprovalRow>, JournalError> {
+        self.readers.read(|connection| approvals::waiting(connection, query))
+    }
+
+    fn due(
+        &self,
+        now_ms: u64,
+        limit: u32,
+    ) -> Result<(Vec<ApprovalRow>, Option<u64>), JournalError> {
+        self.readers.read(|connection| approvals::due(connection, now_ms, limit))
     }
 }
 

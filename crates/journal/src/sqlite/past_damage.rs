@@ -6,6 +6,7 @@
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
 
+use super::approvals;
 use super::listing::Conditions;
 use super::queries::Found;
 use crate::error::JournalError;
@@ -78,6 +79,9 @@ pub(super) fn open_runs(transaction: &Connection) -> Result<RunRows, JournalErro
 
     let mut conditions = Conditions::default();
     conditions.add("r.is_over = 0", []);
+    if approvals::has_tables(transaction)? {
+        conditions.add("r.no NOT IN (SELECT run FROM parked)", []);
+    }
     let mut found = Found { damaged: gaps, ..Found::default() };
     for key in keys {
         add(transaction, &mut found, &conditions, key)?;

@@ -3,6 +3,7 @@
 //! is bounded then for the given input and an ordinary trace, and again before each evaluation for
 //! the actual values.
 
+mod condition;
 mod exact;
 mod expression;
 mod functions;
@@ -27,6 +28,7 @@ use cel::extractors::This;
 use cel::{Context, ExecutionError, Value as CelValue};
 use serde_json::Value;
 
+pub use self::condition::Condition;
 use self::expression::{ENV, Expression, MATCHES};
 use self::shape::Shape;
 use self::work::Scene;

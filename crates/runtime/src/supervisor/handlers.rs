@@ -3,8 +3,11 @@
 use actix::{Context, Handler};
 use tokio::time::Instant;
 
+use super::approvals::step_of;
 use super::{MISHAPS_MAX, SPARE_MAX, Supervisor};
-use crate::messages::{Decided, Died, End, Halt, KeepAgents, Release, ReplaceThread, Submit};
+use crate::messages::{
+    Approve, Decided, Died, End, Halt, KeepAgents, Release, ReplaceThread, Submit,
+};
 use crate::observer::Event;
 use crate::restart_limit::RestartLog;
 use crate::run_table::last_failure;
@@ -35,6 +38,14 @@ impl Handler<End> for Supervisor {
 
             this.stop(run, ending, ctx);
         });
+    }
+}
+
+impl Handler<Approve> for Supervisor {
+    type Result = ();
+    fn handle(&mut self, message: Approve, ctx: &mut Context<Self>) {
+        let Approve(run, resolution) = message;
+        self.exclusively(ctx, |this, ctx| this.resolve(run, *resolution, ctx));
     }
 }
 
@@ -84,6 +95,20 @@ impl Supervisor {
     fn settle(&mut self, turn: Turn, now_ms: u64, ctx: &mut Context<Self>) {
         let mut body = turn.land();
         body.end_stage(Stage::Home);
+        if self.has_gates {
+            let Some(free) = self.unless_held(body, now_ms, ctx) else { return };
+            body = free;
+        }
+        self.settle_decided(body, now_ms, ctx);
+    }
+
+    /// Hands a turn to its run whose step need not wait for approval.
+    pub(super) fn settle_decided(
+        &mut self,
+        mut body: Box<TurnBody>,
+        now_ms: u64,
+        ctx: &mut Context<Self>,
+    ) {
         let (run, trajectory) = (body.run, body.take_trajectory());
 
         let turn = &mut *body;
@@ -103,23 +128,11 @@ impl Supervisor {
             // `propose` takes it, if this settlement asks for the trajectory's next proposal.
             live.started_early = turn.speculation.take().map(|speculation| (turn.id, speculation));
 
+            let step = step_of(turn, trajectory.stack.depth(), decision, elapsed_ms);
+            live.submission.observer.observe(&step);
+
             let usage = turn.usage();
             let Proposal { line, derivation, logprobs, .. } = &turn.proposal;
-            live.submission.observer.observe(&Event::Step {
-                id: turn.id,
-                elapsed_ms,
-                depth: trajectory.stack.depth(),
-                proposal: &turn.proposal,
-                is_applicable: turn.is_applicable,
-                verdict: &turn.verdict,
-                decision,
-                located: turn.ruling.located.as_deref(),
-                usage,
-                speculations: turn.speculations,
-                waited: turn.waited,
-                timing: turn.timing.as_deref(),
-            });
-
             let outcome = TurnOutcome {
                 line,
                 applicable: turn.is_applicable,

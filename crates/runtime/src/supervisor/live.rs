@@ -7,6 +7,7 @@ use tokio::time::Instant;
 use tokio_util::time::delay_queue;
 use tracing::Span;
 
+use super::approvals::Held;
 use crate::speculation::Speculation;
 use crate::submission::Submission;
 use prime_protocol::{Run, Trajectory, TurnId};
@@ -50,6 +51,12 @@ pub struct Live {
     /// Turns that wait until the hold ends.
     pub held: Vec<Waiting>,
     pub hold: Option<Hold>,
+    /// True if the observer may hold steps for approval.
+    pub may_hold: bool,
+    /// Steps that were held for approval so far.
+    pub holds: u32,
+    /// Those that wait.
+    pub approvals: Vec<Held>,
     /// The proposal after the step that was just committed, if it was started early, and its turn.
     pub started_early: Option<(TurnId, Box<Speculation>)>,
     /// Dropped to cancel the round's early proposals; `None` if the run does not speculate.

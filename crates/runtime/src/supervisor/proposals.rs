@@ -20,8 +20,10 @@ impl Supervisor {
         }
 
         let observer = &live.submission.observer;
-        // Only while the run is whole: a snapshot stores neither gathered samples nor parked turns.
-        if live.hold.is_none() && live.run.is_whole() && observer.wants_snapshot() {
+        // Only while the run is whole: a snapshot stores neither gathered samples nor turns that are
+        // parked or wait for approval.
+        let is_whole = live.run.is_whole() && live.approvals.is_empty();
+        if live.hold.is_none() && is_whole && observer.wants_snapshot() {
             live.hold = Some(Hold::Snapshot);
             self.takes_snapshots = true;
         }
@@ -108,7 +110,12 @@ impl Supervisor {
         // The round may have been closed meanwhile: its turns are stale.
         live.held.retain(|held| live.run.wants(held.id));
 
-        if live.held.len() == live.run.live() as usize {
+        live.approvals.retain(|held| live.run.wants(held.body.id));
+
+        if live.held.len() + live.approvals.len() == live.run.live() as usize {
+            if !live.approvals.is_empty() {
+                return self.release(run);
+            }
             let waiting = live.held.iter().map(|held| (held.id, held.trajectory.as_ref()));
             live.submission.observer.save_snapshot(RunSnapshot::of(
                 &live.run,

@@ -82,6 +82,9 @@ impl Supervisor {
         // Keeps the allocation; a nested call brings a buffer of its own.
         self.effects = effects;
         self.snapshot_if_gathered(run);
+        if self.has_gates {
+            self.suspend_if_all_wait(run, ctx);
+        }
     }
 
     pub(super) fn observe(&self, run: RunId, event: &Event<'_>) {
@@ -193,9 +196,11 @@ impl Supervisor {
 
         let mut effects = std::mem::take(&mut self.effects);
 
+        let mut held = (0, Vec::new());
         let (run, elapsed_before_ms) = match submission.suspended.take() {
             Some(suspended) => {
-                let SuspendedRun { mut run, waiting, elapsed_ms } = *suspended;
+                let SuspendedRun { mut run, waiting, held: steps, holds, elapsed_ms } = *suspended;
+                held = (holds, steps);
                 // The steps so far keep the basis on which they were judged.
                 run.set_judged_by(run.plan().basis);
                 effects.extend(
@@ -224,6 +229,10 @@ impl Supervisor {
         let deadline = self.deadlines.insert(id, wall);
         let round = submission.plan.speculate.then(|| watch::Sender::new(()));
 
+        let may_hold = submission.observer.may_hold();
+        self.has_gates |= may_hold;
+        let (holds, steps) = held;
+
         self.in_flight += submission.plan.fanout;
         *self.sets.entry(agents).or_default() += 1;
         let live = Live {
@@ -239,13 +248,20 @@ impl Supervisor {
             last_failure: None,
             held: Vec::new(),
             hold: None,
+            may_hold,
+            holds,
+            approvals: Vec::new(),
             started_early: None,
             round,
         };
 
         // Live before its first effects, each of which may already end it.
         self.runs.insert(id, Box::new(live));
+        let resolved = self.hold_again(id, steps);
         self.guarded(id, ctx, |this, ctx| this.carry_out(id, effects, ctx));
+        for (body, resolution) in resolved {
+            self.carry_on(body, resolution, ctx);
+        }
     }
 
     /// Ends a run whose deadline has passed.

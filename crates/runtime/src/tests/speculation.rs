@@ -180,6 +180,7 @@ impl Observer for Trace {
             }
             Event::Mishap { .. } | Event::TurnFailed { .. } => traced.mishaps += 1,
             Event::Started { .. }
+            | Event::Waiting { .. }
             | Event::Chosen { .. }
             | Event::Stopped { .. }
             | Event::Finished(_) => {}

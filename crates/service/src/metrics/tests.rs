@@ -355,6 +355,7 @@ fn proposals_begun_early_are_counted_by_what_became_of_them() {
             verdict: &Verdict::default(),
             decision: Decision::Proceed,
             located: None,
+            approval: None,
             usage: Usage::default(),
             speculations: Speculations { used, wasted },
             waited: RoleTimes::default(),

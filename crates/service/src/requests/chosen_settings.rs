@@ -3,7 +3,7 @@
 use super::error::{Reason, RequestError};
 use super::run_request::RunRequest;
 use crate::app::Overrides;
-use prime_settings::{Preset, Server, Settings, SettingsError};
+use prime_settings::{ApprovalRule, Preset, Run, Server, Settings, SettingsError};
 
 /// Largest budget of money that a configuration may have.
 const COST_MAX: f64 = 1e9;
@@ -72,6 +72,8 @@ fn settings_of(
     run.temperature = request.temperature.or(preset.temperature).unwrap_or(run.temperature);
     run.top_p = request.top_p.or(preset.top_p).unwrap_or(run.top_p);
 
+    choose_approval(run, request)?;
+
     // The configured budget is both the default and the limit of what a request may ask for.
     let limits = run.budget.clone();
     let (budget, otherwise) = (&request.budget, &preset.budget);
@@ -107,6 +109,31 @@ fn settings_of(
 
     settings.validate().map_err(out_of_range)?;
     Ok(settings)
+}
+
+/// The rule of approvals. That of the daemon is its operator's, and applies to all runs.
+fn choose_approval(run: &mut Run, request: &RunRequest) -> Result<(), RequestError> {
+    let RunRequest { approve, approve_within_ms, approve_else, .. } = request;
+    let chosen = [
+        ("approve", approve.is_some()),
+        ("approve_within_ms", approve_within_ms.is_some()),
+        ("approve_else", approve_else.is_some()),
+    ];
+    if let Some((field, _)) = chosen.into_iter().find(|(_, is_chosen)| *is_chosen)
+        && !run.approve.trim().is_empty()
+    {
+        let rule = run.approve.clone();
+        return Err(RequestError::field(field, Reason::ApprovalIsFixed { rule }));
+    }
+
+    if let Some(rule) = approve {
+        ApprovalRule::read(rule)
+            .map_err(|reason| RequestError::field("approve", Reason::BadApproval { reason }))?;
+        run.approve.clone_from(rule);
+    }
+    run.approve_within_ms = approve_within_ms.unwrap_or(run.approve_within_ms);
+    run.approve_else = approve_else.unwrap_or(run.approve_else);
+    Ok(())
 }
 
 /// A budget of money within the configured one, which 0 does not limit.

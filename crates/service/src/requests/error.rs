@@ -105,6 +105,21 @@ pub enum Reason {
         /// When it has to end.
         deadline: String,
     },
+    /// The daemon's own rule of approvals applies to all runs.
+    #[error(
+        "this daemon holds steps for approval by its own rule, {rule:?} (run.approve), which requests \
+         cannot change: leave it out"
+    )]
+    ApprovalIsFixed {
+        /// The configured rule.
+        rule: String,
+    },
+    /// The rule of approvals cannot be read.
+    #[error("{reason}")]
+    BadApproval {
+        /// Why, and what to do.
+        reason: String,
+    },
     /// The labels are too many, or one of them is not allowed.
     #[error(transparent)]
     BadLabels(#[from] BadLabels),

@@ -9,7 +9,7 @@ use super::error::{Reason, RequestError};
 use super::instance::Instance;
 use super::run_request::RunRequest;
 use crate::app::{App, Overrides, check_learnt, run_plan, run_sampling};
-use crate::runs::{RunError, RunSpec};
+use crate::runs::{ApprovalPolicy, RunError, RunSpec};
 use prime_agent_set::task_program::TaskPrograms;
 use prime_agent_set::{AgentSet, Agents as _, Names, RecordedAgents};
 use prime_bench::tasks::Problem;
@@ -76,6 +76,7 @@ impl CheckedRequest {
             is_of_program: problem.is_asked(),
             module,
             plan,
+            approval: ApprovalPolicy::of(&settings.run),
             sampling: run_sampling(&settings),
             overrides,
             agents: agents.names().clone(),

@@ -10,7 +10,7 @@ use crate::app::Overrides;
 use crate::runs::{LabelMap, Labels};
 use prime_bench::tasks::{self, Difficulty};
 use prime_problems::Definition;
-use prime_settings::{StrategyName, VoteName};
+use prime_settings::{ApproveElse, StrategyName, VoteName};
 
 /// A run to execute: an instance of the benchmark, a task with an input, or a custom problem.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
@@ -73,6 +73,16 @@ pub struct RunRequest {
     #[serde(default)]
     #[schema(value_type = LabelMap, required = false)]
     pub labels: Labels,
+    /// Which steps wait for approval before they are committed: `flagged`, `every N steps`, or a CEL
+    /// expression over `step` (`run.approve`). Not if the daemon has a rule of its own.
+    #[schema(max_length = 1000)]
+    pub approve: Option<String>,
+    /// Milliseconds within which a step that waits must be decided.
+    #[schema(minimum = 1, maximum = 31_536_000_000_u64)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
+    pub approve_within_ms: Option<u64>,
+    /// What happens to a step that nobody has decided in time.
+    pub approve_else: Option<ApproveElse>,
     /// Whether to try a task that the executor's models have not learnt.
     pub force: Option<bool>,
     /// Runs with a higher one begin first, -100 to 100; 0 by default, or the largest that the key

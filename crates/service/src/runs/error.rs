@@ -110,6 +110,16 @@ pub enum RunError {
     /// The request cannot be served for this run at present; with the reason.
     #[error("{0}")]
     Conflict(String),
+    /// No step of the run has waited for approval under this number.
+    #[error(
+        "run {id} has no approval {number}: GET /v1/runs/{id}/approvals lists those that it has"
+    )]
+    NoSuchApproval {
+        /// The id of the run.
+        id: String,
+        /// The number.
+        number: u32,
+    },
     /// The event does not need review.
     #[error(
         "event {seq} of this run is not a step that needs review: GET /v1/runs/{id}/reviews lists those"

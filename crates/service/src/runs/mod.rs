@@ -15,9 +15,11 @@
 //! - `bundle`, runs that come from other daemons and leave for them;
 //! - `execution`, which accepts, resumes, forks and ends runs;
 //! - `service`, [`Runs`]: the owner of all these; `uploads`, the task modules of clients;
-//!   `deliveries` sends messages to webhooks; `schedules` start runs at times of the clock;
-//!   `search` notes what runs are found by; `retention` removes finished runs, by the `trusted_clock`.
+//!   `deliveries` sends messages to webhooks; `approvals`, the steps that wait for a person;
+//!   `schedules` start runs at times of the clock; `search` notes what runs are found by;
+//!   `retention` removes finished runs, by the `trusted_clock`.
 
+mod approvals;
 mod bundle;
 mod cluster_link;
 mod decision;
@@ -43,6 +45,9 @@ mod store;
 mod trusted_clock;
 mod uploads;
 
+pub use approvals::decide::NewDecision;
+pub use approvals::policy::ApprovalPolicy;
+pub use approvals::record::{ApprovalDecision, ApprovalRecord, ApprovalState, HeldLine};
 pub use bundle::{Arrived, BundleError};
 pub use decision::decision_name;
 pub use error::RunError;

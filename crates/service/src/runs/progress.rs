@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use prime_protocol::{Decision, Rejection, Speculations, Usage};
-use prime_report::{RejectedStep, RunResult, StepLine, TraceLine};
+use prime_report::{Approvals, RejectedStep, RunResult, StepLine, TraceLine};
 
 /// Counts over the events of a run so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +22,9 @@ pub struct Progress {
     /// Steps that need review.
     #[serde(default)]
     pub reviews_needed: u64,
+    /// Steps that waited for approval.
+    #[serde(default)]
+    pub approvals: Approvals,
     #[serde(default)]
     pub last_rejection: Option<RejectedStep>,
 }
@@ -32,6 +35,7 @@ impl Progress {
         match line {
             TraceLine::Started { .. } => self.is_under_way = true,
             TraceLine::Step(step) => self.see_step(step),
+            TraceLine::Waiting(step) => self.see_waiting(step),
             TraceLine::TurnFailed { elapsed_ms, usage, .. } => {
                 self.elapsed_ms = *elapsed_ms;
                 self.usage.add(*usage);
@@ -43,6 +47,12 @@ impl Progress {
         }
     }
 
+    /// Counts a step that waits for approval; its event `step` counts everything else.
+    pub fn see_waiting(&mut self, step: &StepLine<'_>) {
+        self.approvals.asked += 1;
+        self.elapsed_ms = step.elapsed_ms;
+    }
+
     pub fn see_step(&mut self, step: &StepLine<'_>) {
         // Steps are those of the current round.
         if step.round > self.rounds {
@@ -52,6 +62,9 @@ impl Progress {
 
         self.proposals += 1;
         self.reviews_needed += u64::from(step.needs_review);
+        if let Some(approval) = &step.approval {
+            self.approvals.decided(approval.verdict);
+        }
         self.usage.add(step.usage);
         self.speculations.add(step.speculations);
         self.elapsed_ms = step.elapsed_ms;
@@ -82,6 +95,7 @@ impl Progress {
         result.tokens = self.usage;
         result.speculations = Some(self.speculations).filter(|counts| !counts.is_none());
         result.wall_ms = self.elapsed_ms;
+        result.approvals = self.approvals.if_any();
         result.last_rejection.clone_from(&self.last_rejection);
     }
 }

@@ -19,6 +19,8 @@ pub enum Status {
     Queued,
     /// Executed by the runtime.
     Running,
+    /// All of its trajectories wait for approval.
+    Waiting,
     /// Over, with an answer that is guaranteed to be right.
     Verified,
     /// Over, with an answer in which the verifier found no fault, which is not a proof.
@@ -33,9 +35,10 @@ pub enum Status {
 
 impl Status {
     /// All statuses, in the order of a run's life.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Queued,
         Self::Running,
+        Self::Waiting,
         Self::Verified,
         Self::Unrefuted,
         Self::Unverified,
@@ -45,13 +48,21 @@ impl Status {
 
     /// The status as JSON and the journal spell it.
     pub fn name(self) -> &'static str {
-        ["queued", "running", "verified", "unrefuted", "unverified", "failed", "cancelled"]
-            [self as usize]
+        [
+            "queued",
+            "running",
+            "waiting",
+            "verified",
+            "unrefuted",
+            "unverified",
+            "failed",
+            "cancelled",
+        ][self as usize]
     }
 
     /// True if the run has ended; after that, only reviews change its record.
     pub fn is_over(self) -> bool {
-        !matches!(self, Self::Queued | Self::Running)
+        !matches!(self, Self::Queued | Self::Running | Self::Waiting)
     }
 
     /// The status of a run that ended like this.
@@ -130,7 +141,7 @@ pub struct RunRecord {
     /// reload, a restart or a node brings the agent back. Left out if nothing is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<String>,
-    /// How often another process resumed it.
+    /// How often another process, or a decision about a step that waited, resumed it.
     pub resumed: u32,
     /// When the run was accepted: RFC 3339, UTC.
     #[schema(format = DateTime)]

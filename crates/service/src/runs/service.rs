@@ -16,7 +16,7 @@ use super::index::StepIndexes;
 use super::live::LiveRuns;
 use super::live::live_run::LiveRun;
 use super::reader::RunReader;
-use super::record::RunRecord;
+use super::record::{RunRecord, Status};
 use super::schedules::Keeper;
 use super::search::indexed::Indexed;
 use super::spec::RunSpec;
@@ -100,7 +100,7 @@ impl Runs {
         &self.store
     }
 
-    pub(super) fn execution(&self) -> &Execution {
+    pub(super) fn execution(&self) -> &Arc<Execution> {
         &self.execution
     }
 
@@ -261,9 +261,16 @@ impl Runs {
         if let Some(live) = live {
             let mut committed = live.stream.watch();
             live.cancel();
-            let is_over = committed.wait_for(|committed| committed.is_over);
+            let stream = &live.stream;
+            let is_over =
+                committed.wait_for(|committed| committed.is_over || stream.is_abandoned());
             // A run that is slow to end is returned as it is.
             drop(tokio::time::timeout(patience, is_over).await);
+        }
+        // It may have left the memory of its node since.
+        if self.live.get(id).is_none() && self.store.row(id).await?.status == Status::Waiting.name()
+        {
+            self.end_waiting(id, patience).await?;
         }
         self.reader.get(id).await.map(|(_, record)| record)
     }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::approvals::policy::ApprovalPolicy;
 use super::labels::Labels;
 use crate::app::Overrides;
 use prime_agent_set::task_program::{OpenError, TaskPrograms};
@@ -115,6 +116,9 @@ pub struct RunSpec {
     pub module: Option<String>,
     /// The plan: strategy, rounds, thresholds and limits.
     pub plan: RunPlan,
+    /// Which of its steps wait for approval; `None` if none do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalPolicy>,
     /// How its executors sample, and the run's seed.
     pub sampling: RunSampling,
     /// The agents that the request chose instead of the configured ones.

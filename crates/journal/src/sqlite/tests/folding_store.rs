@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::folding::fold_one;
 use super::*;
+use crate::approvals::Approvals;
 use crate::journal::{Query, Removed, Retention, Size, Write};
 use crate::labels::RunLabels;
 use crate::outbox::Outbox;
@@ -114,6 +115,10 @@ impl Journal for Folding {
 
     fn schedule_marks(&self) -> &dyn ScheduleMarks {
         self.journal.schedule_marks()
+    }
+
+    fn approvals(&self) -> &dyn Approvals {
+        self.journal.approvals()
     }
 }
 

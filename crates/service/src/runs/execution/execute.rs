@@ -8,9 +8,11 @@ use tracing::Span;
 
 use super::Execution;
 use super::begin::name_late_begin;
-use super::recorder::Recorder;
+use super::recorder::{Recorder, Shown};
 use super::rows::{final_row, open_row};
 use super::sent::Sent;
+use crate::runs::approvals::policy::Gate;
+use crate::runs::approvals::record::{About, HeldLine};
 use crate::runs::live::admission::RunSlot;
 use crate::runs::live::live_run::LiveRun;
 use crate::runs::record::Status;
@@ -63,7 +65,19 @@ impl Execution {
             started: open_row(&live, Status::Running, now),
             clock: self.store.clock(),
             judge: live.spec.judge(),
+            gate: live.spec.approval.as_ref().map(Gate::new),
+            waits: Arc::clone(&live.waits),
+            shown: self.shown(&live),
         };
+        let seq = live.stream.committed().head.seq;
+        for step in suspended.iter().flat_map(|suspended| &suspended.held) {
+            let line = |about: &About<'_>| Some(HeldLine::of_held(step, about));
+            if step.resolution.is_none()
+                && let Some(approval) = recorder.shown.approval(step.number, line)
+            {
+                live.waits.add(step.id, approval, seq);
+            }
+        }
         let observer = self.observers.of(&live, problem.as_ref(), recorder, now);
 
         let mut deadline = pin!(self.deadline_of(&live));
@@ -97,20 +111,31 @@ impl Execution {
         drop(request);
         live.set_canceller(handle.canceller());
 
-        let outcome = tokio::select! {
-            outcome = handle.outcome() => outcome,
-            () = live.stream.refused() => {
-                // Whatever it computes from now on would not be recorded.
-                live.cancel();
-                handle.outcome().await
-            }
-            () = &mut deadline => {
-                handle.canceller().end(Ending::DeadlinePassed);
-                handle.outcome().await
+        // What was decided since the journal was read for this start.
+        self.deliver(&live).await;
+
+        let outcome = loop {
+            tokio::select! {
+                outcome = handle.outcome() => break outcome,
+                () = live.stream.refused() => {
+                    // Whatever it computes from now on would not be recorded.
+                    live.cancel();
+                    break handle.outcome().await;
+                }
+                () = live.waits.changed() => {
+                    self.write_waits(&live).await;
+                }
+                () = &mut deadline => {
+                    handle.canceller().end(Ending::DeadlinePassed);
+                    break handle.outcome().await;
+                }
             }
         };
         // The next run does not wait for the end of this one to be durable.
         drop(place);
+        if outcome.is_none() && live.waits.is_suspended() {
+            return self.park(&live, slot).await;
+        }
 
         // No outcome means that the process is ending: the next one resumes the run.
         let Some(outcome) = outcome else { return };
@@ -119,6 +144,16 @@ impl Execution {
         if let Some(unused) = Arc::into_inner(agents) {
             // Dropping the agents may wait for their processes to end.
             drop(tokio::task::spawn_blocking(move || drop(unused)));
+        }
+    }
+
+    /// What the list of steps that wait says about the run.
+    fn shown(&self, live: &LiveRun) -> Shown {
+        Shown {
+            task: live.spec.task.clone(),
+            instance: live.spec.instance.clone(),
+            policy: live.spec.approval.clone(),
+            clock: self.store.clock(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Carries out runs: `accept`s new ones that pass `admission`, lets them `begin` in turn, `execute`s each on the runtime with its `accepted_agents`
 //! or not at all, `resume`s and `fork`s from what the journal has, and follows the `leases` of a
-//! shared journal. `rows` is what it writes about a run beside its events, `notices` what it tells
+//! shared journal. `suspend` takes runs that wait for approval out of memory. `rows` is what it writes about a run beside its events, `notices` what it tells
 //! webhooks.
 
 pub(super) mod accept;
@@ -22,11 +22,12 @@ mod resume;
 pub(super) mod retry;
 mod rows;
 mod sent;
+mod suspend;
 
 use std::sync::Arc;
 
 use actix::ArbiterHandle;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Notify, oneshot, watch};
 use tracing::Instrument as _;
 
 use super::cluster_link::ClusterLink;
@@ -57,6 +58,8 @@ pub struct Execution {
     rates: Rates,
     /// Requests with a key that are being accepted.
     keys: KeyLocks,
+    /// Notified when steps have begun to wait for approval.
+    held: Notify,
     /// Executes the runs. Not a thread of the server, whose threads end before the process does.
     arbiter: ArbiterHandle,
 }
@@ -82,6 +85,7 @@ impl Execution {
             places,
             rates: Rates::default(),
             keys: KeyLocks::default(),
+            held: Notify::new(),
             arbiter: actix::Arbiter::current(),
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Execution;
-use super::payload::{About, budget_spent, ended, flagged, nearly_spent};
+use super::payload::{About, budget_spent, ended, flagged, nearly_spent, waiting};
 use crate::runs::labels::Labels;
 use crate::runs::live::live_run::LiveRun;
 use crate::runs::progress::Progress;
@@ -45,6 +45,14 @@ fn of_commit(
         let id = || id(live, &format!("flagged_{first}"));
         let body = || flagged(about, new_flags, now_ms);
         messages.extend(webhooks.messages(WebhookEvent::RunFlagged, whose, id, body));
+    }
+
+    let asked = before.approvals.asked + 1..=after.approvals.asked;
+    if let Some(first) = asked.clone().next() {
+        let numbers: Vec<u32> = asked.collect();
+        let id = || id(live, &format!("waiting_{first}"));
+        let body = || waiting(about, &numbers, now_ms);
+        messages.extend(webhooks.messages(WebhookEvent::RunWaiting, whose, id, body));
     }
 
     let spent = |progress: &Progress| {

@@ -66,6 +66,11 @@ struct Flagged<'r> {
     steps: &'r [u64],
 }
 
+#[derive(Serialize)]
+struct Waiting<'r> {
+    approvals: &'r [u32],
+}
+
 /// A budget of which much is spent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BudgetSpent {
@@ -109,6 +114,11 @@ pub fn ended(about: About<'_>, status: Status, result: &RunResult, now_ms: u64) 
 /// The message that steps were flagged, by the numbers of their events.
 pub fn flagged(about: About<'_>, steps: &[u64], now_ms: u64) -> String {
     text(WebhookEvent::RunFlagged, about, now_ms, Flagged { steps })
+}
+
+/// The message that steps wait for approval, by the numbers of the approvals.
+pub fn waiting(about: About<'_>, approvals: &[u32], now_ms: u64) -> String {
+    text(WebhookEvent::RunWaiting, about, now_ms, Waiting { approvals })
 }
 
 /// The message that much of a budget is spent.

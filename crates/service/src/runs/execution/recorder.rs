@@ -5,9 +5,13 @@ use std::sync::Arc;
 use tracing::Span;
 
 use super::sent::{Hears, Sent};
+use crate::runs::approvals::policy::{ApprovalPolicy, Gate};
+use crate::runs::approvals::record::{About, HeldLine};
+use crate::runs::approvals::waits::Waits;
 use crate::runs::live::writings::Writings;
 use crate::runs::store::Clock;
 use crate::runs::store::event_stream::{EventStream, RowUpdate};
+use prime_journal::NewApproval;
 use prime_protocol::{Role, RunSnapshot, TurnId};
 use prime_report::{Judge, TraceLine};
 use prime_runtime::{Event, Listener, Observer, Wake};
@@ -16,6 +20,29 @@ use prime_runtime::{Event, Listener, Observer, Wake};
 /// wait, and the journal takes no body above 256 MiB. Without a snapshot, a later process replays
 /// more events.
 const SNAPSHOT_BYTES_MAX: usize = 64 << 20;
+
+/// What the list of steps that wait says about a run.
+pub struct Shown {
+    pub task: String,
+    pub instance: String,
+    pub policy: Option<ApprovalPolicy>,
+    pub clock: Clock,
+}
+
+impl Shown {
+    /// The approval of a step that begins to wait now.
+    pub fn approval(
+        &self,
+        number: u32,
+        line: impl FnOnce(&About<'_>) -> Option<HeldLine>,
+    ) -> Option<NewApproval> {
+        let policy = self.policy.as_ref()?;
+        let (task, instance, now_ms) = (&self.task, &self.instance, (self.clock)());
+        let line = line(&About { task, instance, otherwise: policy.otherwise, now_ms })?;
+        let body = serde_json::to_string(&line).expect("invariant: lines serialise");
+        Some(NewApproval { number, within_ms: policy.within_ms, body })
+    }
+}
 
 /// Writes the events of one run.
 pub struct Recorder {
@@ -30,6 +57,34 @@ pub struct Recorder {
     pub clock: Clock,
     /// The judge of its steps.
     pub judge: Judge,
+    /// Which steps wait for approval; `None` if none do.
+    pub gate: Option<Gate>,
+    /// Those that wait.
+    pub waits: Arc<Waits>,
+    /// What the list of those says about the run.
+    pub shown: Shown,
+}
+
+impl Recorder {
+    /// Keeps the list of steps that wait for approval.
+    fn note_waits(&self, event: &Event<'_>) {
+        if self.gate.is_none() {
+            return;
+        }
+        match event {
+            Event::Waiting { number, step } => {
+                let Event::Step { id, .. } = step else { return };
+                let approval =
+                    self.shown.approval(*number, |about| HeldLine::of_event(step, about));
+                if let Some(approval) = approval {
+                    self.waits.add(*id, approval, self.stream.appended());
+                }
+            }
+            Event::Step { id, .. } | Event::TurnFailed { id, .. } => self.waits.settled(*id),
+            Event::Voted { round, .. } => self.waits.round_over(*round, self.stream.appended()),
+            _ => {}
+        }
+    }
 }
 
 impl Observer for Recorder {
@@ -39,14 +94,18 @@ impl Observer for Recorder {
             *judge = Some(&self.judge);
         }
         let sent = match event {
-            Event::Step { id, .. } => self.sent.take(*id),
+            Event::Step { id, .. } | Event::Waiting { step: Event::Step { id, .. }, .. } => {
+                self.sent.take(*id)
+            }
             _ => Vec::new(),
         };
-        if let TraceLine::Step(step) = &mut line {
+        if let TraceLine::Step(step) | TraceLine::Waiting(step) = &mut line {
             step.sent = sent.into();
         }
         self.stream.append(&line);
+        self.note_waits(event);
         if let Event::Step { id, .. }
+        | Event::Waiting { step: Event::Step { id, .. }, .. }
         | Event::Mishap { id, .. }
         | Event::TurnFailed { id, .. }
         | Event::TrajectoryEnded { id, .. } = event
@@ -71,6 +130,18 @@ impl Observer for Recorder {
             writings: Arc::clone(&self.writings),
             sent: Arc::clone(&self.sent),
         }))
+    }
+
+    fn may_hold(&self) -> bool {
+        self.gate.is_some()
+    }
+
+    fn holds(&self, step: &Event<'_>) -> bool {
+        self.gate.as_ref().is_some_and(|gate| gate.holds(step))
+    }
+
+    fn suspended(&self) {
+        self.waits.suspend();
     }
 
     fn wants_snapshot(&self) -> bool {

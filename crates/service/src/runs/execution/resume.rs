@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::Execution;
 use super::execute::{Start, failed_outcome};
+use super::suspend::resolution;
 use crate::runs::error::RunError;
 use crate::runs::live::admission::RunSlot;
 use crate::runs::live::live_run::LiveRun;
@@ -13,7 +14,7 @@ use crate::runs::progress::Progress;
 use crate::runs::spec::RunSpec;
 use crate::runs::store::replay::{NotReplayed, Recovered, replay_run};
 use prime_journal::{DamagedRow, JournalError, RunRow, RunRows};
-use prime_protocol::{Ending, Outcome, Replayed};
+use prime_protocol::{Ending, Outcome, Replayed, SuspendedRun};
 use prime_report::TraceLine;
 use prime_retry::Backoff;
 
@@ -135,7 +136,10 @@ impl Execution {
         // A run without events starts; it does not resume.
         let is_resumed = head.seq > 0;
         match replayed {
-            Replayed::Open(suspended) => {
+            Replayed::Open(mut suspended) => {
+                if !self.resolve(live, &mut suspended) {
+                    return;
+                }
                 let suspended = is_resumed.then_some(suspended);
                 self.launch(Arc::clone(live), Start { problem, suspended, is_resumed }, slot);
             }
@@ -146,6 +150,26 @@ impl Execution {
                 self.conclude_soon(live, *outcome, slot);
             }
         }
+    }
+
+    /// Gives the steps that wait for approval the decisions about them. Returns false like
+    /// [`Execution::waits_to_read`].
+    fn resolve(&self, live: &Arc<LiveRun>, suspended: &mut SuspendedRun) -> bool {
+        let mut pauses = 0;
+        while !suspended.held.is_empty() {
+            match self.store.journal().approvals().of_run(&live.stream.id) {
+                Ok(rows) => {
+                    for step in &mut suspended.held {
+                        let row = rows.iter().find(|row| row.number == step.number);
+                        step.resolution = row.and_then(resolution);
+                    }
+                    return true;
+                }
+                Err(error) if self.waits_to_read(live, &error, &mut pauses) => {}
+                Err(_) => return false,
+            }
+        }
+        true
     }
 
     /// Waits before a run's events are read again. Returns false if the run is not to be executed

@@ -20,7 +20,8 @@ pub fn final_row(live: &LiveRun, outcome: Outcome, now_ms: u64) -> (RowUpdate, S
     let status = Status::of(&outcome);
     let progress = live.stream.uncommitted_progress();
     let wall_ms = progress.elapsed_ms;
-    let result = RunResult::new(outcome, &live.context, wall_ms, progress.steps);
+    let mut result = RunResult::new(outcome, &live.context, wall_ms, progress.steps);
+    result.approvals = progress.approvals.if_any();
 
     tracing::info!(
         run = %live.stream.id,

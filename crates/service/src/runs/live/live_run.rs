@@ -4,11 +4,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::writings::Writings;
+use crate::runs::approvals::waits::Waits;
 use crate::runs::progress::Progress;
 use crate::runs::record::{RunRecord, Status, timestamp};
 use crate::runs::spec::RunSpec;
 use crate::runs::store::event_stream::{Committed, EventStream};
 use prime_journal::RunRow;
+use prime_protocol::Resolution;
 use prime_report::{RunContext, RunResult};
 use prime_runtime::Canceller;
 use tokio::sync::Notify;
@@ -29,10 +31,14 @@ pub struct LiveRun {
     pub stream: Arc<EventStream>,
     /// What its models write.
     pub writings: Arc<Writings>,
+    /// Its steps that wait for approval.
+    pub(in crate::runs) waits: Arc<Waits>,
 
     canceller: Mutex<Option<Canceller>>,
     is_cancelled: AtomicBool,
     cancellation: Notify,
+    /// It leaves the memory, because all of it waits for approval.
+    is_parked: AtomicBool,
 
     /// Why its agents cannot be built, while it waits for them.
     waiting_for: Mutex<Option<String>>,
@@ -52,6 +58,8 @@ impl LiveRun {
             resumed: AtomicU32::new(row.resumed),
             stream,
             writings: Arc::default(),
+            waits: Arc::default(),
+            is_parked: AtomicBool::new(false),
             canceller: Mutex::default(),
             is_cancelled: AtomicBool::new(false),
             cancellation: Notify::new(),
@@ -105,6 +113,19 @@ impl LiveRun {
         }
     }
 
+    /// Tells the runtime what was decided about a step, if it has the run. What is decided before it
+    /// has, it gets from the journal.
+    pub(in crate::runs) fn approve(&self, resolution: Resolution) {
+        if let Some(canceller) = &*self.canceller.lock().unwrap_or_else(PoisonError::into_inner) {
+            canceller.approve(resolution);
+        }
+    }
+
+    /// Lets the record say that the run waits for approval.
+    pub(in crate::runs) fn set_parked(&self) {
+        self.is_parked.store(true, Ordering::Relaxed);
+    }
+
     /// Resolves when the run is or was cancelled. For one waiter.
     pub(in crate::runs) async fn cancelled(&self) {
         self.cancellation.notified().await;
@@ -132,7 +153,11 @@ impl LiveRun {
 
         RunRecord {
             id: self.stream.id.clone(),
-            status: if is_running { Status::Running } else { Status::Queued },
+            status: match is_running {
+                true if self.is_parked.load(Ordering::Relaxed) => Status::Waiting,
+                true => Status::Running,
+                false => Status::Queued,
+            },
             waiting_for,
             resumed: self.resumed.load(Ordering::Relaxed),
             created_at: timestamp(self.created_ms),

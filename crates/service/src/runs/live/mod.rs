@@ -44,6 +44,12 @@ impl LiveRuns {
         self.get(id).filter(|live| !live.stream.committed().is_over)
     }
 
+    /// The runs some of whose steps wait for approval.
+    pub fn waiting_for_approval(&self) -> Vec<Arc<LiveRun>> {
+        let waiting = self.runs.iter().filter(|live| !live.waits.is_empty());
+        waiting.map(|live| Arc::clone(&live)).collect()
+    }
+
     /// Makes a run visible.
     pub fn insert(&self, live: &Arc<LiveRun>) {
         self.runs.insert(live.stream.id.clone(), Arc::clone(live));

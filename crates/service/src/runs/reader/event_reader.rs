@@ -90,14 +90,15 @@ impl Reader {
         }
     }
 
-    /// Waits for events of a run that this node does not execute.
+    /// Waits for events of a run that this node does not execute: another one may, or it waits for
+    /// approval.
     async fn read_elsewhere(&mut self) -> Result<(), RunError> {
         self.fetch().await?;
         if !self.ready.is_empty() {
             return Ok(());
         }
 
-        if !self.follows || !self.runs.cluster.is_shared() {
+        if !self.follows {
             self.is_done = true;
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Waits for progress of runs, wherever they are executed.
+//! Waits for progress of runs, wherever they are executed, and of those that wait for approval.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -82,10 +82,8 @@ impl RunReader {
     /// Waits until a run has durable events after `after`, is over, or the daemon drains.
     pub async fn progressed(&self, id: &str, after: u64) {
         let Some(live) = self.live.get(id) else {
-            if self.cluster.is_shared() {
-                // The caller reads the run next, and gets the error then.
-                drop(self.wait_elsewhere(id, after).await);
-            }
+            // The caller reads the run next, and gets the error then.
+            drop(self.wait_elsewhere(id, after).await);
             return;
         };
 

@@ -254,6 +254,11 @@ impl EventStream {
         });
     }
 
+    /// Number of the last event, durable or not.
+    pub fn appended(&self) -> u64 {
+        self.appended.load(Ordering::Relaxed)
+    }
+
     pub fn wants_snapshot(&self) -> bool {
         let (appended, saved) =
             (self.appended.load(Ordering::Relaxed), self.saved.load(Ordering::Relaxed));

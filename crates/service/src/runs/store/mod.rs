@@ -74,7 +74,7 @@ impl RunStore {
         (self.clock)()
     }
 
-    /// The clock that tells it.
+    /// The clock of all times in rows.
     pub(super) fn clock(&self) -> Clock {
         self.clock
     }

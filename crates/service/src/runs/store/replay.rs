@@ -1,5 +1,6 @@
 //! Rebuilds a run from its journal: the state that its durable events lead to.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -12,7 +13,9 @@ use crate::runs::spec::{NoProblem, RunSpec};
 use prime_agent_set::task_program::TaskPrograms;
 use prime_bench::tasks::Problem;
 use prime_journal::{Journal, JournalError, Segment, Snapshot};
-use prime_protocol::{Replay, ReplayError, Replayed, RunInput, Trajectory, TurnId};
+use prime_protocol::{
+    HeldStep, Replay, ReplayError, Replayed, RunInput, SuspendedRun, Trajectory, TurnId,
+};
 use prime_report::RecordedEvent;
 
 /// Bytes of events per read.
@@ -66,6 +69,10 @@ pub struct Recovered {
     pub progress: Progress,
 }
 
+/// The events of steps that wait for approval, by round and trajectory.
+#[derive(Default)]
+pub struct HeldLines(BTreeMap<(u32, u32), Vec<u8>>);
+
 /// Applies one recorded event.
 ///
 /// # Errors
@@ -75,14 +82,31 @@ pub fn apply(
     event: &[u8],
     progress: &mut Progress,
 ) -> Result<(), NotReplayed> {
+    apply_noting(replay, event, progress, &mut HeldLines::default())
+}
+
+/// Like [`apply`], and notes which steps wait for approval.
+fn apply_noting(
+    replay: &mut Replay,
+    event: &[u8],
+    progress: &mut Progress,
+    held: &mut HeldLines,
+) -> Result<(), NotReplayed> {
     let recorded = RecordedEvent::read(event).map_err(|error| format!("not an event: {error}"))?;
     let applied = match recorded {
         RecordedEvent::Step(step) => {
+            held.0.remove(&(step.round, step.trajectory));
             progress.see_step(&step);
             let verdict = step.verdict();
             replay.apply(step.happened(&verdict), step.elapsed_ms)
         }
+        RecordedEvent::Waiting(step) => {
+            progress.see_waiting(&step);
+            held.0.insert((step.round, step.trajectory), event.to_vec());
+            Ok(())
+        }
         RecordedEvent::TurnFailed { round, trajectory, reason, usage, elapsed_ms } => {
+            held.0.remove(&(round, trajectory));
             progress.elapsed_ms = elapsed_ms;
             progress.usage.add(usage);
             let id = TurnId { round, trajectory };
@@ -134,11 +158,12 @@ pub fn durable_counts(
     let (seq, mut progress) = saved.unwrap_or_default();
     let segments = journal.segments(id, seq, READ_BYTES)?;
     for (at, event) in segments.iter().flat_map(Segment::events) {
-        if at > seq
-            && at <= last_seq
-            && let Ok(RecordedEvent::Step(step)) = RecordedEvent::read(event)
-        {
-            progress.see_step(&step);
+        if at > seq && at <= last_seq {
+            match RecordedEvent::read(event) {
+                Ok(RecordedEvent::Step(step)) => progress.see_step(&step),
+                Ok(RecordedEvent::Waiting(step)) => progress.see_waiting(&step),
+                _ => {}
+            }
         }
     }
 
@@ -190,6 +215,7 @@ pub fn replay_run(
         (0, Progress::default(), Replay::new(Arc::clone(&problem), spec.plan.clone()))
     });
 
+    let mut held = HeldLines::default();
     while seq < last_seq {
         let segments = journal.segments(id, seq, READ_BYTES)?;
         if segments.is_empty() {
@@ -203,14 +229,53 @@ pub fn replay_run(
             if at != seq + 1 {
                 return Err(format!("event {} is missing", seq + 1).into());
             }
-            apply(&mut replay, event, &mut progress).map_err(|error| match error {
-                NotReplayed::Events(reason) => NotReplayed::Events(format!("event {at}: {reason}")),
-                error => error,
-            })?;
+            apply_noting(&mut replay, event, &mut progress, &mut held).map_err(
+                |error| match error {
+                    NotReplayed::Events(reason) => {
+                        NotReplayed::Events(format!("event {at}: {reason}"))
+                    }
+                    error => error,
+                },
+            )?;
             seq = at;
         }
     }
-    Ok(Recovered { problem, replayed: replay.finish(), progress })
+    let mut replayed = replay.finish();
+    if let Replayed::Open(suspended) = &mut replayed {
+        suspended.holds = progress.approvals.asked;
+        hold_again(suspended, held)?;
+    }
+    Ok(Recovered { problem, replayed, progress })
+}
+
+/// Takes out the trajectories whose steps wait for approval.
+fn hold_again(suspended: &mut SuspendedRun, held: HeldLines) -> Result<(), NotReplayed> {
+    for event in held.0.into_values() {
+        let Ok(RecordedEvent::Waiting(step)) = RecordedEvent::read(&event) else { continue };
+        // The turns of a closed round are stale.
+        let at = suspended.waiting.iter().position(|(id, _)| *id == step.id());
+        let Some(at) = at else { continue };
+
+        let (id, mut trajectory) = suspended.waiting.remove(at);
+        // An accepted line is applied on an actor's thread, which must not wait for a program.
+        let asked = trajectory.machine.foresee_blocking(&step.action);
+        asked.map_err(|error| NotReplayed::Task(error.to_string()))?;
+        suspended.held.push(HeldStep {
+            number: step.approval_number.unwrap_or_default(),
+            id,
+            trajectory,
+            line: step.action.clone().into_owned(),
+            derivation: step.derivation.clone().into_owned(),
+            reasoning: step.reasoning.clone().into_owned(),
+            source: step.source.as_deref().map(str::to_owned),
+            tokens: step.tokens.to_vec(),
+            logprobs: step.logprobs.to_vec(),
+            verdict: step.verdict(),
+            usage: step.usage,
+            resolution: None,
+        });
+    }
+    Ok(())
 }
 
 /// A trajectory as it was when one of its steps was proposed.
@@ -264,7 +329,10 @@ fn before_step(
     // This is the state before it, in which every turn in flight waits; one of them is the step's.
     let Recovered { replayed, .. } = replay_run(journal, tasks, id, &spec, before)?;
     let waiting = match replayed {
-        Replayed::Open(suspended) => suspended.waiting,
+        Replayed::Open(suspended) => {
+            let held = suspended.held.into_iter().map(|step| (step.id, step.trajectory));
+            suspended.waiting.into_iter().chain(held).collect()
+        }
         Replayed::Over(_) => Vec::new(),
     };
     let trajectory =
