@@ -1,4 +1,5 @@
-// A fork of a run after a step, with another seed or other agents; then both are shown side by side.
+// A fork of a run after a step, with another seed, other agents, or another line in place of the step's; then both are shown
+// side by side.
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
@@ -9,12 +10,13 @@ import type { Role } from "./agent_choice";
 import { asError } from "./hooks";
 import { Problem } from "./parts";
 import { go, href } from "./router";
-import { count } from "./text";
+import { Hidden, count } from "./text";
 import type { Run } from "./types";
 
 export function Fork({ run, seq }: { run: Run; seq: number }): JSX.Element {
   const [isOpen, setOpen] = useState(false);
   const [seed, setSeed] = useState("");
+  const [line, setLine] = useState("");
   const [agents, setAgents] = useState<Partial<Record<Role, string>>>({});
   const [error, setError] = useState<ApiError>();
   const fork = async () => {
@@ -22,7 +24,11 @@ export function Fork({ run, seq }: { run: Run; seq: number }): JSX.Element {
     try {
       const path = query(`/v1/runs/${encodeURIComponent(run.id)}/fork`, { seq, seed: seed.trim() });
       const chosen = Object.fromEntries(Object.entries(agents).filter(([, name]) => name !== ""));
-      const made = await post<Run>(path, Object.keys(chosen).length === 0 ? undefined : { agents: chosen });
+      const body = {
+        ...(Object.keys(chosen).length > 0 && { agents: chosen }),
+        ...(line.trim() !== "" && { line }),
+      };
+      const made = await post<Run>(path, Object.keys(body).length === 0 ? undefined : body);
       go(href(["compare"], { a: run.id, b: made.id }));
     } catch (reason) {
       setError(asError(reason));
@@ -34,8 +40,8 @@ export function Fork({ run, seq }: { run: Run; seq: number }): JSX.Element {
       {isOpen && (
         <>
           <p class="muted">
-            A new run that begins with everything up to event {count(seq)}, and continues with another seed or other agents. Both are then shown
-            side by side.
+            A new run that begins with everything up to event {count(seq)}, and continues with another seed or other agents. With a line, it
+            begins before this step, and the line takes the place of the step's. Both runs are then shown side by side.
           </p>
           <form
             class="filters"
@@ -47,6 +53,11 @@ export function Fork({ run, seq }: { run: Run; seq: number }): JSX.Element {
             <label>
               Seed
               <input size={8} inputMode="numeric" value={seed} placeholder={String(run.seed)} onInput={(event) => setSeed(event.currentTarget.value)} />
+            </label>
+            <label>
+              Line in place of this one
+              <input value={line} spellcheck={false} onInput={(event) => setLine(event.currentTarget.value)} />
+              <Hidden of={line} />
             </label>
             {ROLES.map((role) => (
               <AgentChoice

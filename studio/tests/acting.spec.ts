@@ -48,6 +48,16 @@ test("a fork with another agent is shown beside its parent", async ({ daemon, wa
   const executors = page.getByRole("row", { name: /^Executor/ }).getByRole("cell");
   await expect(executors).toHaveText(["scripted", "reference"]);
   await expect(page.locator(".side-by-side .step-view")).toHaveCount(2);
+  // A line in place of the step's.
+  await page.goto(`${daemon.url}/studio/runs/${id}?t=1.0&at=10`);
+  const line = await page.locator(".verdict .line").innerText();
+  await page.getByText("Fork the run after this step").click();
+  await page.getByLabel("Line in place of this one").fill("no line of this task");
+  await page.getByRole("button", { name: "Fork", exact: true }).click();
+  await expect(page).toHaveURL(/compare\?a=run_.*&b=run_/);
+  const parted = page.locator(".aligned .selected");
+  await expect(parted).toContainText(line);
+  await expect(parted).toContainText("no line of this task");
   // What the daemon refuses is said at the form.
   expected.push("400 (Bad Request)");
   await page.goto(`${daemon.url}/studio/runs/${id}?t=1.0&at=10`);

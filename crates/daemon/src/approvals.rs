@@ -4,8 +4,8 @@ use actix_web::{HttpRequest, HttpResponse, web};
 
 use super::error::{ApiError, ErrorBody, method_not_allowed};
 use super::guard::{Body, Owner, json};
-use super::parameters::{page_limit, parse_query};
-use super::request_context::{asking, authorized_run, listed_owner, owned_run};
+use super::parameters::{check_new_line, page_limit, parse_query};
+use super::request_context::{asking, authorized_run, listed_owner, owned_run, reviewer};
 use super::state::State;
 use super::wire::{
     ApprovalList, ApprovalRequest, ApprovalsQuery, RunApprovalsQuery, WaitingApprovals,
@@ -16,10 +16,6 @@ use prime_service::runs::{ApprovalRecord, NewDecision};
 
 /// Longest reason, in bytes.
 const REASON_BYTES_MAX: usize = 4_000;
-/// Longest line of a reviewer, in bytes.
-const LINE_BYTES_MAX: usize = 65_536;
-/// The reviewer without keys.
-const LOCAL: &str = "local";
 
 pub fn configure(config: &mut web::ServiceConfig) {
     config
@@ -142,8 +138,7 @@ pub(super) async fn decide_for(
     check_line(verdict, line.as_deref())?;
 
     owned_run(state, asking, id).await?;
-    let by = if asking.name.is_empty() { LOCAL } else { &asking.name }.to_owned();
-    let new = NewDecision { verdict, reason, line, by };
+    let new = NewDecision { verdict, reason, line, by: reviewer(asking) };
     Ok(state.runs.decide(id, number, new).await?)
 }
 
@@ -154,16 +149,8 @@ fn check_line(verdict: ApprovalVerdict, line: Option<&str>) -> Result<(), ApiErr
         (ApprovalVerdict::Edit, None) => refused(
             "is missing: `edit` needs the line that takes the place of the other".to_owned(),
         ),
-        (ApprovalVerdict::Edit, Some(line)) if line.trim().is_empty() => {
-            refused("is empty: give the line that takes the place of the other".to_owned())
-        }
-        (ApprovalVerdict::Edit, Some(line)) if line.len() > LINE_BYTES_MAX => {
-            refused(format!("has {} bytes; give at most {LINE_BYTES_MAX}", line.len()))
-        }
-        (ApprovalVerdict::Edit, Some(line)) if line.contains(['\n', '\r']) => {
-            refused("has several lines: give one".to_owned())
-        }
-        (ApprovalVerdict::Edit, Some(_)) | (_, None) => Ok(()),
+        (ApprovalVerdict::Edit, Some(line)) => check_new_line(line),
+        (_, None) => Ok(()),
         (other, Some(_)) => {
             refused(format!("goes with `edit` only, and the verdict is `{}`", other.name()))
         }

@@ -7,9 +7,26 @@ use super::error::ApiError;
 use super::guard::field_of;
 use prime_service::runs::check_wanted_label;
 
+/// Longest line of a person, in bytes.
+const LINE_BYTES_MAX: usize = 65_536;
 /// Entries per page: most, and default.
 const PAGE_MAX: u32 = 1_000;
 const PAGE: u32 = 100;
+
+/// Checks that the field `line`, by which a person replaces a proposal, is one line.
+pub(super) fn check_new_line(line: &str) -> Result<(), ApiError> {
+    let refused = |message: String| Err(ApiError::bad_field("line", message));
+    if line.trim().is_empty() {
+        return refused("is empty: give the line that takes the place of the other".to_owned());
+    }
+    if line.len() > LINE_BYTES_MAX {
+        return refused(format!("has {} bytes; give at most {LINE_BYTES_MAX}", line.len()));
+    }
+    if line.contains(['\n', '\r']) {
+        return refused("has several lines: give one".to_owned());
+    }
+    Ok(())
+}
 
 /// Parses the query string.
 pub(super) fn parse_query<T: DeserializeOwned>(request: &HttpRequest) -> Result<T, ApiError> {

@@ -7,7 +7,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use super::error::{ApiError, ErrorBody, method_not_allowed};
 use super::guard::{Body, Rights, json};
 use super::parameters::parse_query;
-use super::request_context::{asking, authorized_run, owner_of, rights_of, shown_to};
+use super::request_context::{asking, authorized_run, owner_of, reviewer, rights_of, shown_to};
 use super::run_calls::{cancel_run, other_agents, retry_run};
 use super::run_list::{ListQuery, RunList, list_runs};
 use super::state::State;
@@ -18,7 +18,7 @@ use super::wire::{
 use prime_journal::{DamagedRow, Removed};
 use prime_service::requests::RunRequest;
 use prime_service::runs::{
-    Accepted, Cleanup, LabelChanges, LabelMap, Labels, RunRecord, check_labels,
+    Accepted, Cleanup, Fork, LabelChanges, LabelMap, Labels, RunRecord, check_labels,
 };
 
 /// A century, as for `journal.retention_days`.
@@ -265,7 +265,9 @@ pub async fn change_labels(
 
 /// Starts a new run from the first events of another.
 ///
-/// It has the agents of its parent; a body may name others, which take over from there.
+/// It has the agents of its parent; a body may name others, which take over from there. With a
+/// `line`, `seq` is the event of a step: the new run begins before it, and the line takes the place
+/// of the step's. The verifier judges it like any other, and the record says who gave it.
 #[utoipa::path(
     post, path = "/v1/runs/{id}/fork", tag = "runs", operation_id = "fork_run", params(("id", description = "The run's `id`"), ForkQuery),
     request_body(content = Option<ForkRequest>, example = json!({"agents": {"executor": "reference"}})),
@@ -273,6 +275,7 @@ pub async fn change_labels(
         (status = 202, description = "The new run, durable", body = RunRecord, headers(
             ("Location" = String, description = "The path of the run"),
         )),
+        (status = 404, description = "There is no such run; or, with a `line`, the event is not a step (`no_such_step`)", body = ErrorBody),
         (status = 409, description = "The event does not exist, or the run was over at it", body = ErrorBody),
     ),
 )]
@@ -286,10 +289,15 @@ pub async fn fork(
     let wanted: Option<ForkRequest> = if body.0.is_empty() { None } else { json(&body.0)? };
     let parent = authorized_run(&state, &request, &id).await?;
     let owner = owner_of(&request);
-    let chosen = wanted.unwrap_or_default().agents;
-    let spec = other_agents(&state, &owner, &parent, chosen).await?;
+    let ForkRequest { agents, line } = wanted.unwrap_or_default();
+    if let Some(line) = &line {
+        check_new_line(line)?;
+    }
+    let spec_with_agents = other_agents(&state, &owner, &parent, agents).await?;
 
-    let record = state.runs.fork(&id, seq, seed, spec, &owner).await?;
+    let line = line.map(|line| (line, reviewer(&asking(&request))));
+    let fork = Fork { seq, seed, spec_with_agents, line };
+    let record = state.runs.fork(&id, fork, &owner).await?;
     Ok(HttpResponse::Accepted()
         .insert_header(("Location", format!("/v1/runs/{}", record.id)))
         .json(record))

@@ -150,7 +150,7 @@ pub struct SplitInfo {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ForkQuery {
-    /// The last event to copy.
+    /// The last event to copy; with a `line`, the step whose place it takes.
     pub seq: u64,
     /// The seed from there on; the parent's by default.
     pub seed: Option<u64>,
@@ -160,6 +160,9 @@ pub struct ForkQuery {
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForkRequest {
+    /// A line in place of that of the step `seq`, with which the fork begins.
+    #[schema(nullable = false)]
+    pub line: Option<String>,
     /// Agents that it uses instead of the parent's, among `server.allow_executors` and so on. With
     /// any, the others are taken by their names from the present configuration, not as the parent
     /// was accepted with them.

@@ -77,6 +77,66 @@ fn a_fork_goes_on_with_the_agents_that_it_chooses() {
 }
 
 #[test]
+fn a_line_takes_the_place_of_a_step() {
+    let daemon = Daemon::start(&ERRING);
+    let run = daemon.submitted(&erring());
+    daemon.finished(&run);
+    let steps = trace(&daemon, &run);
+    let rejected = |line: &&Value| line["event"] == "step" && line["decision"] == "backtrack";
+    let step = steps.iter().find(rejected).unwrap();
+
+    // What the task's algorithm does in this state, and what it does not.
+    let body = r#"{"role": "executor", "agent": "reference"}"#;
+    let tried = daemon.post_text(&format!("{run}/steps/{}/try", step["seq"]), body).body;
+    let right = tried["action"].as_str().unwrap();
+    for (line, decision) in [(right, "proceed"), ("no line of this task", "backtrack")] {
+        let forked = daemon.post_text(
+            &format!("{run}/fork?seq={}", step["seq"]),
+            &json!({ "line": line }).to_string(),
+        );
+        assert_eq!(forked.status, 202, "{}", forked.body);
+        let fork = format!("/v1/runs/{}", forked.body["id"].as_str().unwrap());
+        let record = daemon.finished(&fork);
+        assert_eq!(record["approvals"], json!({"asked": 1, "edited": 1}), "{record}");
+
+        let of_fork = trace(&daemon, &fork);
+        let made = of_fork.iter().find(|line| !line["approval"].is_null()).unwrap();
+        assert_eq!((&made["action"], &made["decision"]), (&json!(line), &json!(decision)));
+        for name in ["round", "trajectory", "depth"] {
+            assert_eq!(made[name], step[name], "{name}");
+        }
+        let approval = &made["approval"];
+        assert_eq!(
+            json!([approval["verdict"], approval["by"], approval["proposed"]]),
+            json!(["edit", "local", step["action"]])
+        );
+        let before = step["seq"].as_u64().unwrap() - 1;
+        assert_eq!(
+            forked.body["forked_from"],
+            json!({
+                "run": run.rsplit('/').next().unwrap(),
+                "seq": before,
+                "line": {"line": line, "by": "local", "number": 1},
+            })
+        );
+        let common = usize::try_from(before).unwrap();
+        assert_eq!(steps[1..=common], of_fork[1..=common]);
+    }
+
+    let path = format!("{run}/fork?seq={}", step["seq"]);
+    for (body, part) in [
+        (json!({"line": " "}), "is empty"),
+        (json!({"line": "a\nb"}), "give one"),
+        (json!({"line": "x".repeat(100_000)}), "give at most 65536"),
+    ] {
+        daemon.post_text(&path, &body.to_string()).refused(400, Some("line"), &[part]);
+    }
+    let body = r#"{"line": "x"}"#;
+    daemon.post_text(&format!("{run}/fork?seq=1"), body).refused(404, None, &["not a step"]);
+    daemon.post_text(&format!("{run}/fork?seq=0"), body).refused(404, None, &["not a step"]);
+}
+
+#[test]
 fn an_agent_that_is_tried_does_what_it_did_in_the_run() {
     let daemon = Daemon::start(&ERRING);
     let run = daemon.submitted(&erring());

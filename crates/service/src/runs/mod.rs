@@ -51,6 +51,7 @@ pub use approvals::record::{ApprovalDecision, ApprovalRecord, ApprovalState, Hel
 pub use bundle::{Arrived, BundleError};
 pub use decision::decision_name;
 pub use error::RunError;
+pub use execution::fork::Fork;
 pub use execution::leases::Leases;
 pub use execution::new_run::{Accepted, NewRun};
 pub use execution::observers::WrapObserver;

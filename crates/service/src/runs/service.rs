@@ -9,6 +9,7 @@ use super::cluster_link::ClusterLink;
 use super::error::RunError;
 use super::execution::Execution;
 use super::execution::accept::Acceptance;
+use super::execution::fork::Fork;
 use super::execution::leases::Leases;
 use super::execution::new_run::{Accepted, NewRun};
 use super::execution::observers::{Observers, WrapObserver};
@@ -225,21 +226,13 @@ impl Runs {
         self.execution.run_detached(work).await
     }
 
-    /// Starts a run from the state of another after its event `seq`. `seed` replaces the parent's
-    /// seed from there on, and `spec_with_agents` its spec: the same but for the agents.
+    /// Starts a run from the state of another.
     ///
     /// # Errors
-    /// When the run or the event does not exist, or the run was over at that event; or as for a new
-    /// run.
-    pub async fn fork(
-        &self,
-        parent: &str,
-        seq: u64,
-        seed: Option<u64>,
-        spec_with_agents: Option<RunSpec>,
-        owner: &str,
-    ) -> Result<RunRecord, RunError> {
-        self.execution.fork(parent, seq, seed, spec_with_agents, owner).await
+    /// When the run or the event does not exist, the run was over at that event, or the event is
+    /// not a step that a line can take the place of; or as for a new run.
+    pub async fn fork(&self, parent: &str, fork: Fork, owner: &str) -> Result<RunRecord, RunError> {
+        self.execution.fork(parent, fork, owner).await
     }
 
     /// Ends a run with what is committed, and waits at most `patience` for that to be durable.

@@ -13,7 +13,7 @@ use crate::app::Overrides;
 use prime_agent_set::task_program::{OpenError, TaskPrograms};
 use prime_agent_set::{Names, RecordedAgents};
 use prime_bench::tasks::{self, Problem};
-use prime_protocol::RunPlan;
+use prime_protocol::{Approval, ApprovalVerdict, Resolution, RunPlan};
 use prime_report::{Arm, Judge, RunContext};
 use prime_runtime::RunSampling;
 
@@ -24,6 +24,36 @@ pub struct Origin {
     pub run: String,
     /// The last event that was copied.
     pub seq: u64,
+    /// The line in place of the one that came next in the parent; left out if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub line: Option<NewLine>,
+}
+
+/// A line with which a fork begins. It is recorded like an approval that put it in the place of
+/// the parent's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NewLine {
+    /// The line.
+    pub line: String,
+    /// The name of the API key that gave it; `local` without keys.
+    pub by: String,
+    /// Number of this approval in the run.
+    pub number: u32,
+}
+
+impl NewLine {
+    /// What becomes of the parent's step.
+    pub fn resolution(&self) -> Resolution {
+        let approval = Approval {
+            number: self.number,
+            verdict: ApprovalVerdict::Edit,
+            by: self.by.clone(),
+            reason: String::new(),
+            proposed: None,
+        };
+        Resolution { approval, line: Some(self.line.clone()) }
+    }
 }
 
 /// Why the problem of a run cannot be opened.
@@ -186,6 +216,12 @@ fn read<'de, D: Deserializer<'de>>(
 }
 
 impl RunSpec {
+    /// The decision about the step whose place a fork's line takes, by the approval's number.
+    pub fn new_line_of(&self, number: u32) -> Option<Resolution> {
+        let line = self.forked_from.as_ref()?.line.as_ref()?;
+        (line.number == number).then(|| line.resolution())
+    }
+
     /// The engines that its agents ask about its task, each with the SHA-256 of its model.
     pub fn engines(&self) -> BTreeMap<String, Option<String>> {
         self.recorded.as_ref().map(|recorded| recorded.engines.clone()).unwrap_or_default()

@@ -9,11 +9,24 @@ use crate::runs::error::RunError;
 use crate::runs::live::live_run::LiveRun;
 use crate::runs::progress::Progress;
 use crate::runs::record::RunRecord;
-use crate::runs::spec::{Origin, Queueing, RunSpec};
-use crate::runs::store::replay::{Recovered, replay_run};
-use prime_journal::{JournalError, RunRow};
+use crate::runs::spec::{NewLine, Origin, Queueing, RunSpec};
+use crate::runs::store::replay::{Recovered, replay_before, replay_run, waiting_step};
+use prime_journal::{Journal, JournalError, RunRow};
 use prime_protocol::Replayed;
 use prime_report::{RecordedEvent, TraceLine};
+
+/// Where a fork begins, and what it changes.
+#[derive(Clone, Debug, Default)]
+pub struct Fork {
+    /// The last event to copy; with a line, the step whose place the line takes.
+    pub seq: u64,
+    /// Another seed from there on.
+    pub seed: Option<u64>,
+    /// The spec of the parent with other agents; its own by default.
+    pub spec_with_agents: Option<RunSpec>,
+    /// A line in place of the step's, and who gives it.
+    pub line: Option<(String, String)>,
+}
 
 /// Bytes of events per copy.
 const COPY_BYTES: usize = 1 << 20;
@@ -33,32 +46,26 @@ fn not_copied(live: &LiveRun) -> RunError {
 }
 
 impl Execution {
-    /// Starts a run from the state of another after its event `seq`. `seed` replaces the parent's
-    /// seed from there on, and `spec_with_agents` its spec: the same but for the agents.
+    /// Starts a run from the state of another.
     ///
     /// # Errors
-    /// When the run or the event does not exist, or the run was over at that event; or as for a new
-    /// run.
+    /// When the run or the event does not exist, the run was over at that event, or the event is
+    /// not a step that a line can take the place of; or as for a new run.
     pub async fn fork(
         self: &Arc<Self>,
         parent: &str,
-        seq: u64,
-        seed: Option<u64>,
-        spec_with_agents: Option<RunSpec>,
+        fork: Fork,
         owner: &str,
     ) -> Result<RunRecord, RunError> {
         let (execution, parent, owner) = (Arc::clone(self), parent.to_owned(), owner.to_owned());
-        let fork =
-            async move { execution.begin_fork(&parent, seq, seed, spec_with_agents, &owner).await };
-        self.run_detached(fork).await
+        let begin = async move { execution.begin_fork(&parent, fork, &owner).await };
+        self.run_detached(begin).await
     }
 
     async fn begin_fork(
         self: &Arc<Self>,
         parent: &str,
-        seq: u64,
-        seed: Option<u64>,
-        spec_with_agents: Option<RunSpec>,
+        Fork { seq, seed, spec_with_agents, line }: Fork,
         owner: &str,
     ) -> Result<RunRecord, RunError> {
         if self.live.is_draining() {
@@ -81,22 +88,34 @@ impl Execution {
         };
         let (name, of, tasks) =
             (parent.to_owned(), spec.clone(), self.store.tasks().asked_by(owner));
-        let recovered = self
-            .store
-            .read(move |journal| Ok(replay_run(journal, &tasks, &name, &of, seq)))
-            .await?;
-        let Recovered { problem, replayed, mut progress } = recovered?;
-        let Replayed::Open(suspended) = replayed else {
+        let has_line = line.is_some();
+        let replay = move |journal: &dyn Journal| {
+            Ok(if has_line {
+                replay_before(journal, &tasks, &name, &of, seq)
+            } else {
+                replay_run(journal, &tasks, &name, &of, seq).map(|recovered| (recovered, 0))
+            })
+        };
+        let (recovered, number) = self.store.read(replay).await??;
+        let Recovered { problem, replayed, mut progress } = recovered;
+        let Replayed::Open(mut suspended) = replayed else {
             return Err(RunError::Conflict(format!(
                 "the run was over at event {seq}: give an earlier one"
             )));
         };
 
+        let line = line.map(|(line, by)| NewLine { line, by, number });
+        if let Some(line) = &line {
+            let step = suspended.held.iter_mut().find(|step| step.number == number);
+            step.ok_or(RunError::NoSuchStep(seq))?.resolution = Some(line.resolution());
+        }
+        let seq = seq - u64::from(has_line);
+
         // Acceptance, as of a new run.
         self.check_day(owner).await?;
         let slot = self.reserve_slot(owner)?;
-        let mut spec =
-            RunSpec { forked_from: Some(Origin { run: parent.to_owned(), seq }), ..spec };
+        let origin = Origin { run: parent.to_owned(), seq, line };
+        let mut spec = RunSpec { forked_from: Some(origin), ..spec };
         spec.sampling.seed = seed.unwrap_or(spec.sampling.seed);
         // The parent's times are past, and its key may have been allowed more.
         let priority_max = self.app().settings().priority_max_of(owner);
@@ -129,11 +148,6 @@ impl Execution {
     async fn copy(&self, live: &LiveRun) -> Result<(), RunError> {
         let Some(origin) = &live.spec.forked_from else { return Ok(()) };
         let mut seq = live.stream.committed().head.seq;
-        // The event `Forked` comes after the copies: with it, the copy is complete.
-        if seq > origin.seq {
-            return Ok(());
-        }
-
         while seq < origin.seq {
             let segments = self.store.segments(&origin.run, seq, COPY_BYTES).await?;
             let (mut events, mut count, mut flagged) = (Vec::new(), 0, Vec::new());
@@ -163,11 +177,26 @@ impl Execution {
             live.stream.durable(seq).await.map_err(|()| not_copied(live))?;
         }
 
-        let basis = live.spec.plan.basis;
-        let judge = live.spec.judge();
-        let (run, seq) = (origin.run.as_str(), origin.seq);
-        live.stream.append(&TraceLine::Forked { run, seq, basis, judge: &judge });
-        live.stream.durable(origin.seq + 1).await.map_err(|()| not_copied(live))
+        // What comes after the copies, one event after the other: with the last, the fork is complete.
+        if seq == origin.seq {
+            let basis = live.spec.plan.basis;
+            let judge = live.spec.judge();
+            let run = origin.run.as_str();
+            live.stream.append(&TraceLine::Forked { run, seq, basis, judge: &judge });
+            seq += 1;
+            live.stream.durable(seq).await.map_err(|()| not_copied(live))?;
+        }
+        if let Some(line) = origin.line.as_ref().filter(|_| seq == origin.seq + 1) {
+            let (run, number) = (origin.run.clone(), line.number);
+            let replaced = origin.seq + 1;
+            let step =
+                move |journal: &dyn Journal| Ok(waiting_step(journal, &run, replaced, number));
+            let mut waiting = self.store.read(step).await??;
+            waiting.push(b'\n');
+            live.stream.append_raw(&waiting, 1, &[], Progress::default());
+            live.stream.durable(seq + 1).await.map_err(|()| not_copied(live))?;
+        }
+        Ok(())
     }
 
     /// Completes a fork that an earlier process left incomplete.
@@ -175,8 +204,11 @@ impl Execution {
     /// # Errors
     /// When the parent run was removed, or cannot be read.
     pub(super) fn complete_fork(&self, live: &LiveRun, row: &RunRow) -> Result<(), RunError> {
-        let is_complete =
-            live.spec.forked_from.as_ref().is_none_or(|origin| row.head.seq > origin.seq);
+        let is_complete = live
+            .spec
+            .forked_from
+            .as_ref()
+            .is_none_or(|origin| row.head.seq > origin.seq + u64::from(origin.line.is_some()));
         if is_complete {
             return Ok(());
         }

@@ -10,7 +10,7 @@ mod begin;
 mod current_app;
 mod daily_cost;
 mod execute;
-mod fork;
+pub mod fork;
 mod key_locks;
 pub(super) mod leases;
 pub(super) mod new_run;

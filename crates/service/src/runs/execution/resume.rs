@@ -162,6 +162,9 @@ impl Execution {
                     for step in &mut suspended.held {
                         let row = rows.iter().find(|row| row.number == step.number);
                         step.resolution = row.and_then(resolution);
+                        if step.resolution.is_none() {
+                            step.resolution = live.spec.new_line_of(step.number);
+                        }
                     }
                     return true;
                 }

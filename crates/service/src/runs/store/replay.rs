@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::RunStore;
 use super::event_stream::SavedRun;
@@ -35,6 +36,9 @@ pub enum NotReplayed {
     /// The program of its task is not the one that it ran with.
     #[error("{0}")]
     OtherProgram(String),
+    /// An event that a line should take the place of is none of a step.
+    #[error("event {0} is not a step")]
+    NotAStep(u64),
 }
 
 impl From<String> for NotReplayed {
@@ -58,6 +62,7 @@ impl From<NotReplayed> for RunError {
             NotReplayed::Journal(error) => Self::Journal(error),
             NotReplayed::Events(reason) => Self::Unreadable(reason),
             NotReplayed::Task(reason) | NotReplayed::OtherProgram(reason) => Self::Conflict(reason),
+            NotReplayed::NotAStep(seq) => Self::NoSuchStep(seq),
         }
     }
 }
@@ -207,6 +212,81 @@ pub fn replay_run(
     spec: &RunSpec,
     last_seq: u64,
 ) -> Result<Recovered, NotReplayed> {
+    replay_to(journal, tasks, id, spec, last_seq)?.finish()
+}
+
+/// Replays a run's events up to before the step that is event `seq`, which then waits for approval.
+/// Also returns the number of that approval.
+///
+/// # Errors
+/// Like [`replay_run`].
+pub fn replay_before(
+    journal: &dyn Journal,
+    tasks: &TaskPrograms,
+    id: &str,
+    spec: &RunSpec,
+    seq: u64,
+) -> Result<(Recovered, u32), NotReplayed> {
+    let mut before = replay_to(journal, tasks, id, spec, seq.saturating_sub(1))?;
+    let number = before.progress.approvals.asked + 1;
+    let waiting = waiting_step(journal, id, seq, number)?;
+    let Replaying { replay, progress, held, .. } = &mut before;
+    apply_noting(replay, &waiting, progress, held)?;
+    Ok((before.finish()?, number))
+}
+
+/// The step that is event `seq`, as an event by which it waits for an approval of this number.
+///
+/// # Errors
+/// The event is not a step.
+pub fn waiting_step(
+    journal: &dyn Journal,
+    id: &str,
+    seq: u64,
+    number: u32,
+) -> Result<Vec<u8>, NotReplayed> {
+    let segments = journal.segments(id, seq.saturating_sub(1), 0)?;
+    let found = segments.iter().flat_map(Segment::events).find(|(at, _)| *at == seq);
+    let step = found.and_then(|(_, event)| {
+        let mut step: Map<String, Value> = serde_json::from_slice(event).ok()?;
+        (step.get("event")? == "step").then(|| {
+            step.remove("approval");
+            step.insert("event".to_owned(), "waiting".into());
+            step.insert("approval_number".to_owned(), number.into());
+            step
+        })
+    });
+    let step = step.ok_or(NotReplayed::NotAStep(seq))?;
+    Ok(serde_json::to_vec(&step).expect("invariant: maps serialise"))
+}
+
+/// A run while its events are replayed.
+struct Replaying {
+    problem: Arc<dyn Problem>,
+    replay: Replay,
+    progress: Progress,
+    held: HeldLines,
+}
+
+impl Replaying {
+    fn finish(self) -> Result<Recovered, NotReplayed> {
+        let Self { problem, replay, progress, held } = self;
+        let mut replayed = replay.finish();
+        if let Replayed::Open(suspended) = &mut replayed {
+            suspended.holds = progress.approvals.asked;
+            hold_again(suspended, held)?;
+        }
+        Ok(Recovered { problem, replayed, progress })
+    }
+}
+
+fn replay_to(
+    journal: &dyn Journal,
+    tasks: &TaskPrograms,
+    id: &str,
+    spec: &RunSpec,
+    last_seq: u64,
+) -> Result<Replaying, NotReplayed> {
     let problem = spec.problem(tasks)?;
 
     let saved = journal.snapshot(id)?.filter(|saved| saved.seq <= last_seq);
@@ -240,12 +320,7 @@ pub fn replay_run(
             seq = at;
         }
     }
-    let mut replayed = replay.finish();
-    if let Replayed::Open(suspended) = &mut replayed {
-        suspended.holds = progress.approvals.asked;
-        hold_again(suspended, held)?;
-    }
-    Ok(Recovered { problem, replayed, progress })
+    Ok(Replaying { problem, replay, progress, held })
 }
 
 /// Takes out the trajectories whose steps wait for approval.
