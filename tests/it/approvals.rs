@@ -122,7 +122,7 @@ fn a_run_that_waits_outlives_the_process() {
     let run = daemon.submitted(&run("every 2 steps"));
     let held = until_waiting(&daemon, &run);
     // What waits counts neither as an open run nor as one that the next process resumes.
-    daemon.until("/readyz", |body| body["runs"]["open"] == 0);
+    daemon.until("/readyz", |body| body["open_runs"] == 0);
     daemon.kill();
 
     let daemon = Daemon::start_in(&home, &[]);
