@@ -12,6 +12,7 @@ import type { FormField } from "./input_form";
 import { Copy, Problem } from "./parts";
 import { go, href, usePlace } from "./router";
 import {
+  APPROVE_ELSE,
   BadForm,
   LIMITS,
   SEARCH,
@@ -128,7 +129,7 @@ export function NewRun(): JSX.Element {
     </div>
   );
   const choice = (
-    name: "strategy" | "vote" | "speculate",
+    name: "strategy" | "vote" | "speculate" | "approve_else",
     label: string,
     values: readonly string[],
   ) =>
@@ -325,6 +326,24 @@ export function NewRun(): JSX.Element {
           {choice("strategy", "Strategy", STRATEGIES)}
           {choice("vote", "Vote", VOTES)}
           {choice("speculate", "Propose before the verdict", ["true", "false"])}
+        </div>
+        <h2>Approval</h2>
+        <div class="grid">
+          {field({
+            name: "approve",
+            label: "Steps that wait for approval",
+            text: form.approve,
+            children: (
+              <input
+                value={form.approve}
+                placeholder="flagged, every 5 steps, step.depth > 3"
+                aria-invalid={wrong === "approve"}
+                onInput={(event) => put({ approve: event.currentTarget.value })}
+              />
+            ),
+          })}
+          {number("approve_within_ms", "To be decided within, in ms")}
+          {choice("approve_else", "Otherwise", APPROVE_ELSE)}
         </div>
         <h2>Budget</h2>
         <div class="grid">

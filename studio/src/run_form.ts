@@ -39,6 +39,9 @@ export interface Form {
   seed: string;
   temperature: string;
   top_p: string;
+  approve: string;
+  approve_within_ms: string;
+  approve_else: string;
   steps: string;
   tokens: string;
   completion_tokens: string;
@@ -69,6 +72,9 @@ export const START: Form = {
   seed: "",
   temperature: "",
   top_p: "",
+  approve: "",
+  approve_within_ms: "",
+  approve_else: "",
   steps: "",
   tokens: "",
   completion_tokens: "",
@@ -82,7 +88,9 @@ export const VOTES = ["majority", "tolerance", "weighted"];
 export const LIMITS = ["steps", "tokens", "completion_tokens", "cost", "wall_ms"] as const;
 export const SEARCH = ["fanout", "max_rounds", "seed", "temperature", "top_p"] as const;
 
-export type Numeric = "index" | "base_seed" | (typeof SEARCH)[number] | (typeof LIMITS)[number];
+export const APPROVE_ELSE = ["reject", "accept", "end"];
+
+export type Numeric = "index" | "base_seed" | "approve_within_ms" | (typeof SEARCH)[number] | (typeof LIMITS)[number];
 
 export class BadForm extends Error {
   constructor(
@@ -146,6 +154,13 @@ export function formOf(spec: Spec, present: Agent[]): Partial<Form> {
     seed: String(sampling.seed),
     temperature: String(sampling.temperature),
     top_p: String(sampling.top_p),
+    ...(spec.approval === undefined
+      ? {}
+      : {
+          approve: spec.approval.rule,
+          approve_within_ms: String(spec.approval.within_ms),
+          approve_else: spec.approval.otherwise,
+        }),
     labels: labelLines(spec.labels ?? {}),
   };
 }
@@ -179,6 +194,9 @@ export function requestOf(form: Form, task: TaskDetail | undefined): Record<stri
     ...(form.speculate === "" ? {} : { speculate: form.speculate === "true" }),
     ...(form.force ? { force: true } : {}),
     ...numbers(form, SEARCH),
+    ...(form.approve.trim() === "" ? {} : { approve: form.approve.trim() }),
+    ...numbers(form, ["approve_within_ms"]),
+    ...(form.approve_else === "" ? {} : { approve_else: form.approve_else }),
     ...(Object.keys(budget).length === 0 ? {} : { budget }),
     ...(Object.keys(agents).length === 0 ? {} : { agents }),
     ...(Object.keys(labels).length === 0 ? {} : { labels }),

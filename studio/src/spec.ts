@@ -21,6 +21,7 @@ export interface Spec {
     budget: { steps: Count; tokens: Count; completion_tokens: Count; cost?: Count; wall_ms: Count };
   };
   sampling: { temperature: Count; top_p: Count; seed: Count };
+  approval?: { rule: string; within_ms: Count; otherwise: string };
   overrides: Partial<Record<Role, string | null>>;
   agents: Record<Role, string>;
   recorded?: unknown;

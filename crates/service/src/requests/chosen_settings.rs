@@ -114,12 +114,12 @@ fn settings_of(
 /// The rule of approvals. That of the daemon is its operator's, and applies to all runs.
 fn choose_approval(run: &mut Run, request: &RunRequest) -> Result<(), RequestError> {
     let RunRequest { approve, approve_within_ms, approve_else, .. } = request;
-    let chosen = [
-        ("approve", approve.is_some()),
-        ("approve_within_ms", approve_within_ms.is_some()),
-        ("approve_else", approve_else.is_some()),
+    let changed = [
+        ("approve", approve.as_ref().is_some_and(|rule| rule.trim() != run.approve.trim())),
+        ("approve_within_ms", approve_within_ms.is_some_and(|ms| ms != run.approve_within_ms)),
+        ("approve_else", approve_else.is_some_and(|otherwise| otherwise != run.approve_else)),
     ];
-    if let Some((field, _)) = chosen.into_iter().find(|(_, is_chosen)| *is_chosen)
+    if let Some((field, _)) = changed.into_iter().find(|(_, is_changed)| *is_changed)
         && !run.approve.trim().is_empty()
     {
         let rule = run.approve.clone();
