@@ -172,7 +172,6 @@ const OUTCOMES: Record<string, string> = {
   cost_spent: "its money was used up",
   completion_tokens_spent: "its completion tokens were used up",
   wall_ms_spent: "its time was used up",
-  deadline_passed: "its deadline passed",
   cancelled: "cancelled",
   agent_failed: "an agent failed",
 };

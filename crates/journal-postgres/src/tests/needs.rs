@@ -20,6 +20,11 @@ impl Needs for Words {
         spec.lines().map(str::to_owned).collect()
     }
 
+    fn rank_ms(&self, spec: &str) -> Option<i64> {
+        // The specs of runs with a rank are numbers.
+        spec.parse().ok()
+    }
+
     fn met(&self, asked: &[String]) -> Vec<String> {
         let met = self.0.lock().unwrap();
         asked.iter().filter(|need| met.contains(&need.as_str())).cloned().collect()
@@ -148,4 +153,21 @@ fn without_needs_a_node_takes_any_run() {
     let any = open(&schema);
     let next = prime_journal::conformance::events(any.run("r").unwrap().unwrap().head, 1);
     any.commit(&[prime_journal::conformance::append("r", &next)]).unwrap();
+}
+
+#[test]
+fn runs_are_taken_in_the_order_of_their_ranks() {
+    let schema = Schema::new();
+    // Without a rank, the time of acceptance counts, which is 1,000 ms here.
+    let ranks = [("a", "30"), ("b", "-5"), ("c", ""), ("d", "0")];
+    let accepting = node(&schema, 0, &[]);
+    accepting.journal.commit(&ranks.map(|(id, spec)| accept(id, spec))).unwrap();
+    drop(accepting);
+
+    let words: Vec<_> = ranks.iter().map(|(_, spec)| *spec).collect();
+    let taking = node(&schema, 0, &words);
+    for (capacity, run) in ["b", "d", "a", "c"].into_iter().enumerate() {
+        taking.journal.set_capacity(capacity + 1);
+        assert_eq!(taking.taken.recv_timeout(PATIENCE).unwrap(), run);
+    }
 }
