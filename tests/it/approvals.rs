@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::binary::prime;
@@ -342,4 +343,19 @@ fn readers_follow_a_run_that_waits() {
     let seen = server_sent(&reader.join().unwrap());
     assert!(seen.iter().any(|(_, name, _)| name == "finished"), "{seen:?}");
     let _: Arc<Home> = daemon.kill();
+}
+
+#[test]
+fn a_run_that_waits_ends_at_its_deadline() {
+    let daemon = Daemon::start(&UNIFORM);
+    let mut request = run("every step");
+    let deadline = Timestamp::now() + SignedDuration::from_secs(1);
+    request["deadline"] = json!(deadline.to_string());
+    request["approve_else"] = json!("accept");
+
+    let run = daemon.submitted(&request);
+    let record = daemon.finished(&run);
+    assert_eq!(record["outcome"], "deadline_passed", "{record}");
+    let [approval] = events(&daemon, &run, "waiting").try_into().unwrap();
+    assert_eq!(approval["depth"], 0, "nobody accepted it: {approval}");
 }

@@ -6,7 +6,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 
 use super::error::{ApiError, ErrorBody, method_not_allowed};
 use super::guard::{Body, Rights, json};
-use super::parameters::parse_query;
+use super::parameters::{check_new_line, parse_query};
 use super::request_context::{asking, authorized_run, owner_of, reviewer, rights_of, shown_to};
 use super::run_calls::{cancel_run, other_agents, retry_run};
 use super::run_list::{ListQuery, RunList, list_runs};

@@ -16,7 +16,7 @@ const BEARER: &str = "bearer";
 const REQUEST_ID: &str = "X-Request-Id";
 
 /// Paths below which an answer needs the journal.
-const NEEDS_JOURNAL: [&str; 10] = [
+const NEEDS_JOURNAL: [&str; 11] = [
     "/v1/runs",
     "/v1/approvals",
     "/v1/overview",

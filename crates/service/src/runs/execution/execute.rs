@@ -153,6 +153,7 @@ impl Execution {
             task: live.spec.task.clone(),
             instance: live.spec.instance.clone(),
             policy: live.spec.approval.clone(),
+            deadline_ms: live.spec.queueing.deadline_ms,
             clock: self.store.clock(),
         }
     }

@@ -15,17 +15,24 @@ use prime_journal::NewApproval;
 use prime_protocol::{Role, RunSnapshot, TurnId};
 use prime_report::{Judge, TraceLine};
 use prime_runtime::{Event, Listener, Observer, Wake};
+use prime_settings::ApproveElse;
 
 /// Maximum bytes of a snapshot, as JSON. It is written in one commit, for which all other runs
 /// wait, and the journal takes no body above 256 MiB. Without a snapshot, a later process replays
 /// more events.
 const SNAPSHOT_BYTES_MAX: usize = 64 << 20;
 
+/// Milliseconds after a run's deadline at which its steps wait no longer: the journal's clock may be
+/// ahead of this one.
+const AFTER_DEADLINE_MS: u64 = 100;
+
 /// What the list of steps that wait says about a run.
 pub struct Shown {
     pub task: String,
     pub instance: String,
     pub policy: Option<ApprovalPolicy>,
+    /// When the run has to end, in milliseconds since 1970.
+    pub deadline_ms: Option<u64>,
     pub clock: Clock,
 }
 
@@ -38,9 +45,15 @@ impl Shown {
     ) -> Option<NewApproval> {
         let policy = self.policy.as_ref()?;
         let (task, instance, now_ms) = (&self.task, &self.instance, (self.clock)());
-        let line = line(&About { task, instance, otherwise: policy.otherwise, now_ms })?;
+        // A run that waits in the journal alone must still end at its deadline.
+        let left_ms = self.deadline_ms.map(|deadline_ms| deadline_ms.saturating_sub(now_ms));
+        let (within_ms, otherwise) = match left_ms.filter(|left_ms| *left_ms < policy.within_ms) {
+            Some(left_ms) => (left_ms + AFTER_DEADLINE_MS, ApproveElse::End),
+            None => (policy.within_ms, policy.otherwise),
+        };
+        let line = line(&About { task, instance, otherwise, now_ms })?;
         let body = serde_json::to_string(&line).expect("invariant: lines serialise");
-        Some(NewApproval { number, within_ms: policy.within_ms, body })
+        Some(NewApproval { number, within_ms, body })
     }
 }
 
