@@ -278,6 +278,7 @@ impl DurableLaunch<'_> {
             is_of_program: false,
             module: None,
             plan: RunPlan::single(self.steps + 1),
+            approval: None,
             sampling: greedy(self.load.seed.fetch_add(1, Ordering::Relaxed)),
             overrides: Overrides::default(),
             agents: self.load.names.clone(),

@@ -328,7 +328,11 @@ impl Observer for Live {
                     }
                 }
             }
-            Event::Started { .. } | Event::Chosen { .. } | Event::Stopped { .. } => {}
+            // A run in the foreground holds no steps.
+            Event::Waiting { .. }
+            | Event::Started { .. }
+            | Event::Chosen { .. }
+            | Event::Stopped { .. } => {}
         }
     }
 }
