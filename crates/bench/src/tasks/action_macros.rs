@@ -5,10 +5,10 @@
 macro_rules! word_actions {
     (@form $field:ident) => { " <nat>" };
     (@type $field:ident) => { usize };
-    ($name:ident {
+    ($(#[$attribute:meta])+ $name:ident {
         $($(#[$note:meta])* $variant:ident $(($($field:ident),+))? = $word:literal),+ $(,)?
     }) => {
-        /// An action line; the page explains its forms.
+        $(#[$attribute])+
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum $name {
             $($(#[$note])* $variant $(($(word_actions!(@type $field)),+))?),+
@@ -50,6 +50,12 @@ macro_rules! word_actions {
                 }
             }
         }
+    };
+    ($name:ident { $($variants:tt)+ }) => {
+        word_actions!(
+            /// An action line; the page explains its forms.
+            $name { $($variants)+ }
+        );
     };
 }
 

@@ -13,8 +13,11 @@ use super::page::Page;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Difficulty {
+    /// d = 0.
     Easy,
+    /// d = 1.
     Medium,
+    /// d = 2.
     Hard,
 }
 

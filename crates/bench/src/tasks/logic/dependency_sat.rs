@@ -19,12 +19,19 @@ const DEPENDENCIES_MAX: usize = 1_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Choices as (dependency, package) that have not been taken back, in order.
     pub choices_made: Vec<(usize, usize)>,
+    /// Packages installed, in order.
     pub installed: Vec<usize>,
+    /// Number of `choose` so far.
     pub choices: u64,
+    /// Number of `back` so far.
     pub backtracks: u64,
+    /// First dependency found without an allowed alternative; -1 before that.
     pub first_dead_end: i64,
+    /// True after `fail`.
     pub failed: bool,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
@@ -95,9 +102,13 @@ impl State {
 }
 
 word_actions!(Action {
+    /// `choose d p`: meets dependency d with package p.
     Choose(dependency, package) = "choose",
+    /// `back d p`: takes the latest choice back.
     Back(dependency, package) = "back",
+    /// The packages cannot be installed.
     Fail = "fail",
+    /// `install p`: installs package p.
     Install(package) = "install",
 });
 

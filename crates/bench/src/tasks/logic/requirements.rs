@@ -8,9 +8,13 @@ use super::packages::{PACKAGES_MAX, Packages};
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Number of packages, which are 0..packages.
     pub packages: usize,
+    /// Packages asked for, ascending.
     pub install: Vec<usize>,
+    /// Dependencies as (package, alternatives, the first tried first), sorted by package.
     pub depends: Vec<(usize, Vec<usize>)>,
+    /// Pairs of packages that exclude each other, the lesser first; sorted.
     pub conflicts: Vec<(usize, usize)>,
 }
 
