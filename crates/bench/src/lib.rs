@@ -3,6 +3,8 @@
 //!
 //! Pure: no I/O except to writers that the caller passes, no clock, no threads, no async.
 
+#![warn(missing_docs)]
+
 pub mod augmentation;
 pub mod curriculum;
 pub mod dataset;

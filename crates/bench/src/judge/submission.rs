@@ -26,7 +26,12 @@ pub enum Body {
     /// A model's free text.
     Text(String),
     /// Action lines and answer, either of which may be missing.
-    Structured { actions: Option<ActionList>, answer: Option<Value> },
+    Structured {
+        /// The action lines, as submitted.
+        actions: Option<ActionList>,
+        /// The answer, as submitted.
+        answer: Option<Value>,
+    },
     /// Neither, for this reason. It counts as wrong: the instance was asked.
     Unreadable(String),
 }

@@ -5,10 +5,13 @@
 macro_rules! word_actions {
     (@form $field:ident) => { " <nat>" };
     (@type $field:ident) => { usize };
-    ($name:ident { $($variant:ident $(($($field:ident),+))? = $word:literal),+ $(,)? }) => {
+    ($(#[$attribute:meta])+ $name:ident {
+        $($(#[$note:meta])* $variant:ident $(($($field:ident),+))? = $word:literal),+ $(,)?
+    }) => {
+        $(#[$attribute])+
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum $name {
-            $($variant $(($(word_actions!(@type $field)),+))?),+
+            $($(#[$note])* $variant $(($(word_actions!(@type $field)),+))?),+
         }
 
         impl $crate::tasks::TaskAction for $name {
@@ -48,6 +51,12 @@ macro_rules! word_actions {
             }
         }
     };
+    ($name:ident { $($variants:tt)+ }) => {
+        word_actions!(
+            /// An action line; the page explains its forms.
+            $name { $($variants)+ }
+        );
+    };
 }
 
 /// Defines an action type from pairs of a line's form ([`pattern`]) and the format string that
@@ -59,14 +68,18 @@ macro_rules! line_actions {
         pub enum $name:ident {
             $(
                 $(#[$note:meta])*
-                $variant:ident $(($($field:ident: $type:ty),+))? $({ $($named:ident: $named_type:ty),+ })?
+                $variant:ident $(($($field:ident: $type:ty),+))?
+                    $({ $($(#[$named_note:meta])* $named:ident: $named_type:ty),+ $(,)? })?
                     = $form:literal, $format:literal;
             )+
         }
     ) => {
         $(#[$attribute])*
         pub enum $name {
-            $($(#[$note])* $variant $(($($type),+))? $({ $($named: $named_type),+ })?),+
+            $(
+                $(#[$note])*
+                $variant $(($($type),+))? $({ $($(#[$named_note])* $named: $named_type),+ })?
+            ),+
         }
 
         impl $crate::tasks::TaskAction for $name {
@@ -102,11 +115,13 @@ macro_rules! line_actions {
     };
     (
         $(#[$attribute:meta])*
-        pub struct $name:ident { $($visibility:vis $field:ident: $type:ty),+ $(,)? } = $form:literal, $format:literal
+        pub struct $name:ident {
+            $($(#[$note:meta])* $visibility:vis $field:ident: $type:ty),+ $(,)?
+        } = $form:literal, $format:literal
     ) => {
         $(#[$attribute])*
         pub struct $name {
-            $($visibility $field: $type),+
+            $($(#[$note])* $visibility $field: $type),+
         }
 
         impl $crate::tasks::TaskAction for $name {
@@ -133,11 +148,16 @@ macro_rules! line_actions {
 
 /// Defines an enum that one field of a line writes as a word: `Hit = "hit"`.
 macro_rules! words {
-    ($(#[$attribute:meta])* $visibility:vis enum $name:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
+    (
+        $(#[$attribute:meta])*
+        $visibility:vis enum $name:ident {
+            $($(#[$note:meta])* $variant:ident = $word:literal),+ $(,)?
+        }
+    ) => {
         $(#[$attribute])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         $visibility enum $name {
-            $($variant),+
+            $($(#[$note])* $variant),+
         }
 
         impl $crate::tasks::action::LineField for $name {

@@ -66,7 +66,7 @@ pub use machine::{
     AnyTask, BadInput, Broken, Foresight, Machine, Problem, Reference, Refusal, Rule, Snapshot,
     Unanswered,
 };
-pub use page::pages;
+pub(crate) use page::pages;
 pub use rational::Rational;
 pub use rng::TaskRng;
 pub use spec::{Category, Constraint, Difficulty, Kind, Kinds, Severity, Spec};

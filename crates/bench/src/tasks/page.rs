@@ -132,7 +132,7 @@ impl Sizes {
     clippy::doc_markdown,
     reason = "written by the build script from prose"
 )]
-pub mod pages {
+pub(crate) mod pages {
     use super::super::spec::{Category, Constraint, Kind, Kinds, PaperFigures, Severity, Spec};
     use super::{ActionPage, Example, Page, Size, Sizes};
 

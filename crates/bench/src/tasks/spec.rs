@@ -13,8 +13,11 @@ use super::page::Page;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Difficulty {
+    /// d = 0, the smallest instances.
     Easy,
+    /// d = 1.
     Medium,
+    /// d = 2, the largest instances.
     Hard,
 }
 

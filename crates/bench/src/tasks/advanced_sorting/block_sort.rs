@@ -16,21 +16,31 @@ const BLOCK: usize = 16;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The array in its present order.
     pub a: Vec<i64>,
+    /// Where the last `merge` began; none before it.
     pub base: Option<usize>,
+    /// Start of what is left of its left run; none before the first `merge`.
     pub lo: Option<usize>,
+    /// End of the left run and start of the right one; none before the first `merge`.
     pub mid: Option<usize>,
+    /// End of the right run, exclusive; none before the first `merge`.
     pub hi: Option<usize>,
     merges: u64,
     rotations: u64,
     moved: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
 word_actions!(Action {
+    /// `insert k p`: moves `a[k]` to cell p, at or before k, and those between one up.
     Insert(k, p) = "insert",
+    /// `merge lo mid hi`: begins to merge `a[lo..mid)` and `a[mid..hi)`.
     Merge(lo, mid, hi) = "merge",
+    /// `rotate lo mid e`: exchanges the neighbouring blocks `a[lo..mid)` and `a[mid..e)`.
     Rotate(lo, mid, e) = "rotate",
+    /// Ends the trace.
     Done = "done",
 });
 

@@ -21,11 +21,16 @@ const LEAF: usize = 16;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The array in its present order.
     pub a: Vec<i64>,
+    /// First cell of the range in work; none at the start.
     pub lo: Option<usize>,
+    /// End of that range, exclusive; none at the start.
     pub hi: Option<usize>,
     depth: Option<i64>,
+    /// End of the small part of the partition, exclusive; none before the first `part`.
     pub i: Option<usize>,
+    /// Number of cells in the heap; none before the first `heap`.
     pub size: Option<usize>,
     pivots: Vec<usize>,
     heaps: Vec<[usize; 2]>,
@@ -35,6 +40,7 @@ pub struct State {
     leaves: u64,
     comparisons: u64,
     swaps: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
     /// `pivots` in ascending order.
     #[serde(skip)]
@@ -42,16 +48,27 @@ pub struct State {
 }
 
 word_actions!(Action {
+    /// `leaf lo hi`: takes a range off the stack for insertion sort.
     Leaf(lo, hi) = "leaf",
+    /// `insert k p`: moves `a[k]` to cell p, at or before k, and those between one up.
     Insert(k, p) = "insert",
+    /// `heap lo hi`: takes a range off the stack for heapsort.
     Heap(lo, hi) = "heap",
+    /// `sift i d`: moves the element of heap node i down to node d, both relative to `lo`.
     Sift(i, d) = "sift",
+    /// `pop e`: exchanges the heap's root with its node e and shrinks the heap to e cells.
     Pop(e) = "pop",
+    /// `part lo hi`: takes a range off the stack for a partition.
     Part(lo, hi) = "part",
+    /// `median m`: makes `a[m]` the pivot by exchanging it with the range's last cell.
     Median(m) = "median",
+    /// `cmp i j`: compares `a[i]` with `a[j]`, the pivot.
     Cmp(i, j) = "cmp",
+    /// `swap i j`: moves `a[j]` into the small part, which then ends after i.
     Swap(i, j) = "swap",
+    /// `pivot p`: moves the pivot to its final cell p and pushes the ranges on its two sides.
     Pivot(p) = "pivot",
+    /// Ends the trace.
     Done = "done",
 });
 

@@ -17,13 +17,18 @@ const SPREAD: usize = 4;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The elements inserted so far, with none in a gap.
     pub cells: Vec<Option<i64>>,
+    /// Number of elements inserted.
     pub count: usize,
+    /// Lowest rank that the search still allows.
     pub lo: usize,
+    /// Highest rank that the search still allows, at most `count`.
     pub hi: usize,
     rebalances: u64,
     shifts: u64,
     comparisons: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
     /// True if the values are in order. Only an insertion can change that.
     #[serde(skip)]
@@ -31,9 +36,13 @@ pub struct State {
 }
 
 word_actions!(Action {
+    /// Spreads the elements over four times as many cells, three gaps after each.
     Rebalance = "rebalance",
+    /// `cmp k c`: compares the input's element k with cell c.
     Cmp(k, c) = "cmp",
+    /// `insert k c`: puts the input's element k into cell c; shifts to the nearest gap if need be.
     Insert(k, c) = "insert",
+    /// Ends the trace.
     Done = "done",
 });
 

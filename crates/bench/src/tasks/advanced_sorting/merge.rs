@@ -13,13 +13,20 @@ const GALLOP: u64 = 7;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Merge {
+    /// Place of the left run on the stack, from 0; the right one is next.
     pub at: usize,
     lo: usize,
+    /// End of the left run and start of the right one.
     pub mid: usize,
+    /// End of the right run, exclusive.
     pub hi: usize,
+    /// Next cell of the left run; `mid` when it is used up.
     pub i: usize,
+    /// Next cell of the right run; `hi` when it is used up.
     pub j: usize,
+    /// Comparisons in a row that the left run has won; 0 after a gallop.
     pub lw: u64,
+    /// Comparisons in a row that the right run has won; 0 after a gallop.
     pub rw: u64,
     buf: Vec<i64>,
 }

@@ -15,17 +15,29 @@ pub type Stage = [usize; 2];
 
 /// Indices of the constraints that all networks have.
 pub struct Constraints {
+    /// The array is a permutation of the input.
     pub permutation: usize,
+    /// The stage is one of the network's.
     pub stage: usize,
+    /// The stages follow one another in the network's order.
     pub stage_order: usize,
+    /// The two cells of a line are as far apart as the stage demands.
     pub distance: usize,
+    /// The comparators of a stage follow one another in ascending order.
     pub comparator_order: usize,
+    /// A swap follows the comparison of the same two cells.
     pub compared: usize,
+    /// A swap exchanges values that were in the wrong order.
     pub swap_order: usize,
+    /// A comparator is left only with its values in order.
     pub settled: usize,
+    /// The blocks that a stage begins to merge are sorted.
     pub blocks: usize,
+    /// The counts of swaps and comparisons agree with one another.
     pub counts: usize,
+    /// The finished trace has all comparisons of the network.
     pub all_comparators: usize,
+    /// The finished array is sorted.
     pub sorted: usize,
 }
 
@@ -81,18 +93,25 @@ pub struct NetworkSort<N>(PhantomData<fn() -> N>);
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The array in its present order.
     pub a: Vec<i64>,
+    /// The pair of the last `stage` line; none before it.
     pub stage: Option<Stage>,
     stage_swaps: Vec<u64>,
     comparisons: u64,
     swaps: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
 word_actions!(Action {
+    /// `stage k j`: begins a stage of the network.
     Stage(k, j) = "stage",
+    /// `cmp i j`: compares `a[i]` with `a[j]`.
     Cmp(i, j) = "cmp",
+    /// `swap i j`: exchanges `a[i]` and `a[j]`.
     Swap(i, j) = "swap",
+    /// Ends the trace.
     Done = "done",
 });
 

@@ -18,14 +18,24 @@ type Card = i64;
 pub struct State {
     /// Places of the input, top last.
     pub piles: Vec<Vec<usize>>,
+    /// For each card dealt, the top of the pile on the left at that moment, -1 if there was none.
     pub back: Vec<Card>,
     tail: Card,
     sizes: Vec<u64>,
+    /// The values taken so far, in order.
     pub out: Vec<i64>,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
-word_actions!(Action { Deal(i, p) = "deal", Take(p) = "take", Done = "done" });
+word_actions!(Action {
+    /// `deal i p`: puts card i on pile p, which is new if p is the number of piles.
+    Deal(i, p) = "deal",
+    /// `take p`: moves the top of pile p to the output.
+    Take(p) = "take",
+    /// Ends the trace.
+    Done = "done",
+});
 
 fn card(place: Option<&usize>) -> Card {
     place.and_then(|place| Card::try_from(*place).ok()).unwrap_or(-1)

@@ -20,27 +20,44 @@ pub const CELLS: [usize; 18] =
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The array in its present order.
     pub a: Vec<i64>,
+    /// Number of cells in the trees, from the left of the array.
     pub heap: usize,
+    /// Orders of the Leonardo trees, from left to right.
     pub shape: Vec<usize>,
+    /// Tree at which the last `fix` began, from 0; none before it.
     pub fix: Option<usize>,
+    /// Tree that the fix has reached, from 0; none before the first `fix`.
     pub tree: Option<usize>,
+    /// Cell that the fix has reached; none before the first `fix`.
     pub node: Option<usize>,
     /// Negative after exchanges that went further down than the tree does.
     pub order: Option<i64>,
+    /// True if the fix has left the roots and moved down within a tree.
     pub sifting: bool,
+    /// The array when all elements had been added; empty until the first `split` or `drop`.
     pub built: Vec<i64>,
+    /// The orders of the trees at that moment; empty until then.
     pub shape_built: Vec<usize>,
+    /// Number of `swap` so far.
     pub swaps: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
 word_actions!(Action {
+    /// Adds the next cell to the trees.
     Add = "add",
+    /// Takes the root off the last tree, which becomes two.
     Split = "split",
+    /// Takes off the last tree, which has one cell.
     Drop = "drop",
+    /// `fix t`: begins to restore the order from the root of tree t.
     Fix(t) = "fix",
+    /// `swap r c`: exchanges `a[r]` and `a[c]`; the fix continues at cell c.
     Swap(r, c) = "swap",
+    /// Ends the trace.
     Done = "done",
 });
 

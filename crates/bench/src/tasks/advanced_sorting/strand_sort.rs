@@ -15,23 +15,35 @@ pub struct StrandSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// What is left of the input, in input order.
     pub rest: Vec<i64>,
+    /// Next place of `rest` to pull or skip, from 0.
     pub i: usize,
+    /// The strand as pulled, then what is left of it to merge; ascending.
     pub strand: Vec<i64>,
+    /// The sorted output, then what is left of it to merge.
     pub out: Vec<i64>,
     merged: Vec<i64>,
     strands: Vec<usize>,
     comparisons: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
 word_actions!(Action {
+    /// Moves the first of the rest to a new strand.
     Start = "start",
+    /// Moves element `i` of the rest to the end of the strand.
     Pull = "pull",
+    /// Leaves element `i` in the rest and passes it.
     Skip = "skip",
+    /// Moves the first of the output to the merged list.
     Out = "out",
+    /// Moves the first of the strand to the merged list.
     Strand = "strand",
+    /// Makes the merged list the output.
     End = "end",
+    /// Ends the trace.
     Done = "done",
 });
 

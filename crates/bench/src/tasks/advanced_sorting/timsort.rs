@@ -17,25 +17,33 @@ pub struct Timsort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The array in its present order.
     pub a: Vec<i64>,
+    /// First cell after the runs on the stack.
     pub pos: usize,
+    /// End of the run being made, exclusive; `pos` after a push.
     pub end: usize,
     /// Start and length.
     pub stack: Vec<[usize; 2]>,
+    /// The merge in progress, if there is one.
     pub merge: Option<Merge>,
+    /// Length to which shorter runs are extended, 32..=64 from 64 cells on; constant.
     pub minrun: usize,
     natural: Vec<usize>,
     runs: Vec<usize>,
     merges: Vec<[usize; 2]>,
     gallops: u64,
     comparisons: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
 words!(
     /// The order of a run as it is found.
     pub enum Order {
+        /// Non-descending.
         Ascending = "asc",
+        /// Strictly descending; the run is reversed when it is found.
         Descending = "desc",
     }
 );
@@ -44,15 +52,25 @@ line_actions! {
     /// An action line; the page explains its forms.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Action {
+        /// The run that begins at `pos` ends before this cell.
         Run(end: usize, order: Order) = "run <nat> <asc|desc>", "run {end} {order}";
+        /// Moves `a[k]` to cell p, at or before k, and those between one up.
         Insert(k: usize, p: usize) = "insert <nat> <nat>", "insert {k} {p}";
+        /// Pushes the run `a[pos..end)`.
         Push = "push", "push";
+        /// Begins to merge runs t and t+1 of the stack, counted from the bottom, from 0.
         Merge(t: usize) = "merge <nat>", "merge {t}";
+        /// Takes the next element of the left run.
         Left = "l", "l";
+        /// Takes the next element of the right run.
         Right = "r", "r";
+        /// Takes this many elements of the left run, 0 allowed.
         GallopLeft(count: usize) = "gl <nat>", "gl {count}";
+        /// Takes this many elements of the right run, 0 allowed.
         GallopRight(count: usize) = "gr <nat>", "gr {count}";
+        /// Takes what is left of one run and writes the merge back.
         Rest = "rest", "rest";
+        /// Ends the trace.
         Done = "done", "done";
     }
 }

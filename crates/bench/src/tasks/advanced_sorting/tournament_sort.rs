@@ -18,10 +18,13 @@ const NOBODY: Player = -1;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Winner of each node, -1 for none; the root first, and the last (len + 1) / 2 are leaves.
     pub tree: Vec<Player>,
     built: Vec<Player>,
+    /// Places of the input in the order taken out.
     pub order: Vec<usize>,
     matches: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
@@ -29,8 +32,11 @@ line_actions! {
     /// An action line; the page explains its forms.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Action {
+        /// Records the winner of an inner node's children, -1 if neither is left.
         Play(node: usize, winner: Player) = "play <nat> <int>", "play {node} {winner}";
+        /// Takes out the winner, a place of the input, whose leaf becomes -1.
         Out(winner: usize) = "out <nat>", "out {winner}";
+        /// Ends the trace.
         Done = "done", "done";
     }
 }

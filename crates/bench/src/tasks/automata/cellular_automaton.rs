@@ -23,7 +23,9 @@ const RULES: [u8; 24] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Boundary {
+    /// The other end of the row: the row is a ring.
     Periodic,
+    /// Zeros.
     Zero,
 }
 
@@ -31,9 +33,13 @@ pub enum Boundary {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Wolfram's number; bit 4*left + 2*self + right is the new cell.
     pub rule: u8,
+    /// What lies beyond the ends of each row.
     pub boundary: Boundary,
+    /// Generation 0, a string of 0 and 1.
     pub cells: String,
+    /// Number of generations to compute.
     pub generations: usize,
 }
 
@@ -70,10 +76,15 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Number of generations completed.
     pub generation: usize,
+    /// The last complete generation, a string of 0 and 1.
     pub cells: String,
+    /// The new row as far as it is known, from cell 0; empty where none is begun.
     pub next: String,
+    /// Ones written so far, in all generations but the first.
     pub ones: usize,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 

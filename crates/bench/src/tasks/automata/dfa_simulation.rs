@@ -13,11 +13,17 @@ pub struct DfaSimulation;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Number of states, which are 0..states.
     pub states: usize,
+    /// Distinct letters, in the order of the columns of `delta`.
     pub alphabet: String,
+    /// The next state, by state and place of the letter in the alphabet.
     pub delta: Vec<Vec<usize>>,
+    /// State before the first letter: 0.
     pub start: usize,
+    /// The accepting states, ascending.
     pub accept: Vec<usize>,
+    /// The letters to read, in order.
     pub word: String,
 }
 
@@ -38,9 +44,13 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Number of letters read.
     pub pos: usize,
+    /// Current state.
     pub q: usize,
+    /// How often each state has occurred, the start included.
     pub visits: Vec<u64>,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 

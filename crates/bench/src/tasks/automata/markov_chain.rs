@@ -20,8 +20,11 @@ const WHOLE: u64 = 1_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Probability of the step from i to j, in thousandths; each row adds up to 1000.
     pub weights: Vec<Vec<u64>>,
+    /// State before the first draw: 0.
     pub start: usize,
+    /// The draws, each in 0..=999, in order.
     pub draws: Vec<u64>,
     #[serde(skip)]
     least_before: OnceLock<Vec<u64>>,
@@ -56,10 +59,15 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Number of draws used.
     pub t: usize,
+    /// Current state.
     pub s: usize,
+    /// How often each state has occurred, the start included.
     pub visits: Vec<u64>,
+    /// Number of steps from a state to itself.
     pub stays: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 

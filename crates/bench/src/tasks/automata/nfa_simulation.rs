@@ -16,12 +16,19 @@ const STATES_MAX: usize = 1_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Number of states, which are 0..states.
     pub states: usize,
+    /// Distinct letters.
     pub alphabet: String,
+    /// Edges as (from, letter, to), sorted.
     pub delta: Vec<(u16, char, u16)>,
+    /// Epsilon edges as (from, to), sorted.
     pub epsilon: Vec<(u16, u16)>,
+    /// State before the first letter: 0.
     pub start: u16,
+    /// The accepting states, ascending.
     pub accept: Vec<usize>,
+    /// The letters to read, in order.
     pub word: String,
 }
 
@@ -59,12 +66,17 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Number of letters read.
     pub pos: usize,
+    /// States that the automaton may be in; the start alone at first.
     pub active: StateSet,
+    /// True if the last action was `close`.
     pub closed: bool,
+    /// Size of the largest closed set so far; 0 at the start.
     pub max_active: usize,
     /// Negative if wrong closes named fewer states than the moves before them.
     pub closure_added: i64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
@@ -72,7 +84,9 @@ line_actions! {
     /// An action line; the page explains its forms.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub enum Action {
+        /// Reads a letter; names the states that its edges lead to.
         Move(set: StateSet) = "move <nats?>", "move {set}";
+        /// Adds what epsilon edges reach; names the whole set.
         Close(set: StateSet) = "close <nats?>", "close {set}";
     }
 }

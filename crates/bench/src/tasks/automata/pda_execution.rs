@@ -24,13 +24,21 @@ pub struct Move(pub usize, pub String, pub char, pub usize, pub String);
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Number of states, which are 0..states.
     pub states: usize,
+    /// Letters of the word.
     pub alphabet: String,
+    /// Symbols of the stack, the bottom first.
     pub stack_alphabet: String,
+    /// Symbol that is alone on the stack at the start and never leaves its bottom.
     pub bottom: char,
+    /// The table of moves, sorted, deterministic and total.
     pub delta: Vec<Move>,
+    /// State before the first move: 0.
     pub start: usize,
+    /// The accepting states, ascending.
     pub accept: Vec<usize>,
+    /// The letters to read, in order.
     pub word: String,
 }
 
@@ -56,12 +64,17 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Number of letters read.
     pub pos: usize,
+    /// Current state.
     pub q: usize,
     /// The top is on the left.
     pub stack: String,
+    /// Largest number of symbols that the stack has had; 1 at the start.
     pub max_depth: usize,
+    /// Number of moves that read no letter.
     pub epsilon_moves: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 

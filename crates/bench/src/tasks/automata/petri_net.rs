@@ -23,8 +23,10 @@ type Arcs = Vec<(usize, i64)>;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transition {
+    /// Arcs as (place, weight), places ascending: the tokens that a firing consumes.
     #[serde(rename = "in")]
     pub inputs: Arcs,
+    /// Arcs as (place, weight), places ascending: the tokens that a firing produces.
     #[serde(rename = "out")]
     pub outputs: Arcs,
 }
@@ -49,8 +51,11 @@ impl Transition {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Tokens of each place at the start.
     pub marking: Vec<i64>,
+    /// The transitions, in the order of their numbers, from 0.
     pub transitions: Vec<Transition>,
+    /// Number of firings asked for.
     pub firings: u64,
 }
 
@@ -58,9 +63,13 @@ pub struct Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Tokens of each place.
     pub marking: Vec<i64>,
+    /// How often each transition has fired.
     pub fired: Vec<u64>,
+    /// The transition fired last, from which the round-robin continues; -1 at the start.
     pub previous: i64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
@@ -79,7 +88,10 @@ impl State {
     }
 }
 
-word_actions!(Action { Fire(transition) = "fire" });
+word_actions!(Action {
+    /// `fire t`: fires transition t.
+    Fire(transition) = "fire",
+});
 
 /// `weight` places drawn with repetition, none three times, as arcs.
 fn draw_arcs(places: usize, weight: usize, rng: &mut TaskRng) -> Arcs {

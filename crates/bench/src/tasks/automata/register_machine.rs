@@ -20,11 +20,15 @@ const INSTRUCTIONS_MAX: usize = 500;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Instruction {
+    /// Add 1 to this register.
     Inc(usize),
+    /// Subtract 1 from this register; 0 stays 0.
     Dec(usize),
     /// Jump if the register is 0.
     Jz(usize, usize),
+    /// Jump to this address.
     Jmp(usize),
+    /// Stop.
     Halt,
 }
 
@@ -92,7 +96,9 @@ impl From<Instruction> for String {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Values of the registers at the start.
     pub registers: Vec<u64>,
+    /// The program; it starts at its first instruction.
     pub program: Vec<Instruction>,
 }
 
@@ -100,12 +106,19 @@ pub struct Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Address of the next instruction.
     pub pc: usize,
+    /// Values of the registers.
     pub registers: Vec<u64>,
+    /// Number of `inc` executed.
     pub incs: u64,
+    /// Number of `dec` executed, those of a register at 0 included.
     pub decs: u64,
+    /// Number of jumps taken: each `jmp`, and each `jz` whose register was 0.
     pub jumps: u64,
+    /// True once `halt` has been executed.
     pub halted: bool,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
@@ -113,9 +126,18 @@ line_actions! {
     /// An action line; the page explains its forms.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Action {
-        Set { register: usize, value: u64, pc: usize } =
-            "r<nat>=<nat> <nat>", "r{register}={value} {pc}";
+        /// An increment or decrement.
+        Set {
+            /// The register changed, from 0.
+            register: usize,
+            /// Its new value.
+            value: u64,
+            /// Address of the next instruction.
+            pc: usize,
+        } = "r<nat>=<nat> <nat>", "r{register}={value} {pc}";
+        /// A jump, taken or not, after which this is the next address.
         Go(pc: usize) = "- <nat>", "- {pc}";
+        /// Executes `halt`.
         Halt = "halt", "halt";
     }
 }

@@ -22,7 +22,9 @@ const REJECT: i64 = -2;
 /// Where the head moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Direction {
+    /// One cell to the left.
     L,
+    /// One cell to the right.
     R,
 }
 
@@ -72,9 +74,13 @@ impl fmt::Display for Action {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Number of states, which are 0..states; the first is the start.
     pub states: usize,
+    /// Symbols of the tape, the blank first, in the order of the columns of `delta`.
     pub symbols: String,
+    /// What to do, by state and place of the symbol in `symbols`.
     pub delta: Vec<Vec<Action>>,
+    /// The digits in cells 0 and up; the head starts on the first.
     pub word: String,
 }
 
@@ -82,12 +88,19 @@ pub struct Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Current state; -1 after accepting, -2 after rejecting.
     pub q: i64,
+    /// Cell of the head; negative to the left of the word.
     pub head: i64,
+    /// The cells of the word; all others stay blank.
     pub tape: String,
+    /// Number of steps that wrote another symbol than they read.
     pub changed: u64,
+    /// Lowest cell that the head has been on.
     pub leftmost: i64,
+    /// Highest cell that the head has been on.
     pub rightmost: i64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 

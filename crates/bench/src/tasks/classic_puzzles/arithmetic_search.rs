@@ -15,9 +15,13 @@ pub type Value = Ratio<i64>;
 words!(
     /// The four operations.
     pub enum Operator {
+        /// Addition.
         Plus = "+",
+        /// Subtraction, the left value minus the right one.
         Minus = "-",
+        /// Multiplication.
         Times = "*",
+        /// Exact division of the left value by the right one.
         Over = "/",
     }
 );

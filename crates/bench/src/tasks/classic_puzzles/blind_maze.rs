@@ -137,6 +137,7 @@ enum Feedback {
 #[serde(deny_unknown_fields)]
 pub struct State {
     pos: usize,
+    /// Directions from the start to the present cell, of the letters N, E, S and W.
     pub trail: String,
     /// Number of directions tried at this cell, in their order.
     pub next: usize,

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 /// A value of an attribute, such as `C1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Item {
+    /// Number of the attribute, from 0 for `A`.
     pub attribute: usize,
+    /// Number of the value among those of its attribute, from 0.
     pub value: usize,
 }
 
@@ -68,6 +70,7 @@ impl Relation {
 pub enum Clue {
     /// The item is in this house.
     At(Item, usize),
+    /// The houses of the two items, in this order, are in this relation.
     Pair(Relation, Item, Item),
 }
 

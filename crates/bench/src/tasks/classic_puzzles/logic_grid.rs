@@ -22,8 +22,11 @@ const CLUES_MAX: usize = 1_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Number of houses, from 0 on the left, and of values of each attribute.
     pub n: usize,
+    /// Number of attributes.
     pub k: usize,
+    /// The clues, in the order in which propagation takes them.
     pub clues: Vec<Clue>,
     /// The arrangement that the clues lead to, computed once: the constraint `solution` compares
     /// with it at every step.
@@ -47,6 +50,7 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The houses that each item may still be in.
     pub domains: Domains,
     last: Last<Action>,
 }
@@ -54,7 +58,9 @@ pub struct State {
 /// The item is not in this house.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Action {
+    /// Item whose domain loses a house.
     pub item: Item,
+    /// House that it loses, from 0.
     pub house: usize,
 }
 

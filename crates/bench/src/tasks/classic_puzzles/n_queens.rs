@@ -15,7 +15,9 @@ pub struct NQueens;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Side of the board; rows and columns count from 0.
     pub n: usize,
+    /// The columns in the order in which each row tries them.
     pub order: Vec<usize>,
 }
 
@@ -23,13 +25,22 @@ pub struct Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Column of the queen in each row that has one, from row 0.
     pub queens: Vec<usize>,
+    /// Place in the order of columns at which the current row resumes its search.
     pub next: usize,
+    /// Number of `back` so far.
     pub backtracks: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
-word_actions!(Action { Place(r, c) = "place", Back(r) = "back" });
+word_actions!(Action {
+    /// `place r c`: places the queen of row r in column c.
+    Place(r, c) = "place",
+    /// `back r`: takes the queen of row r away.
+    Back(r) = "back",
+});
 
 impl Task for NQueens {
     task_items!(Instance, State, Action, Spec { decisive: &["queens"], ..page::SPEC });

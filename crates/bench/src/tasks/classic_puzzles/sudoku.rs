@@ -20,13 +20,17 @@ pub struct Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The givens and the cells filled so far.
     pub grid: Grid,
     naked: u64,
     hidden: u64,
     last: Last<Action>,
 }
 
-word_actions!(Action { Fill(row, column, digit) = "fill" });
+word_actions!(Action {
+    /// `fill r c d`: fills the cell in row r and column c, both 0..=8, with the digit d.
+    Fill(row, column, digit) = "fill",
+});
 
 /// Fills the grid from this cell on by backtracking with shuffled digits, keeping the digits before
 /// it; `false` if that is impossible.

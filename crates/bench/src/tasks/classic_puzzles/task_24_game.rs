@@ -26,7 +26,9 @@ const TARGET: i64 = 24;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// The numbers to use once each, in 1..=13 when drawn.
     pub numbers: Vec<i64>,
+    /// Value that the expression must have: 24.
     pub target: i64,
 }
 
@@ -72,9 +74,12 @@ fn read_values<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Value>,
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The values left; each calculation removes two and appends its result.
     #[serde(serialize_with = "write_values", deserialize_with = "read_values")]
     pub values: Vec<Value>,
+    /// For each of these values the expression that made it, fully parenthesised.
     pub exprs: Vec<String>,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 

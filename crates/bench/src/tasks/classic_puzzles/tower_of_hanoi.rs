@@ -18,8 +18,11 @@ const DISKS_MAX: usize = 32;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Number of disks; disk 1 is the smallest.
     pub n: usize,
+    /// Peg on which all disks start, 0..=2.
     pub from: usize,
+    /// Peg on which all disks must end, 0..=2; not `from`.
     pub to: usize,
 }
 
@@ -76,6 +79,7 @@ pub struct State {
     pegs: [Peg; 3],
     disk_moves: Vec<u64>,
     pair_moves: [u64; 6],
+    /// The last action; none at the start.
     pub last: Last<Action>,
     #[serde(skip)]
     plan: Plan,
@@ -126,8 +130,14 @@ impl Plan {
 line_actions! {
     /// An action line; the page explains its form.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct Action { pub disk: u8, pub from: usize, pub to: usize } =
-        "move <nat> <nat> <nat>", "move {disk} {from} {to}"
+    pub struct Action {
+        /// The disk moved; 1 is the smallest.
+        pub disk: u8,
+        /// Peg that it is taken from, 0..=2.
+        pub from: usize,
+        /// Peg that it is put on, 0..=2.
+        pub to: usize,
+    } = "move <nat> <nat> <nat>", "move {disk} {from} {to}"
 }
 
 /// Place of a pair of pegs among 0->1, 0->2, 1->0, 1->2, 2->0, 2->1.

@@ -17,17 +17,32 @@ pub struct BubbleSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The array in its present order.
     pub a: Vec<i64>,
+    /// True if the current pass has made a swap.
     pub swapped: bool,
+    /// Number of `cmp` so far.
     pub comparisons: u64,
+    /// Number of `swap` so far.
     pub swaps: u64,
+    /// Finished passes; each settles one more cell at the end.
     pub passes: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
     #[serde(skip)]
     inversion_change: InversionChange,
 }
 
-word_actions!(Action { Cmp(i, j) = "cmp", Swap(i, j) = "swap", Pass = "pass", Done = "done" });
+word_actions!(Action {
+    /// `cmp i j`: compares `a[i]` with `a[j]`.
+    Cmp(i, j) = "cmp",
+    /// `swap i j`: exchanges `a[i]` and `a[j]`.
+    Swap(i, j) = "swap",
+    /// Ends a pass and opens the next.
+    Pass = "pass",
+    /// Ends the last pass and the trace.
+    Done = "done",
+});
 pair_lines!();
 
 /// The left place of the last pair of the pass that follows `passes` passes; `None` if no pair is

@@ -17,20 +17,34 @@ pub struct CocktailSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The array in its present order.
     pub a: Vec<i64>,
+    /// First unsettled cell, from 0; each downward pass settles one.
     pub lo: u64,
     /// Negative after surplus passes.
     pub hi: i64,
+    /// True if the current pass has made a swap.
     pub swapped: bool,
     comparisons: u64,
     swaps: u64,
+    /// Finished passes; even ones go up, odd ones go down, counted from 0.
     pub passes: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
     #[serde(skip)]
     inversion_change: InversionChange,
 }
 
-word_actions!(Action { Cmp(i, j) = "cmp", Swap(i, j) = "swap", Pass = "pass", Done = "done" });
+word_actions!(Action {
+    /// `cmp i j`: compares `a[i]` with `a[j]`.
+    Cmp(i, j) = "cmp",
+    /// `swap i j`: exchanges `a[i]` and `a[j]`.
+    Swap(i, j) = "swap",
+    /// Ends a pass, settles the cell at its end and opens the next.
+    Pass = "pass",
+    /// Ends the last pass and the trace.
+    Done = "done",
+});
 pair_lines!();
 
 impl State {

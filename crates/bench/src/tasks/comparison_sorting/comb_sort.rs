@@ -15,15 +15,28 @@ pub struct CombSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The array in its present order.
     pub a: Vec<i64>,
+    /// The gap of every pass begun, in order; the current one is last.
     pub gaps: Vec<usize>,
+    /// True if the current pass has made a swap.
     pub swapped: bool,
     comparisons: u64,
     swaps: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
-word_actions!(Action { Gap(g) = "gap", Cmp(i, j) = "cmp", Swap(i, j) = "swap", Done = "done" });
+word_actions!(Action {
+    /// `gap g`: opens a pass that compares cells g apart.
+    Gap(g) = "gap",
+    /// `cmp i j`: compares `a[i]` with `a[j]`.
+    Cmp(i, j) = "cmp",
+    /// `swap i j`: exchanges `a[i]` and `a[j]`.
+    Swap(i, j) = "swap",
+    /// Ends the trace.
+    Done = "done",
+});
 pair_lines!();
 
 /// The gap of the pass after one with this gap.

@@ -16,20 +16,34 @@ pub struct CycleSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The array; the cell at `start` keeps its old value until something is put there.
     pub a: Vec<i64>,
+    /// First cell of the current cycle, from 0; none before the first `take`.
     pub start: Option<usize>,
+    /// The element in hand; none before the first `take`.
     pub item: Option<i64>,
+    /// Number of `put` since the last `take`.
     pub puts: u64,
     writes: u64,
     cycles: u64,
     comparisons: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
     /// The input in order, for the constraints alone.
     #[serde(skip)]
     sorted: Arc<[i64]>,
 }
 
-word_actions!(Action { Take(c) = "take", Cmp(i) = "cmp", Put(p) = "put", Done = "done" });
+word_actions!(Action {
+    /// `take c`: opens a cycle at cell c and takes its element in hand.
+    Take(c) = "take",
+    /// `cmp i`: compares `a[i]` with the element in hand.
+    Cmp(i) = "cmp",
+    /// `put p`: exchanges the element in hand and `a[p]`.
+    Put(p) = "put",
+    /// Ends the trace.
+    Done = "done",
+});
 
 const NOTHING_IN_HAND: Illegal = Illegal("no element has been taken");
 

@@ -16,15 +16,24 @@ pub struct GnomeSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The array in its present order.
     pub a: Vec<i64>,
     comparisons: u64,
     swaps: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
     #[serde(skip)]
     inversion_change: InversionChange,
 }
 
-word_actions!(Action { Cmp(i, j) = "cmp", Swap(i, j) = "swap", Done = "done" });
+word_actions!(Action {
+    /// `cmp i j`: compares `a[i]` with `a[j]`.
+    Cmp(i, j) = "cmp",
+    /// `swap i j`: exchanges `a[i]` and `a[j]`.
+    Swap(i, j) = "swap",
+    /// Ends the trace.
+    Done = "done",
+});
 pair_lines!();
 
 /// Returns whether the walk leads from the last line to this one.

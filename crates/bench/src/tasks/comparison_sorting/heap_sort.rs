@@ -16,21 +16,31 @@ pub struct HeapSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The heap, node i in cell i with children in 2i+1 and 2i+2, then the extracted elements.
     pub a: Vec<i64>,
+    /// Number of cells in the heap, at most n; n until the first extraction.
     pub heap: usize,
+    /// Node at which the last sift began; floor(n/2) at the start.
     pub root: usize,
+    /// Node that the sifted element has reached; floor(n/2) at the start.
     pub node: usize,
     built: Vec<i64>,
     comparisons: u64,
     swaps: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
 word_actions!(Action {
+    /// `sift r`: begins to sift the element of node r down.
     Sift(r) = "sift",
+    /// `cmp c m`: compares child c with node m, the greatest so far.
     Cmp(c, m) = "cmp",
+    /// `swap i c`: exchanges `a[i]` and `a[c]`; the sift continues at node c.
     Swap(i, c) = "swap",
+    /// `extract e`: exchanges the root with `a[e]` and shrinks the heap to e cells.
     Extract(e) = "extract",
+    /// Ends the trace.
     Done = "done",
 });
 

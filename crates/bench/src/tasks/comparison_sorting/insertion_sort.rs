@@ -14,20 +14,29 @@ pub struct InsertionSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The array; the free cell keeps its old value while a key is in hand.
     pub a: Vec<i64>,
+    /// The element in hand; none between `put` and `take`.
     pub key: Option<i64>,
     hole: Option<usize>,
+    /// The place at which `a[1]`, `a[2]` and so on were put, in order of insertion.
     pub positions: Vec<usize>,
     comparisons: u64,
     shifts: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
 word_actions!(Action {
+    /// `take k`: takes `a[k]` in hand and frees its cell.
     Take(k) = "take",
+    /// `cmp j`: compares `a[j]` with the element in hand.
     Cmp(j) = "cmp",
+    /// `shift j`: moves `a[j]` one cell up; cell j becomes free.
     Shift(j) = "shift",
+    /// `put p`: puts the element in hand into cell p.
     Put(p) = "put",
+    /// Ends the trace.
     Done = "done",
 });
 

@@ -17,15 +17,22 @@ pub struct MergeSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The array; a merge changes it only with its `write`.
     pub a: Vec<i64>,
+    /// First cell of the range last split or merged; none at the start.
     pub lo: Option<usize>,
+    /// First cell of its right half; none at the start.
     pub mid: Option<usize>,
+    /// End of the range, exclusive; none at the start.
     pub hi: Option<usize>,
+    /// Next cell of the left half to take, `mid` when it is used up; none at the start.
     pub i: Option<usize>,
+    /// Next cell of the right half to take, `hi` when it is used up; none at the start.
     pub j: Option<usize>,
     buf: Vec<i64>,
     merges: Vec<u64>,
     comparisons: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
     /// True if `a` is a permutation of the input. Only a write moves values.
     #[serde(skip)]
@@ -33,11 +40,17 @@ pub struct State {
 }
 
 word_actions!(Action {
+    /// `split lo hi`: begins to sort `a[lo..hi)`.
     Split(lo, hi) = "split",
+    /// `merge lo hi`: begins to merge the sorted halves of `a[lo..hi)`.
     Merge(lo, hi) = "merge",
+    /// `cmp i j`: compares `a[i]` with `a[j]`.
     Cmp(i, j) = "cmp",
+    /// `take x`: appends `a[x]` to the buffer.
     Take(x) = "take",
+    /// Writes the buffer back over the range and empties it.
     Write = "write",
+    /// Ends the trace.
     Done = "done",
 });
 

@@ -17,17 +17,30 @@ pub struct OddEvenSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The array in its present order.
     pub a: Vec<i64>,
+    /// True if the current round, an odd and an even phase, has made a swap.
     pub swapped: bool,
     comparisons: u64,
     swaps: u64,
+    /// Finished phases; phase 0 compares the pairs at odd places, phase 1 those at even ones.
     pub phases: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
     #[serde(skip)]
     inversion_change: InversionChange,
 }
 
-word_actions!(Action { Cmp(i, j) = "cmp", Swap(i, j) = "swap", Phase = "phase", Done = "done" });
+word_actions!(Action {
+    /// `cmp i j`: compares `a[i]` with `a[j]`.
+    Cmp(i, j) = "cmp",
+    /// `swap i j`: exchanges `a[i]` and `a[j]`.
+    Swap(i, j) = "swap",
+    /// Ends a phase and opens the next.
+    Phase = "phase",
+    /// Ends the last phase and the trace.
+    Done = "done",
+});
 pair_lines!();
 
 /// The first left place of a phase after `phases` finished ones: odd phases come first.

@@ -14,19 +14,28 @@ pub struct PancakeSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The array in its present order.
     pub a: Vec<i64>,
+    /// Place of the greatest element that the scan has found, from 0; flips do not change it.
     pub m: usize,
     flips: Vec<usize>,
+    /// Number of unsorted cells at the front; n at the start.
     pub size: usize,
     comparisons: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
 word_actions!(Action {
+    /// `cmp j m`: compares `a[j]` with `a[m]`, the greatest so far.
     Cmp(j, m) = "cmp",
+    /// `max j`: makes `a[j]` the greatest so far.
     Max(j) = "max",
+    /// `flip k`: reverses the first k cells.
     Flip(k) = "flip",
+    /// Settles the last unsorted cell.
     Pass = "pass",
+    /// Ends the trace.
     Done = "done",
 });
 

@@ -15,8 +15,11 @@ pub struct QuickSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The array in its present order.
     pub a: Vec<i64>,
+    /// First cell of the range last partitioned; none at the start.
     pub lo: Option<usize>,
+    /// Last cell of that range, inclusive, which holds the pivot; none at the start.
     pub hi: Option<usize>,
     /// One before `lo` while the small part is empty: -1 is possible.
     pub i: Option<i64>,
@@ -25,14 +28,20 @@ pub struct State {
     pub stack: Vec<(usize, usize)>,
     comparisons: u64,
     swaps: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
 word_actions!(Action {
+    /// `part lo hi`: takes the range `a[lo..=hi]` off the stack.
     Part(lo, hi) = "part",
+    /// `cmp i j`: compares `a[i]` with `a[j]`, the pivot.
     Cmp(i, j) = "cmp",
+    /// `swap i j`: moves `a[j]` into the small part, whose last cell becomes i.
     Swap(i, j) = "swap",
+    /// `pivot p`: moves the pivot to its final cell p and pushes the ranges on its two sides.
     Pivot(p) = "pivot",
+    /// Ends the trace.
     Done = "done",
 });
 

@@ -14,20 +14,28 @@ pub struct SelectionSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The array; the first `k` cells hold their final values.
     pub a: Vec<i64>,
+    /// Current pass, from 0, and the cell that it fills.
     pub k: usize,
     m: usize,
     selected: Vec<usize>,
     comparisons: u64,
     swaps: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
 word_actions!(Action {
+    /// `cmp j m`: compares `a[j]` with `a[m]`, the least so far.
     Cmp(j, m) = "cmp",
+    /// `min j`: makes `a[j]` the least so far.
     Min(j) = "min",
+    /// `swap k m`: exchanges `a[k]` and `a[m]`.
     Swap(k, m) = "swap",
+    /// Settles cell k and opens the next pass.
     Pass = "pass",
+    /// Ends the trace.
     Done = "done",
 });
 

@@ -15,19 +15,28 @@ pub struct ShellSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The array in its present order.
     pub a: Vec<i64>,
+    /// The gaps begun, in order; the current one is last.
     pub gaps: Vec<usize>,
+    /// Cell whose element is being inserted, from 0; none before the first `take`.
     pub k: Option<usize>,
     comparisons: Vec<u64>,
     swaps: Vec<u64>,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
 word_actions!(Action {
+    /// `gap h`: begins the insertions among cells h apart.
     Gap(h) = "gap",
+    /// `take k`: begins the insertion of `a[k]`.
     Take(k) = "take",
+    /// `cmp i j`: compares `a[i]` with `a[j]`.
     Cmp(i, j) = "cmp",
+    /// `swap i j`: exchanges `a[i]` and `a[j]`.
     Swap(i, j) = "swap",
+    /// Ends the trace.
     Done = "done",
 });
 pair_lines!();

@@ -19,16 +19,26 @@ const LENGTH_MAX: usize = 512;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The array in its present order.
     pub a: Vec<i64>,
+    /// First and last cell of each range to do, both inclusive; the next one is last.
     pub stack: Vec<(usize, usize)>,
     comparisons: u64,
     swaps: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
     #[serde(skip)]
     inversion_change: InversionChange,
 }
 
-word_actions!(Action { Cmp(l, h) = "cmp", Swap(l, h) = "swap", Done = "done" });
+word_actions!(Action {
+    /// `cmp l h`: takes the range off the stack, compares its ends and pushes its parts.
+    Cmp(l, h) = "cmp",
+    /// `swap l h`: exchanges `a[l]` and `a[h]`.
+    Swap(l, h) = "swap",
+    /// Ends the trace.
+    Done = "done",
+});
 pair_lines!();
 
 impl State {

@@ -15,11 +15,15 @@ pub struct TreeSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Left child of each node, -1 where there is none; node i holds the input's `a[i]`.
     pub left: Children,
+    /// Right child of each node, -1 where there is none.
     pub right: Children,
+    /// Number of `insert` so far; node 0 is the root.
     pub inserted: usize,
     out: Vec<i64>,
     comparisons: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
     /// The node of the last `insert`, until it is attached.
     #[serde(skip)]
@@ -27,11 +31,17 @@ pub struct State {
 }
 
 word_actions!(Action {
+    /// `insert k`: begins the insertion of node k; node 0 is in place at once.
     Insert(k) = "insert",
+    /// `cmp k c`: compares the keys of node k and node c.
     Cmp(k, c) = "cmp",
+    /// `left k c`: makes node k the left child of node c.
     Left(k, c) = "left",
+    /// `right k c`: makes node k the right child of node c.
     Right(k, c) = "right",
+    /// `visit c`: appends the key of node c to the output.
     Visit(c) = "visit",
+    /// Ends the trace.
     Done = "done",
 });
 

@@ -16,17 +16,27 @@ pub struct DoublyLinkedList;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// The operations, in order.
     pub operations: Vec<Operation>,
 }
 
-word_actions!(Operation {
-    PushFront(value) = "push_front",
-    PushBack(value) = "push_back",
-    InsertAfter(id, value) = "insert_after",
-    Delete(id) = "delete",
-    MoveFront(id) = "move_front",
-    Find(value) = "find",
-});
+word_actions!(
+    /// An operation of the input; the page explains its forms.
+    Operation {
+        /// `push_front v`: a new node at the head.
+        PushFront(value) = "push_front",
+        /// `push_back v`: a new node at the tail.
+        PushBack(value) = "push_back",
+        /// `insert_after id v`: a new node after node id.
+        InsertAfter(id, value) = "insert_after",
+        /// `delete id`: removes node id.
+        Delete(id) = "delete",
+        /// `move_front id`: makes node id the head.
+        MoveFront(id) = "move_front",
+        /// `find v`: walks from the head to the first node with value v.
+        Find(value) = "find",
+    }
+);
 as_text!(Operation);
 
 impl Operation {
@@ -66,14 +76,22 @@ impl Operation {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(from = "Written")]
 pub struct State {
+    /// Number of operations finished.
     pub done: usize,
+    /// The nodes in the list, its head and its tail.
     #[serde(flatten)]
     pub list: LinkedList,
+    /// Node last visited by a find, or taken out by a move, in progress; else -1.
     pub cursor: OptionalIndex,
+    /// Value of the node taken out by a move in progress; else -1.
     pub held: OptionalIndex,
+    /// Number of nodes created, which is the next one's id; ids are not used again.
     pub created: usize,
+    /// Nodes visited by finds, matches included.
     pub visits: usize,
+    /// Operations so far on ids that are not in the list.
     pub errors: usize,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
@@ -151,14 +169,21 @@ line_actions! {
     /// An action line; the page explains its forms.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Action {
+        /// Puts a node between `prev` and `next`, each none at an end of the list.
         Link(id: usize, prev: OptionalIndex, next: OptionalIndex) =
             "link <nat> <nat?> <nat?>", "link {id} {prev} {next}";
+        /// Takes a node out from between `prev` and `next`.
         Unlink(id: usize, prev: OptionalIndex, next: OptionalIndex) =
             "unlink <nat> <nat?> <nat?>", "unlink {id} {prev} {next}";
+        /// A find passes this node.
         At(id: usize) = "at <nat>", "at {id}";
+        /// A find ends at this node.
         Found(id: usize) = "found <nat>", "found {id}";
+        /// A find ends without a match.
         Missing = "missing", "missing";
+        /// A move of the head, which changes nothing.
         Stay = "stay", "stay";
+        /// The operation's id is not in the list.
         Error = "error", "error";
     }
 }

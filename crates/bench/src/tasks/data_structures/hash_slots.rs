@@ -7,8 +7,11 @@ use crate::tasks::action_macros::words;
 /// A slot of the table; written as the key, -1 for empty or -2 for a tombstone.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Slot {
+    /// Never used.
     Empty,
+    /// Held a key that was deleted.
     Tombstone,
+    /// This key.
     Key(usize),
 }
 
@@ -39,9 +42,13 @@ impl<'de> Deserialize<'de> for Slot {
 words!(
     /// The content of a probed slot, as seen by the key that is sought.
     pub enum Content {
+        /// The key that is sought.
         Hit = "hit",
+        /// Never used: the search ends.
         Empty = "empty",
+        /// A tombstone, which the search passes.
         Tomb = "tomb",
+        /// Another key, which the search passes.
         Other = "other",
     }
 );

@@ -18,13 +18,27 @@ const SLOTS_MAX: usize = 10_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Number of slots, a prime when drawn.
     pub slots: usize,
+    /// Factor of the key in the hash (multiplier * key + offset) mod slots.
     pub multiplier: usize,
+    /// Summand of the hash.
     pub offset: usize,
+    /// The operations, in order.
     pub operations: Vec<Operation>,
 }
 
-word_actions!(Operation { Insert(key) = "insert", Search(key) = "search", Delete(key) = "delete" });
+word_actions!(
+    /// An operation of the input; the page explains its forms.
+    Operation {
+        /// `insert k`: stores key k unless it is stored.
+        Insert(key) = "insert",
+        /// `search k`: looks for key k.
+        Search(key) = "search",
+        /// `delete k`: leaves a tombstone in the slot of key k.
+        Delete(key) = "delete",
+    }
+);
 as_text!(Operation);
 
 impl Operation {
@@ -47,13 +61,21 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Number of operations finished.
     pub done: usize,
+    /// Content of each slot.
     pub table: Slots,
+    /// Number of slots probed by the operation in progress.
     pub probing: usize,
+    /// First tombstone that it has probed; -1 where there is none.
     pub tomb: OptionalIndex,
+    /// Number of probes so far.
     pub probes: usize,
+    /// Number of probes that met another key.
     pub collisions: usize,
+    /// Number of inserts that found no slot.
     pub full: usize,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
@@ -87,12 +109,19 @@ line_actions! {
     /// An action line; the page explains its forms.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Action {
+        /// What this slot holds.
         Probe(slot: usize, content: Content) = "<nat> <hit|empty|tomb|other>", "{slot} {content}";
+        /// An insert stores its key in this slot.
         Put(slot: usize) = "put <nat>", "put {slot}";
+        /// A search ends at this slot.
         Found(slot: usize) = "found <nat>", "found {slot}";
+        /// A delete leaves a tombstone in this slot.
         Del(slot: usize) = "del <nat>", "del {slot}";
+        /// An insert ends: its key is stored already.
         Dup = "dup", "dup";
+        /// An insert ends: no slot is free.
         Full = "full", "full";
+        /// A search or delete ends: its key is not stored.
         Missing = "missing", "missing";
     }
 }

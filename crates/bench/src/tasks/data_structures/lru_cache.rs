@@ -16,11 +16,21 @@ const CAPACITY_MAX: usize = 1_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Most keys that the cache holds.
     pub capacity: usize,
+    /// The operations, in order.
     pub operations: Vec<Operation>,
 }
 
-word_actions!(Operation { Get(key) = "get", Put(key, value) = "put" });
+word_actions!(
+    /// An operation of the input; the page explains its forms.
+    Operation {
+        /// `get k`: reads key k, which becomes the most recent if it is cached.
+        Get(key) = "get",
+        /// `put k v`: stores value v under key k, which becomes the most recent.
+        Put(key, value) = "put",
+    }
+);
 as_text!(Operation);
 
 impl Operation {
@@ -35,12 +45,17 @@ impl Operation {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Number of operations finished.
     pub done: usize,
     /// (key, value), most recent first.
     pub cache: Vec<(usize, usize)>,
+    /// Gets of a cached key so far.
     pub hits: usize,
+    /// Gets of a key that was not cached so far.
     pub misses: usize,
+    /// Keys evicted so far.
     pub evictions: usize,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
@@ -64,10 +79,15 @@ impl State {
 }
 
 word_actions!(Action {
+    /// A get finds this value.
     Hit(value) = "hit",
+    /// A get of a key that is not cached.
     Miss = "miss",
+    /// A put of a cached key.
     Update = "update",
+    /// A put of a new key while the cache is not full.
     Insert = "insert",
+    /// A put of a new key, for which this one leaves.
     Evict(key) = "evict",
 });
 

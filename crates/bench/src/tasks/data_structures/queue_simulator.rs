@@ -15,26 +15,46 @@ pub struct QueueSimulator;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Number of cells.
     pub capacity: usize,
+    /// The operations, in order.
     pub operations: Vec<Operation>,
 }
 
-word_actions!(Operation { Enqueue(value) = "enqueue", Dequeue = "dequeue", Front = "front" });
+word_actions!(
+    /// An operation of the input; the page explains its forms.
+    Operation {
+        /// `enqueue v`: appends v.
+        Enqueue(value) = "enqueue",
+        /// Removes the first value.
+        Dequeue = "dequeue",
+        /// Reads the first value.
+        Front = "front",
+    }
+);
 as_text!(Operation);
 
 /// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Number of operations finished.
     pub done: usize,
+    /// Value of each cell of the circular buffer, -1 for a free one.
     pub cells: Vec<OptionalIndex>,
+    /// Cell of the first value, from 0.
     pub head: usize,
     /// Negative after wrong dequeues.
     pub count: i64,
+    /// Enqueues into the last cell and dequeues from it so far.
     pub wraps: usize,
+    /// Sum of the values dequeued.
     pub taken_sum: usize,
+    /// Enqueues that failed, as the queue was full.
     pub full: usize,
+    /// Dequeues and fronts that failed, as the queue was empty.
     pub empty: usize,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
@@ -65,10 +85,15 @@ impl State {
 }
 
 word_actions!(Action {
+    /// `put c`: an enqueue writes cell c.
     Put(cell) = "put",
+    /// `take c v`: a dequeue takes value v from cell c.
     Take(cell, value) = "take",
+    /// `see c v`: a front reads value v in cell c.
     See(cell, value) = "see",
+    /// An enqueue fails.
     Full = "full",
+    /// A dequeue or front fails.
     Empty = "empty",
 });
 

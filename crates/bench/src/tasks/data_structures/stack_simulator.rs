@@ -14,23 +14,42 @@ pub struct StackSimulator;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Most values that the stack holds.
     pub capacity: usize,
+    /// The operations, in order.
     pub operations: Vec<Operation>,
 }
 
-word_actions!(Operation { Push(value) = "push", Pop = "pop", Peek = "peek" });
+word_actions!(
+    /// An operation of the input; the page explains its forms.
+    Operation {
+        /// `push v`: puts v on top.
+        Push(value) = "push",
+        /// Removes the top.
+        Pop = "pop",
+        /// Reads the top.
+        Peek = "peek",
+    }
+);
 as_text!(Operation);
 
 /// A state of the task; the page explains its fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Number of operations finished.
     pub done: usize,
+    /// The values, top last.
     pub stack: Vec<usize>,
+    /// Most values held so far.
     pub max_depth: usize,
+    /// Sum of the values popped.
     pub popped_sum: usize,
+    /// Pushes that failed, as the stack was full.
     pub overflows: usize,
+    /// Pops and peeks that failed, as the stack was empty.
     pub underflows: usize,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
@@ -49,7 +68,9 @@ line_actions! {
         Pushed = "ok", "ok";
         /// The value popped or peeked at.
         Value(value: usize) = "<nat>", "{value}";
+        /// A push that fails.
         Overflow = "overflow", "overflow";
+        /// A pop or peek that fails.
         Underflow = "underflow", "underflow";
     }
 }

@@ -15,11 +15,21 @@ pub struct UnionFind;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Number of elements, which are 0..elements.
     pub elements: usize,
+    /// The operations, in order.
     pub operations: Vec<Operation>,
 }
 
-word_actions!(Operation { Union(a, b) = "union", Find(a) = "find" });
+word_actions!(
+    /// An operation of the input; the page explains its forms.
+    Operation {
+        /// `union a b`: joins the sets of a and b.
+        Union(a, b) = "union",
+        /// `find a`: finds the root of a.
+        Find(a) = "find",
+    }
+);
 as_text!(Operation);
 
 impl Instance {
@@ -37,12 +47,19 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Number of operations finished.
     pub done: usize,
+    /// Parent of each element; a root is its own.
     pub parent: Vec<usize>,
+    /// Rank of each element; that of a former root is as last set.
     pub rank: Vec<usize>,
+    /// Roots found by the union in progress, at most two.
     pub found: Vec<usize>,
+    /// Number of sets.
     pub sets: usize,
+    /// Parents changed by path compression so far.
     pub compressed: usize,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
@@ -79,7 +96,14 @@ impl State {
     }
 }
 
-word_actions!(Action { Root(root) = "root", Link(child, root) = "link", Same = "same" });
+word_actions!(Action {
+    /// `root r`: a find ends at root r and compresses its path.
+    Root(root) = "root",
+    /// `link c r`: a union ends by giving root c the parent r.
+    Link(child, root) = "link",
+    /// A union ends: both elements have the same root.
+    Same = "same",
+});
 
 /// The size of the tree of each root; `None` where a path does not end.
 fn tree_sizes(parent: &[usize]) -> Option<Vec<usize>> {

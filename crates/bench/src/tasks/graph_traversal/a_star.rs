@@ -19,9 +19,12 @@ const SIDE_MAX: usize = 100;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Side of the grid; the cell in row r and column c is r*n + c, both from 0.
     pub n: usize,
+    /// The free cells and the walls.
     pub grid: Grid,
     start: usize,
+    /// Cell to reach; free, and not the start.
     pub goal: usize,
 }
 
@@ -39,12 +42,22 @@ pub struct State {
     /// -1 where there is none.
     pub g: Vec<i64>,
     parent: Vec<OptionalIndex>,
+    /// The open cells, ascending; the start alone at first.
     pub open: Vec<usize>,
+    /// The cells expanded, in order.
     pub expanded: Vec<usize>,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
-word_actions!(Action { Expand(c) = "expand", Open(v, g) = "open", Done = "done" });
+word_actions!(Action {
+    /// `expand c`: takes cell c out of the open ones.
+    Expand(c) = "expand",
+    /// `open v g`: reaches cell v, a neighbour of the cell last expanded, in g moves.
+    Open(v, g) = "open",
+    /// Ends the trace.
+    Done = "done",
+});
 
 impl State {
     fn cost(&self, cell: usize) -> Option<usize> {

@@ -16,7 +16,9 @@ pub struct BfsOnGraph;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Number of vertices, which are 0..n.
     pub n: usize,
+    /// The undirected edges of a connected simple graph, in input order.
     pub edges: Vec<Pair>,
     #[serde(skip)]
     graph: OnceLock<Graph>,
@@ -33,11 +35,15 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Vertices seen but not visited, the next one first; vertex 0 alone at the start.
     pub queue: Vec<usize>,
     /// -1 where there is none.
     pub level: Vec<i64>,
+    /// Parent of each vertex in the breadth-first tree, -1 where there is none.
     pub parent: Vec<OptionalIndex>,
+    /// The vertices visited, in order.
     pub order: Vec<usize>,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
@@ -48,7 +54,14 @@ impl State {
     }
 }
 
-word_actions!(Action { Visit(u) = "visit", See(v) = "see", Done = "done" });
+word_actions!(Action {
+    /// `visit u`: takes vertex u from the front of the queue.
+    Visit(u) = "visit",
+    /// `see v`: appends v, a neighbour of the vertex last visited, to the queue.
+    See(v) = "see",
+    /// Ends the trace.
+    Done = "done",
+});
 
 fn levels_fit(instance: &Instance, state: &State) -> bool {
     let hangs = |(v, parent): (usize, &OptionalIndex)| {

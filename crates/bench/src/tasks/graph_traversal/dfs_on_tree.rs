@@ -17,7 +17,9 @@ pub struct DfsOnTree;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Number of vertices, which are 0..n.
     pub n: usize,
+    /// The n-1 undirected edges of a tree, in input order.
     pub edges: Vec<Pair>,
     #[serde(skip)]
     graph: OnceLock<Graph>,
@@ -34,16 +36,30 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Number of discoveries and finishes so far.
     pub time: u64,
+    /// The vertices discovered but not finished, from the root down.
     pub stack: Vec<usize>,
+    /// Time at which each vertex was discovered, from 1; 0 before that.
     pub discover: Vec<u64>,
+    /// Time at which each vertex was finished; 0 before that.
     pub finish: Vec<u64>,
+    /// Parent of each vertex in the depth-first tree, -1 where there is none.
     pub parent: Vec<OptionalIndex>,
+    /// The vertices in order of discovery.
     pub order: Vec<usize>,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
-word_actions!(Action { Discover(v) = "discover", Finish(u) = "finish", Done = "done" });
+word_actions!(Action {
+    /// `discover v`: discovers v, a neighbour of the top of the stack, and pushes it.
+    Discover(v) = "discover",
+    /// `finish u`: finishes vertex u and pops it.
+    Finish(u) = "finish",
+    /// Ends the trace.
+    Done = "done",
+});
 
 /// Returns whether the entries that are not 0 are 1 to `time`, each once.
 fn are_times(state: &State) -> bool {

@@ -20,8 +20,11 @@ const WEIGHT_MAX: usize = 1_000_000_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Number of vertices, which are 0..n.
     pub n: usize,
+    /// Directed edges as (from, to, weight), weight in 1..=20, in input order; none are parallel.
     pub edges: Vec<(usize, usize, usize)>,
+    /// The graph of these edges; empty until it is first asked for.
     #[serde(skip)]
     pub graph: OnceLock<Graph>,
 }
@@ -37,16 +40,24 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Shortest distance from vertex 0 found so far; none where no path is known.
     pub dist: Vec<Option<usize>>,
+    /// The vertex before each one on that path, -1 where there is none.
     pub pred: Vec<OptionalIndex>,
+    /// The vertices extracted, in order.
     pub order: Vec<usize>,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
 word_actions!(Action {
+    /// `extract u`: takes vertex u, the nearest of those that are left.
     Extract(u) = "extract",
+    /// `relax v x`: lowers the distance of v to x, by way of the vertex last extracted.
     Relax(v, x) = "relax",
+    /// `keep v`: the edge from the vertex last extracted to v is no improvement.
     Keep(v) = "keep",
+    /// Ends the trace.
     Done = "done",
 });
 

@@ -24,6 +24,7 @@ type Matrix = Vec<Vec<Option<usize>>>;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Number of vertices, which are 0..n.
     pub n: usize,
     w: Matrix,
     #[serde(skip)]
@@ -46,13 +47,23 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Shortest distance found so far for each ordered pair; none where no path is known.
     pub dist: Matrix,
+    /// Vertex that the current round allows on the way; -1 before the first.
     pub k: OptionalIndex,
     updates: Vec<u64>,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
-word_actions!(Action { Mid(k) = "mid", Set(i, j, x) = "set", Done = "done" });
+word_actions!(Action {
+    /// `mid k`: begins the round that allows vertex k on the way.
+    Mid(k) = "mid",
+    /// `set i j x`: lowers the distance from i to j to x, by way of k.
+    Set(i, j, x) = "set",
+    /// Ends the trace.
+    Done = "done",
+});
 
 /// Entries of two matrices side by side, row by row.
 fn pairs<'a>(a: &'a Matrix, b: &'a Matrix) -> impl Iterator<Item = (Option<usize>, Option<usize>)> {

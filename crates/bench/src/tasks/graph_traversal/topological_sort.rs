@@ -16,7 +16,9 @@ pub struct TopologicalSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Number of vertices, which are 0..n.
     pub n: usize,
+    /// Directed edges as [from, to], acyclic, in input order; none are parallel.
     pub edges: Vec<Pair>,
     #[serde(skip)]
     graph: OnceLock<Graph>,
@@ -59,15 +61,26 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// For each vertex the number of edges from vertices that have not been emitted.
     pub indegree: Vec<usize>,
+    /// Vertices of in-degree 0 that have not been emitted, the next one first.
     pub queue: Vec<usize>,
     /// -1 where the in-degree is not 0 yet.
     pub ready: Vec<i64>,
+    /// The vertices emitted, in order.
     pub order: Vec<usize>,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
-word_actions!(Action { Emit(u) = "emit", Dec(v, x) = "dec", Done = "done" });
+word_actions!(Action {
+    /// `emit u`: moves u from the front of the queue to the order.
+    Emit(u) = "emit",
+    /// `dec v x`: lowers the in-degree of v to x; at 0, v joins the queue.
+    Dec(v, x) = "dec",
+    /// Ends the trace.
+    Done = "done",
+});
 
 fn length(order: &[usize]) -> i64 {
     i64::try_from(order.len()).expect("invariant: lists are shorter than 2^63")

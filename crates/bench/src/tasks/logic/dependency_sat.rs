@@ -19,12 +19,19 @@ const DEPENDENCIES_MAX: usize = 1_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Choices as (dependency, package) that have not been taken back, in order.
     pub choices_made: Vec<(usize, usize)>,
+    /// Packages installed, in order.
     pub installed: Vec<usize>,
+    /// Number of `choose` so far.
     pub choices: u64,
+    /// Number of `back` so far.
     pub backtracks: u64,
+    /// First dependency found without an allowed alternative; -1 before that.
     pub first_dead_end: i64,
+    /// True after `fail`.
     pub failed: bool,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
@@ -95,60 +102,15 @@ impl State {
 }
 
 word_actions!(Action {
+    /// `choose d p`: meets dependency d with package p.
     Choose(dependency, package) = "choose",
+    /// `back d p`: takes the latest choice back.
     Back(dependency, package) = "back",
+    /// The packages cannot be installed.
     Fail = "fail",
+    /// `install p`: installs package p.
     Install(package) = "install",
 });
-
-/// An input from the page's distribution, before rejection.
-fn random_input(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
-    let packages = page::size::PACKAGES.draw(difficulty, rng);
-    let constraints = page::size::CONSTRAINTS.draw(difficulty, rng);
-
-    let dependencies = constraints * rng.size(50, 70) / 100;
-    let mut depends: Vec<(usize, Vec<usize>)> = (0..dependencies)
-        .map(|_| {
-            // At least three packages must follow: alternatives have higher numbers.
-            let package = rng.index(packages - 3);
-            let count = rng.one_of(&[1, 2, 2, 3]);
-            (
-                package,
-                distinct(count, rng, |rng| rng.size(package + 1, (packages - 1).min(package + 15))),
-            )
-        })
-        .collect();
-
-    depends.sort_by_key(|(package, _)| *package);
-
-    let mut conflicts = distinct(constraints - dependencies, rng, |rng| {
-        let pair = distinct(2, rng, |rng| rng.index(packages));
-        (pair[0].min(pair[1]), pair[0].max(pair[1]))
-    });
-    conflicts.sort_unstable();
-
-    let count = rng.size(2, 4);
-    let mut install = distinct(count, rng, |rng| rng.index(packages / 2));
-    install.sort_unstable();
-
-    Instance { packages, install, depends, conflicts }
-}
-
-/// This many distinct values, by redrawing duplicates.
-fn distinct<T: PartialEq>(
-    count: usize,
-    rng: &mut TaskRng,
-    mut value: impl FnMut(&mut TaskRng) -> T,
-) -> Vec<T> {
-    let mut values = Vec::with_capacity(count);
-    while values.len() < count {
-        let value = value(rng);
-        if !values.contains(&value) {
-            values.push(value);
-        }
-    }
-    values
-}
 
 /// Returns whether these are ascending, each once.
 fn ascend<T: PartialOrd>(values: &[T]) -> bool {
@@ -168,7 +130,9 @@ impl Task for DependencySat {
         let installable = rng.chance(3, 4);
         let (_, longest) = page::size::STEPS.range(difficulty);
         loop {
-            let instance = random_input(difficulty, rng);
+            let packages = page::size::PACKAGES.draw(difficulty, rng);
+            let constraints = page::size::CONSTRAINTS.draw(difficulty, rng);
+            let instance = Instance::random(packages, constraints, rng);
 
             if !instance.is_peaceful(instance.install.iter().collect()) {
                 continue;

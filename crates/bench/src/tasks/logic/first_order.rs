@@ -36,7 +36,9 @@ impl<'de> Deserialize<'de> for Variable {
 /// A function's or constant's letter, or a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Symbol {
+    /// A function, `f`, `g`, `h` or `k`, or a constant, `a`, `b` or `c`.
     Letter(char),
+    /// A variable.
     Variable(Variable),
 }
 

@@ -23,6 +23,7 @@ const SIZE_MAX: usize = 80;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// The closed term to reduce.
     #[serde(deserialize_with = "term_of")]
     pub term: LambdaTerm,
 }
@@ -40,8 +41,11 @@ fn term_of<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<LambdaTe
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The current term.
     pub term: LambdaTerm,
+    /// Nodes of the largest term so far, the input included.
     pub max_size: usize,
+    /// The last action; none at the start.
     pub last: Last<Action>,
     /// The input's normal form, which every term on the way has too.
     #[serde(skip)]

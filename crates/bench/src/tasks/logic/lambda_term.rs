@@ -13,8 +13,11 @@ pub const CONTRACTIONS_MAX: u64 = 1_000;
 /// A node of a term: a variable by its de Bruijn index, an abstraction or an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Symbol {
+    /// A variable: number of binders between it and its own, from 0.
     Index(u32),
+    /// An abstraction; its body follows.
     Lambda,
+    /// An application; the function follows, then its argument.
     Apply,
 }
 

@@ -3,18 +3,56 @@
 use serde::{Deserialize, Serialize};
 
 use super::packages::{PACKAGES_MAX, Packages};
+use crate::tasks::TaskRng;
 
 /// Packages that are asked for, with the dependencies and conflicts of all packages.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Number of packages, which are 0..packages.
     pub packages: usize,
+    /// Packages asked for, ascending.
     pub install: Vec<usize>,
+    /// Dependencies as (package, alternatives, the first tried first), sorted by package.
     pub depends: Vec<(usize, Vec<usize>)>,
+    /// Pairs of packages that exclude each other, the lesser first; sorted.
     pub conflicts: Vec<(usize, usize)>,
 }
 
 impl Instance {
+    /// Packages with this many dependencies and conflicts together, before rejection. Needs at least
+    /// four packages.
+    pub(super) fn random(packages: usize, constraints: usize, rng: &mut TaskRng) -> Self {
+        let dependencies = constraints * rng.size(50, 70) / 100;
+        let mut depends: Vec<(usize, Vec<usize>)> = (0..dependencies)
+            .map(|_| {
+                // At least three packages must follow: alternatives have higher numbers.
+                let package = rng.index(packages - 3);
+                let count = rng.one_of(&[1, 2, 2, 3]);
+                (
+                    package,
+                    distinct(count, rng, |rng| {
+                        rng.size(package + 1, (packages - 1).min(package + 15))
+                    }),
+                )
+            })
+            .collect();
+
+        depends.sort_by_key(|(package, _)| *package);
+
+        let mut conflicts = distinct(constraints - dependencies, rng, |rng| {
+            let pair = distinct(2, rng, |rng| rng.index(packages));
+            (pair[0].min(pair[1]), pair[0].max(pair[1]))
+        });
+        conflicts.sort_unstable();
+
+        let count = rng.size(2, 4);
+        let mut install = distinct(count, rng, |rng| rng.index(packages / 2));
+        install.sort_unstable();
+
+        Self { packages, install, depends, conflicts }
+    }
+
     /// Returns whether the package is in conflict with no selected one.
     pub fn is_allowed(&self, package: usize, selected: Packages) -> bool {
         let clashes = |(p, q): &(usize, usize)| {
@@ -99,4 +137,20 @@ impl Instance {
             && self.meets_all(selected)
             && self.comes_after_needs(order, selected)
     }
+}
+
+/// This many distinct values, by redrawing duplicates.
+fn distinct<T: PartialEq>(
+    count: usize,
+    rng: &mut TaskRng,
+    mut value: impl FnMut(&mut TaskRng) -> T,
+) -> Vec<T> {
+    let mut values = Vec::with_capacity(count);
+    while values.len() < count {
+        let value = value(rng);
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    values
 }

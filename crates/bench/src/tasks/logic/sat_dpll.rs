@@ -24,6 +24,7 @@ const CLAUSES_MAX: usize = 2_000;
 #[serde(deny_unknown_fields)]
 pub struct Instance {
     variables: usize,
+    /// The clauses, numbered from 0.
     pub clauses: Vec<Literals>,
     /// Built from the clauses when first needed.
     #[serde(skip)]
@@ -50,13 +51,16 @@ enum Satisfiability {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The literals made true, in order; a negative one negates its variable.
     pub trail: Vec<i64>,
+    /// Places in the trail of the decisions that have not been flipped, ascending.
     pub open: Vec<usize>,
     decisions: u64,
     units: u64,
     pures: u64,
     conflicts: u64,
     result: Satisfiability,
+    /// The last action; none at the start.
     pub last: Last<Action>,
     /// The literals of the trail as a set.
     #[serde(skip)]
@@ -92,10 +96,15 @@ impl State {
 pub enum Action {
     /// A literal, and the clause in which it is the only one left.
     Unit(i64, usize),
+    /// A literal whose variable occurs in open clauses with this sign only.
     Pure(i64),
+    /// A literal made true without a reason.
     Decide(i64),
+    /// The negation of the latest open decision, which a conflict has refuted.
     Flip(i64),
+    /// Every clause has a true literal.
     Sat,
+    /// A conflict with no decision left to flip.
     Unsat,
 }
 

@@ -39,9 +39,13 @@ impl<'de> Deserialize<'de> for Variable {
 /// A node of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Symbol {
+    /// The type of digits.
     Int,
+    /// The type of `true` and `false`.
     Bool,
+    /// A function's type: its argument's type follows, then its result's.
     Arrow,
+    /// A type variable of the run: t0, t1, …
     Variable(Variable),
     /// A type variable of a finished type: a, b, …
     Renamed(u32),
@@ -168,7 +172,9 @@ pub fn variables(symbols: &[Symbol]) -> impl Iterator<Item = Variable> {
 /// Why two types have no unifier here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
+    /// The types differ in a constructor.
     Mismatch,
+    /// A variable occurs in the type that it would have to be.
     Occurs,
     /// A type is longer than [`TYPE_MAX`]: this says nothing about the program.
     TooLong,

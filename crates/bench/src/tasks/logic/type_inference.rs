@@ -28,6 +28,7 @@ const STEPS_MIN: usize = 5;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// The program.
     pub expression: Program,
 }
 
@@ -35,13 +36,21 @@ pub struct Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Number of nodes finished, in post-order.
     pub done: usize,
+    /// Types of the finished nodes whose parents are not finished, resolved, in order.
     pub types: Vec<Type>,
+    /// Number of type variables created; they are t0, t1, …
     pub fresh: u32,
+    /// The bound type variables with their types, by ascending number.
     pub substitution: Substitution,
+    /// Name and scheme of each let generalised, in order.
     pub lets: Vec<(String, String)>,
+    /// Unifications for applications and conditionals so far.
     pub unifications: u64,
+    /// Why the program has no type, once that is known.
     pub error: OptionalText<Error>,
+    /// The last action; none at the start.
     pub last: Last<Action>,
     /// Schemes by binder; `None` until it is entered or generalised.
     #[serde(skip)]
@@ -51,7 +60,9 @@ pub struct State {
 /// Why there is no type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
+    /// Two types differ in a constructor.
     Mismatch,
+    /// A variable occurs in the type that it would have to be.
     Occurs,
 }
 
@@ -74,7 +85,9 @@ impl fmt::Display for Error {
 /// An action line; the page explains its forms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
+    /// Type of the next node.
     Type(Type),
+    /// The program has no type.
     Error(Error),
 }
 

@@ -17,15 +17,25 @@ pub type Binder = usize;
 /// The kind of a node; its arguments come before it in post-order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// A use of this binder.
     Variable(Binder),
+    /// A literal of type Int.
     Digit,
+    /// A literal of type Bool.
     Truth,
+    /// The primitive `add`.
     Add,
+    /// The primitive `eq`.
     Eq,
+    /// The primitive `not`.
     Not,
+    /// An abstraction with this binder.
     Lam(Binder),
+    /// An application.
     App,
+    /// A definition with this binder.
     Let(Binder),
+    /// A conditional.
     If,
 }
 
@@ -68,7 +78,9 @@ pub enum Due {
 /// A node of a program, and the work before it.
 #[derive(Clone, Debug)]
 pub struct Node {
+    /// Kind of the node.
     pub kind: Kind,
+    /// What the algorithm does before it finishes this node, in order.
     pub due: Vec<Due>,
 }
 
@@ -77,6 +89,7 @@ pub struct Node {
 #[serde(try_from = "String", into = "String")]
 pub struct Program {
     text: String,
+    /// The nodes in post-order.
     pub nodes: Vec<Node>,
     /// Names by binder.
     pub names: Vec<String>,

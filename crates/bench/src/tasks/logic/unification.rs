@@ -29,8 +29,10 @@ const TERM_MAX: usize = 200;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Left side of the equation.
     #[serde(deserialize_with = "term_of")]
     pub left: FirstOrder,
+    /// Right side of the equation.
     #[serde(deserialize_with = "term_of")]
     pub right: FirstOrder,
 }
@@ -58,9 +60,13 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The equations left, as (left, right), the first one to be treated next.
     pub equations: Vec<(FirstOrder, FirstOrder)>,
+    /// The bound variables with their terms, by ascending number; idempotent.
     pub substitution: BTreeMap<Variable, FirstOrder>,
+    /// Whether an equation has been found that has no solution.
     pub reason: Reason,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
@@ -68,18 +74,26 @@ pub struct State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reason {
+    /// No such equation so far.
     Ok,
+    /// Two terms have different symbols.
     Clash,
+    /// A variable occurs in the term that it would have to be.
     Occurs,
 }
 
 /// An action line; the page explains its forms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
+    /// The first equation has equal sides and is deleted.
     Delete,
+    /// The first equation is replaced by those of the arguments.
     Decompose,
+    /// The first equation binds this variable to this term.
     Bind(Variable, FirstOrder),
+    /// The first equation has sides with different symbols.
     Clash,
+    /// The first equation has a variable and a term that contains it.
     Occurs,
 }
 

@@ -40,9 +40,12 @@ pub struct Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Dividend of the next division; the numerator at the start.
     pub p: Decimal,
+    /// Divisor of the next division; the denominator at the start, 0 at the end.
     pub q: Decimal,
     terms: Vec<u64>,
+    /// Convergents so far, one for each term.
     pub convergents: Vec<Convergent>,
     last: Last<Action>,
 }
@@ -90,7 +93,11 @@ impl LineField for Convergent {
 line_actions! {
     /// The next term, and the convergent with it.
     #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct Action { pub term: u64, convergent: Convergent } = "<nat> <ratio>", "{term} {convergent}"
+    pub struct Action {
+        /// Quotient of the next division.
+        pub term: u64,
+        convergent: Convergent,
+    } = "<nat> <ratio>", "{term} {convergent}"
 }
 
 /// a · (the latest of the list) + (the one before), where `first` and `second` come before the

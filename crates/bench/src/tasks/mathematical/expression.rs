@@ -9,17 +9,27 @@ use crate::tasks::prefix_term::{self, Symbol as _, Term};
 /// A node of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Symbol {
+    /// The variable.
     X,
+    /// A constant.
     Integer(i64),
+    /// The sum of two operands.
     Add,
+    /// The first operand minus the second.
     Sub,
+    /// The product of two operands.
     Mul,
+    /// The first operand divided by the second.
     Div,
     /// A power with a constant exponent, which is not a node.
     Power(i64),
+    /// The sine.
     Sin,
+    /// The cosine.
     Cos,
+    /// The exponential function.
     Exp,
+    /// The natural logarithm.
     Ln,
     /// The derivative of a node, in templates.
     Derivative(usize),

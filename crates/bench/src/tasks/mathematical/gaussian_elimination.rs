@@ -36,9 +36,12 @@ pub struct Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The current n by n+1 matrix, row by row, the right-hand side last.
     pub matrix: Vec<Rationals>,
     swaps: u64,
+    /// Value of each unknown; none where it has not been computed.
     pub solution: Vec<OptionalText<Rational>>,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
@@ -46,8 +49,11 @@ line_actions! {
     /// An action line; the page explains its forms.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub enum Action {
+        /// Exchanges rows k and p, k < p.
         Swap(k: usize, p: usize) = "swap <nat> <nat>", "swap {k} {p}";
+        /// Adds `factor` times row k to row i.
         Add(i: usize, k: usize, factor: Rational) = "add <nat> <nat> <rat>", "add {i} {k} {factor}";
+        /// Unknown i has this value.
         Solve(i: usize, value: Rational) = "x<nat> = <rat>", "x{i} = {value}";
     }
 }

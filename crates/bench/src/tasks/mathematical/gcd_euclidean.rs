@@ -14,7 +14,9 @@ pub struct GcdEuclidean;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// The greater number.
     pub a: u64,
+    /// The lesser number, at least 1.
     pub b: u64,
 }
 
@@ -22,9 +24,13 @@ pub struct Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The last two remainders; a and b at the start.
     pub r: [u64; 2],
+    /// Coefficients of a in them.
     pub s: [i64; 2],
+    /// Coefficients of b in them.
     pub t: [i64; 2],
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 

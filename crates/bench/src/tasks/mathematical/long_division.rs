@@ -19,7 +19,9 @@ const DIVIDEND_DIGITS_MAX: usize = 10_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Decimal digits, without a leading zero.
     pub dividend: String,
+    /// Decimal digits, without a leading zero.
     pub divisor: String,
 }
 
@@ -39,16 +41,25 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Number of digits of the dividend used.
     pub pos: usize,
+    /// The quotient's digits so far, leading zeros kept.
     pub q: String,
+    /// Remainder so far, below the divisor on the trace.
     pub r: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
 line_actions! {
     /// The next digit of the quotient, and the remainder after it.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct Action { pub digit: u8, pub remainder: u64 } = "<digit> <nat>", "{digit} {remainder}"
+    pub struct Action {
+        /// Next digit of the quotient, 0..=9, leading zeros included.
+        pub digit: u8,
+        /// Remainder after it.
+        pub remainder: u64,
+    } = "<digit> <nat>", "{digit} {remainder}"
 }
 
 fn digit_sum(digits: &str) -> u64 {

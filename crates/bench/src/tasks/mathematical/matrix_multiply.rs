@@ -18,7 +18,9 @@ const ENTRY_MAX: u64 = 1_000_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Left factor, row by row, n by n.
     pub a: Vec<Vec<i64>>,
+    /// Right factor, row by row, n by n.
     pub b: Vec<Vec<i64>>,
 }
 
@@ -26,9 +28,13 @@ pub struct Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Row of the entry in progress, from 0; n at the end.
     pub i: usize,
+    /// Column of that entry, from 0.
     pub j: usize,
+    /// Index of the next product in its sum, from 0.
     pub k: usize,
+    /// Sum of that entry's products so far.
     pub acc: i64,
     product: Vec<i64>,
     last: Last<Action>,

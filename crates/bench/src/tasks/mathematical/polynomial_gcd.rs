@@ -27,7 +27,9 @@ const COEFFICIENT_MAX: u64 = 1_000_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Integer coefficients, the leading one first.
     pub p: Vec<i64>,
+    /// Integer coefficients, the leading one first; of at most the degree of `p`.
     pub q: Vec<i64>,
 }
 
@@ -35,11 +37,17 @@ pub struct Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Dividend of the current division; the gcd at the end.
     pub a: Polynomial,
+    /// Divisor; 0 at the end.
     pub b: Polynomial,
+    /// What is left of the dividend; equal to it at the start of a division and at the end.
     pub r: Polynomial,
+    /// Degrees of `p` and `q`, then of each remainder that is not 0.
     pub degrees: Vec<usize>,
+    /// Divisions begun, 1 at the start.
     pub divisions: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
@@ -61,6 +69,7 @@ impl State {
 pub enum Action {
     /// Coefficient and exponent.
     Term(Rational, usize),
+    /// Divides the remainder, or at the end the gcd, by its leading coefficient.
     Monic(Rational),
 }
 

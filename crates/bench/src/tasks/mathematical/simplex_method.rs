@@ -35,9 +35,13 @@ pub struct Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Rows of the constraints, then that of the objective; the right-hand side last.
     pub tableau: Vec<Rationals>,
+    /// Basic variable of each row of a constraint.
     pub basis: Vec<usize>,
+    /// Column and row of each pivot, in order.
     pub pivots: Vec<(usize, usize)>,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
@@ -128,7 +132,9 @@ line_actions! {
     pub enum Action {
         /// Entering column, leaving row.
         Pivot(column: usize, row: usize) = "pivot <nat> <nat>", "pivot {column} {row}";
+        /// Divides the pivot row by its pivot entry.
         Div(row: usize, divisor: Rational) = "div <nat> <ratio>", "div {row} {divisor}";
+        /// Subtracts `factor` times the pivot row from row i.
         Sub(i: usize, factor: Rational) = "sub <nat> <rat>", "sub {i} {factor}";
     }
 }

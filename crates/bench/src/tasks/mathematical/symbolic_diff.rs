@@ -142,6 +142,7 @@ impl Given {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Number of nodes visited, in post-order.
     pub done: usize,
     derivatives: Vec<Known>,
     last: Last<Action>,

@@ -18,7 +18,9 @@ const SCALE: usize = 1_000_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// The values, each in 0..=999999: x stands for x/10^6.
     pub a: Vec<usize>,
+    /// Number of buckets of equal range; floor(n/4) when drawn.
     pub buckets: usize,
 }
 
@@ -26,13 +28,18 @@ pub struct Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Number of elements distributed, in input order.
     pub put: usize,
+    /// Bucket of the last `take`, from 0; none before it.
     pub b: Option<usize>,
+    /// Cell of that bucket whose value is being inserted, from 0; none before the first `take`.
     pub k: Option<usize>,
+    /// The values in each bucket.
     pub buckets: Buckets,
     out: Vec<u32>,
     comparisons: u64,
     swaps: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
     #[serde(skip)]
     faults: Faults,
@@ -51,11 +58,17 @@ struct Faults {
 }
 
 word_actions!(Action {
+    /// `put i b`: appends `a[i]` to bucket b.
     Put(i, b) = "put",
+    /// `take b k`: begins the insertion of cell k of bucket b.
     Take(b, k) = "take",
+    /// `cmp i j`: compares cells i and j of the current bucket.
     Cmp(i, j) = "cmp",
+    /// `swap i j`: exchanges cells i and j of the current bucket.
     Swap(i, j) = "swap",
+    /// Joins the buckets into the output.
     Gather = "gather",
+    /// Ends the trace.
     Done = "done",
 });
 

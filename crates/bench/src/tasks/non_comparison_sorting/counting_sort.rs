@@ -21,7 +21,9 @@ const VALUE_MAX: usize = 65_535;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// The values, each in 0..=k.
     pub a: Vec<usize>,
+    /// Greatest value allowed.
     pub k: usize,
 }
 
@@ -29,6 +31,7 @@ pub struct Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// For each value 0..=k its count; once summed, the end of its free cells in the output.
     pub count: Vec<i64>,
     #[serde(
         serialize_with = "Cells::serialize_or_minus_one",
@@ -36,6 +39,7 @@ pub struct State {
     )]
     pos: Cells,
     out: Cells,
+    /// The last action; none at the start.
     pub last: Last<Action>,
     #[serde(skip)]
     facts: Arc<Facts>,
@@ -68,7 +72,16 @@ struct Faults {
     misplaced: usize,
 }
 
-word_actions!(Action { Count(i, v) = "count", Sum(v) = "sum", Place(i, p) = "place", Done = "done" });
+word_actions!(Action {
+    /// `count i v`: counts `a[i]`, whose value is v.
+    Count(i, v) = "count",
+    /// `sum v`: adds the count of v-1 to that of v.
+    Sum(v) = "sum",
+    /// `place i p`: puts `a[i]` into cell p of the output.
+    Place(i, p) = "place",
+    /// Ends the trace.
+    Done = "done",
+});
 
 const NO_PLACE: Illegal = Illegal("there is no such place in the array");
 

@@ -19,7 +19,9 @@ const DIGITS_MAX: u32 = 15;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// The values, each below 10^d.
     pub a: Vec<usize>,
+    /// Number of decimal digits.
     pub d: u32,
 }
 
@@ -27,10 +29,14 @@ pub struct Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Number of digits done, which is the digit being distributed; 0 is the units.
     pub digit: u32,
+    /// Places of the input in the order of the last `gather`; ascending at the start.
     pub order: Vec<u32>,
+    /// Places of the input in each of the ten buckets, in order of arrival.
     pub buckets: Buckets,
     sizes: Vec<[usize; BASE]>,
+    /// The last action; none at the start.
     pub last: Last<Action>,
     #[serde(skip)]
     faults: Faults,
@@ -51,7 +57,14 @@ struct Faults {
     sizes: bool,
 }
 
-word_actions!(Action { Put(i, b) = "put", Gather = "gather", Done = "done" });
+word_actions!(Action {
+    /// `put i b`: appends place i of the input to bucket b.
+    Put(i, b) = "put",
+    /// Joins the buckets into the new order, empties them and goes to the next digit.
+    Gather = "gather",
+    /// Ends the trace.
+    Done = "done",
+});
 
 impl Instance {
     /// floor(a[i] / 10^digit) mod 10.

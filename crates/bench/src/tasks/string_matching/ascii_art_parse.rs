@@ -29,6 +29,7 @@ const FAILURES_MAX: usize = 1000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// The drawing: 40 rows of 80 characters out of blank, `+`, `-` and `|`.
     pub grid: Vec<String>,
 }
 
@@ -98,7 +99,9 @@ impl Instance {
 /// The object in progress: its start, then the cells where its edges ended.
 #[derive(Clone, Debug)]
 pub struct Open {
+    /// Kind of the object.
     pub kind: Kind,
+    /// Its first cell, then the last cell of each edge traced, as (row, column).
     pub cells: Vec<Cell>,
 }
 
@@ -117,10 +120,14 @@ impl Open {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The complete objects, in the order found.
     pub objects: Vec<Object>,
+    /// The object in progress, if there is one.
     #[serde(serialize_with = "flat", deserialize_with = "unflat")]
     pub open: Option<Open>,
+    /// Number of cells of the complete objects.
     pub ink: usize,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
@@ -171,7 +178,9 @@ enum Part {
 /// An action line; the page explains its forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
+    /// Begins an object of this kind at this cell.
     New(Kind, Cell),
+    /// The object's next edge, in this direction, ends at this cell.
     Edge(Direction, Cell),
 }
 

@@ -23,8 +23,11 @@ pub struct Production(pub char, pub String);
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// The nonterminals, one letter each, the start symbol `S` first.
     pub nonterminals: String,
+    /// The productions, grouped by left side, in the order of the nonterminals.
     pub productions: Vec<Production>,
+    /// The letters to derive.
     pub word: String,
 }
 
@@ -43,11 +46,17 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Number of letters before the leftmost nonterminal.
     pub matched: usize,
+    /// The sentential form from the leftmost nonterminal on; empty when none is left.
     pub rest: String,
+    /// Depth of each symbol of `rest` in the derivation tree; the start symbol has 1.
     pub depths: Vec<usize>,
+    /// Numbers of the productions applied, from 0, in order.
     pub derivation: Vec<usize>,
+    /// Greatest depth of a nonterminal that was expanded; 0 at the start.
     pub depth: usize,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 

@@ -16,8 +16,11 @@ pub type Cell = (usize, usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
+    /// A rectangle, with `+` in its corners.
     Rect,
+    /// A horizontal line of `-`.
     Hline,
+    /// A vertical line of `|`.
     Vline,
 }
 
@@ -44,9 +47,13 @@ impl Kind {
 /// A direction in which an edge is traced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
+    /// To higher columns.
     Right,
+    /// To higher rows.
     Down,
+    /// To lower columns.
     Left,
+    /// To lower rows.
     Up,
 }
 
@@ -81,10 +88,15 @@ impl Direction {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Object {
+    /// Kind of the object.
     pub kind: Kind,
+    /// First row, from 0.
     pub top: usize,
+    /// First column, from 0.
     pub left: usize,
+    /// Last row, inclusive.
     pub bottom: usize,
+    /// Last column, inclusive.
     pub right: usize,
 }
 

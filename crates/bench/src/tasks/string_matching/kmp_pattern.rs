@@ -19,7 +19,9 @@ const PATTERN_MAX: usize = 1_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// The letters to search in.
     pub text: String,
+    /// The letters to find; not empty.
     pub pattern: String,
 }
 
@@ -33,8 +35,10 @@ impl Instance {
 /// What is computed: the failure function of the pattern, or the matches in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
+    /// The failure function.
     #[serde(rename = "p")]
     Pattern,
+    /// The matches.
     #[serde(rename = "t")]
     Text,
 }
@@ -43,13 +47,21 @@ pub enum Phase {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// What is being computed.
     pub phase: Phase,
+    /// Place to compare next, in the pattern or in the text, from 0.
     pub i: usize,
+    /// Place of the pattern to compare with it, which is the length matched so far.
     pub k: usize,
+    /// Failure function so far: length of the longest proper border of each prefix.
     pub failure: Vec<usize>,
+    /// Start of each match found, ascending; matches may overlap.
     pub matches: Vec<usize>,
+    /// Comparisons within the pattern so far.
     pub pattern_comparisons: u64,
+    /// Comparisons of text and pattern so far.
     pub text_comparisons: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 

@@ -10,8 +10,11 @@ pub const ALPHABET: &[u8] = b"abcd";
 /// The number of times that an operand may occur.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantifier {
+    /// `*`: any number of times.
     Star,
+    /// `+`: at least once.
     Plus,
+    /// `?`: at most once.
     Optional,
 }
 
@@ -37,9 +40,13 @@ impl Quantifier {
 /// A node of the tree without its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Node {
+    /// This letter, `a` to `d`.
     Letter(u8),
+    /// Two operands, one after the other.
     Concatenation,
+    /// One of two operands.
     Alternation,
+    /// One operand, repeated.
     Quantified(Quantifier),
 }
 
@@ -103,9 +110,13 @@ impl Parser<'_> {
 
 /// An expression; its `Display` writes it with the fewest parentheses that keep the tree.
 pub enum Tree {
+    /// This letter, `a` to `d`.
     Letter(u8),
+    /// The first expression, then the second.
     Concatenation(Box<Self>, Box<Self>),
+    /// One of the two expressions.
     Alternation(Box<Self>, Box<Self>),
+    /// The expression, repeated.
     Quantified(Box<Self>, Quantifier),
 }
 

@@ -23,7 +23,9 @@ const STATES_MAX: u16 = u16::MAX - 4;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// The regular expression.
     pub regex: String,
+    /// The letters to read.
     pub text: String,
 }
 
@@ -62,12 +64,17 @@ fn single_quantifiers(regex: &str) -> String {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Number of states made; they are 0..states.
     pub states: u16,
+    /// The edges, in the order of construction.
     pub edges: Vec<Edge>,
+    /// Stack of fragments as start and end, the top last.
     pub fragments: Vec<Fragment>,
     /// -1 until the first set.
     pub pos: i64,
+    /// States that the automaton may be in.
     pub active: StateSet,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
@@ -102,6 +109,7 @@ impl State {
 pub enum Action {
     /// A fragment from start to end for this node.
     Build(Node, u16, u16),
+    /// The active states after the next letter, or at first before any.
     Set(StateSet),
 }
 

@@ -62,11 +62,17 @@ impl From<Word> for String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Order {
+    /// The same place.
     Keep,
+    /// The place counted from the end.
     Reverse,
+    /// This many places further on, past the end from the front again.
     Rotate(usize),
+    /// The even places, from 0, then the odd ones.
     EvensFirst,
+    /// The partner in the pair of places 2m and 2m+1; a last word without one stays.
     SwapPairs,
+    /// The last place, then the others in order.
     LastFirst,
 }
 
@@ -154,8 +160,11 @@ impl From<Order> for String {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Language {
+    /// Name, such as `L1`.
     pub name: String,
+    /// New word for each word of the language before, one to one.
     pub dictionary: BTreeMap<Word, Word>,
+    /// Order of the output.
     pub order: Order,
 }
 
@@ -163,7 +172,9 @@ pub struct Language {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// The words of the source, in order.
     pub sentence: Vec<Word>,
+    /// The languages, in the order of the chain.
     pub languages: Vec<Language>,
 }
 
@@ -191,8 +202,11 @@ impl Serialize for Stage {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Complete outputs, one for each language so far.
     pub stages: Vec<Stage>,
+    /// The words of the output in progress.
     pub out: Vec<Word>,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 

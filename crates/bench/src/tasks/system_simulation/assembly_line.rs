@@ -23,7 +23,9 @@ const TYPES: usize = 4;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Number of units, which are 0..units.
     pub units: usize,
+    /// The stages, in the order in which each unit passes them.
     pub stages: Vec<Stage>,
 }
 
@@ -31,11 +33,17 @@ pub struct Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stage {
+    /// Type that the stage adds, `A` to `D`; empty for none.
     pub adds: String,
+    /// First unit to which it is added.
     pub from: usize,
+    /// Last unit to which it is added, inclusive.
     pub to: usize,
+    /// Two types: a unit with the first gets the second too; empty for none.
     pub spreads: String,
+    /// Type that the stage removes; empty for none.
     pub repairs: String,
+    /// Type with which a unit is scrapped; empty for none.
     pub scraps: String,
 }
 
@@ -160,16 +168,26 @@ impl Serialize for Finish {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Current unit, from 0.
     pub unit: usize,
+    /// The stage that it passes next, from 0.
     pub stage: usize,
+    /// Its defect types, each with the stage of its origin.
     pub defects: Defects,
+    /// Outcome of each finished unit.
     #[serde(rename = "final")]
     pub finished: Vec<Finish>,
+    /// Units that have left the line without a defect.
     pub clean: usize,
+    /// Units that have left the line with a defect.
     pub defective: usize,
+    /// Units scrapped so far.
     pub scrapped: usize,
+    /// How often each stage has added its type.
     pub introduced: Vec<usize>,
+    /// Scrapped units by the stage that their fatal defect came from.
     pub blame: Vec<usize>,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 

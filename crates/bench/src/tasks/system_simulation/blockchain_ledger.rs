@@ -22,10 +22,15 @@ const BALANCE_MAX: i64 = 1 << 48;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Balance of each account at the start.
     pub balances: Vec<u32>,
+    /// Sum that a block's miner gets in addition to its fees.
     pub reward: u32,
+    /// Transactions in each block but the last, which may have fewer.
     pub block_size: usize,
+    /// Account of each block's miner.
     pub miners: Vec<usize>,
+    /// The transactions, in order.
     pub transactions: Vec<Transaction>,
 }
 
@@ -33,10 +38,15 @@ pub struct Instance {
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(from = "(usize, usize, u32, u32, usize)", into = "(usize, usize, u32, u32, usize)")]
 pub struct Transaction {
+    /// Account of the sender.
     pub from: usize,
+    /// Account of the receiver.
     pub to: usize,
+    /// Sum that the receiver gets.
     pub amount: u32,
+    /// Sum that the miner gets.
     pub fee: u32,
+    /// Valid only as the number of transactions accepted from the sender before.
     pub nonce: usize,
 }
 
@@ -73,15 +83,23 @@ fn opening(previous: usize, height: usize) -> usize {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Number of transactions accepted or rejected.
     pub done: usize,
     /// Negative after a wrong accept.
     pub balances: Vec<i64>,
+    /// Number of accepted transactions of each account.
     pub nonces: Vec<usize>,
+    /// Running hash of the open block.
     pub run: usize,
+    /// Fees of the open block.
     pub fees: i64,
+    /// Hash of each sealed block.
     pub hashes: Vec<usize>,
+    /// Transactions rejected for their nonce so far.
     pub rejected_nonce: usize,
+    /// Transactions rejected for want of funds so far.
     pub rejected_funds: usize,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
@@ -95,9 +113,13 @@ impl Instance {
 }
 
 word_actions!(Action {
+    /// `accept h`: carries out the transaction; h is the new running hash.
     Accept(run) = "accept",
+    /// The transaction's nonce is not the sender's.
     RejectNonce = "reject nonce",
+    /// The sender's balance is below amount and fee.
     RejectFunds = "reject funds",
+    /// `seal h`: pays the miner and ends the block with hash h.
     Seal(hash) = "seal",
 });
 

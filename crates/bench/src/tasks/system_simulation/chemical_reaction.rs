@@ -22,7 +22,9 @@ const SPECIES_MAX: usize = 1_000;
 pub struct Instance {
     masses: Vec<i64>,
     counts: Vec<i64>,
+    /// The reactions, numbered from 0.
     pub reactions: Vec<Reaction>,
+    /// The draws, each in 0..=999, in order.
     pub draws: Vec<i64>,
 }
 
@@ -33,10 +35,12 @@ pub type Side = Vec<(usize, i64)>;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reaction {
+    /// Species that it consumes.
     #[serde(rename = "in")]
     pub reactants: Side,
     #[serde(rename = "out")]
     products: Side,
+    /// Rate constant, an integer of at least 1.
     pub rate: i64,
 }
 
@@ -80,13 +84,18 @@ fn side_mass(side: &Side, masses: &[i64]) -> i64 {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Number of draws used.
     pub t: usize,
+    /// Number of molecules of each species.
     pub counts: Vec<i64>,
     fired: Vec<i64>,
     last: Last<Action>,
 }
 
-word_actions!(Action { Fire(reaction) = "fire" });
+word_actions!(Action {
+    /// `fire j`: reaction j fires once.
+    Fire(reaction) = "fire",
+});
 
 /// All sides of a reaction: one species once or twice, or two species once each.
 fn sides(species: usize) -> Vec<Side> {

@@ -20,16 +20,22 @@ const TIME_MAX: usize = 1_000_000_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Number of floors, which are 0..floors.
     pub floors: usize,
+    /// Floor of each elevator at the start.
     pub elevators: Vec<usize>,
+    /// The calls, in order of time; each is for one passenger.
     pub calls: Vec<Call>,
 }
 
 /// The direction of an elevator; written as -1, 0 or 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
+    /// To lower floors.
     Down,
+    /// The elevator has no goal.
     None,
+    /// To higher floors.
     Up,
 }
 
@@ -56,22 +62,34 @@ impl Serialize for Direction {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Tick of the last action; 0 at the start.
     pub t: usize,
+    /// Floor of each elevator.
     pub floors: Vec<usize>,
+    /// Direction of each elevator.
     pub directions: Vec<Direction>,
+    /// Calls assigned to each elevator and not yet boarded, ascending.
     pub waiting: Vec<Vec<usize>>,
+    /// Calls on board each elevator, in order of boarding.
     pub riding: Vec<Vec<usize>>,
+    /// Tick in which each call's passenger has left, -1 before that.
     pub delivered: Vec<OptionalIndex>,
+    /// Floors that each elevator has moved.
     pub moved: Vec<usize>,
+    /// How often each elevator has opened.
     pub doors: Vec<usize>,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
 words!(
     /// What an elevator does in a tick.
     pub enum Act {
+        /// Its doors open: passengers leave and board.
         Open = "open",
+        /// It moves one floor up.
         Up = "up",
+        /// It moves one floor down.
         Down = "down",
     }
 );
@@ -79,7 +97,12 @@ words!(
 line_actions! {
     /// An action line; the page explains its form.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct Action { pub elevator: usize, pub act: Act } = "<nat> <open|up|down>", "{elevator} {act}"
+    pub struct Action {
+        /// The elevator, from 0.
+        pub elevator: usize,
+        /// What it does.
+        pub act: Act,
+    } = "<nat> <open|up|down>", "{elevator} {act}"
 }
 
 impl State {

@@ -7,8 +7,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(from = "(usize, usize, usize)", into = "(usize, usize, usize)")]
 pub struct Call {
+    /// Tick in which the call is made.
     pub time: usize,
+    /// Floor where the passenger waits.
     pub from: usize,
+    /// Floor where the passenger leaves; not `from`.
     pub to: usize,
 }
 
@@ -37,7 +40,9 @@ pub fn nearest(floors: &[usize], floor: usize) -> usize {
 
 /// The next turn of an elevator that acts, and the events up to it: nothing moves meanwhile.
 pub struct Turn {
+    /// The elevator that acts, from 0.
     pub elevator: usize,
+    /// Tick in which it acts.
     pub tick: usize,
     /// Calls assigned since the state, ascending, each with its elevator.
     pub assigned: Vec<(usize, usize)>,

@@ -9,14 +9,23 @@ line_actions! {
     /// A command.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub enum Command {
+        /// Become this user.
         Su(user: User) = "su <root|alice|bob>", "su {user}";
+        /// Make this the working directory.
         Cd(path: String) = "cd <[!-~]+>", "cd {path}";
+        /// Make a directory.
         Mkdir(path: String) = "mkdir <[!-~]+>", "mkdir {path}";
+        /// Make an empty file unless there is one.
         Touch(path: String) = "touch <[!-~]+>", "touch {path}";
+        /// Set a file's content, one number.
         Write(path: String, content: usize) = "write <[!-~]+> <nat>", "write {path} {content}";
+        /// Read a file.
         Read(path: String) = "read <[!-~]+>", "read {path}";
+        /// Remove a file.
         Rm(path: String) = "rm <[!-~]+>", "rm {path}";
+        /// Remove an empty directory.
         Rmdir(path: String) = "rmdir <[!-~]+>", "rmdir {path}";
+        /// Set an entry's rights.
         Chmod(mode: Mode, path: String) = "chmod <[0-7]{2}> <[!-~]+>", "chmod {mode} {path}";
     }
 }

@@ -15,6 +15,7 @@ pub struct FileSystem;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// The commands, in order.
     pub commands: Vec<Command>,
 }
 
@@ -22,11 +23,17 @@ pub struct Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Number of commands finished.
     pub done: usize,
+    /// All entries with their owners and rights.
     pub tree: Tree,
+    /// Working directory.
     pub cwd: Path,
+    /// User who gives the commands.
     pub user: User,
+    /// Number of commands that have failed.
     pub errors: usize,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
@@ -34,9 +41,11 @@ line_actions! {
     /// An action line; the page explains its forms.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Action {
+        /// A command other than a read succeeds.
         Success = "ok", "ok";
         /// The result of a read.
         Content(content: usize) = "ok <nat>", "ok {content}";
+        /// The command fails and changes nothing.
         Failure(code: Code) = "err <noent|notdir|isdir|exists|perm|notempty|busy>", "err {code}";
     }
 }

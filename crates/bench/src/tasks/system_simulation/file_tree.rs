@@ -14,8 +14,11 @@ words!(
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum User {
+        /// May do everything.
         Root = "root",
+        /// A user bound by the rights of entries.
         Alice = "alice",
+        /// Another such user.
         Bob = "bob",
     }
 );
@@ -52,12 +55,19 @@ impl fmt::Display for Mode {
 words!(
     /// Why a command fails.
     pub enum Code {
+        /// There is no such entry.
         Noent = "noent",
+        /// A file where a directory is needed.
         Notdir = "notdir",
+        /// A directory where a file is needed.
         Isdir = "isdir",
+        /// The entry exists already.
         Exists = "exists",
+        /// The user lacks a right.
         Perm = "perm",
+        /// The directory has entries.
         Notempty = "notempty",
+        /// It is the working directory.
         Busy = "busy",
     }
 );
@@ -132,17 +142,24 @@ fn parent(path: &str) -> &str {
 /// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// A directory.
     Directory,
+    /// A file.
     File,
 }
 
 /// A file or a directory.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Entry {
+    /// Path, by which entries are told apart.
     pub path: Path,
+    /// Directory or file.
     pub kind: Kind,
+    /// The user who made it.
     pub owner: User,
+    /// Rights of the owner and of the others.
     pub mode: Mode,
+    /// A file's number; 0 for a directory.
     pub content: usize,
 }
 

@@ -18,12 +18,23 @@ const ROOMS_MAX: usize = 100;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Number of people for whom each room is large enough.
     pub rooms: Vec<usize>,
+    /// Most slots by which a booking may start later than asked for.
     pub max_shift: usize,
+    /// The requests, in order.
     pub requests: Vec<Request>,
 }
 
-word_actions!(Request { Book(start, length, people) = "book", Cancel(request) = "cancel" });
+word_actions!(
+    /// A request of the input; the page explains its forms.
+    Request {
+        /// `book s l n`: a room for n people, for l slots, from slot s or later.
+        Book(start, length, people) = "book",
+        /// `cancel k`: gives up the booking of request k.
+        Cancel(request) = "cancel",
+    }
+);
 as_text!(Request);
 
 /// Request, room, start.
@@ -75,11 +86,17 @@ pub fn slots(at: usize, length: usize) -> u32 {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Number of requests finished.
     pub done: usize,
+    /// The bookings held, as (request, room, start), in order of request.
     pub bookings: Vec<Booking>,
+    /// Requests rejected so far for want of a free room.
     pub rejected_busy: usize,
+    /// Requests rejected so far for want of a room that is large enough.
     pub rejected_capacity: usize,
+    /// Bookings cancelled so far.
     pub cancelled: usize,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
@@ -115,9 +132,13 @@ line_actions! {
     pub enum Action {
         /// A room and a start.
         Booked(room: usize, start: usize) = "room <nat> at <nat>", "room {room} at {start}";
+        /// No room is large enough.
         RejectCapacity = "reject capacity", "reject capacity";
+        /// No room that is large enough is free in time.
         RejectBusy = "reject busy", "reject busy";
+        /// The booking to cancel was in this room.
         Freed(room: usize) = "free <nat>", "free {room}";
+        /// There is no booking to cancel.
         Nothing = "none", "none";
     }
 }

@@ -18,6 +18,7 @@ const TTL_MAX: u64 = 10_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Next router, by router and destination; -1 for no route.
     pub tables: Vec<Vec<OptionalIndex>>,
     /// Source, destination, ttl.
     pub packets: Vec<(usize, usize, u64)>,
@@ -27,12 +28,19 @@ pub struct Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Current packet, from 0.
     pub packet: usize,
+    /// Its router; -1 after the last packet.
     pub at: OptionalIndex,
+    /// Hops that are left to it; 0 after the last packet.
     pub ttl: u64,
+    /// Fate of each finished packet: D delivered, T out of hops, N without a route.
     pub fates: String,
+    /// Number of hops so far.
     pub hops: u64,
+    /// Packets forwarded by each router.
     pub load: Vec<u64>,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
@@ -52,9 +60,13 @@ impl State {
 }
 
 word_actions!(Action {
+    /// `hop r`: the packet goes to router r.
     Hop(router) = "hop",
+    /// The packet has reached its destination.
     Deliver = "deliver",
+    /// The packet is dropped: no hop is left to it.
     DropTtl = "drop ttl",
+    /// The packet is dropped: its router has no route for it.
     DropRoute = "drop route",
 });
 

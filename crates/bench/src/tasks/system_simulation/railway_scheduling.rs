@@ -22,9 +22,13 @@ const OCCUPATIONS_MAX: usize = 10_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Length of each segment; segment s joins stations s and s+1.
     pub segments: Vec<u64>,
+    /// Least time between a train's leaving a segment and the next one's entering.
     pub headway: u64,
+    /// Time that a train stays in each station on its way.
     pub dwell: u64,
+    /// The trains, numbered from 0.
     pub trains: Vec<Train>,
 }
 
@@ -32,9 +36,13 @@ pub struct Instance {
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Train {
+    /// First station.
     pub from: usize,
+    /// Destination; not `from`.
     pub to: usize,
+    /// Time at which it is ready in its first station.
     pub departs: u64,
+    /// Time that it needs for a length of 1.
     pub pace: u64,
 }
 
@@ -59,12 +67,17 @@ type Occupation = (usize, u64, u64);
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Current station of each train.
     pub station: Vec<usize>,
+    /// Time at which each train can go on; its arrival once at its destination.
     pub ready: Vec<u64>,
     /// Negative after lines that enter too early.
     pub delays: Vec<i64>,
+    /// Time from which each segment can be entered.
     pub free: Vec<u64>,
+    /// For each segment its occupations as (train, enter, leave), in order.
     pub occupancy: Vec<Vec<Occupation>>,
+    /// The last action; none at the start.
     pub last: Last<Action>,
     /// True if two occupations of a segment collide: none is ever taken back.
     #[serde(skip)]
@@ -81,7 +94,16 @@ pub struct State {
 line_actions! {
     /// An action line; the page explains its form.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct Action { pub train: usize, pub segment: usize, pub enter: u64, pub leave: u64 } = "<nat> <nat> <nat> <nat>", "{train} {segment} {enter} {leave}"
+    pub struct Action {
+        /// The train, from 0.
+        pub train: usize,
+        /// The segment that it takes, from 0.
+        pub segment: usize,
+        /// Time at which it enters the segment.
+        pub enter: u64,
+        /// Time at which it leaves the segment.
+        pub leave: u64,
+    } = "<nat> <nat> <nat> <nat>", "{train} {segment} {enter} {leave}"
 }
 
 impl Task for RailwayScheduling {

@@ -16,9 +16,13 @@ pub struct BstInorder;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Number of the root, from 0.
     pub root: usize,
+    /// Key of each node; all distinct.
     pub key: Vec<i64>,
+    /// Left child of each node, -1 where there is none.
     pub left: Vec<OptionalIndex>,
+    /// Right child of each node, -1 where there is none.
     pub right: Vec<OptionalIndex>,
     #[serde(skip)]
     spans: OnceLock<Vec<Span>>,
@@ -62,15 +66,28 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Root of the subtree to enter next; -1 where there is none.
     pub cur: OptionalIndex,
+    /// Nodes pushed but not visited, top last.
     pub stack: Vec<usize>,
+    /// The nodes visited, in order.
     pub order: Vec<usize>,
+    /// The keys of these nodes.
     pub inorder: Vec<i64>,
+    /// Length of the stack just before each `pop`.
     pub stack_sizes: Vec<usize>,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
-word_actions!(Action { Push(v) = "push", Pop(v) = "pop", Done = "done" });
+word_actions!(Action {
+    /// `push v`: pushes node v and goes to its left child.
+    Push(v) = "push",
+    /// `pop v`: visits node v, the top of the stack, and goes to its right child.
+    Pop(v) = "pop",
+    /// Ends the trace.
+    Done = "done",
+});
 
 impl Task for BstInorder {
     task_items!(Instance, State, Action, page::SPEC);

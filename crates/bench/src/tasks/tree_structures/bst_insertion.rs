@@ -15,6 +15,7 @@ pub struct BstInsertion;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Distinct keys in 1..=999, in order of insertion.
     pub keys: Vec<i64>,
 }
 
@@ -22,16 +23,32 @@ pub struct Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Left child of each node, -1 where there is none; node i holds key i of the input.
     pub left: Vec<OptionalIndex>,
+    /// Right child of each node, -1 where there is none.
     pub right: Vec<OptionalIndex>,
+    /// Node being inserted; -1 before the first.
     pub k: OptionalIndex,
+    /// Node to compare with next; -1 while no insertion is in progress.
     pub at: OptionalIndex,
+    /// Height of the tree in nodes, after each insertion.
     pub heights: Vec<usize>,
+    /// Height of the root's left subtree minus that of its right one, after each insertion.
     pub balance: Vec<i64>,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
-word_actions!(Action { Insert(k) = "insert", Left(c) = "left", Right(c) = "right", Done = "done" });
+word_actions!(Action {
+    /// `insert k`: begins the insertion of node k; node 0 is in place at once.
+    Insert(k) = "insert",
+    /// `left c`: goes to the left child of node c, or attaches the new node there.
+    Left(c) = "left",
+    /// `right c`: goes to the right child of node c, or attaches the new node there.
+    Right(c) = "right",
+    /// Ends the trace.
+    Done = "done",
+});
 
 impl State {
     fn tree(&self) -> BinaryTree<'_> {

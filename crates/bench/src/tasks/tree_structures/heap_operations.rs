@@ -20,6 +20,7 @@ const OPERATIONS_MAX: usize = 4_096;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// The operations, in order; none extracts from an empty heap.
     pub ops: Vec<Operation>,
 }
 
@@ -27,7 +28,9 @@ pub struct Instance {
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Operation {
+    /// Insert this value, in 1..=999.
     Insert(usize),
+    /// Extract the least value.
     Extract,
 }
 
@@ -64,15 +67,30 @@ impl TryFrom<String> for Operation {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The min-heap; the children of place i are at 2i+1 and 2i+2.
     pub heap: Vec<usize>,
+    /// Number of operations begun.
     pub op: usize,
+    /// Place of the element that moves up or down; -1 before the first operation.
     pub node: OptionalIndex,
+    /// The values extracted, in order.
     pub extracted: Vec<usize>,
+    /// Number of `swap` so far.
     pub swaps: u64,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
-word_actions!(Action { Insert(x) = "insert", Extract = "extract", Swap(i, j) = "swap", Done = "done" });
+word_actions!(Action {
+    /// `insert x`: begins an insertion by appending x to the heap.
+    Insert(x) = "insert",
+    /// Begins an extraction: the last element takes the place of the root.
+    Extract = "extract",
+    /// `swap i j`: exchanges places i and j of the heap; the element continues at j.
+    Swap(i, j) = "swap",
+    /// Ends the trace.
+    Done = "done",
+});
 
 fn parent(i: usize) -> Option<usize> {
     Some(i.checked_sub(1)? / 2)

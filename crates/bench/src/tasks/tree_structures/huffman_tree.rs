@@ -18,6 +18,7 @@ const FREQUENCY_MAX: u64 = 1_000_000_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Frequency of each symbol, in 1..=1000; not all are equal when drawn.
     pub freq: Vec<u64>,
 }
 
@@ -25,10 +26,15 @@ pub struct Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// Weight of each node: the symbols first, then the merged nodes, in order of merging.
     pub weight: Vec<u64>,
+    /// Roots of the trees that are left, in ascending order of their numbers.
     pub alive: Vec<usize>,
+    /// The pairs of nodes merged, in order; the 0 child is first.
     pub merges: Vec<[usize; 2]>,
+    /// Code of each symbol so far, a string of 0 and 1.
     pub codes: Vec<String>,
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
@@ -36,8 +42,11 @@ line_actions! {
     /// An action line; the page explains its forms.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub enum Action {
+        /// Merges the trees of two nodes; x becomes the 0 child, y the 1 child.
         Merge(x: usize, y: usize) = "merge <nat> <nat>", "merge {x} {y}";
+        /// Names the code of symbol i.
         Code(i: usize, code: String) = "code <nat> <[01]+>", "code {i} {code}";
+        /// Ends the trace.
         Done = "done", "done";
     }
 }

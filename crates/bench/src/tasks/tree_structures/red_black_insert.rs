@@ -18,6 +18,7 @@ const KEYS_MAX: usize = 1_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
+    /// Distinct keys in 1..=999, in order of insertion.
     pub keys: Vec<usize>,
 }
 
@@ -25,30 +26,46 @@ pub struct Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// The nodes in order of insertion.
     pub nodes: Tree,
     /// Key of the root.
     pub root: Option<usize>,
+    /// Key of the node that the fixup has reached; none before the first insertion.
     pub z: Option<usize>,
+    /// For each insertion its fixup cases, each 1, 2 or 3, in order.
     pub cases: Vec<Vec<u8>>,
+    /// Number of left rotations, then of right rotations.
     pub rotations: [u64; 2],
+    /// The last action; none at the start.
     pub last: Last<Action>,
 }
 
 word_actions!(Action {
+    /// `root k`: the new red node k becomes the root of the empty tree.
     Root(k) = "root",
+    /// `left k p`: hangs the new red node k as the left child of p.
     Left(k, p) = "left",
+    /// `right k p`: hangs the new red node k as the right child of p.
     Right(k, p) = "right",
+    /// `case1 z`: recolours the parent, uncle and grandparent of z, and goes on there.
     Case1(z) = "case1",
+    /// `case2 z`: rotates the inner child z above its parent, at which the fixup continues.
     Case2(z) = "case2",
+    /// `case3 z`: recolours parent and grandparent of z and rotates at the grandparent.
     Case3(z) = "case3",
+    /// `black r`: colours the root r black.
     Black(r) = "black",
+    /// Ends the trace.
     Done = "done",
 });
 
 /// Places of z, its parent p and its grandparent g, and the side of g on which p is.
 pub struct Family {
+    /// Place of the parent.
     pub p: usize,
+    /// Place of the grandparent.
     pub g: usize,
+    /// Side of the grandparent on which the parent is: 0 for left, 1 for right.
     pub side: usize,
 }
 

@@ -15,7 +15,9 @@ pub const RIGHT: usize = 1;
 /// A node of the tree.
 #[derive(Clone, Copy)]
 pub struct Node {
+    /// Key, by which lines name the node; unique in the tree.
     pub key: usize,
+    /// True for a red node, false for a black one.
     pub red: bool,
     /// Places of the children in the list of nodes.
     pub children: [Option<usize>; 2],
@@ -31,7 +33,9 @@ impl Node {
 /// The nodes in the order inserted, and the place of the root.
 #[derive(Clone)]
 pub struct Tree {
+    /// The nodes in order of insertion.
     pub nodes: Vec<Node>,
+    /// Place of the root in that list; none in an empty tree.
     pub root: Option<usize>,
 }
 
