@@ -1,14 +1,11 @@
 //! Which steps wait for approval, `run.approve`, and what happens to those that nobody decides.
 
-use config::Value;
 use prime_problems::Condition;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::error::SettingsError;
-use super::load::origin_of;
-use super::sections::Settings;
 
 /// Longest rule, in bytes.
 pub const RULE_BYTES_MAX: usize = 1_000;
@@ -75,15 +72,14 @@ impl ApprovalRule {
     }
 }
 
-impl Settings {
-    /// Checks the rule of approvals.
-    pub(super) fn check_approve(&self, origins: &Value) -> Result<(), SettingsError> {
-        let found = &self.run.approve;
-        ApprovalRule::read(found).map(drop).map_err(|reason| SettingsError::Conflict {
-            origin: origin_of(origins, &["run", "approve"]),
-            message: format!("`run.approve` is {found:?}: {reason}"),
-        })
-    }
+/// Checks the rule of approvals, `run.approve`.
+pub(super) fn check_approve(
+    found: &str,
+    conflict: &dyn Fn(&[&str], String) -> SettingsError,
+) -> Result<(), SettingsError> {
+    ApprovalRule::read(found).map(drop).map_err(|reason| {
+        conflict(&["run", "approve"], format!("`run.approve` is {found:?}: {reason}"))
+    })
 }
 
 #[cfg(test)]

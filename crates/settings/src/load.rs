@@ -8,6 +8,7 @@ use config::{Config, Map, Value, ValueKind};
 use sha2::{Digest, Sha256};
 
 use super::agents::{CoordinatorAgent, ExecutorAgent, VerifierAgent};
+use super::approve::check_approve;
 use super::check::{check, check_agents, origin};
 use super::definitions::Definitions;
 use super::engine::ModelSource;
@@ -16,6 +17,7 @@ use super::implementation::{Backing, ExecutorImplementation, Implementation as _
 use super::layers::{Layer, from_json};
 use super::references::unknown;
 use super::resolve::RoleOptions as _;
+use super::schedule::check_schedules;
 use super::sections::Settings;
 use prime_bench::spelling::nearest;
 use prime_bench::tasks;
@@ -188,8 +190,8 @@ impl Settings {
         };
         self.check_tasks(&conflict)?;
         self.check_webhooks(&conflict)?;
-        self.check_schedules(&conflict)?;
-        self.check_approve(origins)?;
+        check_schedules(&self.schedules, &self.server.keys, &conflict)?;
+        check_approve(&self.run.approve, &conflict)?;
         let run = &self.run;
 
         if run.tau_hard < run.tau_soft {

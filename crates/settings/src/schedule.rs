@@ -1,11 +1,13 @@
 //! One entry of `schedules`, and the check that its times come.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::api_key::ApiKey;
 use super::cron::Cron;
 use super::error::SettingsError;
-use super::sections::Settings;
 
 /// Runs at times of the clock (`docs/queues.md`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -63,38 +65,37 @@ impl Schedule {
     }
 }
 
-impl Settings {
-    /// Checks that the times of each schedule come, and that it names a key that there is.
-    pub(super) fn check_schedules(
-        &self,
-        conflict: &dyn Fn(&[&str], String) -> SettingsError,
-    ) -> Result<(), SettingsError> {
-        for (name, schedule) in &self.schedules {
-            let wrong = |key: &str, reason: String| {
-                let message = format!("`schedules.{name}.{key}` {reason}");
-                Err(conflict(&["schedules", name, key], message))
-            };
-            if let Err((key, reason)) = schedule.times() {
-                return wrong(key, reason);
-            }
-            if schedule.request.is_empty() {
-                let example = r#"request = '{"task": "n-queens", "index": 3}'"#;
-                return wrong("request", format!("is missing; set it to a run, as in `{example}`"));
-            }
-            let keys = &self.server.keys;
-            if let Some(key) = &schedule.key
-                && !keys.iter().any(|known| known.name == *key)
-            {
-                return wrong("key", format!("is \"{key}\", but `server.keys` has no such name"));
-            }
+/// Checks that the times of each schedule come, and that it names one of these keys.
+pub(super) fn check_schedules(
+    schedules: &BTreeMap<String, Schedule>,
+    keys: &[ApiKey],
+    conflict: &dyn Fn(&[&str], String) -> SettingsError,
+) -> Result<(), SettingsError> {
+    for (name, schedule) in schedules {
+        let wrong = |key: &str, reason: String| {
+            let message = format!("`schedules.{name}.{key}` {reason}");
+            Err(conflict(&["schedules", name, key], message))
+        };
+        if let Err((key, reason)) = schedule.times() {
+            return wrong(key, reason);
         }
-        Ok(())
+        if schedule.request.is_empty() {
+            let example = r#"request = '{"task": "n-queens", "index": 3}'"#;
+            return wrong("request", format!("is missing; set it to a run, as in `{example}`"));
+        }
+        if let Some(key) = &schedule.key
+            && !keys.iter().any(|known| known.name == *key)
+        {
+            return wrong("key", format!("is \"{key}\", but `server.keys` has no such name"));
+        }
     }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Settings;
 
     fn load(text: &str) -> Result<Settings, String> {
         let sets = [format!("schedules.nightly={{{text}}}")];
