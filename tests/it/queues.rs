@@ -94,7 +94,8 @@ fn waiting_raises_a_run_above_others() {
 
     // After more than 200 ms, the older run is worth more than any priority.
     let old = ("old", daemon.submitted(&with(long_run(), &json!({"priority": -100}))));
-    let accepted: Timestamp = daemon.get(&old.1).body["created_at"].as_str().unwrap().parse().unwrap();
+    let accepted: Timestamp =
+        daemon.get(&old.1).body["created_at"].as_str().unwrap().parse().unwrap();
     while Timestamp::now().duration_since(accepted) < SignedDuration::from_millis(250) {
         std::thread::yield_now();
     }
@@ -198,9 +199,7 @@ fn a_key_has_its_own_priority_and_its_own_places() {
         &[("ada", ", priority_max=5, running_max=1"), ("bob", ", priority_max=-3")],
         &[],
     );
-    let submit = |key: &str, fields: &Value| {
-        keyed.post(key, "/v1/runs", &with(long_run(), fields))
-    };
+    let submit = |key: &str, fields: &Value| keyed.post(key, "/v1/runs", &with(long_run(), fields));
     submit("ada", &json!({"priority": 6})).refused(400, Some("priority"), &["up to 5"]);
     submit("bob", &json!({"priority": 1})).refused(400, Some("priority"), &["up to -3"]);
 
@@ -271,7 +270,10 @@ fn a_schedule_that_cannot_be_kept_ends_the_start() {
         Daemon::try_start(&Home::new(), &[&set]).err().expect("a refusal")
     };
     let never = refusal(r#"cron="0 0 31 2 *", request='{"task": "n-queens"}'"#);
-    assert!(never.contains("`schedules.nightly.cron` is \"0 0 31 2 *\", which never comes"), "{never}");
+    assert!(
+        never.contains("`schedules.nightly.cron` is \"0 0 31 2 *\", which never comes"),
+        "{never}"
+    );
     let cron = r#"cron="0 6 * * *""#;
     for (request, part) in [
         (r#"{"task": "n-queen"}"#, "n-queens"),
@@ -287,11 +289,13 @@ fn a_schedule_that_cannot_be_kept_ends_the_start() {
 
 #[test]
 fn a_schedule_says_when_it_is_due_and_runs_on_demand() {
-    let schedule = r#"schedules.nightly={cron="0 6 * * *", timezone="Europe/Berlin", request='{"task": "bubble-sort", "labels": {"team": "ops"}}'}"#;
-    let daemon = Daemon::start(&[schedule]);
-    let listed = daemon.until("/v1/schedules", |list| {
-        list["schedules"][0]["done_until"].is_string()
-    });
+    let daemon = Daemon::start(&[
+        r#"schedules.nightly.cron="0 6 * * *""#,
+        "schedules.nightly.timezone=Europe/Berlin",
+        r#"schedules.nightly.request='{"task": "bubble-sort", "labels": {"team": "ops"}}'"#,
+    ]);
+    let listed =
+        daemon.until("/v1/schedules", |list| list["schedules"][0]["done_until"].is_string());
     let nightly = &listed["schedules"][0];
     assert_eq!(
         (&nightly["name"], &nightly["task"], &nightly["missed"], nightly.get("last_run")),
@@ -313,7 +317,7 @@ fn a_schedule_says_when_it_is_due_and_runs_on_demand() {
 fn a_key_sees_its_own_schedules() {
     let schedule = |name: &str, key: &str| {
         format!(
-            r#"schedules.{name}={{cron="0 6 * * *", request='{{"task": "bubble-sort"}}', key="{key}"}}"#
+            r#"schedules.{name}={{cron="0 6 * * *", key="{key}", request='{{"task": "kmp-pattern"}}'}}"#
         )
     };
     let (of_ada, of_bob) = (schedule("a", "ada"), schedule("b", "bob"));

@@ -41,6 +41,7 @@ mod schema_value;
 mod search;
 mod sections;
 mod thinking;
+mod uploads;
 mod upstreams;
 mod webhook;
 
@@ -77,8 +78,9 @@ pub use search::{
 };
 pub use sections::{
     Budget, Log, LogFormat, LogLevel, Placement, PromptsName, Reward, Run, Runtime, Server,
-    Settings, Uploads,
+    Settings,
 };
 pub use thinking::Thinking;
+pub use uploads::Uploads;
 pub use upstreams::{Api, Dialect, Upstream, UpstreamPool};
 pub use webhook::{Webhook, WebhookEvent, WebhookSecret};
