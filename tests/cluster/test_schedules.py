@@ -1,4 +1,4 @@
-"""Schedules under kills, on one node and on three, and on clocks that jump. PRIME_ROUNDS and PRIME_SEED as for the faults."""
+"""Schedules under kills, on one node and on three, and on clocks that jump. PRIME_ROUNDS and PRIME_SEED as elsewhere."""
 
 import json
 import os

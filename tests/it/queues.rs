@@ -289,8 +289,11 @@ fn a_schedule_that_cannot_be_kept_ends_the_start() {
 
 #[test]
 fn a_schedule_says_when_it_is_due_and_runs_on_demand() {
-    let schedule = r#"schedules.nightly={cron="0 6 * * *", timezone="Europe/Berlin", request='{"task": "bubble-sort", "labels": {"team": "ops"}}'}"#;
-    let daemon = Daemon::start(&[schedule]);
+    let daemon = Daemon::start(&[
+        r#"schedules.nightly.cron="0 6 * * *""#,
+        "schedules.nightly.timezone=Europe/Berlin",
+        r#"schedules.nightly.request='{"task": "bubble-sort", "labels": {"team": "ops"}}'"#,
+    ]);
     let listed =
         daemon.until("/v1/schedules", |list| list["schedules"][0]["done_until"].is_string());
     let nightly = &listed["schedules"][0];
@@ -314,7 +317,7 @@ fn a_schedule_says_when_it_is_due_and_runs_on_demand() {
 fn a_key_sees_its_own_schedules() {
     let schedule = |name: &str, key: &str| {
         format!(
-            r#"schedules.{name}={{cron="0 6 * * *", request='{{"task": "bubble-sort"}}', key="{key}"}}"#
+            r#"schedules.{name}={{cron="0 6 * * *", key="{key}", request='{{"task": "n-queens"}}'}}"#
         )
     };
     let (of_ada, of_bob) = (schedule("a", "ada"), schedule("b", "bob"));

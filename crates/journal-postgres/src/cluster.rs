@@ -18,9 +18,8 @@ const NODES: &str = "
     WHERE NOT n.is_dead GROUP BY n.id ORDER BY n.id";
 
 const RUNS: &str = "
-    SELECT open_runs(), count(*),
-           CASE WHEN count(*) > 0
-               THEN greatest(0, extract(epoch FROM clock_timestamp()) * 1000 - min(r.created_ms))::bigint END
+    SELECT open_runs(), count(*), CASE WHEN count(*) > 0 THEN
+        greatest(0, extract(epoch FROM clock_timestamp()) * 1000 - min(r.created_ms))::bigint END
     FROM head h JOIN run r ON r.no = h.run WHERE h.is_open AND h.holder IS NULL";
 
 const BLOCKED: &str = "

@@ -13,8 +13,8 @@ const VERSION: i64 = 1;
 /// events of a removed run stay for a while. Times are the programs' and order listings; leases use
 /// the server's own clock only. Text is ordered by bytes, as in other stores.
 ///
-/// `head.created_ms` is the time by which nodes take runs: that of its acceptance, or an earlier one
-/// if the run has a priority ([`Needs::rank_ms`](super::Needs::rank_ms)).
+/// `head.created_ms` is the time by which nodes take runs: that of the acceptance, or an earlier one
+/// if a run has a priority ([`Needs::rank_ms`](super::Needs::rank_ms)).
 ///
 /// `head.is_open` is false for runs that are over, and for those that are parked until a step is
 /// approved (`approvals.rs`).

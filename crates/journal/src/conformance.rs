@@ -77,12 +77,12 @@ pub use uploads::{
 macro_rules! conformance_suite {
     ($make:path) => {
         $crate::conformance_suite! { $make:
-            schedules_are_marked_one_by_one, accepted_runs_are_there, a_batch_is_whole_or_nothing, appends_follow_the_head, runs_that_are_over_stay_so,
+            accepted_runs_are_there, a_batch_is_whole_or_nothing, appends_follow_the_head, runs_that_are_over_stay_so,
             keys_belong_to_an_owner, segments_are_read_from_any_event, reads_are_bounded_by_bytes,
             the_newest_snapshot_is_kept, lists_are_paged_newest_first, open_runs_come_oldest_first,
             bodies_of_any_size_come_back, writes_of_nonsense_are_refused, probes_change_nothing, sizes_are_counted,
             readers_see_whole_batches, old_runs_are_removed, open_runs_are_never_removed,
-            the_time_of_the_last_round_is_remembered,
+            the_time_of_the_last_round_is_remembered, schedules_are_marked_one_by_one,
             bytes_are_removed_from_the_oldest_end, large_runs_vanish_at_once,
             a_removal_is_finished_by_another_process, flags_are_events_of_the_run, reviews_keep_their_history,
             runs_to_review_are_listed, reviews_go_with_their_run, agrees_with_the_model, keys_outlive_their_run,

@@ -7,8 +7,8 @@ use jiff::tz::TimeZone;
 
 /// Milliseconds of an hour.
 const HOUR_MS: i64 = 3_600_000;
-/// How far the parser looks ahead, and how often that is repeated: the days of the week repeat after
-/// 28 years.
+/// How far the parser looks ahead, and how often that is repeated: the days of the week repeat
+/// after 28 years.
 const LOOK_MS: i64 = 4 * 365 * 24 * HOUR_MS;
 const LOOKS_MAX: i64 = 8;
 /// From when on a line is asked whether its times come: 2024-01-01.

@@ -42,6 +42,7 @@ mod schema_value;
 mod search;
 mod sections;
 mod thinking;
+mod uploads;
 mod upstreams;
 mod webhook;
 
@@ -79,8 +80,9 @@ pub use search::{
 };
 pub use sections::{
     Budget, Log, LogFormat, LogLevel, Placement, PromptsName, Reward, Run, Runtime, Server,
-    Settings, Uploads,
+    Settings,
 };
 pub use thinking::Thinking;
+pub use uploads::Uploads;
 pub use upstreams::{Api, Dialect, Upstream, UpstreamPool};
 pub use webhook::{Webhook, WebhookEvent, WebhookSecret};

@@ -73,7 +73,8 @@ pub enum RunError {
     },
     /// The priority is above that of the owner.
     #[error(
-        "is {given}, and this key may have up to {limit} (priority_max of the key, or queue.key_priority_max)"
+        "is {given}, and this key may have up to {limit} (priority_max of the key, or \
+         queue.key_priority_max)"
     )]
     PriorityTooHigh {
         /// The requested value.

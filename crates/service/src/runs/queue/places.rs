@@ -1,5 +1,5 @@
-//! The places of runs that are executed, and the runs that wait for one. The run that waits with the
-//! highest priority comes first; waiting raises it, so that none waits forever.
+//! The places of runs that are executed, and the runs that wait for one: the highest priority comes
+//! first, and waiting raises it, so that none waits forever.
 
 use std::collections::{BTreeMap, HashMap};
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! Waiting for a time that a client has named. The clock may be set forwards or backwards meanwhile.
+//! Waiting for a time that a client has named. The clock may be set forwards or back meanwhile.
 
 use std::time::Duration;
 

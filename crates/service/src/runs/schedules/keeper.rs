@@ -125,11 +125,7 @@ impl Runs {
                 Due::Start(time_ms) => {
                     match self.start_planned(&plan, Some(plan.key_of(time_ms))).await {
                         Err(error) if is_passing(&error) => {
-                            if refused_ms != Some(time_ms) {
-                                let time = timestamp(time_ms);
-                                tracing::warn!(schedule = name, time, %error, "a run of a schedule is tried again");
-                            }
-                            self.keeper().failures().insert(name.to_owned(), error.to_string());
+                            self.note_refusal(name, time_ms, &error, refused_ms);
                             refused_ms = Some(time_ms);
                             tokio::time::sleep(AGAIN).await;
                             continue;
@@ -148,6 +144,15 @@ impl Runs {
                 tracing::warn!(schedule = name, %error, "a schedule could not be marked");
             }
         }
+    }
+
+    fn note_refusal(&self, name: &str, time_ms: u64, error: &RequestError, before_ms: Option<u64>) {
+        // Once for all attempts.
+        if before_ms != Some(time_ms) {
+            let time = timestamp(time_ms);
+            tracing::warn!(schedule = name, time, %error, "a run of a schedule is tried again");
+        }
+        self.keeper().failures().insert(name.to_owned(), error.to_string());
     }
 
     fn note_start(&self, name: &str, time_ms: u64, started: Result<Accepted, RequestError>) {

@@ -9,14 +9,15 @@ use sha2::{Digest as _, Sha256};
 use crate::app::App;
 use crate::requests::{CheckedRequest, RunRequest};
 use crate::runs::record::timestamp;
+use prime_bench::spelling::nearest;
 use prime_bench::tasks;
 use prime_journal::IdempotencyKey;
 use prime_settings::{Cron, Schedule, Settings};
 
 /// The label of the runs of a schedule, unless its request has another of this name.
 const LABEL: &str = "schedule";
-/// What the idempotency keys of schedules begin with. No client can send such a key, because headers
-/// are ASCII.
+/// What the idempotency keys of schedules begin with. No client can send such a key: headers are
+/// ASCII.
 const KEY_PREFIX: &str = "§schedule:";
 
 /// A schedule whose request cannot become a run.
@@ -86,9 +87,16 @@ impl Plan {
             return Err(format!("field `priority`: is {given}, and its key may have up to {most}"));
         }
 
-        // Programs are asked only when a run is due: they may not have started yet.
-        let is_known = request.task.as_deref().is_none_or(|task| tasks::find(task).is_ok());
-        if is_known {
+        // Programs are asked only when a run is due: they may not have started yet. An unknown task
+        // may be uploaded, unless its name is a built-in one misspelt.
+        let found = request.task.as_deref().map(|task| (task, tasks::find(task)));
+        if let Some((task, Err(unknown))) = &found
+            && !settings.tasks.contains_key(*task)
+            && nearest(task, tasks::all().map(|task| task.spec().slug)).is_some()
+        {
+            return Err(format!("field `task`: {unknown}"));
+        }
+        if found.is_none_or(|(_, found)| found.is_ok()) {
             let checked = CheckedRequest::of(settings, app.tasks(), &request);
             let checked = checked.map_err(|error| error.to_string())?;
             checked.check_learnt().map_err(|error| error.to_string())?;

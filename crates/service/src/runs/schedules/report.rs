@@ -99,8 +99,8 @@ impl Runs {
         self.keeper().plans().get(name).map(|plan| plan.owner().to_owned())
     }
 
-    /// Starts a run of a schedule now, in addition to those of its times; `None` if there is no such
-    /// schedule.
+    /// Starts a run of a schedule now, in addition to those of its times; `None` if there is no
+    /// such schedule.
     ///
     /// # Errors
     /// As for any request.
