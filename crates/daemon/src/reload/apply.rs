@@ -15,7 +15,7 @@ use prime_settings::{Server, Settings};
 
 /// Keys and whole sections whose changes apply to new runs at once. All others apply from the next
 /// start.
-const AT_ONCE: [&str; 21] = [
+const AT_ONCE: [&str; 22] = [
     "agents",
     "definitions",
     "engines",
