@@ -269,7 +269,9 @@ impl RunReader {
         // `00-TRACE-PARENT-FLAGS`, with ids of 32 and 16 digits.
         let caller = caller.and_then(|header| header.parse::<TraceParent>().ok());
         let caller = caller.map(|caller| caller.to_string());
-        let part = |places| caller.as_ref().map(|caller| caller[places].to_owned());
+        let part = |places: std::ops::Range<usize>| {
+            caller.as_ref().map(|caller| caller[places].to_owned())
+        };
         let spans = Spans {
             trace: part(3..35).unwrap_or_else(|| id_of(id, "trace", 16)),
             root: id_of(id, "", 8),
