@@ -1,5 +1,6 @@
 //! Runs that leave a daemon and come to another, with their chains; and what is no whole bundle.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -11,7 +12,9 @@ use crate::daemon::{Answer, Daemon, long_run};
 use crate::owners::Keyed;
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut text = String::new();
+    bytes.iter().for_each(|byte| write!(text, "{byte:02x}").unwrap());
+    text
 }
 
 /// A run of this daemon that is over: its id and its bundle.

@@ -1,7 +1,7 @@
 //! `runs import`: gives a daemon a run that another one has exported.
 
 use std::io::Read as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -24,7 +24,7 @@ pub struct ImportArguments {
     common: Common,
 }
 
-fn read(file: &PathBuf) -> anyhow::Result<Vec<u8>> {
+fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
     let shown = file.display();
     let mut bundle = Vec::new();
     let read = if file.as_os_str() == "-" {

@@ -79,8 +79,10 @@ impl Crowd {
         let end_ms = self.now_ms + ms;
         while self.now_ms < end_ms {
             let mut nodes = std::mem::take(&mut self.nodes);
-            for node in nodes.iter_mut().filter(|node| node.wake_ms() <= self.now_ms) {
-                self.ask(node);
+            for node in &mut nodes {
+                if node.wake_ms() <= self.now_ms {
+                    self.ask(node);
+                }
             }
             self.nodes = nodes;
             self.now_ms += 20;

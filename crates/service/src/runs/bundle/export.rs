@@ -8,7 +8,7 @@ use crate::runs::error::RunError;
 use crate::runs::reader::RunReader;
 use crate::runs::reader::event_reader::EventBatch;
 use crate::runs::record::timestamp;
-use prime_journal::{FlaggedEvent, Head as ChainHead, Journal, JournalError};
+use prime_journal::{ChainHash, FlaggedEvent, Head as ChainHead, Journal, JournalError};
 
 /// Flagged events in a page.
 const FLAGS: u32 = 1_000;
@@ -38,7 +38,7 @@ impl Written {
     }
 
     fn end(self) -> Vec<u8> {
-        let sha256 = self.digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let sha256 = ChainHash(self.digest.finalize().into()).to_string();
         let end = End { end: FORMAT.to_owned(), sha256 };
         let mut line = serde_json::to_vec(&end).expect("invariant: texts serialise");
         line.push(b'\n');

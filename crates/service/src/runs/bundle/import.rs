@@ -52,7 +52,7 @@ struct Known {
     flagged: Vec<u64>,
 }
 
-fn broken(record: u64, reason: impl ToString) -> BundleError {
+fn broken(record: u64, reason: &dyn std::fmt::Display) -> BundleError {
     BundleError::Broken { record, reason: reason.to_string() }
 }
 
@@ -87,7 +87,7 @@ fn check_head(head: &Head, now_ms: u64) -> Result<(), BundleError> {
 
 /// Replays the events. May compute for seconds.
 fn replayed(parsed: &Parsed, spec: &RunSpec, tasks: &TaskPrograms) -> Result<Known, BundleError> {
-    spec.plan.check_size().map_err(|reason| broken(0, reason))?;
+    spec.plan.check_size().map_err(|reason| broken(0, &reason))?;
     let missing = |error| BundleError::Run(RunError::from(NotReplayed::from(error)));
     let problem = spec.problem(tasks).map_err(missing)?;
 
@@ -95,7 +95,7 @@ fn replayed(parsed: &Parsed, spec: &RunSpec, tasks: &TaskPrograms) -> Result<Kno
     let (mut progress, mut flagged, mut finished) = (Progress::default(), Vec::new(), None);
     for (seq, event) in parsed.segments.iter().flat_map(Segment::events) {
         apply(&mut replay, event, &mut progress).map_err(|error| match error {
-            NotReplayed::Events(reason) => broken(seq, reason),
+            NotReplayed::Events(reason) => broken(seq, &reason),
             error => BundleError::Run(error.into()),
         })?;
         if matches!(RecordedEvent::read(event), Ok(RecordedEvent::Step(step)) if step.needs_review)
@@ -104,7 +104,7 @@ fn replayed(parsed: &Parsed, spec: &RunSpec, tasks: &TaskPrograms) -> Result<Kno
         }
         if event.starts_with(br#"{"event":"finished""#) {
             let end: Finished =
-                serde_json::from_slice(event).map_err(|error| broken(seq, error))?;
+                serde_json::from_slice(event).map_err(|error| broken(seq, &error))?;
             finished = Some((seq, end));
         }
     }
@@ -117,14 +117,14 @@ fn replayed(parsed: &Parsed, spec: &RunSpec, tasks: &TaskPrograms) -> Result<Kno
             Outcome::without_answer(Ending::AgentFailed(reason))
         }
         Replayed::Open(_) => {
-            return Err(broken(parsed.last.seq, "the run is not over after its last event"));
+            return Err(broken(parsed.last.seq, &"the run is not over after its last event"));
         }
     };
     if let Some((seq, end)) = finished
         && end.assurance.is_some()
         && (end.answer.as_ref(), end.assurance) != (outcome.answer.as_ref(), outcome.assurance)
     {
-        return Err(broken(seq, "the answer or its verdict is not what the steps before lead to"));
+        return Err(broken(seq, &"the answer or its verdict is not what the steps before lead to"));
     }
     let status = Status::of(&outcome);
     if status != parsed.head.status {
@@ -222,11 +222,11 @@ impl Runs {
         let (owner_name, labels) = (owner.to_owned(), parsed.head.labels.clone());
         let prepared = tokio::task::spawn_blocking(move || {
             let spec: RunSpec =
-                serde_json::from_str(&parsed.spec).map_err(|error| broken(0, error))?;
+                serde_json::from_str(&parsed.spec).map_err(|error| broken(0, &error))?;
             // A task that panics on foreign events must not take the daemon's thread with it.
             let known = catch_unwind(AssertUnwindSafe(|| replayed(&parsed, &spec, &tasks)));
             let known = known.unwrap_or_else(|_| {
-                Err(broken(0, "its task cannot carry out these events: it panicked"))
+                Err(broken(0, &"its task cannot carry out these events: it panicked"))
             })?;
             let labels = Some(labels).filter(|labels| *labels != spec.labels);
             let writes = writes(parsed, known, &spec, &owner_name, now_ms)?;

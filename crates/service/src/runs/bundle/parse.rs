@@ -4,7 +4,7 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
 use super::format::{BundleError, End, FORMAT, Head, VERSION, spec_start};
-use prime_journal::{Head as ChainHead, Segment};
+use prime_journal::{ChainHash, Head as ChainHead, Segment};
 
 /// Bytes of events of a segment.
 const SEGMENT_BYTES: usize = 1 << 20;
@@ -135,12 +135,11 @@ pub(super) fn parse(bundle: &[u8]) -> Result<Parsed, BundleError> {
     }
     segments.extend(Some(pending).filter(|pending| pending.count > 0));
 
-    let digest = lines.read.clone().finalize();
+    let digest = ChainHash(lines.read.clone().finalize().into()).to_string();
     let end = lines.peek().ok_or_else(|| cut_off(last.seq))?;
     let end: End = serde_json::from_slice(end).map_err(|_| {
         BundleError::Head(format!("it says {} events, and more lines follow", head.events))
     })?;
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     if end.end != FORMAT || end.sha256 != digest {
         return Err(BundleError::Head("the digest at the end is of other lines".to_owned()));
     }
@@ -183,8 +182,7 @@ mod tests {
     /// The bundle with a right digest after a change.
     fn sealed(text: &str) -> String {
         let body: String = text.split_inclusive('\n').take(4).collect();
-        let digest: String =
-            Sha256::digest(&body).iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = ChainHash(Sha256::digest(&body).into());
         format!("{body}{{\"end\":\"{FORMAT}\",\"sha256\":\"{digest}\"}}\n")
     }
 

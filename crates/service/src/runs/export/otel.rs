@@ -14,6 +14,7 @@ use crate::runs::reader::RunReader;
 use crate::runs::reader::event_reader::EventBatch;
 use crate::runs::record::RunRecord;
 use crate::telemetry::TraceParent;
+use prime_journal::ChainHash;
 use prime_protocol::TurnId;
 use prime_report::{LastPrompts, RecordedEvent, SentExchange, StepLine};
 
@@ -43,13 +44,10 @@ struct Spans {
     last: LastPrompts,
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// Ids follow from what they name, so that a run that is exported twice has the same.
 fn id_of(run: &str, part: &str, bytes: usize) -> String {
-    hex(&Sha256::digest(format!("{run}/{part}"))[..bytes])
+    let digest = ChainHash(Sha256::digest(format!("{run}/{part}")).into()).to_string();
+    digest[..2 * bytes].to_owned()
 }
 
 fn text(key: &str, value: &str) -> Value {
@@ -268,11 +266,16 @@ impl RunReader {
         }
         let row = self.store().row(id).await?;
         let caller = self.store().spec(id).await?.traceparent;
+        // `00-TRACE-PARENT-FLAGS`, with ids of 32 and 16 digits.
         let caller = caller.and_then(|header| header.parse::<TraceParent>().ok());
+        let caller = caller.map(|caller| caller.to_string());
+        let part = |places: std::ops::Range<usize>| {
+            caller.as_ref().map(|caller| caller[places].to_owned())
+        };
         let spans = Spans {
-            trace: caller.map_or_else(|| id_of(id, "trace", 16), |caller| hex(&caller.trace_id)),
+            trace: part(3..35).unwrap_or_else(|| id_of(id, "trace", 16)),
             root: id_of(id, "", 8),
-            parent: caller.map(|caller| hex(&caller.parent_id)),
+            parent: part(36..52),
             record,
             began_ms: row.created_ms,
             content,
