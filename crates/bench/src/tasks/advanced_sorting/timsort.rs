@@ -41,9 +41,9 @@ pub struct State {
 words!(
     /// The order of a run as it is found.
     pub enum Order {
-        /// Non-descending.
+        /// Non-decreasing.
         Ascending = "asc",
-        /// Strictly descending; the run is reversed when it is found.
+        /// Strictly decreasing; the run is reversed when it is found.
         Descending = "desc",
     }
 );

@@ -19,7 +19,7 @@ pub struct Instance {
     pub alphabet: String,
     /// The next state, by state and place of the letter in the alphabet.
     pub delta: Vec<Vec<usize>>,
-    /// State before the first letter: 0.
+    /// State before the first letter; 0 in generated inputs.
     pub start: usize,
     /// The accepting states, ascending.
     pub accept: Vec<usize>,

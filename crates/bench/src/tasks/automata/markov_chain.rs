@@ -22,7 +22,7 @@ const WHOLE: u64 = 1_000;
 pub struct Instance {
     /// Probability of the step from i to j, in thousandths; each row adds up to 1000.
     pub weights: Vec<Vec<u64>>,
-    /// State before the first draw: 0.
+    /// State before the first draw; 0 in generated inputs.
     pub start: usize,
     /// The draws, each in 0..=999, in order.
     pub draws: Vec<u64>,

@@ -24,7 +24,7 @@ pub struct Instance {
     pub delta: Vec<(u16, char, u16)>,
     /// Epsilon edges as (from, to), sorted.
     pub epsilon: Vec<(u16, u16)>,
-    /// State before the first letter: 0.
+    /// State before the first letter; 0 in generated inputs.
     pub start: u16,
     /// The accepting states, ascending.
     pub accept: Vec<usize>,

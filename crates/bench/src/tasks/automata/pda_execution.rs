@@ -30,11 +30,11 @@ pub struct Instance {
     pub alphabet: String,
     /// Symbols of the stack, the bottom first.
     pub stack_alphabet: String,
-    /// Symbol that is alone on the stack at the start and never leaves its bottom.
+    /// Symbol that is alone on the stack at the start: `Z`.
     pub bottom: char,
     /// The table of moves, sorted, deterministic and total.
     pub delta: Vec<Move>,
-    /// State before the first move: 0.
+    /// State before the first move; 0 in generated inputs.
     pub start: usize,
     /// The accepting states, ascending.
     pub accept: Vec<usize>,

@@ -55,7 +55,7 @@ pub struct Instance {
     pub marking: Vec<i64>,
     /// The transitions, in the order of their numbers, from 0.
     pub transitions: Vec<Transition>,
-    /// Number of firings asked for.
+    /// Most firings; fewer happen if no transition is enabled.
     pub firings: u64,
 }
 

@@ -80,7 +80,7 @@ pub struct Instance {
     pub symbols: String,
     /// What to do, by state and place of the symbol in `symbols`.
     pub delta: Vec<Vec<Action>>,
-    /// The digits in cells 0 and up; the head starts on the first.
+    /// Digits 0 to 3 in the cells from 0 on; the head starts on the first.
     pub word: String,
 }
 

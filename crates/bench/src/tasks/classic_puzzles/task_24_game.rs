@@ -26,7 +26,7 @@ const TARGET: i64 = 24;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    /// The numbers to use once each, in 1..=13 when drawn.
+    /// The numbers to use once each, in 1..=13.
     pub numbers: Vec<i64>,
     /// Value that the expression must have: 24.
     pub target: i64,

@@ -18,9 +18,9 @@ const SLOTS_MAX: usize = 10_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    /// Number of slots, a prime when drawn.
+    /// Number of slots, a prime.
     pub slots: usize,
-    /// Factor of the key in the hash (multiplier * key + offset) mod slots.
+    /// Factor of the key in the hash (multiplier * key + offset) mod slots; not 0.
     pub multiplier: usize,
     /// Summand of the hash.
     pub offset: usize,

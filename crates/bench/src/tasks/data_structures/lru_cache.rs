@@ -49,11 +49,11 @@ pub struct State {
     pub done: usize,
     /// (key, value), most recent first.
     pub cache: Vec<(usize, usize)>,
-    /// Gets of a cached key so far.
+    /// Number of gets so far of a cached key.
     pub hits: usize,
-    /// Gets of a key that was not cached so far.
+    /// Number of gets so far of a key that was not cached.
     pub misses: usize,
-    /// Keys evicted so far.
+    /// Number of keys evicted so far.
     pub evictions: usize,
     /// The last action; none at the start.
     pub last: Last<Action>,

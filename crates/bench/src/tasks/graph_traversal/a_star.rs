@@ -24,7 +24,7 @@ pub struct Instance {
     /// The free cells and the walls.
     pub grid: Grid,
     start: usize,
-    /// Cell to reach; free, and not the start.
+    /// Cell to reach; it can be reached from the start.
     pub goal: usize,
 }
 

@@ -22,7 +22,7 @@ const WEIGHT_MAX: usize = 1_000_000_000;
 pub struct Instance {
     /// Number of vertices, which are 0..n.
     pub n: usize,
-    /// Directed edges as (from, to, weight), weight in 1..=20, in input order; none are parallel.
+    /// Directed edges as (from, to, weight), weight at least 1, in input order; none are parallel.
     pub edges: Vec<(usize, usize, usize)>,
     /// The graph of these edges; empty until it is first asked for.
     #[serde(skip)]

@@ -18,7 +18,7 @@ pub struct TopologicalSort;
 pub struct Instance {
     /// Number of vertices, which are 0..n.
     pub n: usize,
-    /// Directed edges as [from, to], acyclic, in input order; none are parallel.
+    /// Directed edges as (from, to), acyclic, in input order; none are parallel.
     pub edges: Vec<Pair>,
     #[serde(skip)]
     graph: OnceLock<Graph>,
@@ -74,7 +74,7 @@ pub struct State {
 }
 
 word_actions!(Action {
-    /// `emit u`: moves u from the front of the queue to the order.
+    /// `emit u`: moves vertex u from the queue to the order.
     Emit(u) = "emit",
     /// `dec v x`: lowers the in-degree of v to x; at 0, v joins the queue.
     Dec(v, x) = "dec",

@@ -27,7 +27,7 @@ const CLAUSES_MAX: usize = 400;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    /// Number of variables, from 1.
+    /// Number of variables; they are 1..=variables.
     pub variables: usize,
     /// The clauses, unsatisfiable together; numbered from 0.
     pub clauses: Vec<Literals>,

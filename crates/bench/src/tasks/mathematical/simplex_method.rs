@@ -37,7 +37,7 @@ pub struct Instance {
 pub struct State {
     /// Rows of the constraints, then that of the objective; the right-hand side last.
     pub tableau: Vec<Rationals>,
-    /// Basic variable of each row of a constraint.
+    /// Basic variable of each constraint's row.
     pub basis: Vec<usize>,
     /// Column and row of each pivot, in order.
     pub pivots: Vec<(usize, usize)>,

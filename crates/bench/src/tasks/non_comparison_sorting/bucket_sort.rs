@@ -20,7 +20,7 @@ const SCALE: usize = 1_000_000;
 pub struct Instance {
     /// The values, each in 0..=999999: x stands for x/10^6.
     pub a: Vec<usize>,
-    /// Number of buckets of equal range; floor(n/4) when drawn.
+    /// Number of buckets of equal range; floor(n/4) in generated inputs.
     pub buckets: usize,
 }
 

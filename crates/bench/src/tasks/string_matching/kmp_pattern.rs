@@ -21,7 +21,7 @@ const PATTERN_MAX: usize = 1_000;
 pub struct Instance {
     /// The letters to search in.
     pub text: String,
-    /// The letters to find; not empty.
+    /// The letters to find, at least two.
     pub pattern: String,
 }
 

@@ -46,7 +46,7 @@ pub struct Transaction {
     pub amount: u32,
     /// Sum that the miner gets.
     pub fee: u32,
-    /// Valid only as the number of transactions accepted from the sender before.
+    /// Must be the number of transactions accepted from the sender before.
     pub nonce: usize,
 }
 

@@ -18,7 +18,7 @@ const ROOMS_MAX: usize = 100;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    /// Number of people for whom each room is large enough.
+    /// Capacity of each room, in people.
     pub rooms: Vec<usize>,
     /// Most slots by which a booking may start later than asked for.
     pub max_shift: usize,

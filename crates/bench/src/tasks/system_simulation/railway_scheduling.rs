@@ -69,7 +69,7 @@ type Occupation = (usize, u64, u64);
 pub struct State {
     /// Current station of each train.
     pub station: Vec<usize>,
-    /// Time at which each train can go on; its arrival once at its destination.
+    /// Time at which each train is ready to leave; its arrival once at its destination.
     pub ready: Vec<u64>,
     /// Negative after lines that enter too early.
     pub delays: Vec<i64>,

@@ -18,7 +18,7 @@ pub struct BstInorder;
 pub struct Instance {
     /// Number of the root, from 0.
     pub root: usize,
-    /// Key of each node; all distinct.
+    /// Key of each node, in the order of a search tree; all distinct.
     pub key: Vec<i64>,
     /// Left child of each node, -1 where there is none.
     pub left: Vec<OptionalIndex>,

@@ -15,7 +15,7 @@ pub struct BstInsertion;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    /// Distinct keys in 1..=999, in order of insertion.
+    /// Distinct keys, in order of insertion.
     pub keys: Vec<i64>,
 }
 

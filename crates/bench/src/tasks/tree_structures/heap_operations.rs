@@ -28,7 +28,7 @@ pub struct Instance {
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Operation {
-    /// Insert this value, in 1..=999.
+    /// Insert this value, below 2^53.
     Insert(usize),
     /// Extract the least value.
     Extract,

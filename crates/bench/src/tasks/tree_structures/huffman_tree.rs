@@ -18,7 +18,7 @@ const FREQUENCY_MAX: u64 = 1_000_000_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    /// Frequency of each symbol, in 1..=1000; not all are equal when drawn.
+    /// Frequency of each symbol, at least 1.
     pub freq: Vec<u64>,
 }
 

@@ -18,7 +18,7 @@ const KEYS_MAX: usize = 1_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    /// Distinct keys in 1..=999, in order of insertion.
+    /// Distinct keys below 2^53, in order of insertion.
     pub keys: Vec<usize>,
 }
 
@@ -47,9 +47,9 @@ word_actions!(Action {
     Left(k, p) = "left",
     /// `right k p`: hangs the new red node k as the right child of p.
     Right(k, p) = "right",
-    /// `case1 z`: recolours the parent, uncle and grandparent of z, and goes on there.
+    /// `case1 z`: recolours parent, uncle and grandparent of z; the grandparent is next.
     Case1(z) = "case1",
-    /// `case2 z`: rotates the inner child z above its parent, at which the fixup continues.
+    /// `case2 z`: rotates the inner child z above its parent, which is next.
     Case2(z) = "case2",
     /// `case3 z`: recolours parent and grandparent of z and rotates at the grandparent.
     Case3(z) = "case3",
