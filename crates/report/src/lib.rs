@@ -5,6 +5,7 @@
 
 mod approvals;
 mod arm;
+mod context;
 mod exchanges;
 mod plural;
 mod result;
@@ -14,9 +15,10 @@ mod verification;
 
 pub use approvals::Approvals;
 pub use arm::Arm;
+pub use context::RunContext;
 pub use exchanges::{LastPrompts, SentExchange};
 pub use plural::{count, plural};
-pub use result::{RejectedStep, RunContext, RunResult};
+pub use result::{RejectedStep, RunResult};
 pub use reviews::Reviews;
 pub use trace::{Judge, RecordedEvent, StepLine, TraceLine};
 pub use verification::{Misses, Verification};

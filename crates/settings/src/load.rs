@@ -15,6 +15,7 @@ use super::engine::ModelSource;
 use super::error::SettingsError;
 use super::implementation::{Backing, ExecutorImplementation, Implementation as _};
 use super::layers::{Layer, from_json};
+use super::own_task::check_tasks;
 use super::references::unknown;
 use super::resolve::RoleOptions as _;
 use super::schedule::check_schedules;
@@ -155,40 +156,13 @@ impl Settings {
         self.check_together(&values)
     }
 
-    /// Checks that each task has a program and a name of its own.
-    fn check_tasks(
-        &self,
-        conflict: &dyn Fn(&[&str], String) -> SettingsError,
-    ) -> Result<(), SettingsError> {
-        for (name, task) in &self.tasks {
-            if prime_bench::tasks::find(name).is_ok() || name == "problem" {
-                let message =
-                    format!("`tasks.{name}` has the name of a built-in task; give it another one");
-                return Err(conflict(&["tasks", name], message));
-            }
-            let wrong = match (task.command.is_empty(), task.module.is_none()) {
-                (true, true) => format!(
-                    "`tasks.{name}.command` is empty; set it to the program and its arguments, \
-                     such as [\"python3\", \"{name}.py\"], or set `module` to the file of a \
-                     WebAssembly module"
-                ),
-                (false, false) => format!(
-                    "`tasks.{name}` has both a `command` and a `module`; leave out one of them"
-                ),
-                (true, false) | (false, true) => continue,
-            };
-            return Err(conflict(&["tasks", name], wrong));
-        }
-        Ok(())
-    }
-
     /// Checks relations between values, which a schema cannot express. `origins` has their sources.
     fn check_together(&self, origins: &Value) -> Result<(), SettingsError> {
         let conflict = |key: &[&str], message: String| SettingsError::Conflict {
             origin: origin_of(origins, key),
             message,
         };
-        self.check_tasks(&conflict)?;
+        check_tasks(&self.tasks, &conflict)?;
         self.check_webhooks(&conflict)?;
         check_schedules(&self.schedules, &self.server.keys, &conflict)?;
         check_approve(&self.run.approve, &conflict)?;

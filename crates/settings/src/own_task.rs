@@ -1,8 +1,11 @@
 //! A task of the user's own: a program, or a WebAssembly module.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::error::SettingsError;
 use super::program::Program;
 
 /// A program or a WebAssembly module that says how a problem starts and what a line does to a state
@@ -102,4 +105,31 @@ impl Default for OwnTask {
             pass_env,
         }
     }
+}
+
+/// Checks that each task has a program and a name of its own.
+pub(super) fn check_tasks(
+    tasks: &BTreeMap<String, OwnTask>,
+    conflict: &dyn Fn(&[&str], String) -> SettingsError,
+) -> Result<(), SettingsError> {
+    for (name, task) in tasks {
+        if prime_bench::tasks::find(name).is_ok() || name == "problem" {
+            let message =
+                format!("`tasks.{name}` has the name of a built-in task; give it another one");
+            return Err(conflict(&["tasks", name], message));
+        }
+        let wrong = match (task.command.is_empty(), task.module.is_none()) {
+            (true, true) => format!(
+                "`tasks.{name}.command` is empty; set it to the program and its arguments, \
+                 such as [\"python3\", \"{name}.py\"], or set `module` to the file of a \
+                 WebAssembly module"
+            ),
+            (false, false) => {
+                format!("`tasks.{name}` has both a `command` and a `module`; leave out one of them")
+            }
+            (true, false) | (false, true) => continue,
+        };
+        return Err(conflict(&["tasks", name], wrong));
+    }
+    Ok(())
 }

@@ -20,7 +20,6 @@ use super::reader::RunReader;
 use super::record::{RunRecord, Status};
 use super::schedules::Keeper;
 use super::search::indexed::Indexed;
-use super::spec::RunSpec;
 use super::store::{Clock, RunStore};
 use super::trusted_clock::TrustedClock;
 use super::uploads::JournalModules;
