@@ -317,7 +317,7 @@ fn a_schedule_says_when_it_is_due_and_runs_on_demand() {
 fn a_key_sees_its_own_schedules() {
     let schedule = |name: &str, key: &str| {
         format!(
-            r#"schedules.{name}={{cron="0 6 * * *", key="{key}", request='{{"task": "n-queens"}}'}}"#
+            r#"schedules.{name}={{cron="0 6 * * *",key="{key}",request='{{"task":"n-queens"}}'}}"#
         )
     };
     let (of_ada, of_bob) = (schedule("a", "ada"), schedule("b", "bob"));
