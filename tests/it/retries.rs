@@ -38,7 +38,7 @@ fn a_retry_knows_what_was_rejected_and_a_plain_repetition_does_not() {
     let daemon = counting();
     let failed = daemon.finished(&daemon.submitted(&three()));
     let id = failed["id"].as_str().unwrap();
-    assert_eq!((&failed["status"], &failed["outcome"]), (&json!("unverified"), &json!("stuck")));
+    assert_eq!((&failed["status"], &failed["proposals"]), (&json!("unverified"), &json!(2)));
     let path = format!("/v1/runs/{id}/retry");
 
     let plain = daemon.post_text(&path, r#"{"exclude": false, "seed": 5}"#);
