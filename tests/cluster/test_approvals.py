@@ -6,7 +6,7 @@ from harness import ask, until
 
 REQUEST = {
     "task": "n-queens",
-    "input": {"n": 5},
+    "input": {"n": 5, "order": [0, 1, 2, 3, 4]},
     "fanout": 1,
     "max_rounds": 1,
     "seed": 3,

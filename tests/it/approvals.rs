@@ -16,7 +16,7 @@ const UNIFORM: [&str; 1] = ["agents.executor.implementation=uniform"];
 /// A run of one trajectory with this rule.
 fn run(rule: &str) -> Value {
     json!({
-        "task": "n-queens", "input": {"n": 5}, "fanout": 1, "max_rounds": 1, "seed": 3,
+        "task": "n-queens", "input": {"n": 5, "order": [0, 1, 2, 3, 4]}, "fanout": 1, "max_rounds": 1, "seed": 3,
         "approve": rule,
     })
 }
