@@ -96,7 +96,7 @@ function Aligned(props: {
 
 function Costs({ a, b }: { a: Run; b: Run }): JSX.Element {
   const rows: [string, (run: Run) => JSX.Element | string][] = [
-    ["Status", (run) => <Badge status={run.status} />],
+    ["Status", (run) => <Badge run={run} />],
     [
       "Answer",
       (run) => (

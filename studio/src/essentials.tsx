@@ -41,6 +41,9 @@ function unverified(run: Run): string {
 
 /** What became of a run, in a sentence. */
 export function verdictOf(run: Run): string {
+  if (run.imported !== undefined) {
+    return `Imported from ${visible(run.imported.node)}, which says "${words(run.status)}". This daemon has judged none of its steps.`;
+  }
   const [winner] = run.votes;
   const votes =
     winner === undefined

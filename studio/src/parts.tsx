@@ -4,7 +4,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { ApiError } from "./api";
 import { visible, words } from "./text";
-import type { Status } from "./types";
+import type { Run, Status } from "./types";
 
 const SIGNS: Record<Status, string> = {
   queued: "\u2026",
@@ -17,10 +17,16 @@ const SIGNS: Record<Status, string> = {
   cancelled: "\u25a0",
 };
 
-export function Badge({ status }: { status: Status }): JSX.Element {
-  return (
+/** The status of a run. What another daemon says about a run that was imported is not this one's word. */
+export function Badge({ run }: { run: Run }): JSX.Element {
+  const { status, imported } = run;
+  return imported === undefined ? (
     <span class={`badge ${status}`}>
       <span aria-hidden="true">{SIGNS[status]}</span> {words(status)}
+    </span>
+  ) : (
+    <span class="badge imported" title={`Imported from ${visible(imported.node)}, and not judged here`}>
+      imported: {words(status)}
     </span>
   );
 }

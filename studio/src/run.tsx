@@ -385,7 +385,7 @@ export function Run({ id }: { id: string }): JSX.Element {
         <h1>
           <Text of={run?.instance ?? id} max={120} />
         </h1>
-        {run && <Badge status={run.status} />}
+        {run && <Badge run={run} />}
         {run && !isOver(run) && lost === null && <span class="live">live</span>}
         {run && <span class="muted small">{time(run.created_at)}</span>}
         {(run?.resumed ?? 0) > 0 && <span class="muted small">resumed {run?.resumed}×</span>}

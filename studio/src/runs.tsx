@@ -35,7 +35,7 @@ function Row({
         />
       </td>
       <td>
-        <Badge status={run.status} />
+        <Badge run={run} />
       </td>
       <th scope="row">
         <a href={href(["runs", run.id])}>

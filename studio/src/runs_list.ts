@@ -38,6 +38,7 @@ const FIELDS = [
   "tokens",
   "wall_ms",
   "labels",
+  "imported",
   "created_at",
   "updated_at",
 ].join(",");

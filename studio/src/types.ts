@@ -38,6 +38,8 @@ export interface Run {
   created_at: string;
   updated_at: string;
   events: number;
+  /** Where a run comes from that another daemon executed. */
+  imported?: { run: string; node: string; program: string; at: string };
   forked_from?: { run: string; seq: number };
   task: string;
   instance: string;

@@ -26,7 +26,7 @@ const EXTENSIONS: [&str; 10] =
     ["html", "svg", "csv", "md", "tex", "json", "jsonl", "parquet", "hlog", "toml"];
 /// Reports have their styles and scripts inline. The sandbox gives them an origin of their own: no
 /// matter who wrote them, they cannot use the studio's key or the API, or load anything.
-const POLICY: &str = "sandbox allow-scripts allow-downloads allow-popups; default-src 'none'; script-src 'unsafe-inline'; \
+const POLICY: &str = "sandbox allow-scripts allow-downloads allow-popups allow-popups-to-escape-sandbox; default-src 'none'; script-src 'unsafe-inline'; \
      style-src 'unsafe-inline'; img-src data:; form-action 'none'; frame-ancestors 'none'; base-uri 'none'";
 
 pub fn configure(config: &mut web::ServiceConfig) {

@@ -49,10 +49,17 @@ pub struct ReportArguments {
 
 /// An address that a page can lead to.
 fn web_address(text: &str) -> Result<String, String> {
-    let is_web = Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
+    let is_web = Url::parse(text).is_ok_and(|url| {
+        // Everybody who reads the page would read a password.
+        matches!(url.scheme(), "http" | "https")
+            && url.username().is_empty()
+            && url.password().is_none()
+            && url.path() == "/"
+            && url.query().is_none()
+    });
     is_web
         .then(|| text.to_owned())
-        .ok_or_else(|| "give an address such as http://127.0.0.1:7433".to_owned())
+        .ok_or_else(|| "give the address alone, such as http://127.0.0.1:7433".to_owned())
 }
 
 fn choice(arguments: &ReportArguments) -> anyhow::Result<Choice> {

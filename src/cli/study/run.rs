@@ -195,7 +195,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
 
-    let recorded = log.found().iter().map(|record| cost_of(record, price)).sum::<f64>();
+    let recorded = log.found().iter().fold(0.0, |sum, record| sum + cost_of(record, price));
     let spent = Cell::new(recorded);
     let price_max = arguments.price_max.unwrap_or(f64::INFINITY);
     let may_start = || spent.get() < price_max;

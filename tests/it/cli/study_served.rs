@@ -225,7 +225,7 @@ fn values_of_a_report_lead_to_their_runs() {
 
     let report = ["study", "report", shown(&records), "--out", shown(&out), "--studio"];
     let bad = done(&[&report[..], &["javascript:alert(1)"]].concat());
-    bad.refused(&["--studio", "give an address"]);
+    bad.refused(&["--studio", "give the address"]);
     let made = done(&[&report[..], &[url.as_str()]].concat());
     assert_eq!(made.code, 0, "{}", made.stderr);
 

@@ -71,7 +71,7 @@ fn a_run_whose_trajectories_all_wait_leaves_without_an_outcome() {
         let run = Submission { observer, ..submission(&problem("bubble-sort"), plan(2)) };
         let mut handle = runtime.submit(run);
 
-        assert_eq!(handle.outcome().await, None);
+        assert!(handle.outcome().await.is_none(), "it waits");
         assert_eq!(runtime.load(), 0);
         let first = problem("bubble-sort").start().reference().expect("it has steps");
         assert_eq!(told.recv().await, Some(Told::Waits(1, first.clone())));

@@ -71,7 +71,7 @@ impl Progress {
 
         match step.decision {
             Decision::Proceed if step.applicable => {
-                self.steps = self.steps.max(step.depth as u64 + 1);
+                self.steps = self.steps.max((step.depth as u64).saturating_add(1));
             }
             // The line could not be applied, so that nothing was committed.
             Decision::Proceed => {}

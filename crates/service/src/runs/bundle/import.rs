@@ -1,6 +1,7 @@
 //! Adds the run of a bundle to the journal. What the run did is replayed here, so that its record
 //! says what its events say, whatever the head of the bundle claims.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::Deserialize;
@@ -13,11 +14,12 @@ use crate::runs::labels::check_labels;
 use crate::runs::progress::Progress;
 use crate::runs::record::{Imported, RunRecord, Status, timestamp};
 use crate::runs::service::Runs;
-use crate::runs::spec::RunSpec;
+use crate::runs::spec::{NoProblem, RunSpec};
 use crate::runs::store::replay::{NotReplayed, apply};
+use prime_agent_set::Names;
 use prime_agent_set::task_program::TaskPrograms;
 use prime_journal::{Head as ChainHead, Review, ReviewCounts, RunRow, Segment, Write};
-use prime_protocol::{Assurance, Ending, Outcome, Replay, Replayed};
+use prime_protocol::{Assurance, Cost, Ending, Outcome, Replay, Replayed};
 use prime_report::{RecordedEvent, RunResult};
 
 /// Longest id of a run, in bytes.
@@ -37,12 +39,37 @@ pub struct Arrived {
     pub is_new: bool,
 }
 
-/// The end of a run, according to its last event.
+/// Longest texts of a head and of a spec that lists show, in bytes.
+const TEXT_BYTES_MAX: usize = 1_000;
+/// The time of the first release: no run is older.
+const FIRST_MS: u64 = 1_767_225_600_000;
+/// Longest time of a run: ten years, in milliseconds.
+const ELAPSED_MS_MAX: u64 = 315_576_000_000;
+/// Highest cost of a run: a billion.
+const COST_MAX: Cost = Cost::from_nanos(1_000_000_000_000_000_000);
+
+/// An event, as far as every event has it; with what the last one says of the end of its run.
 #[derive(Deserialize)]
-struct Finished {
+struct AnyEvent {
+    event: String,
     answer: Option<Value>,
     assurance: Option<Assurance>,
 }
+
+/// The names of events that this version knows, but for the last one's.
+const EVENTS: [&str; 11] = [
+    "started",
+    "step",
+    "waiting",
+    "mishap",
+    "turn_failed",
+    "stopped",
+    "trajectory_ended",
+    "chosen",
+    "voted",
+    "resumed",
+    "forked",
+];
 
 /// What is known of a run after its events.
 struct Known {
@@ -71,29 +98,81 @@ fn check_head(head: &Head, now_ms: u64) -> Result<(), BundleError> {
             head.created_ms
         ));
     }
+    if head.created_ms < FIRST_MS {
+        let created = timestamp(head.created_ms);
+        return wrong(format!("its run was accepted at {created}, before there was this program"));
+    }
     if !head.status.is_over() {
         return wrong("its run is not over".to_owned());
     }
+    for (name, text) in [("node", &head.node), ("program", &head.program)] {
+        if text.len() > TEXT_BYTES_MAX {
+            let length = text.len();
+            return wrong(format!(
+                "`{name}` has {length} bytes; at most {TEXT_BYTES_MAX} are kept"
+            ));
+        }
+    }
+    let mut reviewed = BTreeSet::new();
     for Reviewed { seq, reviews } in &head.reviews {
         let is_long = |text: &String| text.len() > REVIEW_BYTES_MAX;
         if reviews.len() > REVIEWS_MAX
+            || !reviewed.insert(*seq)
             || reviews.iter().any(|review| is_long(&review.by) || is_long(&review.note))
         {
             return wrong(format!("event {seq} has more reviews, or longer ones, than are kept"));
+        }
+        if reviews.iter().any(|review| review.at_ms > now_ms.saturating_add(AHEAD_MS)) {
+            return wrong(format!("a review of event {seq} has a time that is to come"));
         }
     }
     check_labels(&head.labels).or_else(|error| wrong(error.to_string()))
 }
 
+/// Checks what lists show of a spec.
+fn check_spec(spec: &RunSpec) -> Result<(), BundleError> {
+    check_labels(&spec.labels).map_err(|error| broken(0, &error))?;
+    let Names { executor, verifier, coordinator, .. } = &spec.agents;
+    for (name, text) in [
+        ("task", &spec.task),
+        ("instance", &spec.instance),
+        ("executor", executor),
+        ("verifier", verifier),
+        ("coordinator", coordinator),
+    ] {
+        if text.len() > TEXT_BYTES_MAX {
+            let length = text.len();
+            let reason = format!("`{name}` has {length} bytes; at most {TEXT_BYTES_MAX} are kept");
+            return Err(broken(0, &reason));
+        }
+    }
+    Ok(())
+}
+
 /// Replays the events. May compute for seconds.
 fn replayed(parsed: &Parsed, spec: &RunSpec, tasks: &TaskPrograms) -> Result<Known, BundleError> {
     spec.plan.check_size().map_err(|reason| broken(0, &reason))?;
-    let missing = |error| BundleError::Run(RunError::from(NotReplayed::from(error)));
-    let problem = spec.problem(tasks).map_err(missing)?;
+    check_spec(spec)?;
+    let problem = spec.problem(tasks).map_err(|error| match error {
+        NoProblem::Unreadable(reason) => broken(0, &reason),
+        error @ NoProblem::Missing(_) => BundleError::Run(NotReplayed::from(error).into()),
+    })?;
 
     let mut replay = Replay::new(problem, spec.plan.clone());
     let (mut progress, mut flagged, mut finished) = (Progress::default(), Vec::new(), None);
     for (seq, event) in parsed.segments.iter().flat_map(Segment::events) {
+        let known: AnyEvent = serde_json::from_slice(event).map_err(|error| broken(seq, &error))?;
+        match known.event.as_str() {
+            "finished" if seq == parsed.last.seq => finished = Some((seq, known)),
+            "finished" => return Err(broken(seq, &"events follow the end of the run")),
+            name if EVENTS.contains(&name) => {}
+            _ => return Err(broken(seq, &"this version does not know such an event")),
+        }
+        if let Ok(RecordedEvent::Step(step)) = RecordedEvent::read(event)
+            && replay.trajectory(step.id()).is_some_and(|at| at.stack.depth() != step.depth)
+        {
+            return Err(broken(seq, &"its depth is not that of the steps before"));
+        }
         apply(&mut replay, event, &mut progress).map_err(|error| match error {
             NotReplayed::Events(reason) => broken(seq, &reason),
             error => BundleError::Run(error.into()),
@@ -102,11 +181,11 @@ fn replayed(parsed: &Parsed, spec: &RunSpec, tasks: &TaskPrograms) -> Result<Kno
         {
             flagged.push(seq);
         }
-        if event.starts_with(br#"{"event":"finished""#) {
-            let end: Finished =
-                serde_json::from_slice(event).map_err(|error| broken(seq, &error))?;
-            finished = Some((seq, end));
-        }
+    }
+    let cost = progress.usage.cost.unwrap_or_default();
+    if progress.elapsed_ms > ELAPSED_MS_MAX || cost > COST_MAX {
+        let reason = "its time or its cost is beyond what a run can have";
+        return Err(broken(parsed.last.seq, &reason));
     }
 
     let outcome = match replay.finish() {
@@ -120,9 +199,10 @@ fn replayed(parsed: &Parsed, spec: &RunSpec, tasks: &TaskPrograms) -> Result<Kno
             return Err(broken(parsed.last.seq, &"the run is not over after its last event"));
         }
     };
+    // Early records have no assurance.
     if let Some((seq, end)) = finished
-        && end.assurance.is_some()
-        && (end.answer.as_ref(), end.assurance) != (outcome.answer.as_ref(), outcome.assurance)
+        && (end.answer != outcome.answer
+            || end.assurance.is_some_and(|claimed| Some(claimed) != outcome.assurance))
     {
         return Err(broken(seq, &"the answer or its verdict is not what the steps before lead to"));
     }

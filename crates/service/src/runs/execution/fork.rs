@@ -8,7 +8,7 @@ use super::execute::{Start, failed_outcome};
 use crate::runs::error::RunError;
 use crate::runs::live::live_run::LiveRun;
 use crate::runs::progress::Progress;
-use crate::runs::record::RunRecord;
+use crate::runs::record::{Imported, RunRecord};
 use crate::runs::spec::{NewLine, Origin, Queueing, RunSpec};
 use crate::runs::store::replay::{Recovered, replay_before, replay_run, waiting_step};
 use prime_journal::{Journal, JournalError, RunRow};
@@ -74,6 +74,14 @@ impl Execution {
 
         // The state to start from.
         let row = self.store.row(parent).await?;
+        let imported = Imported::of_summary(&row.summary);
+        if imported.map_err(|error| RunError::Unreadable(error.to_string()))?.is_some() {
+            return Err(RunError::Conflict(
+                "the run was imported: this daemon has judged none of its steps, and a fork would \
+                 take over their verdicts. Try the run again (`retry`)"
+                    .to_owned(),
+            ));
+        }
         let head = self.live.get(parent).map_or(row.head, |live| live.stream.committed().head);
         if seq > head.seq {
             return Err(RunError::Conflict(format!(

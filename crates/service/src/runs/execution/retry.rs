@@ -131,10 +131,16 @@ impl Runs {
             learnt.clear();
         }
 
+        let verifier = recorded.agents.verifier.clone();
         let mut spec = wanted.spec_with_agents.unwrap_or(recorded);
+        // What one verifier rejects binds no other.
+        let is_judged_anew = spec.agents.verifier != verifier;
+        if is_judged_anew {
+            learnt.clear();
+        }
         // What another origin or other agents have left does not hold for this run.
         spec.notes.retain(|note| !note.starts_with(NOTE) && !note.starts_with("forked: "));
-        spec.notes.push(note(id, &learnt, wanted.keep_rejected));
+        spec.notes.push(note(id, &learnt, wanted.keep_rejected || is_judged_anew));
         spec.plan.learnt = learnt;
         // Seeds of requests have 63 bits.
         spec.sampling.seed = wanted.seed.unwrap_or_else(|| rand::random::<u64>() >> 1);

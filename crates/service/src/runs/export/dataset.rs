@@ -56,6 +56,9 @@ pub struct DatasetRow {
     pub actions: Option<Vec<String>>,
     /// The chain over the run's events.
     pub chain: String,
+    /// The node that executed it, if it was imported: then this daemon has judged none of its steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub imported_from: Option<String>,
 }
 
 /// The end of a trajectory.
@@ -178,6 +181,7 @@ impl RunReader {
             models: record.result.models,
             actions,
             chain: record.chain,
+            imported_from: record.imported.map(|imported| imported.node),
         })
     }
 }
