@@ -217,6 +217,18 @@ impl Daemon {
         }
     }
 
+    /// Requests a text until a condition holds.
+    pub fn until_text(&self, path: &str, is_so: impl Fn(&str) -> bool) {
+        let started = Instant::now();
+        loop {
+            let text = self.text(path);
+            if is_so(&text) {
+                return;
+            }
+            assert!(started.elapsed() < PATIENCE, "not in time: {text}");
+        }
+    }
+
     /// Waits until a run is over; returns its record.
     pub fn finished(&self, location: &str) -> Value {
         // The stream ends with the run.

@@ -79,7 +79,7 @@ fn batches_are_answered_in_the_versions_that_have_them() {
     for version in [None, Some("2025-03-26"), Some("2024-11-05")] {
         let answer = ask(&daemon, version, &batch);
         assert_eq!((answer.status, outline(&answer.body)), (200, answers.clone()), "{answer:?}");
-        assert_eq!(answer.body[1]["result"]["tools"].as_array().unwrap().len(), 10);
+        assert_eq!(answer.body[1]["result"]["tools"].as_array().unwrap().len(), 13);
 
         let empty = ask(&daemon, version, "[]");
         assert_eq!((empty.status, outline(&empty.body)), (400, json!([null, -32600])));

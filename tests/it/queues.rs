@@ -83,6 +83,8 @@ fn the_order_survives_a_kill_and_what_had_begun_comes_first() {
 
     let daemon = Daemon::start_in(&daemon.kill(), &sets);
     until_running(&daemon, &first);
+    // All of them have been read from the journal, and wait.
+    daemon.until_text("/metrics", |text| text.contains("\nprime_runs_queued 3\n"));
     assert_eq!(order(&daemon, &first, &runs), ["b", "a", "c"]);
 }
 

@@ -83,9 +83,10 @@ impl Execution {
         };
 
         tracing::info!(run = %live.stream.id, steps = numbers.len(), "the run waits for approval");
-        // Readers continue with the journal.
-        live.stream.abandon();
+        // Readers, and whoever cancels it, continue with the journal: they look for it once the
+        // stream is abandoned.
         self.live.forget(live);
+        live.stream.abandon();
         drop(slot);
         if !is_parked {
             // A decision was faster.
