@@ -166,7 +166,36 @@ fn a_bundle_that_is_not_whole_is_refused_with_its_record() {
     let line = |seq: u64, content: String| {
         if seq == 2 { content.replacen("\"action\":\"", "\"action\":\"x", 1) } else { content }
     };
+    let second = |from: &'static str, to: String| {
+        move |seq: u64, content: String| {
+            if seq == 2 { content.replacen(from, &to, 1) } else { content }
+        }
+    };
+    let unmarked = |seq: u64, content: String| {
+        let content = if seq == last as u64 {
+            content.replacen("\"assurance\":\"verified\",", "", 1).replace("\"answer\":", "\"x\":")
+        } else {
+            content
+        };
+        content
+    };
+    let labelled = |seq: u64, content: String| {
+        let named = content.replacen("\"notes\":[", "\"labels\":{\"a b\":\"\"},\"notes\":[", 1);
+        if seq == 0 { named } else { content }
+    };
+    let deep = format!("\"depth\":0,\"x\":{}{}", "[".repeat(500), "]".repeat(500));
     for (text, parts) in [
+        (forged(&bundle, head, unmarked), vec!["the answer or its verdict is not"]),
+        (forged(&bundle, head, second("\"depth\":0", "\"depth\":7".to_owned())), vec!["its depth"]),
+        (forged(&bundle, head, second("\"step\"", "\"leap\"".to_owned())), vec!["does not know"]),
+        (
+            forged(&bundle, head, second("\"step\"", "\"finished\"".to_owned())),
+            vec!["follow the end"],
+        ),
+        (forged(&bundle, head, second("\"depth\":0", deep)), vec!["recursion limit"]),
+        (forged(&bundle, head, labelled), vec!["record 0", "not a name for a label"]),
+        (forged(&bundle, |head| head["created_ms"] = json!(1), same), vec!["1970", "before"]),
+        (forged(&bundle, |head| head["node"] = json!("x".repeat(2_000)), same), vec!["`node`"]),
         (forged(&bundle, head, finished), vec!["the answer or its verdict is not"]),
         (forged(&bundle, head, wider), vec!["record 0", "4000000000 trajectories side by side"]),
         (forged(&bundle, head, line), vec!["record 2 of the bundle is broken"]),

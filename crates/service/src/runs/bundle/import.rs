@@ -161,7 +161,9 @@ fn replayed(parsed: &Parsed, spec: &RunSpec, tasks: &TaskPrograms) -> Result<Kno
     let mut replay = Replay::new(problem, spec.plan.clone());
     let (mut progress, mut flagged, mut finished) = (Progress::default(), Vec::new(), None);
     for (seq, event) in parsed.segments.iter().flat_map(Segment::events) {
-        let known: AnyEvent = serde_json::from_slice(event).map_err(|error| broken(seq, &error))?;
+        // As a value: one that is nested too deeply could not be shown later.
+        let known = serde_json::from_slice::<Value>(event).and_then(AnyEvent::deserialize);
+        let known = known.map_err(|error| broken(seq, &error))?;
         match known.event.as_str() {
             "finished" if seq == parsed.last.seq => finished = Some((seq, known)),
             "finished" => return Err(broken(seq, &"events follow the end of the run")),
