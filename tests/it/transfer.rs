@@ -172,12 +172,10 @@ fn a_bundle_that_is_not_whole_is_refused_with_its_record() {
         }
     };
     let unmarked = |seq: u64, content: String| {
-        let content = if seq == last as u64 {
-            content.replacen("\"assurance\":\"verified\",", "", 1).replace("\"answer\":", "\"x\":")
-        } else {
-            content
-        };
-        content
+        if seq != last as u64 {
+            return content;
+        }
+        content.replacen("\"assurance\":\"verified\",", "", 1).replace("\"answer\":", "\"x\":")
     };
     let labelled = |seq: u64, content: String| {
         let named = content.replacen("\"notes\":[", "\"labels\":{\"a b\":\"\"},\"notes\":[", 1);
