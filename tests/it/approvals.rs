@@ -362,3 +362,50 @@ fn a_run_that_waits_ends_at_its_deadline() {
     let [approval] = events(&daemon, &run, "waiting").try_into().unwrap();
     assert_eq!(approval["depth"], 0, "nobody accepted it: {approval}");
 }
+
+#[test]
+fn a_cancel_that_meets_a_decision_ends_the_run() {
+    let daemon = Daemon::start(&UNIFORM);
+    for _ in 0..12 {
+        let run = daemon.submitted(&run("every step"));
+        until_waiting(&daemon, &run);
+        std::thread::scope(|scope| {
+            scope.spawn(|| decide(&daemon, &run, 1, &json!({"verdict": "accept"})));
+            scope.spawn(|| assert_eq!(daemon.post(&format!("{run}/cancel")).status, 200));
+        });
+        let record = daemon.get(&run).body;
+        assert_eq!(record["status"], "cancelled", "{record}");
+    }
+}
+
+#[test]
+fn a_fork_is_under_the_daemons_rule() {
+    let daemon = Daemon::start(&UNIFORM);
+    let mut free = run("");
+    free.as_object_mut().unwrap().remove("approve");
+    let parent = daemon.submitted(&free);
+    daemon.finished(&parent);
+
+    let ruled = Daemon::start_in(&daemon.kill(), &[UNIFORM[0], "run.approve=every step"]);
+    let fork = ruled.post(&format!("{parent}/fork?seq=1"));
+    assert_eq!(fork.status, 202, "{fork:?}");
+    until_waiting(&ruled, fork.location.as_deref().unwrap());
+}
+
+#[test]
+fn a_person_may_edit_a_line_of_a_search_by_probabilities() {
+    let daemon = Daemon::start(&[]);
+    let request = json!({
+        "task": "tower-of-hanoi", "index": 0, "fanout": 2, "strategy": "beam",
+        "agents": {"executor": "llama"}, "approve": "step.depth == 1",
+    });
+    let run = daemon.submitted(&request);
+    until_waiting(&daemon, &run);
+    for (of, number, line) in waiting(&daemon) {
+        let edited = decide(&daemon, &of, number, &json!({"verdict": "edit", "line": line}));
+        assert_eq!(edited.status, 200, "{edited:?}");
+    }
+    let record = accept_all(&daemon, &run);
+    assert_ne!(record["status"], "failed", "{record}");
+    assert!(record["approvals"]["edited"].as_u64().unwrap() > 0, "{record}");
+}

@@ -81,11 +81,13 @@ impl TurnBody {
     }
 
     /// Puts a reviewer's line in the place of the proposal, to be judged. Returns the proposal's.
+    /// The new line has its rank among others, because a person gives no probabilities.
     fn replace_line(&mut self, line: String) -> String {
         self.wasted = self.usage();
         (self.verdict, self.ruling) = (Verdict::default(), Decision::Proceed.into());
         self.stage = Role::Verifier;
-        let proposal = Proposal { line, usage: Usage::default(), ..Proposal::default() };
+        let logprobs = std::mem::take(&mut self.proposal.logprobs);
+        let proposal = Proposal { line, logprobs, usage: Usage::default(), ..Proposal::default() };
         std::mem::replace(&mut self.proposal, proposal).line
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Mutex, watch};
+use tokio::time::Instant;
 
 use super::cluster_link::ClusterLink;
 use super::error::RunError;
@@ -27,6 +28,9 @@ use crate::app::App;
 use crate::metrics::Metrics;
 use crate::telemetry::Telemetry;
 use prime_journal::{Cluster, ClusterStatus, IdempotencyKey, Journal};
+
+/// Pause before a run is looked for again that moves between memory and journal.
+const MOVES: Duration = Duration::from_millis(10);
 
 /// Runs from their acceptance to their removal.
 pub struct Runs {
@@ -240,6 +244,22 @@ impl Runs {
     /// When the run does not exist, or the journal, by which other nodes learn of it, does not
     /// answer.
     pub async fn cancel(&self, id: &str, patience: Duration) -> Result<RunRecord, RunError> {
+        let started = Instant::now();
+        loop {
+            let left = patience.saturating_sub(started.elapsed());
+            self.ask_to_end(id, left).await?;
+            let (_, record) = self.reader.get(id).await?;
+            // A run that is slow to end is returned as it is.
+            if record.status.is_over() || started.elapsed() >= patience {
+                return Ok(record);
+            }
+            // It moved between memory and journal, because a step was held or decided meanwhile.
+            tokio::time::sleep(MOVES).await;
+        }
+    }
+
+    /// Ends a run where it is now.
+    async fn ask_to_end(&self, id: &str, patience: Duration) -> Result<(), RunError> {
         let live = self.live.get(id);
 
         // This applies to a run that is here, too: its lease may be lost before it ends.
@@ -256,7 +276,6 @@ impl Runs {
             let stream = &live.stream;
             let is_over =
                 committed.wait_for(|committed| committed.is_over || stream.is_abandoned());
-            // A run that is slow to end is returned as it is.
             drop(tokio::time::timeout(patience, is_over).await);
         }
         // It may have left the memory of its node since.
@@ -264,7 +283,7 @@ impl Runs {
         {
             self.end_waiting(id, patience).await?;
         }
-        self.reader.get(id).await.map(|(_, record)| record)
+        Ok(())
     }
 
     /// A run that this process executes.

@@ -231,7 +231,8 @@ fn writes(
     let Known { outcome, progress, flagged } = known;
     let status = Status::of(&outcome);
     let context = spec.context();
-    let result = RunResult::new(outcome, &context, progress.elapsed_ms, progress.steps);
+    let mut result = RunResult::new(outcome, &context, progress.elapsed_ms, progress.steps);
+    result.approvals = progress.approvals.if_any();
     let imported = Imported {
         run: head.run.clone(),
         node: head.node,

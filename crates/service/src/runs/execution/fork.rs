@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Execution;
 use super::execute::{Start, failed_outcome};
+use crate::runs::approvals::policy::ApprovalPolicy;
 use crate::runs::error::RunError;
 use crate::runs::live::live_run::LiveRun;
 use crate::runs::progress::Progress;
@@ -125,6 +126,8 @@ impl Execution {
         let origin = Origin { run: parent.to_owned(), seq, line };
         let mut spec = RunSpec { forked_from: Some(origin), ..spec };
         spec.sampling.seed = seed.unwrap_or(spec.sampling.seed);
+        // The daemon's own rule is that of all runs, from here on also of this one.
+        spec.approval = ApprovalPolicy::of(&self.app().settings().run).or(spec.approval);
         // The parent's times are past, and its key may have been allowed more.
         let priority_max = self.app().settings().priority_max_of(owner);
         let priority = spec.queueing.priority.min(priority_max);

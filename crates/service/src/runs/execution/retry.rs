@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::new_run::{Accepted, NewRun};
+use crate::runs::approvals::policy::ApprovalPolicy;
 use crate::runs::error::RunError;
 use crate::runs::progress::Progress;
 use crate::runs::record::Status;
@@ -133,6 +134,8 @@ impl Runs {
 
         let verifier = recorded.agents.verifier.clone();
         let mut spec = wanted.spec_with_agents.unwrap_or(recorded);
+        // The daemon's own rule is that of all runs.
+        spec.approval = ApprovalPolicy::of(&self.app().settings().run).or(spec.approval);
         // What one verifier rejects binds no other.
         let is_judged_anew = spec.agents.verifier != verifier;
         if is_judged_anew {

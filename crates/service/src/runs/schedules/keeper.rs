@@ -29,8 +29,8 @@ pub struct Keeper {
     plans: watch::Sender<Arc<Schedules>>,
     /// Why the last run of a schedule was not accepted by this process.
     failures: Mutex<BTreeMap<String, String>>,
-    /// The schedules as this process has kept them last.
-    kept: Mutex<BTreeMap<String, Schedule>>,
+    /// The schedules as this process has kept them last; `None` for those that were removed since.
+    kept: Mutex<BTreeMap<String, Option<Schedule>>>,
 }
 
 impl Keeper {
@@ -42,11 +42,24 @@ impl Keeper {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn kept(&self) -> MutexGuard<'_, BTreeMap<String, Option<Schedule>>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Replaces the schedules. One that is missing, and comes back later, is a new one.
+    fn replace(&self, schedules: Schedules) {
+        for (name, kept) in self.kept().iter_mut() {
+            if schedules.get(name).is_none() {
+                *kept = None;
+            }
+        }
+        self.plans.send_replace(Arc::new(schedules));
+    }
+
     /// Notes that a schedule is kept from now on. True if it is another than before.
     fn note(&self, plan: &Plan) -> bool {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = kept.insert(plan.name.clone(), plan.schedule.clone());
-        before.is_some_and(|before| before != plan.schedule)
+        let before = self.kept().insert(plan.name.clone(), Some(plan.schedule.clone()));
+        before.is_some_and(|before| before.as_ref() != Some(&plan.schedule))
     }
 }
 
@@ -72,7 +85,7 @@ fn is_passing(error: &RequestError) -> bool {
 impl Runs {
     /// Starts runs at the times of these schedules from now on.
     pub fn use_schedules(&self, schedules: Schedules) {
-        self.keeper().plans.send_replace(Arc::new(schedules));
+        self.keeper().replace(schedules);
     }
 
     /// Keeps the schedules until the daemon drains.
