@@ -102,7 +102,7 @@ mod tests {
                     if command.contains('$') {
                         continue;
                     }
-                    let words = command.split(' ').collect::<Vec<_>>();
+                    let words = shlex::split(command).expect("quotes are closed");
                     assert!(Arguments::try_parse_from(&words).is_ok(), "{name}: {command}");
                     assert!(words.join("-").starts_with(name), "{name}: {command}");
                 }
