@@ -6,7 +6,7 @@ use super::guard::json;
 use super::parameters::read_query;
 use super::run_list::ListQuery;
 use super::try_step::TryRequest;
-use super::wire::{ApprovalRequest, CollectRequest, ForkRequest, ReviewRequest};
+use super::wire::{ApprovalRequest, CollectRequest, ForkRequest, RetryRequest, ReviewRequest};
 use super::{openai, verify};
 use prime_agent_set::task_program::TaskPrograms;
 use prime_service::requests::{CheckedRequest, RunRequest};
@@ -17,7 +17,7 @@ use prime_settings::Settings;
 ///
 /// # Errors
 /// The error that each route would respond with.
-pub fn read_as_each_route(settings: &Settings, body: &[u8]) -> [Result<(), ApiError>; 10] {
+pub fn read_as_each_route(settings: &Settings, body: &[u8]) -> [Result<(), ApiError>; 11] {
     let tasks = TaskPrograms::default();
     [
         json::<RunRequest>(body)
@@ -29,6 +29,7 @@ pub fn read_as_each_route(settings: &Settings, body: &[u8]) -> [Result<(), ApiEr
         json::<ReviewRequest>(body).map(drop),
         json::<ApprovalRequest>(body).map(drop),
         json::<ForkRequest>(body).map(drop),
+        json::<RetryRequest>(body).map(drop),
         json::<TryRequest>(body).map(drop),
         read_query::<ListQuery>(&String::from_utf8_lossy(body)).map(drop),
     ]
@@ -57,10 +58,13 @@ mod tests {
         assert_eq!(read(r#"{"task": "n-queens", "fanout": 2}"#), [0]);
         assert_eq!(read(r#"{"task": "n-queens", "fanout": 0}"#), none);
         assert_eq!(read(r#"{"older_than_days": 1}"#), [4]);
-        assert_eq!(read("limit=3&status=running"), [8]);
+        assert_eq!(read("limit=3&status=running"), [10]);
         assert_eq!(read(r#"{"seq": 1, "verdict": "accept"}"#), [5]);
-        assert_eq!(read(r#"{"agents": {"executor": "reference"}}"#), [6]);
-        assert_eq!(read(r#"{"role": "verifier", "action": "x"}"#), [7]);
+        assert_eq!(read(r#"{"verdict": "edit", "line": "x"}"#), [6]);
+        assert_eq!(read(r#"{"line": "x"}"#), [7]);
+        assert_eq!(read(r#"{"agents": {"executor": "reference"}}"#), [7, 8]);
+        assert_eq!(read(r#"{"exclude": false}"#), [8]);
+        assert_eq!(read(r#"{"role": "verifier", "action": "x"}"#), [9]);
 
         let chat = r#"{"model": "prime", "messages": [{"role": "user", "content": "{\"task\": \"n-queens\"}"}]}"#;
         assert_eq!(read(chat), [1]);
