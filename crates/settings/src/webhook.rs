@@ -253,7 +253,7 @@ mod tests {
         let settings = load(&format!("secret=\"{SECRET}\"")).unwrap();
         let ops = &settings.webhooks["ops"];
         assert_eq!(ops.secret.key().unwrap().len(), 24);
-        assert_eq!((ops.events.len(), ops.timeout_ms, ops.retry_ms[0]), (3, 15_000, 5_000));
+        assert_eq!((ops.events.len(), ops.timeout_ms, ops.retry_ms[0]), (4, 15_000, 5_000));
         assert!(!ops.allow_private);
         assert!(!format!("{settings:?}").contains("MfKQ"));
         assert!(!format!("{:?}", ops.secret.hidden()).contains("MfKQ"));

@@ -72,7 +72,10 @@ fn a_run_whose_trajectories_all_wait_leaves_without_an_outcome() {
         let mut handle = runtime.submit(run);
 
         assert!(handle.outcome().await.is_none(), "it waits");
-        assert_eq!(runtime.load(), 0);
+        // The run's owner may hear of it a moment before the load is counted.
+        while runtime.load() > 0 {
+            tokio::task::yield_now().await;
+        }
         let first = problem("bubble-sort").start().reference().expect("it has steps");
         assert_eq!(told.recv().await, Some(Told::Waits(1, first.clone())));
         assert_eq!(told.recv().await, Some(Told::Waits(2, first)));
@@ -108,6 +111,9 @@ fn decisions_reach_a_run_that_goes_on() {
         of.approve(decided(3, ApprovalVerdict::Accept, None));
         let Some(Told::Waits(4, third)) = told.recv().await else { panic!("the third step waits") };
         of.approve(decided(4, ApprovalVerdict::Reject, None));
+        // The executor insists, and the reviewer gives in.
+        assert_eq!(told.recv().await, Some(Told::Waits(5, third.clone())));
+        of.approve(decided(5, ApprovalVerdict::Accept, None));
         begins.0.notify_one();
 
         let outcome = handle.outcome().await.expect("it has ended");
