@@ -64,6 +64,7 @@ impl Keyed {
     }
 
     /// Requests something until a condition holds.
+    #[expect(clippy::disallowed_methods, reason = "it waits for another process, in real time")]
     pub fn until(&self, key: &str, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         let started = std::time::Instant::now();
         loop {

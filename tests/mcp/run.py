@@ -24,8 +24,19 @@ from harness.daemon import REFERENCE  # noqa: E402
 
 HANOI = {"task": "tower-of-hanoi", "input": {"n": 2, "from": 0, "to": 2}}
 TOOLS = {
-    "list_tasks", "describe_task", "make_instance", "judge_step", "check_answer",
-    "start_run", "list_runs", "read_run", "watch_run", "cancel_run", "retry_run",
+    "list_tasks",
+    "describe_task",
+    "make_instance",
+    "judge_step",
+    "check_answer",
+    "start_run",
+    "list_runs",
+    "read_run",
+    "watch_run",
+    "cancel_run",
+    "retry_run",
+    "list_approvals",
+    "decide_approval",
 }
 
 

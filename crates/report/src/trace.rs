@@ -123,7 +123,6 @@ fn is_no_wait(waited: &RoleTimes) -> bool {
 }
 
 /// One event, to be written.
-#[expect(clippy::large_enum_variant, reason = "it is written at once, and nearly all are steps")]
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum TraceLine<'a> {
@@ -369,7 +368,6 @@ impl<'a> TraceLine<'a> {
 /// An event, read back. Only events that change the run have variants; the others follow from them.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "nearly all lines are steps, and none is kept")]
 pub enum RecordedEvent<'a> {
     /// A step was judged and decided.
     #[serde(borrow)]

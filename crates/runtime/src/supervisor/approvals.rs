@@ -22,12 +22,12 @@ pub struct Held {
 }
 
 /// The step of a decided turn, as observers see it.
-pub(super) fn step_of<'a>(
-    turn: &'a TurnBody,
+pub(super) fn step_of(
+    turn: &TurnBody,
     depth: usize,
     decision: Decision,
     elapsed_ms: u64,
-) -> Event<'a> {
+) -> Event<'_> {
     Event::Step {
         id: turn.id,
         elapsed_ms,

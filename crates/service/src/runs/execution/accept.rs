@@ -36,7 +36,7 @@ impl Execution {
     pub async fn accept(self: &Arc<Self>, new: NewRun) -> Result<Acceptance, RunError> {
         let execution = Arc::clone(self);
         // Boxed, because it is large, and moved several times.
-        let accepting = Box::pin(async move { execution.accept_once(new).await });
+        let accepting = async move { Box::pin(execution.accept_once(new)).await };
         self.run_detached(accepting).await
     }
 
