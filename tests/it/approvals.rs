@@ -261,7 +261,9 @@ fn other_trajectories_go_on() {
     let run = daemon.submitted(&request);
     assert_eq!(daemon.finished(&run)["status"], "verified");
     if daemon.get(&run).body["approvals"]["asked"] == 1 {
-        decide(&daemon, &run, 1, &json!({"verdict": "accept"})).refused(409, None, &["is void"]);
+        let late = decide(&daemon, &run, 1, &json!({"verdict": "accept"}));
+        // The run may have ended before the step was listed.
+        assert!([404, 409].contains(&late.status), "{late:?}");
     }
     assert_eq!(daemon.get("/v1/approvals").body["approvals"], json!([]));
 
@@ -394,10 +396,10 @@ fn a_fork_is_under_the_daemons_rule() {
 
 #[test]
 fn a_person_may_edit_a_line_of_a_search_by_probabilities() {
-    let daemon = Daemon::start(&[]);
+    let daemon = Daemon::start(&["agents.executor.implementation=llama"]);
     let request = json!({
         "task": "tower-of-hanoi", "index": 0, "fanout": 2, "strategy": "beam",
-        "agents": {"executor": "llama"}, "approve": "step.depth == 1",
+        "approve": "step.depth == 1",
     });
     let run = daemon.submitted(&request);
     until_waiting(&daemon, &run);

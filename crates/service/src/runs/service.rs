@@ -29,6 +29,9 @@ use crate::metrics::Metrics;
 use crate::telemetry::Telemetry;
 use prime_journal::{Cluster, ClusterStatus, IdempotencyKey, Journal};
 
+/// Time after which a run that is asked to end is looked for again: a step of it may have been
+/// decided meanwhile, so that it is elsewhere.
+const ATTEMPT: Duration = Duration::from_millis(250);
 /// Pause before a run is looked for again that moves between memory and journal.
 const MOVES: Duration = Duration::from_millis(10);
 
@@ -247,7 +250,7 @@ impl Runs {
         let started = Instant::now();
         loop {
             let left = patience.saturating_sub(started.elapsed());
-            self.ask_to_end(id, left).await?;
+            self.ask_to_end(id, left.min(ATTEMPT)).await?;
             let (_, record) = self.reader.get(id).await?;
             // A run that is slow to end is returned as it is.
             if record.status.is_over() || started.elapsed() >= patience {
