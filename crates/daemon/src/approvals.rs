@@ -42,7 +42,10 @@ pub fn configure(config: &mut web::ServiceConfig) {
 #[utoipa::path(
     get, path = "/v1/approvals", tag = "runs", operation_id = "list_waiting_approvals",
     params(ApprovalsQuery),
-    responses((status = 200, description = "A page of steps", body = WaitingApprovals)),
+    responses(
+        (status = 200, description = "A page of steps", body = WaitingApprovals),
+        (status = 403, description = "Only an admin's key may name other keys; or, without keys, the request is for another host or from a page of another origin", body = ErrorBody),
+    ),
 )]
 pub async fn waiting(
     state: web::Data<State>,

@@ -111,8 +111,9 @@ fn decisions_reach_a_run_that_goes_on() {
         of.approve(decided(3, ApprovalVerdict::Accept, None));
         let Some(Told::Waits(4, third)) = told.recv().await else { panic!("the third step waits") };
         of.approve(decided(4, ApprovalVerdict::Reject, None));
-        // The executor insists, and the reviewer gives in.
-        assert_eq!(told.recv().await, Some(Told::Waits(5, third.clone())));
+        // The executor finds another way.
+        let Some(Told::Waits(5, other)) = told.recv().await else { panic!("another line waits") };
+        assert_ne!(other, third);
         of.approve(decided(5, ApprovalVerdict::Accept, None));
         begins.0.notify_one();
 
