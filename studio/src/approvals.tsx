@@ -57,8 +57,13 @@ function Decide({ path, of, onDone }: { path: string; of: Approval; onDone: (to:
 }
 
 /** The approvals of a run, those that wait first. */
+/** Nothing is asked for runs that never waited. */
 export function Approvals({ run }: { run: Run }): JSX.Element | null {
   const asked = run.approvals?.asked ?? 0;
+  return asked === 0 ? null : <Listed run={run} asked={asked} />;
+}
+
+function Listed({ run, asked }: { run: Run; asked: number }): JSX.Element {
   const path = `/v1/runs/${encodeURIComponent(run.id)}/approvals`;
   const load = async (signal: AbortSignal) => {
     const address = query(path, { after: Math.max(0, asked - SHOWN), limit: SHOWN });
@@ -68,7 +73,6 @@ export function Approvals({ run }: { run: Run }): JSX.Element | null {
   };
   const { data, error } = useGrowing(path, run.events, !isOver(run), load, 300);
   const [decided, setDecided] = useState(new Map<number, Approval>());
-  if (asked === 0) return null;
   const all = (data?.approvals ?? []).map((one) => decided.get(one.number) ?? one);
   const waiting = all.filter((one) => one.state === "waiting");
   const done = all.filter((one) => one.decision !== null).reverse();

@@ -153,7 +153,7 @@ test("runs of different instances are compared with a warning, and settings that
 
 test("steps that a run waits for are accepted, rejected and edited", async ({ daemon, watched: page }) => {
   await daemon.start(["agents.executor.implementation=uniform"]);
-  const request = { task: "n-queens", input: { n: 4 }, fanout: 1, max_rounds: 1, approve: "every step" };
+  const request = { task: "n-queens", input: { n: 4, order: [0, 1, 2, 3] }, fanout: 1, max_rounds: 1, approve: "every step" };
   const id = await daemon.submit(request);
   await page.goto(`${daemon.url}/studio/runs/${id}`);
   await expect(page).toHaveTitle("waiting: input · prime-agents");

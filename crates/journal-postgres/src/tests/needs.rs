@@ -9,7 +9,9 @@ use super::server::Schema;
 use crate::{Needs, Notice, OnNotice, PostgresJournal, PostgresOptions};
 use prime_journal::conformance::row;
 use prime_journal::lease::Effect;
-use prime_journal::{BlockedRun, ChainHash, Cluster as _, Head, Journal as _, RunRow, Write};
+use prime_journal::{
+    BlockedRun, ChainHash, Cluster as _, ClusterStatus, Head, Journal as _, RunRow, Write,
+};
 
 /// Runs need the words of their specs; the node meets these.
 #[derive(Default)]
@@ -159,13 +161,23 @@ fn without_needs_a_node_takes_any_run() {
 fn runs_are_taken_in_the_order_of_their_ranks() {
     let schema = Schema::new();
     // Without a rank, the time of acceptance counts, which is 1,000 ms here.
-    let ranks = [("a", "30"), ("b", "-5"), ("c", ""), ("d", "0")];
+    let ranks = [("a", "30"), ("b", "-5"), ("c", "x"), ("d", "0")];
     let accepting = node(&schema, 0, &[]);
     accepting.journal.commit(&ranks.map(|(id, spec)| accept(id, spec))).unwrap();
     drop(accepting);
 
     let words: Vec<_> = ranks.iter().map(|(_, spec)| *spec).collect();
     let taking = node(&schema, 0, &words);
+    // It takes runs once it has said what it has.
+    let has_all = |status: ClusterStatus| {
+        status
+            .nodes
+            .iter()
+            .any(|node| words.iter().all(|word| node.agents.contains(&(*word).to_owned())))
+    };
+    while !has_all(taking.journal.status().unwrap()) {
+        std::thread::yield_now();
+    }
     for (capacity, run) in ["b", "d", "a", "c"].into_iter().enumerate() {
         taking.journal.set_capacity(capacity + 1);
         assert_eq!(taking.taken.recv_timeout(PATIENCE).unwrap(), run);
