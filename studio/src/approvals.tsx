@@ -56,8 +56,7 @@ function Decide({ path, of, onDone }: { path: string; of: Approval; onDone: (to:
   );
 }
 
-/** The approvals of a run, those that wait first. */
-/** Nothing is asked for runs that never waited. */
+/** The approvals of a run, those that wait first. Runs that never waited are not asked for any. */
 export function Approvals({ run }: { run: Run }): JSX.Element | null {
   const asked = run.approvals?.asked ?? 0;
   return asked === 0 ? null : <Listed run={run} asked={asked} />;
