@@ -3,7 +3,7 @@
 import { execFileSync } from "node:child_process";
 import { ERRING, ERRING_RUN, erring, expect, isAccessible, picture, test } from "./daemon.ts";
 
-test("a fork is compared with its parent", async ({ daemon, watched: page }) => {
+test("a fork is compared with its parent", { tag: "@firefox" }, async ({ daemon, watched: page }) => {
   const id = await erring(daemon);
   await page.goto(`${daemon.url}/studio/runs/${id}?t=1.0&at=10`);
   await expect(page.locator(".step.selected .num")).toHaveText("10");
@@ -66,7 +66,7 @@ test("a fork with another agent is shown beside its parent", async ({ daemon, wa
   await expect(page.getByRole("alert")).toContainText("in the query");
 });
 
-test("a step shows the prompt and the raw answer of its model", async ({ daemon, watched: page }) => {
+test("a step shows the prompt and the raw answer of its model", { tag: "@firefox" }, async ({ daemon, watched: page }) => {
   await daemon.start([]);
   const id = await daemon.submit({ task: "tower-of-hanoi", fanout: 1 });
   await daemon.finished(id);
@@ -95,7 +95,7 @@ test("a step shows the prompt and the raw answer of its model", async ({ daemon,
   await expect(page.locator(".tried")).toContainText("the recorded line");
 });
 
-test("an agent is tried on a step", async ({ daemon, watched: page, expected }) => {
+test("an agent is tried on a step", { tag: "@firefox" }, async ({ daemon, watched: page, expected }) => {
   const id = await erring(daemon);
   await page.goto(`${daemon.url}/studio/runs/${id}`);
   await expect(page.locator(".step-view .verdict")).toContainText("rejected");
@@ -129,7 +129,7 @@ test("an agent is tried on a step", async ({ daemon, watched: page, expected }) 
   await expect(tried).toHaveCount(0);
 });
 
-test("a step is copied as curl, as Python and as test input", { tag: "@chromium" }, async ({ daemon, watched: page, context }) => {
+test("a step is copied as curl, as Python and as test input", async ({ daemon, watched: page, context }) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   const id = await erring(daemon);
   await page.goto(`${daemon.url}/studio/runs/${id}`);

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { WITH_KEYS, erring, expect, isAccessible, picture, test, useKey } from "./daemon.ts";
 
-test("agents, engines and nodes are shown", async ({ daemon, watched: page }) => {
+test("agents, engines and nodes are shown", { tag: "@firefox" }, async ({ daemon, watched: page }) => {
   await daemon.start([]);
   await page.goto(`${daemon.url}/studio/agents`);
   await expect(page.getByText("a model in a local llama.cpp engine").first()).toBeVisible();
@@ -41,7 +41,7 @@ test("the nodes of a cluster are shown with their leases", async ({ daemon, watc
   await expect(page.getByRole("row", { name: /^b:2.*late by 2.5 s/ })).toBeVisible();
 });
 
-test("a task is shown with its worked example", async ({ daemon, watched: page, expected }) => {
+test("a task is shown with its worked example", { tag: "@firefox" }, async ({ daemon, watched: page, expected }) => {
   await daemon.start(["agents.executor.implementation=reference"]);
   await page.goto(`${daemon.url}/studio/tasks`);
   await page.getByLabel("Find").fill("bubble");
@@ -72,7 +72,7 @@ const REPORT = `<!DOCTYPE html><html lang="en"><title>r</title><style>h1 { color
 <a href="tables/t.csv">rows</a><script>document.querySelector("h1").append(" ", origin);
 fetch("/v1/runs").then(() => document.querySelector("h1").append(" read"), () => document.querySelector("h1").append(" refused"))</script>`;
 
-test("reports of studies are listed and opened, and cannot use the API", async ({ daemon, watched: page, context }) => {
+test("reports of studies are listed and opened, and cannot use the API", { tag: "@firefox" }, async ({ daemon, watched: page, context }) => {
   await daemon.start([]);
   await page.goto(`${daemon.url}/studio/reports`);
   await expect(page.getByText("The daemon has no folder of reports")).toBeVisible();
@@ -93,7 +93,7 @@ test("reports of studies are listed and opened, and cannot use the API", async (
   expect((await report.request.get(`${daemon.url}/v1/reports/headline/tables/t.csv`)).status()).toBe(200);
 });
 
-test("with a key, reports are saved", { tag: "@chromium" }, async ({ daemon, watched: page }) => {
+test("with a key, reports are saved", async ({ daemon, watched: page }) => {
   daemon.write("reports/load.html", REPORT);
   await daemon.start(["server.reports=reports", WITH_KEYS]);
   await useKey(page);
@@ -105,7 +105,7 @@ test("with a key, reports are saved", { tag: "@chromium" }, async ({ daemon, wat
   expect(readFileSync(await download.path(), "utf8")).toBe(REPORT);
 });
 
-test("every screen works at 360 pixels and in the dark", async ({ daemon, watched: page }) => {
+test("every screen works at 360 pixels and in the dark", { tag: "@firefox" }, async ({ daemon, watched: page }) => {
   const id = await erring(daemon);
   await page.emulateMedia({ colorScheme: "dark" });
   const screens = ["runs", "runs/new", `runs/${id}`, `compare?a=${id}&b=${id}`, "compare", "agents", "engines", "nodes", "tasks", "tasks/bubble-sort", "reports", "review", "overview"];
@@ -125,7 +125,7 @@ test("every screen works at 360 pixels and in the dark", async ({ daemon, watche
   }
 });
 
-test("in forced colours, what is chosen has an outline, and drawings keep their shapes", { tag: "@chromium" }, async ({ daemon, watched: page }) => {
+test("in forced colours, what is chosen has an outline, and drawings keep their shapes", async ({ daemon, watched: page }) => {
   const id = await erring(daemon);
   await page.emulateMedia({ forcedColors: "active" });
   await page.goto(`${daemon.url}/studio/runs/${id}?t=1.0&at=4`);

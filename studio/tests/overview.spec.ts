@@ -2,7 +2,7 @@
 
 import { ERRING, ERRING_RUN, WITH_KEYS, enter, expect, isAccessible, picture, test, useKey } from "./daemon.ts";
 
-test("an overview adds runs up, and each number leads to its runs", async ({ daemon, watched: page }) => {
+test("an overview adds runs up, and each number leads to its runs", { tag: "@firefox" }, async ({ daemon, watched: page }) => {
   await daemon.start(ERRING);
   const sort = await daemon.submit(ERRING_RUN);
   const gcd = await daemon.submit({ task: "gcd-euclidean", fanout: 1 });
@@ -27,7 +27,7 @@ test("an overview adds runs up, and each number leads to its runs", async ({ dae
   await expect(page.locator("tbody tr")).toHaveCount(1);
 });
 
-test("labels are given with a run, changed on its page, and lead to the runs that have them", async ({
+test("labels are given with a run, changed on its page, and lead to the runs that have them", { tag: "@firefox" }, async ({
   daemon,
   watched: page,
   expected,
@@ -54,7 +54,7 @@ test("labels are given with a run, changed on its page, and lead to the runs tha
   await expect(page.locator("tbody .labels a")).toHaveText(["team: <b>blue</b>"]);
 });
 
-test("an overview says whose runs it adds up", async ({ daemon, watched: page, expected }) => {
+test("an overview says whose runs it adds up", { tag: "@firefox" }, async ({ daemon, watched: page, expected }) => {
   expected.push("403 (Forbidden)");
   await daemon.start([...ERRING, WITH_KEYS]);
   await daemon.submit(ERRING_RUN, "abc");

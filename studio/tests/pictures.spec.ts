@@ -43,7 +43,7 @@ async function hold(page: Page): Promise<void> {
   });
 }
 
-test("pages look as their pictures", { tag: "@chromium" }, async ({ daemon, watched: page, expected }) => {
+test("pages look as their pictures", async ({ daemon, watched: page, expected }) => {
   expected.push("404 (Not Found)");
   await daemon.start(ERRING);
   // One trajectory: how far others are when a vote ends them differs from run to run.
@@ -82,7 +82,7 @@ const FIGURES: [study: string, figures: string[]][] = [
   ["scaling", ["scaling"]],
 ];
 
-test("figures look as their pictures", { tag: "@chromium" }, async ({ page }) => {
+test("figures look as their pictures", async ({ page }) => {
   const folder = mkdtempSync(join(tmpdir(), "figures-"));
   for (const [study, figures] of FIGURES) {
     const out = join(folder, study);

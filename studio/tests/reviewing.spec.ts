@@ -73,7 +73,7 @@ test("flagged steps are decided with keys alone", async ({ daemon, watched: page
 
 const MARKUP = "<img src=x onerror=alert(1)>\u202egnp";
 
-test("a run is saved as a page that stands alone, and as its trace", { tag: "@chromium" }, async ({
+test("a run is saved as a page that stands alone, and as its trace", async ({
   daemon,
   watched: page,
   context,
@@ -119,7 +119,7 @@ test("a run is saved as a page that stands alone, and as its trace", { tag: "@ch
   expect(lines.length).toBe((await daemon.record(id)).events + 1);
 });
 
-test("with a key, the trace is saved too", { tag: "@chromium" }, async ({ daemon, watched: page }) => {
+test("with a key, the trace is saved too", async ({ daemon, watched: page }) => {
   await daemon.start([...ERRING, WITH_KEYS]);
   const id = await daemon.submit({ ...ERRING_RUN, fanout: 1 }, "abc");
   await useKey(page);
