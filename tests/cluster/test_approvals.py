@@ -52,7 +52,7 @@ class Approvals(test_cluster.Cluster):
         self.assertEqual(self.status(second, run), "running")
         ask(second.address, "POST", f"{path}/1", {"verdict": "accept"})
         until(
-            lambda: ask(second.address, "GET", f"/v1/runs/{run}").get("approvals", {}).get("accepted") == 1,
+            lambda: ask(first.address, "GET", f"/v1/runs/{run}").get("approvals", {}).get("accepted") == 1,
             "the step is committed",
         )
         ask(second.address, "POST", f"/v1/runs/{run}/cancel")

@@ -16,6 +16,8 @@ struct Holds {
 #[derive(Debug, PartialEq, Eq)]
 enum Told {
     Waits(u32, String),
+    /// The first trajectory has ended.
+    Ended,
     Suspended,
 }
 
@@ -24,6 +26,9 @@ impl Observer for Holds {
         self.seen.observe(event);
         if let Event::Waiting { number, step: Event::Step { proposal, .. } } = event {
             let _ = self.tell.send(Told::Waits(*number, proposal.line.clone()));
+        }
+        if matches!(event, Event::TrajectoryEnded { id, .. } if id.trajectory == 0) {
+            let _ = self.tell.send(Told::Ended);
         }
     }
 
@@ -115,6 +120,16 @@ fn decisions_reach_a_run_that_goes_on() {
         let Some(Told::Waits(5, other)) = told.recv().await else { panic!("another line waits") };
         assert_ne!(other, third);
         of.approve(decided(5, ApprovalVerdict::Accept, None));
+        // It may come back to these depths.
+        loop {
+            match told.recv().await.expect("the run tells") {
+                Told::Waits(number, _) => {
+                    of.approve(decided(number, ApprovalVerdict::Accept, None))
+                }
+                Told::Ended => break,
+                Told::Suspended => panic!("the second trajectory has not begun"),
+            }
+        }
         begins.0.notify_one();
 
         let outcome = handle.outcome().await.expect("it has ended");
