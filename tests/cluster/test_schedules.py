@@ -92,7 +92,7 @@ class Schedules:
         found = sorted(name for name in self.keys() if name >= expected[0])
         self.assertEqual(found, expected, self.logs())
         runs = self.runs()
-        self.assertEqual(len(runs), len(times), "a run without a key")
+        self.assertEqual(len(runs), len(self.keys()), "a run without a key")
         for run in runs:
             self.assertEqual(run["labels"], {"schedule": "tick"})
             self.assertEqual(finished(self.nodes[0].address, run["id"])[1]["status"], "verified")
