@@ -161,7 +161,7 @@ pub(super) async fn decide(
         execute(&transaction, "UPDATE run SET status = 'queued' WHERE no = $1", &[&no]).await?;
     }
     transaction.commit().await?;
-    // Whoever takes the lease executes it.
+    // The node that takes the lease executes it.
     Ok((Decided::Now { must_resume: false }, freed > 0))
 }
 

@@ -48,7 +48,7 @@ impl ApprovalRow {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decided {
     /// It stands. If `must_resume`, the run was parked and is the caller's to execute; otherwise it
-    /// is executed already, or whoever follows the leases gets it.
+    /// is executed already, or a node that follows the leases gets it.
     Now {
         /// True if the caller has to execute the run.
         must_resume: bool,

@@ -105,7 +105,7 @@ fn decisions_reach_a_run_that_goes_on() {
         let Some(Told::Waits(1, first)) = told.recv().await else { panic!("the first step waits") };
         // There is no such step, so that nothing happens.
         of.approve(decided(2, ApprovalVerdict::Accept, None));
-        // The verifier judges it, whoever wrote it.
+        // The verifier judges a person's line like any other.
         of.approve(decided(1, ApprovalVerdict::Edit, Some("nonsense")));
         // The executor proposes the same again, which waits again.
         assert_eq!(told.recv().await, Some(Told::Waits(2, first.clone())));

@@ -37,7 +37,7 @@ impl Waits {
         self.changed.notify_one();
     }
 
-    /// The turn goes on.
+    /// The step was decided, and its turn continues.
     pub fn settled(&self, id: TurnId) {
         // What was decided needs no other note in the journal.
         self.inner().waiting.retain(|(waits, _)| *waits != id);

@@ -188,7 +188,7 @@ impl Execution {
             live.stream.durable(seq).await.map_err(|()| not_copied(live))?;
         }
 
-        // What comes after the copies, one event after the other: with the last, the fork is complete.
+        // The events after the copies, one by one: with the last, the fork is complete.
         if seq == origin.seq {
             let basis = live.spec.plan.basis;
             let judge = live.spec.judge();

@@ -83,8 +83,8 @@ impl Execution {
         };
 
         tracing::info!(run = %live.stream.id, steps = numbers.len(), "the run waits for approval");
-        // Readers, and whoever cancels it, continue with the journal: they look for it once the
-        // stream is abandoned.
+        // Readers and cancellations continue with the journal: they look there once the stream is
+        // abandoned.
         self.live.forget(live);
         live.stream.abandon();
         drop(slot);

@@ -112,7 +112,7 @@ impl Plan {
     /// What tells the run of a time from all others, on every node.
     pub fn key_of(&self, time_ms: u64) -> IdempotencyKey {
         let key = format!("{KEY_PREFIX}{}:{}", self.name, timestamp(time_ms));
-        // Of the key alone: a request that changes between two attempts is still one run.
+        // Only the key counts: a request that changes between two attempts is still one run.
         let fingerprint = Sha256::digest(&key).into();
         IdempotencyKey { key, fingerprint }
     }
