@@ -1,8 +1,8 @@
-//! Carries out runs: `accept`s new ones that pass `admission`, lets them `begin` in turn, `execute`s
-//! each on the runtime with its `accepted_agents` or not at all, `resume`s and `fork`s from what the
-//! journal has, and follows the `leases` of a shared journal. `suspend` takes runs that wait for
-//! approval out of memory. `rows` is what it writes about a run beside its events, `notices` what it
-//! tells webhooks.
+//! Carries out runs: `accept`s new ones that pass `admission`, lets them `begin` in turn,
+//! `execute`s each on the runtime with its `accepted_agents` or not at all, `resume`s and `fork`s
+//! from what the journal has, and follows the `leases` of a shared journal. `suspend` takes runs
+//! that wait for approval out of memory. `rows` is what it writes about a run beside its events,
+//! `notices` what it tells webhooks.
 
 pub(super) mod accept;
 mod accepted_agents;

@@ -22,8 +22,8 @@ use prime_settings::ApproveElse;
 /// more events.
 const SNAPSHOT_BYTES_MAX: usize = 64 << 20;
 
-/// Milliseconds after a run's deadline at which its steps wait no longer: the journal's clock may be
-/// ahead of this one.
+/// Milliseconds after a run's deadline at which its steps wait no longer: the journal's clock may
+/// be ahead of this one.
 const AFTER_DEADLINE_MS: u64 = 100;
 
 /// What the list of steps that wait says about a run.
