@@ -124,7 +124,7 @@ fn decisions_reach_a_run_that_goes_on() {
         loop {
             match told.recv().await.expect("the run tells") {
                 Told::Waits(number, _) => {
-                    of.approve(decided(number, ApprovalVerdict::Accept, None))
+                    of.approve(decided(number, ApprovalVerdict::Accept, None));
                 }
                 Told::Ended => break,
                 Told::Suspended => panic!("the second trajectory has not begun"),
