@@ -22,6 +22,7 @@ pub struct Held {
 }
 
 /// The step of a decided turn, as observers see it.
+#[inline]
 pub(super) fn step_of(
     turn: &TurnBody,
     depth: usize,
@@ -94,6 +95,7 @@ impl TurnBody {
 
 impl Supervisor {
     /// Holds a step that must be approved before it is committed. Returns any other.
+    #[cold]
     pub(super) fn unless_held(
         &mut self,
         mut body: Box<TurnBody>,

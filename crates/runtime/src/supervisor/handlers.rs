@@ -103,6 +103,7 @@ impl Supervisor {
     }
 
     /// Hands a turn to its run whose step need not wait for approval.
+    #[inline]
     pub(super) fn settle_decided(
         &mut self,
         mut body: Box<TurnBody>,
