@@ -1,6 +1,8 @@
 """A private PostgreSQL and nodes on it, which can be cut off from it; and clients that follow runs through faults."""
 
 import hashlib
+import http.server
+import json
 import os
 import shutil
 import signal
@@ -241,6 +243,51 @@ def failed_start(url, folder=None):
     return done.stderr, done.returncode
 
 
+class Receiver:
+    """A server that takes messages of a webhook. While it is `silent`, it leaves them without an answer."""
+
+    SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+    def __init__(self):
+        self.silent, self.lock, self.messages = threading.Event(), threading.Lock(), []
+        receiver = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["content-length"]))
+                with receiver.lock:
+                    receiver.messages.append((self.headers["webhook-id"], json.loads(body)))
+                if receiver.silent.is_set():
+                    self.close_connection = True
+                    threading.Event().wait(PATIENCE_S)
+                    return
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def webhook(self, **options):
+        """An option of a daemon that has its events sent here, at most a second to an attempt."""
+        table = {"secret": self.SECRET, "timeout_ms": 1000, "retry_ms": [100] * 30, "allow_private": True, **options}
+        table["url"] = f"http://127.0.0.1:{self.server.server_port}/"
+        inline = ", ".join(f"{name} = {json.dumps(value)}" for name, value in table.items())
+        return f"webhooks.ops={{{inline}}}"
+
+    def told(self):
+        """The ids and bodies of what has arrived, in its order."""
+        with self.lock:
+            return list(self.messages)
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
 class Lines:
     """A digest of a run's events: those of thousands of runs do not fit into memory."""
 
@@ -320,6 +367,24 @@ class Clients:
                 pass
             time.sleep(POLL_S)
         raise AssertionError(f"{run} never ends, {seen.count} events so far")
+
+    def accept_until(self, is_done):
+        """Accepts what waits for approval, at any node, until `is_done` is set. Returns the lines by run and number."""
+        accepted = {}
+        while not is_done.is_set():
+            time.sleep(POLL_S)
+            for step in self.asked("GET", "/v1/approvals").get("approvals", ()):
+                path = f"/v1/runs/{step['run']}/approvals/{step['number']}"
+                if self.asked("POST", path, {"verdict": "accept"}):
+                    accepted[step["run"], step["number"]] = step["action"]
+        return accepted
+
+    def asked(self, *request):
+        """The answer of a node; an empty one if it refuses, or is killed or cut off: it may have done its work or not."""
+        try:
+            return ask(self.address(), *request) if self.address() else {}
+        except (OSError, Refused):
+            return {}
 
     def open(self):
         """How many runs are under way."""

@@ -13,7 +13,7 @@ import time
 import unittest
 from pathlib import Path
 
-from cluster import PRIME, Clients, Lines, Node, Postgres, Proxy, said, shifted_clock
+from cluster import PRIME, Clients, Lines, Node, Postgres, Proxy, Receiver, said, shifted_clock
 
 from harness import PATIENCE_S, ROOT, Refused, ask, finished, metrics, until
 
@@ -32,10 +32,16 @@ SETS = [
 LONG = {"task": "tower-of-hanoi", "input": {"n": 22, "from": 0, "to": 2}, "fanout": 1}
 
 
+# When a step of every third run waits for approval.
+HELD = "step.depth % 500 == 100"
+
+
 def request(number):
-    """Runs of some thousand steps, and some of many more, with errors."""
+    """Runs of some thousand steps, and some of many more, with errors; some wait for approval now and then."""
     discs = 16 if number % 6 == 0 else 10 + number % 5
-    return {"task": "tower-of-hanoi", "input": {"n": discs, "from": 0, "to": 2}, "fanout": 1 + number % 2, "seed": number}
+    approve = {"approve": HELD} if number % 3 == 1 else {}
+    size = {"input": {"n": discs, "from": 0, "to": 2}, "fanout": 1 + number % 2}
+    return {"task": "tower-of-hanoi", **size, "seed": number, **approve}
 
 
 class Cluster(unittest.TestCase):
@@ -69,6 +75,11 @@ class Cluster(unittest.TestCase):
             self.nodes.append(node)
             self.addCleanup(node.close)
 
+    def messages_waiting(self):
+        """How many messages of webhooks are neither delivered nor given up."""
+        [[count]] = self.postgres.sql("SELECT count(*) FROM outbox WHERE due_ms IS NOT NULL")
+        return int(count)
+
     def logs(self, words=("",)):
         """The end of what each node said, or of the lines with one of these words."""
         texts = []
@@ -84,6 +95,8 @@ class Cluster(unittest.TestCase):
             for statement in (
                 "SELECT r.id, h.epoch, h.holder, h.last_seq FROM head h JOIN run r ON r.no = h.run WHERE h.is_open",
                 "SELECT id, name, is_dead, expires - clock_timestamp(), commits FROM node ORDER BY id DESC LIMIT 20",
+                "SELECT r.id, h.is_open, h.holder, a.number, a.decision, a.is_void FROM approval a JOIN run r ON r.no = a.run "
+                "JOIN head h ON h.run = r.no WHERE NOT r.is_over ORDER BY a.no DESC LIMIT 20",
                 "SELECT pid, state, wait_event_type, wait_event, now() - query_start, left(query, 60) FROM pg_stat_activity "
                 "WHERE application_name = 'prime-agents'",
             )
@@ -96,6 +109,12 @@ PARTITIONS = {"requests": ["to"], "answers": ["from"], "partition": ["to", "from
 
 
 class Faults(Cluster):
+    def setUp(self):
+        self.receiver = Receiver()
+        self.addCleanup(self.receiver.close)
+        self.sets = (self.receiver.webhook(events=["run.waiting", "run.ended"]),)
+        super().setUp()
+
     def test_a_cut_in_each_direction_costs_the_node_its_lease_and_no_run(self):
         for number, (name, ways) in enumerate(PARTITIONS.items()):
             with self.subTest(name):
@@ -169,7 +188,10 @@ class Faults(Cluster):
     def test_nothing_is_lost_changed_or_doubled(self):
         rng = random.Random(SEED)
         clients = Clients(self.nodes, random.Random(SEED + 1))
-        faults = []
+        is_done, accepted, faults = threading.Event(), {}, []
+        reviewer = threading.Thread(target=lambda: accepted.update(clients.accept_until(is_done)))
+        reviewer.start()
+        self.addCleanup(is_done.set)
         for round in range(ROUNDS):
             # However slow the machine is, the nodes have something to do and do not fall behind.
             until(lambda: clients.open() <= OPEN_MAX, "runs end")
@@ -179,14 +201,19 @@ class Faults(Cluster):
             faults.append(self.inject(rng))
 
         clients.join()
+        is_done.set()
+        reviewer.join()
         if clients.failures:
             late = re.findall(r"run_\w+", " ".join(clients.failures))
             found = "\n".join([*clients.failures, self.stored(), self.logs(late), self.logs()])
             self.fail(f"{faults}\n{found}")
 
         self.check(clients)
+        self.check_approvals(accepted)
+        self.check_messages(clients)
         resumed = sum(record["resumed"] > 0 for record in clients.results.values())
         print(f"\n{ROUNDS} faults ({', '.join(faults)}), {len(clients.results)} runs, {resumed} of them resumed")
+        print(f"{len(accepted)} decisions, {len(self.receiver.told())} messages")
 
     def check(self, clients):
         """Compares what the clients saw with what the database holds and with what the nodes answer."""
@@ -227,6 +254,37 @@ class Faults(Cluster):
         # Some of them: each takes a process.
         for run in ids[:: max(1, len(ids) // 5)]:
             said("runs", "verify-chain", run, "--url", f"http://{addresses[0]}")
+
+
+    def check_approvals(self, accepted):
+        """Each decision that was acknowledged is carried out, once, and no step is committed without its own."""
+        self.assertTrue(accepted)
+        for run in {run for run, _ in accepted}:
+            lines, record = finished(self.nodes[0].address, run)
+            carried_out = {}
+            for step in map(json.loads, lines):
+                if step["event"] == "step" and step["decision"] == "proceed" and step["depth"] % 500 == 100:
+                    number = step["approval"]["number"]
+                    self.assertNotIn(number, carried_out, f"{run}: approval {number} is carried out twice")
+                    carried_out[number] = step["action"]
+            mine = {number: line for (of, number), line in accepted.items() if of == run}
+            self.assertLessEqual(mine.items(), carried_out.items(), record)
+
+    def check_messages(self, clients):
+        """Each end and each step that waits was told, under one id, and of each run in its order."""
+        until(lambda: self.messages_waiting() == 0, "all messages are settled")
+        of_run = {}
+        for id, message in self.receiver.told():
+            # A repetition has the id of the first.
+            of_run.setdefault(message["data"]["run"], {}).setdefault(id, message)
+
+        self.assertEqual(of_run.keys(), clients.results.keys())
+        for run, messages in of_run.items():
+            kinds = [message["type"] for message in messages.values()]
+            self.assertEqual((kinds.count("run.ended"), kinds[-1]), (1, "run.ended"), kinds)
+            told = [number for message in messages.values() for number in message["data"].get("approvals", [])]
+            asked = clients.results[run].get("approvals", {"asked": 0})["asked"]
+            self.assertEqual(told, list(range(1, asked + 1)), run)
 
 
 class Tools:

@@ -25,7 +25,7 @@ fn until_waiting(daemon: &Daemon, run: &str) -> Value {
     daemon.until(run, |record| record["status"] == "waiting")
 }
 
-fn decide(daemon: &Daemon, run: &str, number: u64, decision: &Value) -> Answer {
+pub fn decide(daemon: &Daemon, run: &str, number: u64, decision: &Value) -> Answer {
     daemon.post_text(&format!("{run}/approvals/{number}"), &decision.to_string())
 }
 
@@ -35,7 +35,7 @@ fn accept(daemon: &Daemon, run: &str, number: u64) {
 }
 
 /// The steps that wait: of which run, under which number, which line.
-fn waiting(daemon: &Daemon) -> Vec<(String, u64, String)> {
+pub fn waiting(daemon: &Daemon) -> Vec<(String, u64, String)> {
     let page = daemon.get("/v1/approvals").body;
     let of = |approval: &Value| {
         let run = format!("/v1/runs/{}", approval["run"].as_str().unwrap());
@@ -62,7 +62,7 @@ fn accept_all(daemon: &Daemon, run: &str) -> Value {
     }
 }
 
-fn events(daemon: &Daemon, run: &str, name: &str) -> Vec<Value> {
+pub fn events(daemon: &Daemon, run: &str, name: &str) -> Vec<Value> {
     let all = server_sent(&daemon.text(&format!("{run}/events")));
     let named = all.into_iter().filter(|(_, of, _)| of == name);
     named.map(|(_, _, line)| serde_json::from_str(&line).unwrap()).collect()

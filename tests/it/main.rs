@@ -12,6 +12,7 @@ mod attest;
 mod bases;
 mod binary;
 mod chaos;
+mod chaos_approvals;
 #[cfg(feature = "llama")]
 mod chaos_engine;
 mod cli;

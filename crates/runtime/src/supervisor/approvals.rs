@@ -21,10 +21,11 @@ pub struct Held {
     pub body: Box<TurnBody>,
 }
 
-/// The step of a decided turn, as observers see it.
+/// The step of a decided turn with this usage, as observers see it.
 #[inline]
 pub(super) fn step_of(
     turn: &TurnBody,
+    usage: Usage,
     depth: usize,
     decision: Decision,
     elapsed_ms: u64,
@@ -39,7 +40,7 @@ pub(super) fn step_of(
         decision,
         located: turn.ruling.located.as_deref(),
         approval: turn.approval.as_deref(),
-        usage: turn.usage(),
+        usage,
         speculations: turn.speculations,
         waited: turn.waited,
         timing: turn.timing.as_deref(),
@@ -116,7 +117,7 @@ impl Supervisor {
 
         let (depth, elapsed_ms) = (body.trajectory.stack.depth(), live.elapsed_ms_at(now_ms));
         let observer = Arc::clone(&live.submission.observer);
-        if !observer.holds(&step_of(&body, depth, decision, elapsed_ms)) {
+        if !observer.holds(&step_of(&body, body.usage(), depth, decision, elapsed_ms)) {
             return Some(body);
         }
 
@@ -125,7 +126,7 @@ impl Supervisor {
         live.last_failure = None;
         live.holds += 1;
         let number = live.holds;
-        let step = step_of(&body, depth, decision, elapsed_ms);
+        let step = step_of(&body, body.usage(), depth, decision, elapsed_ms);
         observer.observe(&Event::Waiting { number, step: &step });
         live.approvals.push(Held { number, body });
 

@@ -129,10 +129,10 @@ impl Supervisor {
             // `propose` takes it, if this settlement asks for the trajectory's next proposal.
             live.started_early = turn.speculation.take().map(|speculation| (turn.id, speculation));
 
-            let step = step_of(turn, trajectory.stack.depth(), decision, elapsed_ms);
+            let usage = turn.usage();
+            let step = step_of(turn, usage, trajectory.stack.depth(), decision, elapsed_ms);
             live.submission.observer.observe(&step);
 
-            let usage = turn.usage();
             let Proposal { line, derivation, logprobs, .. } = &turn.proposal;
             let outcome = TurnOutcome {
                 line,
