@@ -381,8 +381,9 @@ class Clients:
 
     def asked(self, *request):
         """The answer of a node; an empty one if it refuses, or is killed or cut off: it may have done its work or not."""
+        address = self.address()
         try:
-            return ask(self.address(), *request) if self.address() else {}
+            return ask(address, *request) if address else {}
         except (OSError, Refused):
             return {}
 

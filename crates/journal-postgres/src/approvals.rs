@@ -65,12 +65,17 @@ fn read_all(rows: &[Row]) -> Result<Vec<ApprovalRow>, Failure> {
     rows.iter().map(read).collect()
 }
 
-/// The number of a run, whose head is locked: decisions and changes of its holder wait for each
-/// other.
-async fn lock(transaction: &Transaction<'_>, run: &str) -> Result<Option<i64>, Failure> {
-    let sql = "SELECT h.run FROM run r JOIN head h ON h.run = r.no WHERE r.id = $1 FOR UPDATE OF h";
+/// The number of a run and the node that holds it. Its head is locked: decisions and changes of its
+/// holder wait for each other.
+async fn lock(
+    transaction: &Transaction<'_>,
+    run: &str,
+) -> Result<Option<(i64, Option<i64>)>, Failure> {
+    let sql = "SELECT h.run, h.holder FROM run r JOIN head h ON h.run = r.no
+        WHERE r.id = $1 FOR UPDATE OF h";
     let statement = transaction.prepare_cached(sql).await?;
-    Ok(transaction.query_opt(&statement, &[&encode(run)]).await?.map(|row| row.get(0)))
+    let found = transaction.query_opt(&statement, &[&encode(run)]).await?;
+    Ok(found.map(|row| (row.get(0), row.get(1))))
 }
 
 async fn execute(
@@ -84,17 +89,22 @@ async fn execute(
 
 pub(super) async fn hold(
     client: &mut Object,
+    node: Option<NodeId>,
     run: &str,
     waiting: &[NewApproval],
 ) -> Result<(), Failure> {
     let transaction = client.transaction().await?;
-    let Some(no) = lock(&transaction, run).await? else {
+    let Some((no, holder)) = lock(&transaction, run).await? else {
         return Err(Failure::Final(JournalError::Refused(format!("there is no run {run:?}"))));
     };
+    // A node that was cut off knows less than the one that executes the run now.
+    if holder.is_some_and(|holder| node != Some(NodeId(holder))) {
+        return Ok(());
+    }
 
     let numbers: Vec<i64> = waiting.iter().map(|approval| approval.number.into()).collect();
-    let sql = "UPDATE approval SET is_void = true
-        WHERE run = $1 AND decision IS NULL AND NOT is_void AND number <> ALL ($2)";
+    let sql = "UPDATE approval SET is_void = number <> ALL ($2)
+        WHERE run = $1 AND decision IS NULL AND is_void <> (number <> ALL ($2))";
     execute(&transaction, sql, &[&no, &numbers]).await?;
 
     let sql = format!(
@@ -116,7 +126,7 @@ pub(super) async fn park(
     numbers: &[u32],
 ) -> Result<bool, Failure> {
     let transaction = client.transaction().await?;
-    let Some(no) = lock(&transaction, run).await? else { return Ok(false) };
+    let Some((no, _)) = lock(&transaction, run).await? else { return Ok(false) };
 
     let numbers: Vec<i64> = numbers.iter().map(|number| (*number).into()).collect();
     let sql = "SELECT EXISTS (SELECT FROM approval
@@ -141,7 +151,9 @@ pub(super) async fn decide(
     decision: &str,
 ) -> Result<(Decided, bool), Failure> {
     let transaction = client.transaction().await?;
-    let Some(no) = lock(&transaction, run).await? else { return Ok((Decided::Unknown, false)) };
+    let Some((no, _)) = lock(&transaction, run).await? else {
+        return Ok((Decided::Unknown, false));
+    };
 
     let sql = format!("{ROWS} WHERE a.run = $1 AND a.number = $2");
     let statement = transaction.prepare_cached(&sql).await?;

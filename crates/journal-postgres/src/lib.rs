@@ -371,7 +371,9 @@ impl ScheduleMarks for PostgresJournal {
 
 impl Approvals for PostgresJournal {
     fn hold(&self, run: &str, waiting: &[NewApproval], _now_ms: u64) -> Result<(), JournalError> {
-        self.session.run(async |client: &mut Object| approvals::hold(client, run, waiting).await)
+        let node = self.node();
+        self.session
+            .run(async |client: &mut Object| approvals::hold(client, node, run, waiting).await)
     }
 
     fn park(&self, run: &str, numbers: &[u32]) -> Result<bool, JournalError> {

@@ -73,8 +73,8 @@ pub struct ApprovalQuery {
 /// The part of a store that holds approvals.
 pub trait Approvals {
     /// Sets which steps of a run wait, at `now_ms` since 1970; a store that several nodes share has a
-    /// clock of its own. Those that are known stay as they are; others of the run that nobody has
-    /// decided become void.
+    /// clock of its own. Those that are known keep their times and decisions; others of the run that
+    /// nobody has decided become void. Does nothing if another node executes the run.
     ///
     /// # Errors
     /// [`JournalError::Refused`] if there is no such run, and those of the store; then nothing has

@@ -10,7 +10,10 @@ use super::server::{Proxy, Schema};
 use crate::{Notice, OnNotice, PostgresJournal, PostgresOptions};
 use prime_journal::conformance::{accept, append, end, events, row};
 use prime_journal::lease::{Effect, Timing};
-use prime_journal::{Cluster as _, IdempotencyKey, Journal, JournalError, Retention, Write};
+use prime_journal::{
+    ApprovalQuery, Cluster as _, IdempotencyKey, Journal, JournalError, NewApproval, Retention,
+    Write,
+};
 
 /// A limit for what must happen; only a failure takes that long.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
@@ -85,6 +88,26 @@ fn a_stale_epoch_commits_nothing() {
     let error = other.commit(&[end("r", 9)]).unwrap_err();
     assert!(error.to_string().contains("is over"), "{error}");
     assert_eq!(one.run("r").unwrap(), ended);
+}
+
+#[test]
+fn a_node_that_lost_a_run_does_not_say_which_steps_wait() {
+    let schema = Schema::new();
+    let (one, other) = (open(&schema), open(&schema));
+    one.commit(&[accept("r")]).unwrap();
+    let step = |number| NewApproval { number, within_ms: 86_400_000, body: "{}".to_owned() };
+    one.approvals().hold("r", &[step(1)], 0).unwrap();
+
+    schema.sql("UPDATE head SET holder = NULL FROM run WHERE run.no = head.run AND id = 'r'");
+    other.commit(&[append("r", &events(row("r").head, 1))]).unwrap();
+    other.approvals().hold("r", &[step(1), step(2)], 0).unwrap();
+    // It still believes that it executes the run.
+    one.approvals().hold("r", &[step(1)], 0).unwrap();
+
+    let waiting =
+        other.approvals().waiting(&ApprovalQuery { limit: 9, ..ApprovalQuery::default() });
+    let numbers: Vec<_> = waiting.unwrap().iter().map(|row| row.number).collect();
+    assert_eq!(numbers, [1, 2]);
 }
 
 #[test]

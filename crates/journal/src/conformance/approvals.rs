@@ -72,6 +72,10 @@ pub fn the_first_decision_stands(make: Make<'_>) {
     assert_eq!(said, [(false, true), (true, false), (false, false)]);
     let void = store.journal().approvals().decide("r", 1, "{}").unwrap();
     assert!(matches!(void, Decided::Earlier(row) if row.is_void && row.decision.is_none()));
+
+    // A step that is listed waits, whatever was written of it before.
+    store.journal().approvals().hold("r", &[step(1, 50)], NOW_MS).unwrap();
+    assert_eq!(waiting(store.journal(), None), [("r".to_owned(), 1), ("s".to_owned(), 1)]);
 }
 
 pub fn parked_runs_are_not_open_until_a_decision(make: Make<'_>) {

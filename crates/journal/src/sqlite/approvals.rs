@@ -89,16 +89,19 @@ pub(super) fn hold(
     let no = queries::number(&transaction, run)?;
     let no = no.ok_or_else(|| refused(format!("there is no run {run:?}")))?;
     let numbers: Vec<u32> = waiting.iter().map(|approval| approval.number).collect();
-    let known: Vec<u32> = {
-        let sql = "SELECT number FROM approval WHERE run = ?1 AND decision IS NULL AND is_void = 0";
+    let known: Vec<(u32, bool)> = {
+        let sql = "SELECT number, is_void FROM approval WHERE run = ?1 AND decision IS NULL";
         let mut statement = transaction.prepare_cached(sql)?;
-        let found = statement.query_map([no], |row| row.get(0))?;
+        let found = statement.query_map([no], |row| Ok((row.get(0)?, row.get(1)?)))?;
         found.collect::<Result<_, _>>()?
     };
-    for number in known.iter().filter(|number| !numbers.contains(number)) {
-        transaction
-            .prepare_cached("UPDATE approval SET is_void = 1 WHERE run = ?1 AND number = ?2")?
-            .execute(params![no, number])?;
+    for (number, was_void) in known {
+        let is_void = !numbers.contains(&number);
+        if is_void != was_void {
+            transaction
+                .prepare_cached("UPDATE approval SET is_void = ?3 WHERE run = ?1 AND number = ?2")?
+                .execute(params![no, number, is_void])?;
+        }
     }
     for NewApproval { number, within_ms, body } in waiting {
         let sql = "INSERT OR IGNORE INTO approval (run, number, due_ms, body)
