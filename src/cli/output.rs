@@ -107,16 +107,24 @@ pub fn wrapped(text: &str, columns: Option<usize>) -> String {
     let Some(columns) = columns else { return text.to_owned() };
     let mut wrapped = String::new();
     for line in text.lines() {
-        wrap_line(line, columns, &mut wrapped);
+        wrap_line(line, columns, INDENT, &mut wrapped);
         wrapped.push('\n');
     }
     wrapped
 }
 
+/// A paragraph whose lines end within `columns` at a blank, where they can.
+pub fn paragraph(text: &str, columns: usize) -> String {
+    let mut filled = String::new();
+    wrap_line(text, columns, 0, &mut filled);
+    filled.push('\n');
+    filled
+}
+
 /// Columns by which wrapped lines are indented: the first column of results, and two blanks.
 const INDENT: usize = 12;
 
-fn wrap_line(line: &str, columns: usize, into: &mut String) {
+fn wrap_line(line: &str, columns: usize, indent: usize, into: &mut String) {
     let mut width = 0;
     // The blanks before the first word are part of it: they are the line's own indentation.
     let body = line.len() - line.trim_start().len();
@@ -125,10 +133,10 @@ fn wrap_line(line: &str, columns: usize, into: &mut String) {
         if place == 0 {
             into.push_str(&line[..body]);
             width = body;
-        } else if width + 1 + own > columns && width > INDENT {
+        } else if width + 1 + own > columns && width > indent {
             into.push('\n');
-            into.extend(std::iter::repeat_n(' ', INDENT));
-            width = INDENT;
+            into.extend(std::iter::repeat_n(' ', indent));
+            width = indent;
         } else {
             into.push(' ');
             width += 1;
@@ -149,6 +157,7 @@ mod tests {
                         \x20     ended  agreed\n";
         assert_eq!(wrapped(text, Some(24)), expected);
         assert_eq!(wrapped(text, None), text);
+        assert_eq!(paragraph("one two three", 8), "one two\nthree\n");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! file asks.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use prime_printable::printable_line;
 
@@ -27,7 +27,10 @@ type Asked<'s> = BTreeSet<(&'s str, Instance)>;
 
 /// A system's line.
 struct Row<'r> {
-    system: &'r SystemResults<'r>,
+    name: &'r str,
+    /// The weakest of its verdicts, which may differ by task.
+    evidence: Evidence,
+    runs: Vec<&'r Record>,
     accuracy: Accuracy,
     tokens: f64,
     seconds: f64,
@@ -37,7 +40,25 @@ impl Row<'_> {
     fn is_complete(&self, asked: usize) -> bool {
         self.accuracy.n == asked
     }
+
+    fn label(&self) -> String {
+        let warning = self.evidence.warning();
+        let name = printable_line(self.name);
+        if warning.is_empty() { name.into_owned() } else { format!("{name} ({warning})") }
+    }
+
+    /// Its model; of several, their number, because their digests do not fit a table.
+    fn model(&self) -> String {
+        let digest = self.runs.iter().find_map(|run| run.model_digest.as_deref());
+        match digest.map_or(0, |digest| digest.split(", ").count()) {
+            0..=MODELS_SHOWN => short_digest(digest),
+            count => format!("{count} models"),
+        }
+    }
 }
+
+/// Most models of a system that are named.
+const MODELS_SHOWN: usize = 3;
 
 fn asked_by(study: &Study) -> Asked<'_> {
     let instance = |run: crate::definition::AskedRun| {
@@ -48,15 +69,24 @@ fn asked_by(study: &Study) -> Asked<'_> {
     study.runs().map(instance).collect()
 }
 
-fn row<'r>(system: &'r SystemResults<'r>) -> Row<'r> {
+/// The line of a system, whose results are divided by the worth of its verdicts.
+fn row<'r>(parts: &[&'r SystemResults<'r>]) -> Row<'r> {
+    let runs: Vec<&Record> = parts.iter().flat_map(|part| part.runs.iter().copied()).collect();
     let mean = |of: &dyn Fn(&Record) -> f64| {
-        system.runs.iter().map(|run| of(run)).sum::<f64>() / system.runs.len().max(1) as f64
+        runs.iter().map(|run| of(run)).sum::<f64>() / runs.len().max(1) as f64
     };
+    let values: Vec<_> = parts.iter().flat_map(|part| part.values(|_, _| true)).collect();
+    let strength = |evidence: Evidence| {
+        Evidence::CLAIMS.iter().rev().position(|claim| *claim == evidence).unwrap_or(usize::MAX)
+    };
+    let evidence = parts.iter().map(|part| part.evidence).min_by_key(|part| strength(*part));
     Row {
-        accuracy: over_instances(&system.values(|_, _| true)),
+        name: &parts[0].name,
+        evidence: evidence.unwrap_or(Evidence::Nothing),
+        accuracy: over_instances(&values),
         tokens: mean(&|run| (run.prompt_tokens + run.completion_tokens) as f64),
         seconds: mean(&|run| run.wall_ms / 1e3),
-        system,
+        runs,
     }
 }
 
@@ -66,7 +96,7 @@ fn order(asked: usize) -> impl Fn(&Row<'_>, &Row<'_>) -> Ordering {
         let complete = other.is_complete(asked).cmp(&one.is_complete(asked));
         let accuracy = other.accuracy.mean.total_cmp(&one.accuracy.mean);
         let tokens = one.tokens.total_cmp(&other.tokens);
-        complete.then(accuracy).then(tokens).then_with(|| one.system.name.cmp(&other.system.name))
+        complete.then(accuracy).then(tokens).then_with(|| one.name.cmp(other.name))
     }
 }
 
@@ -82,20 +112,19 @@ fn program(runs: &[&Record]) -> String {
 }
 
 fn cells(place: usize, row: &Row<'_>, asked: usize) -> Vec<Cell> {
-    let Row { system, accuracy, tokens, seconds } = row;
-    let digest = system.runs.iter().find_map(|run| run.model_digest.as_deref());
-    let wrong = system.runs.iter().filter(|run| run.accepted && !run.right).count();
+    let Row { runs, accuracy, tokens, seconds, .. } = row;
+    let wrong = runs.iter().filter(|run| run.accepted && !run.right).count();
     vec![
         if row.is_complete(asked) { Cell::count(place) } else { Cell::Empty },
-        Cell::Text(printable_line(&system.label).into_owned()),
-        Cell::Text(short_digest(digest)),
+        Cell::Text(row.label()),
+        Cell::Text(row.model()),
         Cell::percent(accuracy.mean),
         Cell::percent_interval(&accuracy.interval),
         Cell::Text(format!("{} of {asked}", accuracy.n)),
         Cell::count(wrong),
         Cell::number(*tokens, 0),
         Cell::number(*seconds, 1),
-        Cell::Text(program(&system.runs)),
+        Cell::Text(program(runs)),
     ]
 }
 
@@ -113,7 +142,8 @@ fn table(evidence: Evidence, mut rows: Vec<Row<'_>>, asked: usize) -> Table {
         caption:
             "Share of the study's instances with a right answer, with its 95 % interval, clustered \
              by task; then the instances that were measured, the wrong answers that the system's own \
-             verifier accepted, and tokens of prompts and completions and seconds of a run. Only \
+             verifier accepted, and tokens of prompts and completions and seconds of a run. A \
+             system whose verdicts differ in worth by task is in the table of the weakest. Only \
              systems that were measured on all instances have a place."
                 .to_owned(),
         columns: vec![
@@ -142,12 +172,18 @@ pub fn leaderboard(study: &Study, records: &[Record]) -> Leaderboard {
     let kept: Vec<Record> = records.iter().filter(|record| is_asked(record)).cloned().collect();
 
     let results = Results::new(&kept, &[]).expect("invariant: no pair is named");
-    let of = |evidence: Evidence| {
-        let rows: Vec<_> =
-            results.systems.iter().filter(|system| system.evidence == evidence).map(row).collect();
-        (!rows.is_empty()).then(|| table(evidence, rows, asked.len()))
-    };
-    let tables = Evidence::CLAIMS.into_iter().chain([Evidence::Nothing]).filter_map(of).collect();
+    let mut parts: BTreeMap<&str, Vec<&SystemResults<'_>>> = BTreeMap::new();
+    for system in &results.systems {
+        parts.entry(&system.name).or_default().push(system);
+    }
+    let mut rows: BTreeMap<Evidence, Vec<Row<'_>>> = BTreeMap::new();
+    for row in parts.values().map(|parts| row(parts)) {
+        rows.entry(row.evidence).or_default().push(row);
+    }
+    let mut of =
+        |evidence: Evidence| rows.remove(&evidence).map(|rows| table(evidence, rows, asked.len()));
+    let tables =
+        Evidence::CLAIMS.into_iter().chain([Evidence::Nothing]).filter_map(&mut of).collect();
 
     Leaderboard { tables, instances: asked.len(), left_out: records.len() - kept.len() }
 }
@@ -221,6 +257,22 @@ name = "prime"
         let board = leaderboard(&study, &records);
         let ids: Vec<_> = board.tables.iter().map(|table| table.id.as_str()).collect();
         assert_eq!(ids, ["leaderboard-sound", "leaderboard-transition", "leaderboard-unchecked"]);
+    }
+
+    #[test]
+    fn a_system_is_ranked_by_its_weakest_verdicts_on_all_its_instances() {
+        let study = parse(STUDY, "test.toml").unwrap();
+        let checked = |kinds: &str, index| checked_by(kinds, record("mixed", "n-queens", index));
+        let mut records: Vec<Record> =
+            (0..3).map(|index| checked("format,invariant", index)).collect();
+        records.push(checked("format,transition", 3));
+        records[0].model_digest = Some(["a 1", "b 2", "c 3", "d 4"].join(", "));
+
+        let board = leaderboard(&study, &records);
+        let [table] = &board.tables[..] else { panic!("{:?}", board.tables) };
+        assert_eq!(table.id, "leaderboard-transition");
+        assert_eq!(table.rows[0][0], Cell::count(1));
+        assert_eq!(table.rows[0][2], Cell::Text("4 models".to_owned()));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use clap::{Args, ValueHint};
 
 use super::{load, read_records};
 use crate::cli::Configuration;
-use crate::cli::output::{count, note, print, wrapped};
+use crate::cli::output::{count, note, paragraph, print};
 use prime_dataset::files::Whole;
 use prime_study::definition::Study;
 use prime_study::leaderboard::{Leaderboard, leaderboard as ranked};
@@ -43,7 +43,8 @@ fn page(study: &Study, path: &Path, board: &Leaderboard) -> String {
     );
     let tables: Vec<_> = board.tables.iter().map(Table::markdown).collect();
     let tables = tables.join("\n").replace("### ", "## ");
-    format!("# Leaderboard: {}\n\n{}\n{tables}", study.name, wrapped(&intro, Some(COLUMNS)))
+    let intro = paragraph(&intro, COLUMNS);
+    format!("# Leaderboard: {}\n\n{intro}\n{tables}", study.name)
 }
 
 pub fn leaderboard(arguments: &LeaderboardArguments) -> anyhow::Result<ExitCode> {
