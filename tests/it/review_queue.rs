@@ -154,7 +154,9 @@ fn what_reviewers_reject_makes_pairs_with_better_lines_of_the_same_state() {
         let body = json!({"seq": seq, "verdict": verdict, "note": note}).to_string();
         assert_eq!(daemon.post_text(&format!("{run}/reviews"), &body).status, 200);
     };
-    rejected.iter().for_each(|seq| review(*seq, "reject"));
+    for seq in rejected {
+        review(*seq, "reject");
+    }
     review(*accepted, "accept");
 
     // What there is to prefer is in the trace.
