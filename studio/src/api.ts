@@ -163,6 +163,10 @@ export function post<T>(path: string, body?: unknown): Promise<T> {
   return send("POST", path, body);
 }
 
+export function patch<T>(path: string, body: unknown): Promise<T> {
+  return send("PATCH", path, body);
+}
+
 export function put<T>(path: string, body: unknown): Promise<T> {
   return send("PUT", path, body);
 }

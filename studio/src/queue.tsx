@@ -4,12 +4,14 @@ import type { JSX } from "preact";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { get, post, query } from "./api";
 import type { ApiError } from "./api";
+import { Assign, WHOSE, assign } from "./assignment";
 import { asError } from "./hooks";
 import { Keys, useKeysOff } from "./keys";
+import { SavePairs } from "./pairs";
 import { Panel, Problem, Skeleton } from "./parts";
-import { href, usePlace } from "./router";
+import { href, setQuery, usePlace } from "./router";
 import { StepView } from "./step_view";
-import { Hidden, Text, count, some, time } from "./text";
+import { Hidden, Text, count, some, time, visible } from "./text";
 import type { FlaggedStep, Run, RunList } from "./types";
 
 /** Runs of a request, and steps of one. */
@@ -30,12 +32,12 @@ interface Listed {
   next: string | null;
 }
 
-async function stepsOf(run: Run, signal: AbortSignal): Promise<Item[]> {
+async function stepsOf(run: Run, assignee: string, signal: AbortSignal): Promise<Item[]> {
   const path = `/v1/runs/${encodeURIComponent(run.id)}/reviews`;
   const items: Item[] = [];
   for (let after: number | null = 0; after !== null;) {
     const page: { steps: FlaggedStep[]; next: number | null } = await get(
-      query(path, { after, limit: STEPS }),
+      query(path, { after, limit: STEPS, assignee }),
       signal,
     );
     items.push(...page.steps.map((step) => ({ run, step })));
@@ -46,19 +48,20 @@ async function stepsOf(run: Run, signal: AbortSignal): Promise<Item[]> {
 
 async function listed(
   only: string | null,
+  assignee: string,
   after: string | null,
   signal: AbortSignal,
 ): Promise<Listed> {
   if (only !== null) {
     const run = await get<Run>(`/v1/runs/${encodeURIComponent(only)}`, signal);
-    return { items: await stepsOf(run, signal), next: null };
+    return { items: await stepsOf(run, assignee, signal), next: null };
   }
   const { runs, next } = await get<RunList>(
-    query("/v1/runs", { needs_review: "true", limit: RUNS, after }),
+    query("/v1/runs", { needs_review: "true", assignee, limit: RUNS, after }),
     signal,
   );
   const items: Item[] = [];
-  for (const run of runs) items.push(...(await stepsOf(run, signal)));
+  for (const run of runs) items.push(...(await stepsOf(run, assignee, signal)));
   return { items, next };
 }
 
@@ -77,16 +80,19 @@ const KEYS: [string, string][] = [
   ["p, k", "previous step"],
   ["u", "next undecided step"],
   ["m", "to the note; Escape leaves it"],
+  ["t", "take it: you are to review it"],
+  ["o", "leave it to nobody"],
+  ["w", "all steps, mine, nobody's"],
 ];
 
-function useQueue(only: string | null) {
+function useQueue(only: string | null, assignee: string) {
   const [items, setItems] = useState<Item[]>();
   const [next, setNext] = useState<string | null>(null);
   const [error, setError] = useState<ApiError>();
   const [attempt, setAttempt] = useState(0);
   const load = async (known: Item[], after: string | null, signal: AbortSignal) => {
     try {
-      const page = await listed(only, after, signal);
+      const page = await listed(only, assignee, after, signal);
       if (signal.aborted) return;
       setError(undefined);
       // Steps that are on the page keep their place.
@@ -101,7 +107,7 @@ function useQueue(only: string | null) {
     setItems(undefined);
     void load([], null, control.signal);
     return () => control.abort();
-  }, [only, attempt]);
+  }, [only, assignee, attempt]);
   const more = () => void load(items ?? [], next, new AbortController().signal);
   const put = (decided: Item) =>
     setItems((old) =>
@@ -110,6 +116,11 @@ function useQueue(only: string | null) {
       ),
     );
   return { items, next, error, more, put, reload: () => setAttempt((old) => old + 1) };
+}
+
+/** Whose a step is, in a sentence. */
+function nameOf(assignee: string | null): string {
+  return assignee === null ? "nobody's" : `for ${visible(assignee, 80)}`;
 }
 
 function Decision({ of }: { of: FlaggedStep["review"] }): JSX.Element {
@@ -128,8 +139,10 @@ function Decision({ of }: { of: FlaggedStep["review"] }): JSX.Element {
 }
 
 export function Queue(): JSX.Element {
-  const only = usePlace().query.get("run");
-  const { items, next, error, more, put, reload } = useQueue(only);
+  const address = usePlace().query;
+  const only = address.get("run");
+  const whose = address.get("whose") ?? "";
+  const { items, next, error, more, put, reload } = useQueue(only, whose);
   const [at, setAt] = useState(0);
   const [note, setNote] = useState("");
   const [refused, setRefused] = useState<ApiError>();
@@ -173,6 +186,25 @@ export function Queue(): JSX.Element {
     }
     busy.current = false;
   };
+  const leaveTo = async (assignee: string | null) => {
+    if (item === undefined || busy.current) return;
+    busy.current = true;
+    try {
+      const step = await assign(item.run.id, item.step.seq, assignee);
+      put({ run: item.run, step });
+      setRefused(undefined);
+      setSaid(`Step ${count(place + 1)} is ${nameOf(step.assignee)}.`);
+    } catch (reason) {
+      setRefused(asError(reason));
+    }
+    busy.current = false;
+  };
+  const show = (which: string) => {
+    setQuery({ whose: which });
+    setSaid("");
+    goTo(0);
+  };
+  const following = WHOSE[(WHOSE.findIndex(([name]) => name === whose) + 1) % WHOSE.length];
   const keys: Record<string, () => void> = {
     a: () => void decide("accept"),
     r: () => void decide("reject"),
@@ -180,6 +212,9 @@ export function Queue(): JSX.Element {
     p: () => goTo(Math.max(0, place - 1)),
     u: () => goTo(undecidedAfter(place) ?? place),
     m: () => field.current?.focus(),
+    t: () => void leaveTo("me"),
+    o: () => void leaveTo(null),
+    w: () => show(following?.[0] ?? ""),
   };
   const pressed = useRef(keys);
   pressed.current = { ...keys, j: keys["n"] as () => void, k: keys["p"] as () => void };
@@ -226,10 +261,22 @@ export function Queue(): JSX.Element {
         )}
         . What you say does not change the run; it is kept with it, and the newest answer counts.
       </p>
+      <div class="actions">
+        <span role="group" aria-label="Whose steps">
+          {WHOSE.map(([name, word]) => (
+            <button key={name} aria-pressed={whose === name} onClick={() => show(name)}>
+              {word}
+            </button>
+          ))}
+        </span>
+        <SavePairs run={only} />
+      </div>
       {error && <Problem error={error} retry={reload} />}
       {items === undefined && error === undefined && <Skeleton />}
       {items !== undefined && item === undefined && (
-        <p class="empty">No step waits for a review.</p>
+        <p class="empty">
+          {whose === "" ? "No step waits for a review." : "No such step waits for a review."}
+        </p>
       )}
       {item !== undefined && (
         <>
@@ -272,6 +319,7 @@ export function Queue(): JSX.Element {
               </button>
               {next !== null && <button onClick={more}>Load more runs</button>}
             </div>
+            <Assign step={item.step} onAssign={(name) => void leaveTo(name)} />
             <p class="muted small" role="status">
               {said}
             </p>

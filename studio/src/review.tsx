@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { get, post, query } from "./api";
 import type { ApiError } from "./api";
+import { Assignee } from "./assignment";
 import { asError, useLoad } from "./hooks";
 import { Problem } from "./parts";
 import { Hidden, Text, time } from "./text";
@@ -25,11 +26,17 @@ export function Review({ run, seq, of = "" }: { run: string; seq: number; of?: s
       setRefused(asError(reason));
     }
   };
-  const review = data?.steps.find((step) => step.seq === seq)?.review;
+  const step = data?.steps.find((one) => one.seq === seq);
+  const review = step?.review;
   return (
     <section class="review" aria-label={`Review${of}`}>
       <h3>⚑ The verifiers disagree: is this step right?</h3>
       {error && <Problem error={error} retry={reload} />}
+      {step !== undefined && step.assignee !== null && (
+        <p>
+          <Assignee of={step} />
+        </p>
+      )}
       {review && (
         <p>
           {review.verdict === "accept" ? "Accepted" : "Rejected"} by <Text of={review.by} max={80} />, {time(review.at)}

@@ -11,6 +11,7 @@ import { isOver, useLive } from "./live";
 import { Overview } from "./overview";
 import { Badge, Copy, Panel, Problem, Skeleton } from "./parts";
 import { Replay } from "./replay";
+import { Retry } from "./retry";
 import { href, setQuery, usePlace } from "./router";
 import { SaveMenu } from "./save";
 import { asCurl, asPython } from "./snippets";
@@ -103,6 +104,7 @@ function Actions({ run }: { run: Record }): JSX.Element {
       <a class="button" href={href(["runs", "new"], { from: run.id })}>
         Run again
       </a>
+      {isOver(run) && <Retry key={run.id} run={run} />}
       <a
         class="button"
         href={href(["compare"], {

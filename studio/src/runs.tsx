@@ -169,6 +169,7 @@ const MORE = [
   ["agent", "Agent", "text", "name"],
   ["model", "Model", "text", "name"],
   ["outcome", "Outcome", "text", "such as agreed"],
+  ["constraint", "Refused by", "text", "constraint"],
   ["label", "Label", "text", "name or name:value"],
   ["key", "Key", "text", "name, or * for all"],
   ["steps_min", "Steps from", "number", "0"],

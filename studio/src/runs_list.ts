@@ -54,6 +54,7 @@ export const SEARCHED = [
   "agent",
   "model",
   "outcome",
+  "constraint",
   "label",
   "key",
   "since",

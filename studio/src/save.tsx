@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { get, getBlob, key, query } from "./api";
 import { asError } from "./hooks";
+import { isOver } from "./live";
 import { saveFile } from "./parts";
 import { STEPS_MAX, pageOf } from "./saved_page";
 import type { Steps } from "./saved_page";
@@ -13,6 +14,15 @@ import { nameOf } from "./tree";
 import type { Run, StepList, Tree } from "./types";
 
 const PAGE = 1000;
+
+/** The forms of a run that is over, for other daemons and tools. */
+const FORMS = [
+  ["bundle", "Bundle (for another daemon)"],
+  ["otel", "OpenTelemetry spans"],
+  ["dataset", "Row of a data set"],
+] as const;
+
+const fileOf = (run: string, form: string): string => `${run}.${form}.jsonl`;
 
 /** All steps of a run, trajectory by trajectory, up to what a page can hold. */
 async function stepsOf(
@@ -68,6 +78,10 @@ export function SaveMenu({ run }: { run: Run }): JSX.Element {
   };
   const saveTrace = () =>
     save(async () => saveFile(`${run.id}.jsonl`, await getBlob(`${path}/trace`)));
+  const saveForm = (form: string) =>
+    save(async () =>
+      saveFile(fileOf(run.id, form), await getBlob(query(`${path}/export`, { as: form }))),
+    );
   const savePage = () =>
     save(async () => {
       const [spec, tree] = await Promise.all([get<Spec>(`${path}/spec`), wholeTree(path)]);
@@ -95,6 +109,24 @@ export function SaveMenu({ run }: { run: Run }): JSX.Element {
           ) : (
             <button onClick={() => void saveTrace()}>Trace (JSON Lines)</button>
           )}
+          {isOver(run) &&
+            FORMS.map(([form, title]) =>
+              key.get() === "" ? (
+                <a
+                  key={form}
+                  class="button"
+                  href={query(`${path}/export`, { as: form })}
+                  download={fileOf(run.id, form)}
+                  onClick={close}
+                >
+                  {title}
+                </a>
+              ) : (
+                <button key={form} onClick={() => void saveForm(form)}>
+                  {title}
+                </button>
+              ),
+            )}
           <button onClick={() => void savePage()}>Page (HTML, needs no daemon)</button>
         </div>
       </details>

@@ -12,7 +12,7 @@ import type { Figures, NamedFigures, Totals as Found } from "./types";
 
 /** What narrows the figures and the lists that they lead to. */
 const FILTERS = ["since", "before", "task", "model", "label", "key"] as const;
-type Filters = Partial<Record<(typeof FILTERS)[number] | "status" | "outcome", string>>;
+type Filters = Partial<Record<(typeof FILTERS)[number] | "status" | "outcome" | "constraint", string>>;
 
 /** The figures change slowly, and cost the daemon more than a page of a list. */
 const EVERY_MS = 10_000;
@@ -240,7 +240,13 @@ function Constraints({
                 <Text of={task} max={80} />
               </a>
             </td>
-            <td class="num">{count(lines)}</td>
+            <td class="num">
+              {constraint === "" ? (
+                count(lines)
+              ) : (
+                <a href={to({ task, constraint })}>{count(lines)}</a>
+              )}
+            </td>
             <td>
               <Share of={lines} most={most} />
             </td>

@@ -386,4 +386,6 @@ export interface FlaggedStep {
   trajectory: number;
   action: string;
   review: { verdict: string; note?: string; by: string; at: string } | null;
+  /** Who is to review it; null if it is nobody in particular. */
+  assignee: string | null;
 }

@@ -16,6 +16,11 @@ test("an overview adds runs up, and each number leads to its runs", { tag: "@fir
   await expect(refused.getByRole("row", { name: /bubble-sort/ }).first()).toBeVisible();
   await isAccessible(page);
   await picture(page, "overview");
+  // The count of a constraint leads to the runs in which it refused a line.
+  await refused.getByRole("row", { name: /bubble-sort/ }).first().getByRole("link").last().click();
+  await expect(page).toHaveURL(/runs\?task=bubble-sort&constraint=/);
+  await expect(page.locator("tbody tr")).toHaveCount(1);
+  await page.goBack();
   await tasks.getByRole("row", { name: /gcd-euclidean/ }).getByRole("link", { name: "1", exact: true }).first().click();
   await expect(page).toHaveURL(/runs\?task=gcd-euclidean/);
   await expect(page.locator("tbody tr")).toHaveCount(1);

@@ -124,6 +124,33 @@ test("a figure is saved as the file that the report has beside its page", async 
   expect(errors).toBe(0);
 });
 
+test("a figure is saved as a picture of twice its size", { tag: "@firefox" }, async ({ page, report }) => {
+  await page.emulateMedia({ colorScheme: "dark" });
+  await page.goto(report);
+  const save = page.getByRole("button", { name: "Save as PNG: Accuracy by difficulty" });
+  const [download] = await Promise.all([page.waitForEvent("download"), save.click()]);
+  expect(download.suggestedFilename()).toBe("difficulty.png");
+  const saved = readFileSync(await download.path());
+  const file = readFileSync(new URL("figures/difficulty.svg", report), "utf8");
+  const [, width, height] = /width="(\d+)" height="(\d+)"/.exec(file) ?? [];
+  // The head of a PNG: its width and height are the fifth and the sixth word.
+  expect([saved.readUInt32BE(16), saved.readUInt32BE(20)]).toEqual([2 * Number(width), 2 * Number(height)]);
+  // On white paper, with something drawn on it.
+  const colours = await page.evaluate(async (text) => {
+    const image = new Image();
+    image.src = `data:image/png;base64,${text}`;
+    await image.decode();
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [image.width, image.height];
+    const pen = canvas.getContext("2d") as CanvasRenderingContext2D;
+    pen.drawImage(image, 0, 0);
+    const words = new Uint32Array(pen.getImageData(0, 0, image.width, image.height).data.buffer);
+    return { corner: words[0], all: new Set(words).size };
+  }, saved.toString("base64"));
+  expect(colours.corner).toBe(0xffffffff);
+  expect(colours.all).toBeGreaterThan(10);
+});
+
 test("on paper a figure stays on one page, in light colours", async ({ page, report }) => {
   await page.emulateMedia({ colorScheme: "dark", media: "print" });
   await page.goto(report);

@@ -71,6 +71,108 @@ test("flagged steps are decided with keys alone", async ({ daemon, watched: page
   await expect(page.getByText("No step waits for a review.")).toBeVisible();
 });
 
+test("steps are left to people by keys, and the queue shows whose they are", { tag: "@firefox" }, async ({
+  daemon,
+  watched: page,
+}) => {
+  await daemon.start(DISAGREEING);
+  const id = await daemon.submit({ ...ERRING_RUN, fanout: 1 });
+  await daemon.finished(id);
+  const path = `${daemon.url}/v1/runs/${id}/reviews?limit=1000`;
+  const assignees = async () => {
+    const page = (await (await fetch(path)).json()) as { steps: { assignee: string | null }[] };
+    return page.steps.map(({ assignee }) => assignee);
+  };
+  const total = (await assignees()).length;
+  await page.goto(`${daemon.url}/studio/review?run=${id}`);
+  const heading = page.locator(".review h2");
+  const said = page.locator(".review [role=status]");
+  await expect(heading).toHaveText(`1 of ${total}: is this step right?`);
+  await page.keyboard.press("t");
+  await expect(said).toHaveText("Step 1 is for local.");
+  await page.keyboard.press("n");
+  await page.getByRole("textbox", { name: "Who is to review it" }).fill("<b>ada\u202e");
+  await page.getByRole("button", { name: "Assign", exact: true }).click();
+  await expect(page.locator(".assignee")).toContainText("for <b>ada");
+  await isAccessible(page);
+  expect(await assignees()).toEqual(["local", "<b>ada\u202e", ...Array(total - 2).fill(null)]);
+  // Mine, then nobody's, then all again.
+  await page.getByRole("heading", { name: "Review", exact: true }).click();
+  await page.keyboard.press("w");
+  await expect(page).toHaveURL(/whose=me/);
+  await expect(heading).toHaveText("1 of 1: is this step right?");
+  await page.keyboard.press("w");
+  await expect(heading).toHaveText(`1 of ${total - 2}: is this step right?`);
+  await page.getByRole("button", { name: "mine", exact: true }).click();
+  await expect(heading).toHaveText("1 of 1: is this step right?");
+  await page.keyboard.press("o");
+  await expect(said).toHaveText("Step 1 is nobody's.");
+  // Somebody else's step can be decided, and stays whose it is.
+  await page.getByRole("button", { name: "all", exact: true }).click();
+  await expect(heading).toHaveText(`1 of ${total}: is this step right?`);
+  await page.keyboard.press("n");
+  await page.keyboard.press("r");
+  await expect(page.getByText(`${total - 1} steps undecided`)).toBeVisible();
+  expect((await assignees())[1]).toBe("<b>ada\u202e");
+});
+
+test("rejected steps are saved as preference pairs", { tag: "@firefox" }, async ({ daemon, watched: page }) => {
+  await daemon.start(DISAGREEING);
+  const id = await daemon.submit({ ...ERRING_RUN, fanout: 1 });
+  await daemon.finished(id);
+  await page.goto(`${daemon.url}/studio/review?run=${id}`);
+  await page.getByRole("button", { name: "Save as preference pairs" }).click();
+  await expect(page.getByText("0 pairs", { exact: true })).toBeVisible();
+  await page.keyboard.press("r");
+  await expect(page.locator(".review h2")).toContainText("2 of ");
+  const saved = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Save as preference pairs" }).click();
+  const file = await saved;
+  expect(file.suggestedFilename()).toBe(`${id}-pairs.jsonl`);
+  const lines = readFileSync(await file.path(), "utf8").trim().split("\n");
+  expect(lines).toHaveLength(1);
+  const pair = JSON.parse(lines[0] as string) as Record<string, { role: string; content: string }[]>;
+  expect([pair["prompt"]?.[0]?.role, pair["chosen"]?.[0]?.role]).toEqual(["user", "assistant"]);
+  expect(pair["chosen"]?.[0]?.content).not.toBe(pair["rejected"]?.[0]?.content);
+  await expect(page.getByText("1 pair", { exact: true })).toBeVisible();
+});
+
+test("a run that is over is tried again without what was rejected, and exported", { tag: "@firefox" }, async ({
+  daemon,
+  watched: page,
+}) => {
+  const id = await erring(daemon);
+  await page.goto(`${daemon.url}/studio/runs/${id}`);
+  await page.locator("summary", { hasText: "Save" }).click();
+  for (const [title, form] of [
+    ["Bundle (for another daemon)", "bundle"],
+    ["OpenTelemetry spans", "otel"],
+    ["Row of a data set", "dataset"],
+  ] as const) {
+    const saved = page.waitForEvent("download");
+    await page.getByRole("link", { name: title }).click();
+    const file = await saved;
+    expect(file.suggestedFilename()).toBe(`${id}.${form}.jsonl`);
+    expect(readFileSync(await file.path(), "utf8")).toContain(form === "otel" ? "resourceSpans" : id);
+    await page.locator("summary", { hasText: "Save" }).click();
+  }
+  await page.locator("summary", { hasText: "Save" }).click();
+  // The button asks first, and says what is left out.
+  await page.getByRole("button", { name: "Retry", exact: true }).click();
+  const asks = page.getByRole("group", { name: "Try the run again?" });
+  await expect(asks).toContainText(/without what was rejected at each state: \d+ lines \(/);
+  await expect(asks).toContainText("This run is verified already.");
+  await isAccessible(page);
+  await asks.getByRole("button", { name: "No", exact: true }).click();
+  await expect(asks).toHaveCount(0);
+  await page.getByRole("button", { name: "Retry", exact: true }).click();
+  await asks.getByRole("button", { name: "Start it", exact: true }).click();
+  await expect(page).not.toHaveURL(new RegExp(id));
+  const made = new URL(page.url()).pathname.split("/").at(-1) as string;
+  await daemon.finished(made);
+  expect(await daemon.record(made)).toMatchObject({ retry_of: id });
+});
+
 const MARKUP = "<img src=x onerror=alert(1)>\u202egnp";
 
 test("a run is saved as a page that stands alone, and as its trace", async ({

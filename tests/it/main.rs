@@ -58,6 +58,7 @@ mod records;
 mod refused_writes;
 mod reload;
 mod retries;
+mod review_queue;
 mod reviews;
 mod schemas;
 mod search;

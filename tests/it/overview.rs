@@ -98,6 +98,17 @@ fn an_overview_adds_up_what_the_records_and_traces_of_runs_say() {
     assert!(!expected.is_empty());
     assert_eq!(of(&overview), expected);
 
+    // The count of a constraint leads to its runs.
+    for (task, constraint) in expected.keys().filter(|(_, constraint)| !constraint.is_empty()) {
+        let query = format!("/v1/runs?task={task}&constraint={constraint}&sort=created");
+        let with = runs.iter().filter(|(record, location)| {
+            record["task"] == **task && refused(&daemon, location).contains_key(constraint)
+        });
+        let with: Vec<_> = with.map(|(record, _)| record["id"].as_str().unwrap()).collect();
+        assert_eq!(ids(&daemon.get(&query).body), with, "{query}");
+    }
+    assert_eq!(ids(&daemon.get("/v1/runs?constraint=no-such").body), [""; 0]);
+
     let runs_of =
         |query: &str| daemon.get(&format!("/v1/overview?{query}")).body["total"]["runs"].clone();
     assert_eq!(runs_of("task=gcd-euclidean"), 1);

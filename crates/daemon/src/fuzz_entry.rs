@@ -6,7 +6,9 @@ use super::guard::json;
 use super::parameters::read_query;
 use super::run_list::ListQuery;
 use super::try_step::TryRequest;
-use super::wire::{ApprovalRequest, CollectRequest, ForkRequest, RetryRequest, ReviewRequest};
+use super::wire::{
+    ApprovalRequest, AssignRequest, CollectRequest, ForkRequest, RetryRequest, ReviewRequest,
+};
 use super::{openai, verify};
 use prime_agent_set::task_program::TaskPrograms;
 use prime_service::requests::{CheckedRequest, RunRequest};
@@ -17,7 +19,7 @@ use prime_settings::Settings;
 ///
 /// # Errors
 /// The error that each route would respond with.
-pub fn read_as_each_route(settings: &Settings, body: &[u8]) -> [Result<(), ApiError>; 11] {
+pub fn read_as_each_route(settings: &Settings, body: &[u8]) -> [Result<(), ApiError>; 12] {
     let tasks = TaskPrograms::default();
     [
         json::<RunRequest>(body)
@@ -27,6 +29,7 @@ pub fn read_as_each_route(settings: &Settings, body: &[u8]) -> [Result<(), ApiEr
         verify::judged(body, &verify::Abandoned::default(), &tasks).map(drop),
         json::<CollectRequest>(body).map(drop),
         json::<ReviewRequest>(body).map(drop),
+        json::<AssignRequest>(body).map(drop),
         json::<ApprovalRequest>(body).map(drop),
         json::<ForkRequest>(body).map(drop),
         json::<RetryRequest>(body).map(drop),

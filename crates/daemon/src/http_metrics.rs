@@ -10,7 +10,7 @@ use prime_engine::Engine;
 use prime_service::metrics::{CONTENT_TYPE, Metrics, TEXT_CONTENT_TYPE};
 
 /// The patterns that become labels; all other paths share one label.
-const ROUTES: [&str; 52] = [
+const ROUTES: [&str; 53] = [
     "/v1/runs",
     "/v1/runs/{id}",
     "/v1/runs/{id}/cancel",
@@ -23,6 +23,7 @@ const ROUTES: [&str; 52] = [
     "/v1/runs/{id}/events",
     "/v1/runs/{id}/trace",
     "/v1/runs/{id}/reviews",
+    "/v1/reviews/pairs",
     "/v1/runs/{id}/approvals",
     "/v1/runs/{id}/approvals/{number}",
     "/v1/approvals",

@@ -165,8 +165,8 @@ pub async fn serve(
     // Before runs are resumed, whose ends they tell.
     runs.use_webhooks(webhooks);
     runs.use_schedules(schedules);
-    let has_keys = !settings.server.keys.is_empty();
-    let state = State::new(Arc::clone(&runs), has_keys, attestation_key, reloads)
+    let keys = settings.server.keys.iter().map(|key| (key.name.clone(), key.admin)).collect();
+    let state = State::new(Arc::clone(&runs), keys, attestation_key, reloads)
         .map_err(DaemonError::Serve)?;
     let state = web::Data::new(state);
 

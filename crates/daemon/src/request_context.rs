@@ -6,7 +6,13 @@ use actix_web::{HttpMessage as _, HttpRequest};
 use super::error::ApiError;
 use super::guard::{Owner, Rights};
 use super::state::State;
+use prime_journal::Assigned;
 use prime_service::runs::{RunError, RunRecord};
+
+/// The assignee that stands for the one who asks.
+pub(super) const MYSELF: &str = "me";
+/// In lists, what stands for no assignee.
+pub(super) const NOBODY: &str = "none";
 
 /// The owner of a request; empty without keys.
 pub(super) fn owner_of(request: &HttpRequest) -> String {
@@ -21,6 +27,15 @@ pub(super) fn asking(request: &HttpRequest) -> Owner {
 /// The name of somebody who decides about a step: that of the key, or `local` without keys.
 pub(super) fn reviewer(asking: &Owner) -> String {
     if asking.name.is_empty() { "local" } else { &asking.name }.to_owned()
+}
+
+/// The assignment that a list asks for.
+pub(super) fn assigned(name: String, asking: &Owner) -> Assigned {
+    match name.as_str() {
+        NOBODY => Assigned::Nobody,
+        MYSELF => Assigned::To(reviewer(asking)),
+        _ => Assigned::To(name),
+    }
 }
 
 /// What a request may do.
@@ -76,9 +91,22 @@ pub(super) async fn owned_run(
     asking: &Owner,
     id: &str,
 ) -> Result<RunRecord, ApiError> {
+    Ok(run_and_owner(state, asking, id).await?.1)
+}
+
+/// The owner of a run that the one who asks may see.
+pub(super) async fn run_owner(state: &State, asking: &Owner, id: &str) -> Result<String, ApiError> {
+    Ok(run_and_owner(state, asking, id).await?.0)
+}
+
+async fn run_and_owner(
+    state: &State,
+    asking: &Owner,
+    id: &str,
+) -> Result<(String, RunRecord), ApiError> {
     let (owner, record) = state.runs.reader().get(id).await?;
     if asking.rights == Rights::Admin || asking.name.is_empty() || asking.name == owner {
-        Ok(record)
+        Ok((owner, record))
     } else {
         // Not 403: that would tell a stranger that the run exists.
         Err(RunError::NotFound(id.to_owned()).into())

@@ -7,9 +7,9 @@ use utoipa::openapi::{Ref, RefOr, Schema, Type};
 use utoipa::{IntoParams, PartialSchema, ToSchema};
 
 use super::error::ApiError;
-use super::guard::Owner;
+use super::guard::{Owner, Rights};
 use super::parameters::{millis, page_limit, wanted_label};
-use super::request_context::listed_owner;
+use super::request_context::{ALL_KEYS, MYSELF, assigned, listed_owner};
 use super::state::State;
 use prime_journal::search::TERMS_MAX;
 use prime_journal::{Position, Query, SearchQuery, SortKey};
@@ -46,6 +46,13 @@ pub struct ListQuery {
     pub flagged: Option<bool>,
     /// `true`: only runs with a step that needs review and has none.
     pub needs_review: Option<bool>,
+    /// Only runs with a step that this name is to review; `me` is the key that asks, or `local`
+    /// without keys, and for an admin's key it finds the runs of all keys; `none`: with a step that
+    /// needs review and is assigned to nobody. Goes with `status`, `task`, `key` and `needs_review`
+    /// alone.
+    pub assignee: Option<String>,
+    /// Only runs in which this constraint refused a line.
+    pub constraint: Option<String>,
     /// Only runs accepted at this time or later, as `2026-02-03T04:05:06Z`.
     #[param(format = DateTime)]
     pub since: Option<String>,
@@ -283,8 +290,8 @@ impl Sort {
 impl ListQuery {
     /// True if the rows of runs alone suffice to select them.
     fn is_plain(&self) -> bool {
-        let Self { q, outcome, agent, model, label, flagged, since, before, .. } = self;
-        let texts = [q, outcome, agent, model, label, since, before];
+        let Self { q, outcome, agent, model, label, constraint, flagged, since, before, .. } = self;
+        let texts = [q, outcome, agent, model, label, constraint, since, before];
         let bounds = [self.steps_min, self.steps_max, self.tokens_min, self.tokens_max];
         let is_newest_first = self.sort.is_none_or(|sort| matches!(sort, Sort::CreatedDown));
         texts.into_iter().all(Option::is_none)
@@ -293,7 +300,7 @@ impl ListQuery {
             && is_newest_first
     }
 
-    fn search(self, owner: Option<String>) -> Result<SearchQuery, ApiError> {
+    pub(super) fn search(self, owner: Option<String>) -> Result<SearchQuery, ApiError> {
         let time = |name: &str, time: Option<&str>| time.map(|time| millis(name, time)).transpose();
         let order = self.sort.unwrap_or(Sort::CreatedDown);
         let after = self.after.as_deref().map(|after| order.position(after));
@@ -311,6 +318,7 @@ impl ListQuery {
             agent: self.agent,
             model: self.model,
             label: self.label.map(wanted_label).transpose()?,
+            constraint: self.constraint,
             is_flagged: self.flagged,
             needs_review: self.needs_review.unwrap_or(false),
             steps_min: self.steps_min,
@@ -322,12 +330,13 @@ impl ListQuery {
         })
     }
 
-    fn plain(self, owner: Option<String>) -> Result<Query, ApiError> {
+    fn plain(self, owner: Option<String>, asking: &Owner) -> Result<Query, ApiError> {
         Ok(Query {
             owner,
             status: self.status.map(Status::name).map(str::to_owned),
             task: self.task,
             needs_review: self.needs_review.unwrap_or(false),
+            assigned: self.assignee.map(|name| assigned(name, asking)),
             after: self.after,
             limit: page_limit(self.limit)?,
             ..Query::default()
@@ -341,13 +350,19 @@ pub(super) async fn list_runs(
     asking: &Owner,
     mut wanted: ListQuery,
 ) -> Result<RunList, ApiError> {
-    let owner = listed_owner(asking, wanted.key.as_deref())?;
+    // What is left to an admin may be in the runs of any key.
+    let is_own_queue = wanted.assignee.as_deref() == Some(MYSELF) && asking.rights == Rights::Admin;
+    let all = is_own_queue.then_some(ALL_KEYS);
+    let owner = listed_owner(asking, wanted.key.as_deref().or(all))?;
     let names = wanted.fields.take();
     let fields = names.as_deref().map(fields_of).transpose()?;
 
     let reader = state.runs.reader();
     let RunPage { runs, unreadable, next, is_incomplete } = if wanted.is_plain() {
-        reader.list(wanted.plain(owner)?).await?
+        reader.list(wanted.plain(owner, asking)?).await?
+    } else if wanted.assignee.is_some() {
+        let message = "goes with status, task, key and needs_review alone: leave the others out";
+        return Err(ApiError::bad_field("assignee", message));
     } else {
         let order = wanted.sort.unwrap_or(Sort::CreatedDown);
         let page = reader.find(wanted.search(owner)?).await?;

@@ -1,6 +1,6 @@
 //! What the workers of the server share.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::{Semaphore, mpsc};
@@ -21,6 +21,8 @@ pub(super) struct State {
     pub(super) runs: Arc<Runs>,
     /// True if requests need a key. Fixed when the server starts; a reload does not change it.
     pub(super) has_keys: bool,
+    /// The names of the keys, and whether each is an admin's; fixed likewise.
+    pub(super) keys: BTreeMap<String, bool>,
     /// Start of the server, in milliseconds since 1970.
     pub(super) started_ms: u64,
     pub(super) verify: Pools,
@@ -44,7 +46,7 @@ pub(super) struct State {
 impl State {
     pub(super) fn new(
         runs: Arc<Runs>,
-        has_keys: bool,
+        keys: BTreeMap<String, bool>,
         attestation_key: Option<AttestationKey>,
         reloads: Option<mpsc::Sender<ReloadRequest>>,
     ) -> Result<Self, std::io::Error> {
@@ -54,7 +56,8 @@ impl State {
         let uploading = Mutex::default();
         Ok(Self {
             runs,
-            has_keys,
+            has_keys: !keys.is_empty(),
+            keys,
             started_ms: now_ms(),
             verify,
             uploads,

@@ -25,11 +25,14 @@ pub struct SubmitHeaders {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ReviewsQuery {
-    /// The last `seq` of the previous page.
+    /// `next` of the previous page.
     pub after: Option<u64>,
     /// Steps per page, 1 to 1,000; 100 by default.
     #[param(minimum = 1, maximum = 1_000)]
     pub limit: Option<u32>,
+    /// Only steps that this name is to review; `me` is the key that asks, or `local` without keys;
+    /// `none` are steps that are assigned to nobody.
+    pub assignee: Option<String>,
 }
 
 /// Steps that need review, in the order of their events.
@@ -53,6 +56,48 @@ pub struct ReviewRequest {
     #[serde(default)]
     #[schema(max_length = 4_000)]
     pub note: String,
+}
+
+/// Who is to review a step.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AssignRequest {
+    /// The number of the step's event.
+    #[schema(minimum = 1)]
+    #[serde(deserialize_with = "prime_bench::json_integer::required")]
+    pub seq: u64,
+    /// `me`, the name of a key that may see the run, or without keys any name of up to 64
+    /// characters; null for nobody.
+    #[schema(required, max_length = 64)]
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub assignee: Option<String>,
+}
+
+/// Which reviews to export as pairs.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct PairsQuery {
+    /// Only those of this run; goes with `left_out` alone.
+    pub run: Option<String>,
+    /// Only those of runs of this task, by its slug.
+    pub task: Option<String>,
+    /// Only those of runs with this agent in any role.
+    pub agent: Option<String>,
+    /// Only those of runs with this model.
+    pub model: Option<String>,
+    /// Only those of runs with this label: `NAME` or `NAME:VALUE`.
+    pub label: Option<String>,
+    /// Only those of this key's runs, `*` for those of all; of other keys for an admin's key only.
+    pub key: Option<String>,
+    /// Only those of runs accepted at this time or later, as `2026-02-03T04:05:06Z`.
+    #[param(format = DateTime)]
+    pub since: Option<String>,
+    /// Only those of runs accepted before this time.
+    #[param(format = DateTime)]
+    pub before: Option<String>,
+    /// `true`: also a line for each rejected step without a pair, which says why.
+    pub left_out: Option<bool>,
 }
 
 /// Which steps that wait to list.

@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 mod approvals;
+mod assignees;
 mod batch;
 mod bulletin;
 mod cluster;
@@ -56,11 +57,11 @@ use self::writer::Writer;
 use prime_journal::compression::Packer;
 use prime_journal::lease::{NodeId, Timing};
 use prime_journal::{
-    ApprovalQuery, ApprovalRow, Approvals, Claimed, Claims, Cluster, ClusterStatus, Decided,
-    FlaggedEvent, IdempotencyKey, Journal, JournalError, Message, NewApproval, Outbox, OutboxCount,
-    Query, Removed, Retention, RunLabels, RunRow, RunRows, ScheduleMarks, SearchEntry, SearchIndex,
-    SearchPage, SearchQuery, Segment, Settlement, Size, Snapshot, Stored, TaskVersion, Totals,
-    Unnoted, UploadLimits, Uploads, Write,
+    ApprovalQuery, ApprovalRow, Approvals, Assignees, Claimed, Claims, Cluster, ClusterStatus,
+    Decided, FlaggedEvent, IdempotencyKey, Journal, JournalError, Message, NewApproval, Outbox,
+    OutboxCount, Query, Removed, Retention, RunLabels, RunRow, RunRows, ScheduleMarks, SearchEntry,
+    SearchIndex, SearchPage, SearchQuery, Segment, Settlement, Size, Snapshot, Stored, TaskVersion,
+    Totals, Unnoted, UploadLimits, Uploads, Write,
 };
 
 /// How a node uses the store.
@@ -308,6 +309,10 @@ impl Journal for PostgresJournal {
     }
 
     fn search(&self) -> &dyn SearchIndex {
+        self
+    }
+
+    fn assignees(&self) -> &dyn Assignees {
         self
     }
 

@@ -4,12 +4,13 @@ use deadpool_postgres::Object;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
+use super::assignees;
 use super::error_code::Failure;
 use super::text::{decode, encode};
 use prime_journal::compression::{Packing, unpack};
 use prime_journal::{
-    ChainHash, DamagedRow, FlaggedEvent, Head, IdempotencyKey, JournalError, Query, Review,
-    ReviewCounts, RunRow, RunRows, Segment, Size, Snapshot,
+    Assigned, ChainHash, DamagedRow, FlaggedEvent, Head, IdempotencyKey, JournalError, Query,
+    Review, ReviewCounts, RunRow, RunRows, Segment, Size, Snapshot,
 };
 
 pub(super) const RUNS: &str = "
@@ -155,6 +156,16 @@ pub(super) async fn list(client: &Object, query: &Query) -> Result<RunRows, Fail
     if query.needs_review {
         conditions
             .push("EXISTS (SELECT FROM flag WHERE run = r.no AND NOT is_reviewed)".to_owned());
+    }
+    let assignee = match &query.assigned {
+        Some(Assigned::To(name)) => Some(encode(name)),
+        _ => None,
+    };
+    if let Some(name) = &assignee {
+        values.push(name);
+    }
+    if let Some(assigned) = &query.assigned {
+        conditions.push(assignees::condition(assigned, values.len()));
     }
     if query.in_split {
         conditions.push("r.split IS NOT NULL".to_owned());

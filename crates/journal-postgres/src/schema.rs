@@ -210,6 +210,7 @@ pub(super) async fn create(transaction: &Transaction<'_>, database: &str) -> Res
         super::outbox::create_missing(transaction).await?;
         super::schedule_marks::create_missing(transaction).await?;
         super::approvals::create_missing(transaction).await?;
+        super::assignees::create_missing(transaction).await?;
         transaction.execute("INSERT INTO meta VALUES ('version', $1)", &[&VERSION]).await?;
         return Ok(());
     }
@@ -235,7 +236,8 @@ pub(super) async fn create(transaction: &Transaction<'_>, database: &str) -> Res
     super::labels::create_missing(transaction).await?;
     super::outbox::create_missing(transaction).await?;
     super::schedule_marks::create_missing(transaction).await?;
-    super::approvals::create_missing(transaction).await
+    super::approvals::create_missing(transaction).await?;
+    super::assignees::create_missing(transaction).await
 }
 
 fn foreign(schema: &str) -> String {

@@ -8,7 +8,7 @@ use tokio_postgres::types::ToSql;
 use super::error_code::Failure;
 use super::queries::{RUNS, run_rows};
 use super::text::{decode, encode};
-use prime_journal::overview::counts_text;
+use prime_journal::overview::{counted_text, counts_text};
 use prime_journal::search::{EXAMINED_MAX, first_place, name_text, names_text, place_of};
 use prime_journal::{Position, SearchEntry, SearchPage, SearchQuery, SortKey, Unnoted};
 
@@ -230,6 +230,10 @@ pub(super) fn conditions(query: &SearchQuery) -> Conditions {
 
     if let Some(is_flagged) = query.is_flagged {
         conditions.add("s.is_flagged = ?", Value::Flag(is_flagged));
+    }
+    if let Some(constraint) = &query.constraint {
+        let sql = "strpos(E'\\x1e' || s.refusals, ?) > 0";
+        conditions.add(sql, Value::text(&counted_text(constraint)));
     }
     if query.needs_review {
         let sql = "EXISTS (SELECT FROM flag WHERE flag.run = s.run AND NOT is_reviewed)";

@@ -9,6 +9,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod approvals;
+mod assignees;
 mod copying;
 mod fixtures;
 mod labels;
@@ -30,6 +31,10 @@ use fixtures::{refused, save};
 pub use approvals::{
     approvals_end_with_their_run, parked_runs_are_not_open_until_a_decision,
     the_first_decision_stands,
+};
+pub use assignees::{
+    assignments_go_and_are_copied_with_their_run, runs_are_listed_by_assignee,
+    the_last_assignment_of_a_flagged_event_stands,
 };
 pub use copying::{
     a_copy_changes_no_other_run, an_interrupted_copy_is_completed, copies_are_whole,
@@ -97,6 +102,8 @@ macro_rules! conformance_suite {
             a_message_is_claimed_once_until_its_lease_ends, messages_go_with_their_run,
             messages_are_copied, the_first_decision_stands,
             parked_runs_are_not_open_until_a_decision, approvals_end_with_their_run,
+            the_last_assignment_of_a_flagged_event_stands, runs_are_listed_by_assignee,
+            assignments_go_and_are_copied_with_their_run,
         }
     };
     ($make:path: $($property:ident),* $(,)?) => {

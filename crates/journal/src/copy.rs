@@ -58,6 +58,7 @@ pub fn copy(from: &dyn Journal, to: &dyn Journal) -> Result<Copied, JournalError
         }
 
         copy_labels(from, to, &id)?;
+        copy_assignees(from, to, &id)?;
 
         // Known runs are read back as well: an equal row does not prove that the events are equal.
         if chain(to, &row)? != row.head || to.run(&id)?.as_ref() != Some(&row) {
@@ -200,6 +201,17 @@ fn copy_labels(from: &dyn Journal, to: &dyn Journal, id: &str) -> Result<(), Jou
     for (id, labels) in from.labels().relabelled(&run)? {
         if there.get(&id) != Some(&labels) {
             to.labels().relabel(&id, &labels)?;
+        }
+    }
+    Ok(())
+}
+
+/// Assigns a run's flagged events to the same people.
+fn copy_assignees(from: &dyn Journal, to: &dyn Journal, id: &str) -> Result<(), JournalError> {
+    let there = to.assignees().assigned(id, 0, u64::MAX)?;
+    for (seq, name) in from.assignees().assigned(id, 0, u64::MAX)? {
+        if there.get(&seq) != Some(&name) {
+            to.assignees().assign(id, seq, Some(&name))?;
         }
     }
     Ok(())

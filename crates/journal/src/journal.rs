@@ -1,6 +1,7 @@
 //! The interface of journals: the writes of a commit, queries, retention, and the trait.
 
 use crate::approvals::Approvals;
+use crate::assignees::{Assigned, Assignees};
 use crate::error::JournalError;
 use crate::labels::RunLabels;
 use crate::outbox::{Message, Outbox};
@@ -105,6 +106,8 @@ pub struct Query {
     pub task: Option<String>,
     /// Only runs that have a flagged event without a review.
     pub needs_review: bool,
+    /// Only runs with a flagged event that is assigned so.
+    pub assigned: Option<Assigned>,
     /// Only runs that take part in a comparison.
     pub in_split: bool,
     /// Only runs created at this time or later, in milliseconds since 1970.
@@ -238,6 +241,9 @@ pub trait Journal: Send + Sync {
 
     /// What runs are found by.
     fn search(&self) -> &dyn SearchIndex;
+
+    /// Who is to review flagged events.
+    fn assignees(&self) -> &dyn Assignees;
 
     /// The labels that replace those of specs.
     fn labels(&self) -> &dyn RunLabels;

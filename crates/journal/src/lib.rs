@@ -5,6 +5,7 @@
 
 mod adder;
 mod approvals;
+mod assignees;
 mod chain;
 mod cluster;
 pub mod compression;
@@ -27,6 +28,7 @@ pub mod conformance;
 
 pub use adder::{Adder, Facts};
 pub use approvals::{ApprovalQuery, ApprovalRow, Approvals, Decided, NewApproval};
+pub use assignees::{Assigned, Assignees};
 pub use chain::{ChainHash, Head};
 pub use cluster::{BlockedRun, Cluster, ClusterStatus, NodeStatus};
 pub use copy::{Copied, copy};

@@ -90,11 +90,20 @@ const AFTER_COUNT: char = '\u{1e}';
 
 /// Counts by constraint as one text, as [`counts_of`] reads it.
 pub fn counts_text(counts: &[(String, u64)]) -> String {
-    let plain = |name: &str| name.replace([BESIDE_COUNT, AFTER_COUNT], " ");
     let count = |(name, lines): &(String, u64)| {
         format!("{}{BESIDE_COUNT}{lines}{AFTER_COUNT}", plain(name))
     };
     counts.iter().map(count).collect()
+}
+
+/// What a text of [`counts_text`] contains after [`AFTER_COUNT`] if it counts this constraint.
+pub fn counted_text(name: &str) -> String {
+    format!("{AFTER_COUNT}{}{BESIDE_COUNT}", plain(name))
+}
+
+/// A name as it stands in [`counts_text`].
+fn plain(name: &str) -> String {
+    name.replace([BESIDE_COUNT, AFTER_COUNT], " ")
 }
 
 /// The counts in a text of [`counts_text`]. Anything else is skipped.

@@ -111,6 +111,8 @@ pub struct SearchQuery {
     pub label: Option<String>,
     /// Runs with (or without) a flagged event.
     pub is_flagged: Option<bool>,
+    /// Only runs in which this constraint refused a line.
+    pub constraint: Option<String>,
     /// Only runs that have a flagged event without a review.
     pub needs_review: bool,
     /// Created at this time or later, in milliseconds since 1970.

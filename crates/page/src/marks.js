@@ -18,6 +18,22 @@ const show = (mark) => {
 };
 addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
 
+const svgOf = (file) => new Blob([file], { type: "image/svg+xml" });
+// Twice the size of the figure, on white paper.
+const pngOf = async (file) => {
+  const image = new Image();
+  image.src = `data:image/svg+xml,${encodeURIComponent(file)}`;
+  await image.decode();
+  const paper = document.createElement("canvas");
+  paper.width = 2 * image.width;
+  paper.height = 2 * image.height;
+  const pen = paper.getContext("2d");
+  pen.fillStyle = "#fff";
+  pen.fillRect(0, 0, paper.width, paper.height);
+  pen.drawImage(image, 0, 0, paper.width, paper.height);
+  return new Promise((done) => paper.toBlob(done, "image/png"));
+};
+
 for (const drawing of document.querySelectorAll(".drawing")) {
   const svg = drawing.querySelector("svg"), marks = [...svg.querySelectorAll(".mark")];
   const file = new XMLSerializer().serializeToString(svg);
@@ -48,17 +64,21 @@ for (const drawing of document.querySelectorAll(".drawing")) {
     });
   });
 
-  const save = document.createElement("button");
-  save.type = "button";
-  save.className = "save";
-  save.textContent = "SVG";
-  save.setAttribute("aria-label", `Save as SVG: ${svg.getAttribute("aria-label")}`);
-  save.addEventListener("click", () => {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([file], { type: "image/svg+xml" }));
-    link.download = `${drawing.dataset.file}.svg`;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  });
-  drawing.append(save);
+  const saved = document.createElement("div");
+  saved.className = "save";
+  for (const [kind, made] of Object.entries({ SVG: svgOf, PNG: pngOf })) {
+    const save = document.createElement("button");
+    save.type = "button";
+    save.textContent = kind;
+    save.setAttribute("aria-label", `Save as ${kind}: ${svg.getAttribute("aria-label")}`);
+    save.addEventListener("click", async () => {
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(await made(file));
+      link.download = `${drawing.dataset.file}.${kind.toLowerCase()}`;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    });
+    saved.append(save);
+  }
+  drawing.append(saved);
 }

@@ -288,6 +288,20 @@ const PRODUCT: &[Examples] = &[
         )],
     ),
     (
+        "prime-agents-runs-assign",
+        &[(
+            "Leave a step to the key bob:",
+            "prime-agents runs assign run_019a0b1c2d3e4f5061728394a5b 15 bob",
+        )],
+    ),
+    (
+        "prime-agents-runs-pairs",
+        &[(
+            "Write the reviews of a task's runs as preference pairs:",
+            "prime-agents runs pairs --task n-queens --out pairs.jsonl",
+        )],
+    ),
+    (
         "prime-agents-runs-approvals",
         &[("List the steps that wait, of all runs:", "prime-agents runs approvals")],
     ),

@@ -46,9 +46,15 @@ struct Search {
     agent: Option<String>,
     #[command(flatten)]
     chosen: Chosen,
+    /// Only runs in which this constraint refused a line
+    #[arg(long, value_name = "NAME")]
+    constraint: Option<String>,
     /// Only runs with a step that was flagged for review
     #[arg(long)]
     flagged: bool,
+    /// Only runs with a step that NAME is to review; `me` is your key, `none` stands for nobody
+    #[arg(long, value_name = "NAME")]
+    assignee: Option<String>,
     /// Only runs with this many committed steps or more
     #[arg(long, value_name = "N")]
     steps_min: Option<u64>,
@@ -117,6 +123,8 @@ impl Search {
             ("q", self.words.clone()),
             ("outcome", self.outcome.clone()),
             ("agent", self.agent.clone()),
+            ("constraint", self.constraint.clone()),
+            ("assignee", self.assignee.clone()),
             ("flagged", self.flagged.then(|| "true".to_owned())),
             ("steps_min", number(self.steps_min)),
             ("steps_max", number(self.steps_max)),

@@ -14,6 +14,7 @@ mod import;
 mod label;
 mod list;
 mod overview;
+mod pairs;
 mod reconnect;
 mod retry;
 mod reverify;
@@ -76,6 +77,10 @@ enum RunsCommand {
     Reviews(review::ReviewsArguments),
     /// Accept or reject a step that needs review
     Review(review::ReviewArguments),
+    /// Say who is to review a step that needs review
+    Assign(review::AssignArguments),
+    /// Write what reviewers rejected, with better lines, as preference pairs for training
+    Pairs(pairs::PairsArguments),
     /// List the steps that wait for approval, of all runs or of one
     Approvals(approvals::ApprovalsArguments),
     /// Commit a step that waits for approval
@@ -157,6 +162,8 @@ pub fn runs(arguments: &RunsArguments) -> anyhow::Result<ExitCode> {
         RunsCommand::Attest(arguments) => attest::attest(arguments),
         RunsCommand::Reviews(arguments) => review::reviews(arguments),
         RunsCommand::Review(arguments) => review::review(arguments),
+        RunsCommand::Assign(arguments) => review::assign(arguments),
+        RunsCommand::Pairs(arguments) => pairs::pairs(arguments),
         RunsCommand::Approvals(arguments) => approvals::approvals(arguments),
         RunsCommand::Approve(arguments) => approvals::approve(arguments),
         RunsCommand::Reject(arguments) => approvals::reject(arguments),

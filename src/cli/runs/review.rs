@@ -1,4 +1,4 @@
-//! `runs reviews`, `runs review`: steps that need review by a person.
+//! `runs reviews`, `runs review`, `runs assign`: steps that need review by a person.
 
 use std::process::ExitCode;
 
@@ -29,6 +29,24 @@ pub struct ReviewsArguments {
     /// Start after this event, the last one of the previous page
     #[arg(long, value_name = "SEQ", default_value_t = 0)]
     after: u64,
+    /// Only steps that NAME is to review; `me` is your key, `none` stands for nobody
+    #[arg(long, value_name = "NAME")]
+    assignee: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Args)]
+pub struct AssignArguments {
+    /// Run id
+    #[arg(value_parser = run_id)]
+    id: String,
+    /// Number of the step's event, as `runs reviews` lists it
+    seq: u64,
+    /// Who is to review it: `me`, the name of a key that may see the run, or any name where the
+    /// daemon has no keys; `none` for nobody
+    #[arg(value_name = "NAME")]
+    assignee: String,
     #[command(flatten)]
     common: Common,
 }
@@ -67,7 +85,7 @@ fn newest_review(step: &FlaggedStep) -> String {
     format!("{verdict} by {}{note}", review.by)
 }
 
-fn row(step: &FlaggedStep) -> [String; 6] {
+fn row(step: &FlaggedStep) -> [String; 7] {
     let opinion = |opinion: &prime_protocol::Opinion| {
         let score = opinion.score.map_or_else(|| "none".to_owned(), |score| score.to_string());
         format!("{} {score}", opinion.verifier)
@@ -80,13 +98,15 @@ fn row(step: &FlaggedStep) -> [String; 6] {
         step.action.clone(),
         step.decision.clone(),
         opinions.join(", "),
+        step.assignee.clone().unwrap_or_default(),
         newest_review(step),
     ]
 }
 
 pub fn reviews(arguments: &ReviewsArguments) -> anyhow::Result<ExitCode> {
-    let ReviewsArguments { id, limit, after, common } = arguments;
-    let query = [("limit", limit.to_string()), ("after", after.to_string())];
+    let ReviewsArguments { id, limit, after, assignee, common } = arguments;
+    let mut query = vec![("limit", limit.to_string()), ("after", after.to_string())];
+    query.extend(assignee.clone().map(|name| ("assignee", name)));
     let page: Value = common.client()?.get(&format!("/v1/runs/{id}/reviews"), &query)?.json()?;
 
     let text = match common.output {
@@ -96,8 +116,15 @@ pub fn reviews(arguments: &ReviewsArguments) -> anyhow::Result<ExitCode> {
             if let Some(next) = next {
                 note!("there may be more: --after {next} lists the next page");
             }
-            let header =
-                ["seq", "round/trajectory/depth", "action", "decision", "opinions", "review"];
+            let header = [
+                "seq",
+                "round/trajectory/depth",
+                "action",
+                "decision",
+                "opinions",
+                "assignee",
+                "review",
+            ];
             let table = Table::new(header, steps.iter().map(row));
             format!("{table}{}\n", count(steps.len() as u64, "step"))
         }
@@ -121,6 +148,25 @@ pub fn review(arguments: &ReviewArguments) -> anyhow::Result<ExitCode> {
         Output::Text => {
             let step: FlaggedStep = known("answer", &step)?;
             format!("event {} ({}): {}\n", step.seq, step.action, newest_review(&step))
+        }
+    };
+
+    print(text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub fn assign(arguments: &AssignArguments) -> anyhow::Result<ExitCode> {
+    let AssignArguments { id, seq, assignee, common } = arguments;
+    let name = (assignee != "none").then_some(assignee);
+    let body = json!({"seq": seq, "assignee": name});
+    let step: Value = common.client()?.patch(&format!("/v1/runs/{id}/reviews"), &body)?.json()?;
+
+    let text = match common.output {
+        Output::Json => serde_json::to_string_pretty(&step)? + "\n",
+        Output::Text => {
+            let step: FlaggedStep = known("answer", &step)?;
+            let name = step.assignee.as_deref().unwrap_or("nobody");
+            format!("event {} ({}): assigned to {name}\n", step.seq, step.action)
         }
     };
 

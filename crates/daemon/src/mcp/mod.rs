@@ -17,6 +17,7 @@ mod server;
 mod stdio;
 mod tools;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use actix_web::web;
@@ -69,7 +70,8 @@ pub async fn serve_stdio(backend: Arc<dyn Backend>) -> Result<(), StdioError> {
 pub async fn serve_stdio_here(app: App) -> Result<(), StdioError> {
     let metrics = Arc::new(Metrics::new(jiff::Timestamp::now()));
     let (journal, runs) = open_runs(app, metrics, None::<Telemetry>)?;
-    let state = State::new(Arc::clone(&runs), false, None, None).map_err(DaemonError::Serve)?;
+    let state =
+        State::new(Arc::clone(&runs), BTreeMap::new(), None, None).map_err(DaemonError::Serve)?;
     journal.begin(&runs).map_err(DaemonError::Resume)?;
     actix::spawn(Arc::clone(&runs).run_deadlines());
     // The user who starts the program can read its journal.

@@ -26,7 +26,11 @@ Every error has one shape, `ErrorBody`, and every response a header `X-Request-I
 #[openapi(
     info(description = DESCRIPTION),
     servers((url = "/", description = "This daemon")),
-    components(schemas(progress::Written)),
+    components(schemas(
+        progress::Written,
+        prime_service::runs::LeftOutStep,
+        prime_service::runs::PreferencePair
+    )),
     paths(
         runs::submit,
         runs::list,
@@ -62,6 +66,8 @@ Every error has one shape, `ErrorBody`, and every response a header `X-Request-I
         attestation::attest,
         reviews::list,
         reviews::review,
+        reviews::assign,
+        reviews::pairs,
         approvals::waiting,
         approvals::list,
         approvals::decide,

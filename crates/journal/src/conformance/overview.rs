@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::fixtures::{Make, end};
+use super::fixtures::{Make, end, ids};
 use super::search::{accept, entry, note};
 use crate::journal::Retention;
 use crate::overview::{Part, RefusedLines, Sums, Totals};
@@ -90,12 +90,20 @@ pub fn runs_add_up_by_what_is_noted(make: Make<'_>) {
         (SearchQuery { model: text("n o"), ..any() }, 3, 10),
         (SearchQuery { label: text("team:red"), ..any() }, 3, 10),
         (SearchQuery { label: text("red"), ..any() }, 0, 0),
+        (SearchQuery { constraint: text("sorted"), ..any() }, 2, 6),
+        (SearchQuery { constraint: text("größe \0"), ..any() }, 1, 4),
+        (SearchQuery { constraint: text("format"), owner: text("ada"), ..any() }, 1, 4),
+        (SearchQuery { constraint: text("sort"), ..any() }, 0, 0),
+        (SearchQuery { constraint: text("orted"), ..any() }, 0, 0),
         (SearchQuery { limit: 1, terms: vec!["x".to_owned()], ..any() }, 4, 10),
     ] {
         let found = totals(&query);
         let refused = found.refused.iter().map(|refused| refused.lines).sum::<u64>();
         assert_eq!((found.total.sums.runs, refused), (runs, lines), "{query:?}");
     }
+
+    let by = SearchQuery { constraint: text("sorted"), limit: 9, ..any() };
+    assert_eq!(ids(journal.search().find(&by).unwrap().rows), ["b", "a"]);
 
     let old = Retention { updated_before_ms: Some(u64::MAX), ..Retention::default() };
     while journal.collect(&old).unwrap().has_more {}

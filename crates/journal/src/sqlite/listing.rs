@@ -4,7 +4,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 
 use super::queries::Found;
-use super::{approvals, past_damage};
+use super::{approvals, assignees, past_damage};
 use crate::error::JournalError;
 use crate::journal::Query;
 use crate::records::RunRows;
@@ -18,7 +18,7 @@ pub(super) struct Conditions {
 
 impl Conditions {
     /// The conditions of a query, except its `after`.
-    pub(super) fn of(query: &Query) -> Self {
+    pub(super) fn of(connection: &Connection, query: &Query) -> Result<Self, JournalError> {
         let mut conditions = Self::default();
 
         for (column, value) in
@@ -32,6 +32,9 @@ impl Conditions {
         if query.needs_review {
             conditions.add("r.flagged > r.reviewed", []);
         }
+        if let Some(assigned) = &query.assigned {
+            assignees::restrict(&mut conditions, connection, assigned)?;
+        }
         if query.in_split {
             conditions.add("r.split IS NOT NULL", []);
         }
@@ -40,7 +43,7 @@ impl Conditions {
             let since = i64::try_from(since).unwrap_or(i64::MAX);
             conditions.add("r.created_ms >= ?", [Value::Integer(since)]);
         }
-        conditions
+        Ok(conditions)
     }
 
     pub(super) fn add(&mut self, sql: &str, values: impl IntoIterator<Item = Value>) {
@@ -71,7 +74,7 @@ pub(super) fn list(connection: &Connection, query: &Query) -> Result<RunRows, Jo
 }
 
 fn list_whole(transaction: &Connection, query: &Query) -> Result<RunRows, JournalError> {
-    let mut conditions = Conditions::of(query);
+    let mut conditions = Conditions::of(transaction, query)?;
 
     if let Some(after) = &query.after {
         // Read before the list, because a removed run must be an error and not the end of the list.

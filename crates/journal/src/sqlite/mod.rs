@@ -6,6 +6,7 @@
 //! into the rows of their runs (`folding.rs`).
 
 mod approvals;
+mod assignees;
 mod batches;
 mod beside;
 mod connection;
@@ -52,6 +53,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::approvals::{ApprovalQuery, ApprovalRow, Approvals, Decided, NewApproval};
+use crate::assignees::Assignees;
 use crate::error::JournalError;
 use crate::journal::{Journal, Query, Removed, Retention, Size, Write};
 use crate::labels::RunLabels;
@@ -279,6 +281,10 @@ impl Journal for SqliteJournal {
     }
 
     fn search(&self) -> &dyn SearchIndex {
+        self
+    }
+
+    fn assignees(&self) -> &dyn Assignees {
         self
     }
 

@@ -38,7 +38,7 @@ pub(super) fn list(transaction: &Connection, query: &Query) -> Result<RunRows, J
         Some(id) => Some(place(transaction, id, query.owner.as_deref())?),
         None => None,
     };
-    let (conditions, limit) = (Conditions::of(query), query.limit as usize);
+    let (conditions, limit) = (Conditions::of(transaction, query)?, query.limit as usize);
 
     let mut found = Found::default();
     let by_index = each_in_index(transaction, query, after.as_ref(), |key| {

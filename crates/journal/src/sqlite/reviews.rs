@@ -12,7 +12,7 @@ use crate::error::JournalError;
 use crate::records::{FlaggedEvent, Review};
 
 /// `flag.at` of an event.
-fn flag_key(run: i64, seq: u64) -> i64 {
+pub(super) fn flag_key(run: i64, seq: u64) -> i64 {
     (run << SEQ_BITS) + seq.cast_signed()
 }
 
@@ -56,6 +56,25 @@ fn read(row: &Row<'_>, from: usize) -> Result<Review, JournalError> {
     })
 }
 
+/// The key of a flagged event.
+pub(super) fn refuse_unflagged(
+    transaction: &Transaction<'_>,
+    no: i64,
+    id: &str,
+    seq: u64,
+    to: &str,
+) -> Result<i64, JournalError> {
+    // An event beyond the largest number would have the key of another run.
+    let at = flag_key(no, seq.min(FIRST_SEQ_MAX));
+    let mut statement = transaction.prepare_cached("SELECT 1 FROM flag WHERE at = ?1")?;
+    if seq > FIRST_SEQ_MAX || !statement.exists([at])? {
+        return Err(refused(format!(
+            "run {id:?}: event {seq} is not flagged, so there is nothing to {to}"
+        )));
+    }
+    Ok(at)
+}
+
 pub(super) fn review(
     transaction: &Transaction<'_>,
     run: KnownRun,
@@ -63,16 +82,7 @@ pub(super) fn review(
     seq: u64,
     review: &Review,
 ) -> Result<(), JournalError> {
-    // An event beyond the largest number would have the key of another run.
-    let at = flag_key(run.no, seq.min(FIRST_SEQ_MAX));
-
-    if seq > FIRST_SEQ_MAX
-        || !transaction.prepare_cached("SELECT 1 FROM flag WHERE at = ?1")?.exists([at])?
-    {
-        return Err(refused(format!(
-            "run {id:?}: event {seq} is not flagged, so there is nothing to review"
-        )));
-    }
+    let at = refuse_unflagged(transaction, run.no, id, seq, "review")?;
 
     let newest = {
         let sql = "SELECT at_ms, reviewer, is_rejected, note FROM review WHERE flag = ?1 ORDER BY no DESC LIMIT 1";

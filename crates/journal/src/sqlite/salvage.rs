@@ -11,7 +11,7 @@ use super::padded::Padded;
 use super::past_damage;
 use super::queries::{self, Found};
 use super::schema::{self, Found as Content};
-use super::{batches, labels, outbox, resolve, reviews};
+use super::{assignees, batches, labels, outbox, resolve, reviews};
 use crate::chain::Head;
 use crate::error::JournalError;
 use crate::journal::{Journal, Write};
@@ -143,6 +143,7 @@ impl SqliteFile {
                 Ok(())
             })?;
             relabel(connection, &mut saved, to)?;
+            assign(connection, &mut saved, to)?;
             Ok(saved)
         })
     }
@@ -161,6 +162,25 @@ fn relabel(
         // One that is lost has no labels either.
         if to.run(&run)?.is_some() {
             to.labels().relabel(&run, &labels)?;
+        }
+    }
+    Ok(())
+}
+
+/// Assigns the saved flagged events to the same people.
+fn assign(
+    connection: &Connection,
+    saved: &mut Checked,
+    to: &dyn Journal,
+) -> Result<(), JournalError> {
+    let mut damage = Vec::new();
+    let found = readable(assignees::all(connection), "assignees", &mut damage)?;
+    saved.bare.extend(damage.into_iter().map(|reason| DamagedRow { id: String::new(), reason }));
+    for (run, seq, name) in found.unwrap_or_default() {
+        let flagged = to.reviews(&run, seq.saturating_sub(1), 1)?;
+        // One that is lost is assigned to nobody either.
+        if flagged.first().is_some_and(|flagged| flagged.seq == seq) {
+            to.assignees().assign(&run, seq, Some(&name))?;
         }
     }
     Ok(())

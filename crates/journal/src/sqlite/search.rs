@@ -9,7 +9,7 @@ use super::listing::Conditions;
 use super::queries::Found;
 use super::values::unsigned;
 use crate::error::JournalError;
-use crate::overview::counts_text;
+use crate::overview::{counted_text, counts_text};
 use crate::search::{
     EXAMINED_MAX, Position, SearchEntry, SearchPage, SearchQuery, SortKey, Unnoted, first_place,
     name_text, names_text, place_of,
@@ -227,6 +227,10 @@ pub(super) fn conditions(query: &SearchQuery, at: &str) -> Conditions {
 
     if let Some(is_flagged) = query.is_flagged {
         conditions.add("s.is_flagged = ?", [Value::Integer(is_flagged.into())]);
+    }
+    if let Some(constraint) = &query.constraint {
+        let sql = "instr(char(30) || s.refusals, ?) > 0";
+        conditions.add(sql, [Value::Text(counted_text(constraint))]);
     }
     if query.needs_review {
         conditions.add("s.run IN (SELECT no FROM run WHERE flagged > reviewed)", []);

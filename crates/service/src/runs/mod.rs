@@ -56,7 +56,9 @@ pub use execution::leases::Leases;
 pub use execution::new_run::{Accepted, NewRun};
 pub use execution::observers::WrapObserver;
 pub use execution::retry::Retry;
-pub use export::DatasetRow;
+pub use export::{
+    ChatMessage, DatasetRow, LeftOut, LeftOutStep, PairLine, PreferencePair, Preferred,
+};
 pub use index::StepIndexes;
 pub use index::divergence::{Divergence, RunComparison};
 pub use index::explanation::{ConstraintMeaning, WhatFollowed};

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::folding::fold_one;
 use super::*;
 use crate::approvals::Approvals;
+use crate::assignees::Assignees;
 use crate::journal::{Query, Removed, Retention, Size, Write};
 use crate::labels::RunLabels;
 use crate::outbox::Outbox;
@@ -103,6 +104,10 @@ impl Journal for Folding {
 
     fn search(&self) -> &dyn SearchIndex {
         self.journal.search()
+    }
+
+    fn assignees(&self) -> &dyn Assignees {
+        self.journal.assignees()
     }
 
     fn labels(&self) -> &dyn RunLabels {

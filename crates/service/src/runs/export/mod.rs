@@ -3,5 +3,7 @@
 
 mod dataset;
 mod otel;
+mod pairs;
 
 pub use dataset::DatasetRow;
+pub use pairs::{ChatMessage, LeftOut, LeftOutStep, PairLine, PreferencePair, Preferred};

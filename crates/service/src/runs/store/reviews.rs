@@ -7,7 +7,7 @@ use super::RunStore;
 use crate::runs::decision::decision_name;
 use crate::runs::error::RunError;
 use crate::runs::record::timestamp;
-use prime_journal::{FlaggedEvent, Journal, JournalError, Review, Segment};
+use prime_journal::{Assigned, FlaggedEvent, Journal, JournalError, Review, Segment};
 use prime_protocol::Opinion;
 use prime_report::{RecordedEvent, StepLine};
 
@@ -80,13 +80,17 @@ pub struct FlaggedStep {
     /// The newest review; null without any.
     #[schema(required)]
     pub review: Option<ReviewLine>,
+    /// Who is to review it; null if it is nobody in particular.
+    #[serde(default)]
+    #[schema(required)]
+    pub assignee: Option<String>,
     /// Earlier reviews, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<ReviewLine>,
 }
 
 impl FlaggedStep {
-    fn new(flagged: &FlaggedEvent, step: &StepLine<'_>) -> Self {
+    fn new(flagged: &FlaggedEvent, assignee: Option<String>, step: &StepLine<'_>) -> Self {
         let mut history: Vec<_> = flagged.reviews.iter().map(ReviewLine::from).collect();
         // The newest review counts; the others are the history.
         let review = history.pop();
@@ -101,6 +105,7 @@ impl FlaggedStep {
             decision: decision_name(step.decision).to_owned(),
             opinions: step.opinions.to_vec(),
             review,
+            assignee,
             history,
         }
     }
@@ -123,6 +128,8 @@ fn steps(
     let mut steps = Vec::with_capacity(flags.len());
     let mut current: Option<Segment> = None;
     let mut bytes = 0;
+    let (Some(first), Some(last)) = (flags.first(), flags.last()) else { return Ok((steps, true)) };
+    let mut assignees = journal.assignees().assigned(id, first.seq, last.seq)?;
     for flagged in flags {
         let seq = flagged.seq;
         // Flags come in order, so that the last segment often has the next one too.
@@ -138,7 +145,10 @@ fn steps(
 
         let event = segment.events().find(|(at, _)| *at == seq).map(|(_, event)| event);
         match event.map(RecordedEvent::read) {
-            Some(Ok(RecordedEvent::Step(step))) => steps.push(FlaggedStep::new(flagged, &step)),
+            Some(Ok(RecordedEvent::Step(step))) => {
+                let assignee = assignees.remove(&seq);
+                steps.push(FlaggedStep::new(flagged, assignee, &step));
+            }
             _ => {
                 return Err(JournalError::Damaged(format!(
                     "run {id:?}: event {seq} is flagged but is not a step"
@@ -151,8 +161,9 @@ fn steps(
 }
 
 impl RunStore {
-    /// The steps of a run after event `after` that need review: at most `limit`, fewer where events
-    /// are large. The second value is `after` of the next page; `None` at the end.
+    /// The steps of a run after event `after` that need review, and are `assigned` so: at most
+    /// `limit`, fewer where events are large or others were passed over. The second value is `after`
+    /// of the next page; `None` at the end.
     ///
     /// # Errors
     /// When the journal cannot be read.
@@ -161,13 +172,21 @@ impl RunStore {
         id: &str,
         after: u64,
         limit: u32,
+        assigned: Option<Assigned>,
     ) -> Result<(Vec<FlaggedStep>, Option<u64>), RunError> {
         let id = id.to_owned();
         let page = move |journal: &dyn Journal| {
             let flags = journal.reviews(&id, after, limit)?;
-            let (steps, is_whole) = steps(journal, &id, &flags)?;
+            let (mut steps, is_whole) = steps(journal, &id, &flags)?;
             let has_more = !is_whole || flags.len() == limit as usize;
             let next = steps.last().filter(|_| has_more).map(|step| step.seq);
+            match assigned {
+                None => {}
+                Some(Assigned::Nobody) => steps.retain(|step| step.assignee.is_none()),
+                Some(Assigned::To(name)) => {
+                    steps.retain(|step| step.assignee.as_ref() == Some(&name));
+                }
+            }
             Ok((steps, next))
         };
         self.read(page).await
@@ -206,7 +225,29 @@ impl RunStore {
             self.writer.review(id.to_owned(), seq, review).await?;
         }
 
-        // Read again, so that the answer shows what is durable.
+        self.flagged_step(id, seq).await
+    }
+
+    /// Assigns a flagged step to somebody, or to nobody; durable when this returns. The last
+    /// assignment stands. Others may review the step all the same.
+    ///
+    /// # Errors
+    /// `NotFlagged` when the event needs no review, and those of the journal.
+    pub async fn assign(
+        &self,
+        id: &str,
+        seq: u64,
+        assignee: Option<String>,
+    ) -> Result<FlaggedStep, RunError> {
+        self.flagged(id, seq).await?;
+        let name = id.to_owned();
+        self.read(move |journal| journal.assignees().assign(&name, seq, assignee.as_deref()))
+            .await?;
+        self.flagged_step(id, seq).await
+    }
+
+    /// A flagged step as it is durable.
+    async fn flagged_step(&self, id: &str, seq: u64) -> Result<FlaggedStep, RunError> {
         let (name, flagged) = (id.to_owned(), [self.flagged(id, seq).await?]);
         let (steps, _) = self.read(move |journal| steps(journal, &name, &flagged)).await?;
         steps.into_iter().next().ok_or_else(|| RunError::NotFlagged { id: id.to_owned(), seq })
