@@ -124,7 +124,7 @@ test("a figure is saved as the file that the report has beside its page", async 
   expect(errors).toBe(0);
 });
 
-test("a figure is saved as a picture of twice its size", { tag: "@firefox" }, async ({ page, report }) => {
+test("a figure is saved as a picture of twice its size", async ({ page, report }) => {
   await page.emulateMedia({ colorScheme: "dark" });
   await page.goto(report);
   const save = page.getByRole("button", { name: "Save as PNG: Accuracy by difficulty" });

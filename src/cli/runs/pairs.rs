@@ -43,7 +43,7 @@ struct Pairs<R> {
     from: BufReader<R>,
     line: Vec<u8>,
     read: usize,
-    pairs: u64,
+    passed: u64,
     left_out: BTreeMap<LeftOut, u64>,
 }
 
@@ -56,7 +56,7 @@ struct Without {
 impl<R: Read> Pairs<R> {
     fn new(from: R) -> Self {
         let (line, left_out) = (Vec::new(), BTreeMap::new());
-        Self { from: BufReader::new(from), line, read: 0, pairs: 0, left_out }
+        Self { from: BufReader::new(from), line, read: 0, passed: 0, left_out }
     }
 }
 
@@ -72,7 +72,7 @@ impl<R: Read> Read for Pairs<R> {
                 *self.left_out.entry(left_out).or_default() += 1;
                 self.line.clear();
             } else {
-                self.pairs += 1;
+                self.passed += 1;
             }
         }
         let rest = &self.line[self.read..];
@@ -105,7 +105,7 @@ pub fn pairs(arguments: &PairsArguments) -> anyhow::Result<ExitCode> {
     let mut from = Pairs::new(from);
     save(url, &mut from, out.as_deref())?;
 
-    note!("{}", count(from.pairs, "pair"));
+    note!("{}", count(from.passed, "pair"));
     for (why, steps) in &from.left_out {
         note!("{} left out: {}", count(*steps, "rejected step"), reason(*why));
     }
@@ -132,7 +132,7 @@ mod tests {
             }
             assert_eq!(found, b"{\"prompt\":\"a\"}\n{\"prompt\":\"\\u001b[2J\"}\n");
             let left_out = BTreeMap::from([(LeftOut::NoBetterLine, 1), (LeftOut::Repeated, 2)]);
-            assert_eq!((pairs.pairs, pairs.left_out), (2, left_out), "{size}");
+            assert_eq!((pairs.passed, pairs.left_out), (2, left_out), "{size}");
         }
     }
 }
