@@ -67,6 +67,7 @@ mod shipped;
 mod shipping;
 mod slow_clients;
 mod split;
+mod standstills;
 mod stuck;
 mod studio;
 mod swaps;

@@ -142,6 +142,7 @@ pub async fn metrics(state: web::Data<State>, request: HttpRequest) -> HttpRespo
         runs.metrics().engine(&status);
     }
     runs.metrics().hangs(runs.app().hangs());
+    runs.metrics().stuck(runs.stuck_runs());
 
     let metrics = runs.metrics();
     let (bytes, nodes) = state.store.of(runs).await;

@@ -190,6 +190,7 @@ pub async fn serve(
     actix::spawn(Arc::clone(&runs).run_deliveries());
     actix::spawn(Arc::clone(&runs).run_schedules());
     actix::spawn(Arc::clone(&runs).run_deadlines());
+    actix::spawn(Arc::clone(&runs).run_standstills());
     let reloading = Arc::clone(&runs);
     actix::spawn(async move {
         while let Some(Reload { settings: new, reply }) = new_settings.recv().await {

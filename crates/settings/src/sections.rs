@@ -302,6 +302,11 @@ pub struct Server {
     /// limit.
     #[schemars(range(min = 0.0, max = 1_000_000_000.0))]
     pub key_cost_per_day_max: f64,
+    /// Time in milliseconds after which a run that is under way and has written no event counts as
+    /// stuck: `prime_runs_stuck` counts it, and webhooks tell it as `run.stuck`. A run that waits
+    /// for its place or for approval is not stuck. 0 = never.
+    #[schemars(range(min = 0, max = 2_592_000_000_u64))]
+    pub stuck_ms: u64,
     /// File with the Ed25519 key (PKCS #8, PEM) that signs attestations of runs, as `prime-agents
     /// attest key FILE` makes it. Empty = the daemon signs nothing.
     #[schemars(extend("format" = "words"))]

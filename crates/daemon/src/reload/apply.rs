@@ -15,7 +15,7 @@ use prime_settings::{Server, Settings};
 
 /// Keys and whole sections whose changes apply to new runs at once. All others apply from the next
 /// start.
-const AT_ONCE: [&str; 24] = [
+const AT_ONCE: [&str; 25] = [
     "agents",
     "definitions",
     "engines",
@@ -37,6 +37,7 @@ const AT_ONCE: [&str; 24] = [
     "server.key_open_runs_max",
     "server.queue_max",
     "server.reports",
+    "server.stuck_ms",
     "tasks",
     "uploads",
     "webhooks",

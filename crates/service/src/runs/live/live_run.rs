@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use super::standstill::Standstill;
 use super::writings::Writings;
 use crate::runs::approvals::waits::Waits;
 use crate::runs::progress::Progress;
@@ -33,6 +34,8 @@ pub struct LiveRun {
     pub writings: Arc<Writings>,
     /// Its steps that wait for approval.
     pub(in crate::runs) waits: Arc<Waits>,
+    /// Whether it moves.
+    pub(in crate::runs) standstill: Standstill,
 
     canceller: Mutex<Option<Canceller>>,
     is_cancelled: AtomicBool,
@@ -59,6 +62,7 @@ impl LiveRun {
             stream,
             writings: Arc::default(),
             waits: Arc::default(),
+            standstill: Standstill::default(),
             is_parked: AtomicBool::new(false),
             canceller: Mutex::default(),
             is_cancelled: AtomicBool::new(false),
