@@ -56,6 +56,7 @@ mod recompute;
 mod records;
 mod refused_writes;
 mod reload;
+mod resends;
 mod retries;
 mod reviews;
 mod schemas;

@@ -10,7 +10,7 @@ use prime_engine::Engine;
 use prime_service::metrics::{CONTENT_TYPE, Metrics, TEXT_CONTENT_TYPE};
 
 /// The patterns that become labels; all other paths share one label.
-const ROUTES: [&str; 52] = [
+const ROUTES: [&str; 55] = [
     "/v1/runs",
     "/v1/runs/{id}",
     "/v1/runs/{id}/cancel",
@@ -41,6 +41,9 @@ const ROUTES: [&str; 52] = [
     "/v1/reload",
     "/v1/schedules",
     "/v1/schedules/{name}/runs",
+    "/v1/webhooks",
+    "/v1/webhooks/{name}/messages",
+    "/v1/webhooks/{name}/resend",
     "/v1/split",
     "/v1/cluster",
     "/v1/reports",

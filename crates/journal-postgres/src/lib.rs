@@ -56,11 +56,11 @@ use self::writer::Writer;
 use prime_journal::compression::Packer;
 use prime_journal::lease::{NodeId, Timing};
 use prime_journal::{
-    ApprovalQuery, ApprovalRow, Approvals, Claimed, Claims, Cluster, ClusterStatus, Decided,
-    FlaggedEvent, IdempotencyKey, Journal, JournalError, Message, NewApproval, Outbox, OutboxCount,
-    Query, Removed, Retention, RunLabels, RunRow, RunRows, ScheduleMarks, SearchEntry, SearchIndex,
-    SearchPage, SearchQuery, Segment, Settlement, Size, Snapshot, Stored, TaskVersion, Totals,
-    Unnoted, UploadLimits, Uploads, Write,
+    ApprovalQuery, ApprovalRow, Approvals, AttemptFailure, Claimed, Claims, Cluster, ClusterStatus,
+    Decided, FlaggedEvent, IdempotencyKey, Journal, JournalError, ListedMessage, Message,
+    NewApproval, Outbox, OutboxCount, OutboxQuery, Query, Removed, Retention, RunLabels, RunRow,
+    RunRows, ScheduleMarks, SearchEntry, SearchIndex, SearchPage, SearchQuery, Segment, Settlement,
+    Size, Snapshot, Stored, TaskVersion, Totals, Unnoted, UploadLimits, Uploads, Write,
 };
 
 /// How a node uses the store.
@@ -350,6 +350,18 @@ impl Outbox for PostgresJournal {
 
     fn waiting(&self, run: &str) -> Result<Vec<Message>, JournalError> {
         self.session.run(async |client: &mut Object| outbox::waiting(client, run).await)
+    }
+
+    fn listed(&self, query: &OutboxQuery) -> Result<Vec<ListedMessage>, JournalError> {
+        self.session.run(async |client: &mut Object| outbox::listed(client, query).await)
+    }
+
+    fn last_failure(&self, endpoint: &str) -> Result<Option<AttemptFailure>, JournalError> {
+        self.session.run(async |client: &mut Object| outbox::last_failure(client, endpoint).await)
+    }
+
+    fn resend(&self, endpoint: &str, ids: Option<&[String]>) -> Result<u64, JournalError> {
+        self.session.run(async |client: &mut Object| outbox::resend(client, endpoint, ids).await)
     }
 
     fn counts(&self) -> Result<Vec<OutboxCount>, JournalError> {

@@ -55,7 +55,10 @@ use crate::approvals::{ApprovalQuery, ApprovalRow, Approvals, Decided, NewApprov
 use crate::error::JournalError;
 use crate::journal::{Journal, Query, Removed, Retention, Size, Write};
 use crate::labels::RunLabels;
-use crate::outbox::{Claimed, Claims, Message, Outbox, OutboxCount, Settlement};
+use crate::outbox::{
+    AttemptFailure, Claimed, Claims, ListedMessage, Message, Outbox, OutboxCount, OutboxQuery,
+    Settlement,
+};
 use crate::overview::Totals;
 use crate::records::{FlaggedEvent, IdempotencyKey, RunRow, RunRows, Segment, Snapshot};
 use crate::schedule_marks::ScheduleMarks;
@@ -327,6 +330,18 @@ impl Outbox for SqliteJournal {
 
     fn waiting(&self, run: &str) -> Result<Vec<Message>, JournalError> {
         self.readers.read(|connection| outbox::waiting(connection, run))
+    }
+
+    fn listed(&self, query: &OutboxQuery) -> Result<Vec<ListedMessage>, JournalError> {
+        self.readers.read(|connection| outbox::listed(connection, query))
+    }
+
+    fn last_failure(&self, endpoint: &str) -> Result<Option<AttemptFailure>, JournalError> {
+        self.readers.read(|connection| outbox::last_failure(connection, endpoint))
+    }
+
+    fn resend(&self, endpoint: &str, ids: Option<&[String]>) -> Result<u64, JournalError> {
+        self.durable_writer()?.write(|connection, _| outbox::resend(connection, endpoint, ids))
     }
 
     fn counts(&self) -> Result<Vec<OutboxCount>, JournalError> {
