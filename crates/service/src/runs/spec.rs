@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 
 use super::approvals::policy::ApprovalPolicy;
 use super::labels::Labels;
+use super::record::timestamp;
 use crate::app::Overrides;
 use prime_agent_set::task_program::{OpenError, TaskPrograms};
 use prime_agent_set::{Names, RecordedAgents};
@@ -101,6 +102,21 @@ impl Queueing {
     /// The priority, unless it is that of most runs.
     pub fn shown_priority(&self) -> Option<i32> {
         Some(self.priority).filter(|priority| *priority != 0)
+    }
+
+    /// What holds for a run that begins again from another at `now_ms`: the priority, as far as its
+    /// key may have it, and a deadline that is still ahead. Also says what does not hold.
+    pub fn again(self, now_ms: u64, priority_max: i32) -> (Self, Option<String>) {
+        let deadline_ms = self.deadline_ms.filter(|deadline_ms| *deadline_ms > now_ms);
+        let passed = self.deadline_ms.filter(|_| deadline_ms.is_none());
+        let note = passed.map(|passed_ms| {
+            format!(
+                "the deadline {} had passed, and does not hold for this run",
+                timestamp(passed_ms)
+            )
+        });
+        let priority = self.priority.min(priority_max);
+        (Self { priority, deadline_ms, ..Self::default() }, note)
     }
 
     /// The same with its rank, for a run that is accepted at `now_ms`.

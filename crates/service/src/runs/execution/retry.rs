@@ -144,6 +144,11 @@ impl Runs {
         // What another origin or other agents have left does not hold for this run.
         spec.notes.retain(|note| !note.starts_with(NOTE) && !note.starts_with("forked: "));
         spec.notes.push(note(id, &learnt, wanted.keep_rejected || is_judged_anew));
+        let now_ms = self.store().now_ms();
+        let priority_max = self.app().settings().priority_max_of(owner);
+        let (queueing, passed) = spec.queueing.again(now_ms, priority_max);
+        spec.queueing = queueing;
+        spec.notes.extend(passed.map(|passed| format!("{NOTE}{passed}")));
         spec.plan.learnt = learnt;
         // Seeds of requests have 63 bits.
         spec.sampling.seed = wanted.seed.unwrap_or_else(|| rand::random::<u64>() >> 1);
