@@ -125,8 +125,8 @@ pub enum TraceEvent {
     /// The events before this one are copied from another run.
     Forked {
         run: String,
-        /// The last of them.
-        seq: u64,
+        /// The last of them. Earlier versions wrote it as a second `seq`.
+        parent_seq: Option<u64>,
         /// What the verdicts from here on rest on.
         #[schema(value_type = Value, required = false)]
         basis: Value,

@@ -194,7 +194,7 @@ impl Execution {
             let basis = live.spec.plan.basis;
             let judge = live.spec.judge();
             let run = origin.run.as_str();
-            live.stream.append(&TraceLine::Forked { run, seq, basis, judge: &judge });
+            live.stream.append(&TraceLine::Forked { run, parent_seq: seq, basis, judge: &judge });
             seq += 1;
             live.stream.durable(seq).await.map_err(|()| not_copied(live))?;
         }
