@@ -224,6 +224,10 @@ pub struct StepEvent {
     /// `sent`, whole. Only in traces with prompts.
     #[schema(nullable = false)]
     exchanges: Option<Vec<SentExchange>>,
+    /// What this step and those after it lack in this trace, and why: the program of the task
+    /// failed.
+    #[schema(nullable = false)]
+    left_out: Option<String>,
     /// The step's share in the trajectory's composite reward. Only in traces.
     #[schema(value_type = Object, required = false)]
     reward: Value,
