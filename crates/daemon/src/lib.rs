@@ -88,6 +88,7 @@ use prime_service::metrics::Metrics;
 use prime_service::runs::Schedules;
 use prime_service::telemetry::Telemetry;
 use prime_service::webhooks::Webhooks;
+use prime_settings::Settings;
 use state::State;
 use stop_signals::{StopSignal, handle_file_size_signal};
 
@@ -181,7 +182,7 @@ pub async fn serve(
     };
     let webhooks = Webhooks::new(&settings.webhooks, &*environment_of_the_process())?;
 
-    let schedules = Schedules::of(&app, &settings)?;
+    let schedules = Schedules::of(&settings)?;
 
     let metrics = Metrics::new(jiff::Timestamp::now());
     let metrics = match prime_service::metrics::nvidia_gpus() {

@@ -108,7 +108,7 @@ pub async fn apply(
         let webhooks = Webhooks::new(&settings.webhooks, &*environment_of_the_process());
         let webhooks = webhooks.map_err(|error| error.to_string())?;
         let app = app.with_settings(settings).map_err(|error| error.to_string())?;
-        let schedules = Schedules::of(&app, app.settings()).map_err(|error| error.to_string())?;
+        let schedules = Schedules::of(app.settings()).map_err(|error| error.to_string())?;
         Ok::<_, String>((app, webhooks, schedules))
     });
     let made = made.await.map_err(|error| error.to_string())?;
