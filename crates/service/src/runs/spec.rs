@@ -153,13 +153,17 @@ pub struct RunSpec {
     pub instance: String,
     /// The task's input object; the definition of a custom problem.
     pub input: Value,
-    /// True if the task is a program or a module. For a configured one, only its name is recorded.
+    /// True if the task is a program or a module. A configured one is found by its name.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_of_program: bool,
     /// The SHA-256 of the task's module, if a client has uploaded it: the run keeps using it,
     /// whatever happens to the task. The journal looks here before it removes a module.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
+    /// The SHA-256 of what the task's configured program declared, its command and its files when the
+    /// run was accepted; `None` for other tasks, and in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     /// The plan: strategy, rounds, thresholds and limits.
     pub plan: RunPlan,
     /// Which of its steps wait for approval; `None` if none do.
@@ -274,6 +278,14 @@ impl RunSpec {
             seed: self.sampling.seed,
             split: self.split,
         }
+    }
+
+    /// True if the program of its task is not the one here that it was accepted with. False if
+    /// either is not known. Blocks until the program has declared its task.
+    pub fn is_of_other_program(&self, tasks: &TaskPrograms) -> bool {
+        let Some(recorded) = &self.program else { return false };
+        let here = tasks.get(&self.task).ok().flatten();
+        here.and_then(|program| program.digest().ok()).is_some_and(|digest| digest != *recorded)
     }
 
     /// The problem to solve. Blocks while the program of a task answers.

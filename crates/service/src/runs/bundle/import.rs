@@ -226,6 +226,7 @@ fn writes(
     spec: &RunSpec,
     owner: &str,
     now_ms: u64,
+    other_program: bool,
 ) -> Result<Vec<Write>, BundleError> {
     let Parsed { head, spec: text, segments, .. } = parsed;
     let Known { outcome, progress, flagged } = known;
@@ -238,6 +239,7 @@ fn writes(
         node: head.node,
         program: head.program,
         at: timestamp(now_ms),
+        other_program,
     };
 
     let id = head.run;
@@ -312,7 +314,8 @@ impl Runs {
                 Err(broken(0, &"its task cannot carry out these events: it panicked"))
             })?;
             let labels = Some(labels).filter(|labels| *labels != spec.labels);
-            let writes = writes(parsed, known, &spec, &owner_name, now_ms)?;
+            let other = spec.is_of_other_program(&tasks);
+            let writes = writes(parsed, known, &spec, &owner_name, now_ms, other)?;
             Ok::<_, BundleError>((writes, labels))
         });
         let (writes, labels) = prepared.await.map_err(|_| RunError::Draining)??;
