@@ -75,7 +75,7 @@ const REFUSALS: [u16; 2] = [429, 503];
 const OTHER: &str = "other";
 
 /// The usual reasons for refusals, which have a series from the start.
-const REASONS: [&str; 13] = [
+const REASONS: [&str; 14] = [
     "agent_failed",
     "draining",
     "engine_lost",
@@ -88,6 +88,7 @@ const REASONS: [&str; 13] = [
     "too_many_open_runs",
     "too_many_streams",
     "too_many_uploads",
+    "too_many_waiting_runs",
     "verify_queue_full",
 ];
 

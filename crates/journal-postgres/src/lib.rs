@@ -417,6 +417,11 @@ impl Approvals for PostgresJournal {
         self.session.run(async |client: &mut Object| approvals::waiting(client, query).await)
     }
 
+    fn parked_runs(&self, owner: &str, most: u32) -> Result<u32, JournalError> {
+        self.session
+            .run(async |client: &mut Object| approvals::parked_runs(client, owner, most).await)
+    }
+
     fn due(
         &self,
         _now_ms: u64,

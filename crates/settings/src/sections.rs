@@ -297,9 +297,14 @@ pub struct Server {
     /// half of `queue_max`, rounded up, if there are several keys.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub key_open_runs_max: u32,
-    /// Maximum cost of the runs of one key that were accepted on a day (UTC) and are over, in the
-    /// currency of the prices; further ones are refused with status 429 until midnight. 0 = no
-    /// limit.
+    /// Maximum runs of one key (without keys: of all clients) that wait for approval and do nothing
+    /// else; a run with a rule of approval is refused with status 429 beyond. Runs that are open may
+    /// still begin to wait. 0 = no limit.
+    #[schemars(range(min = 0, max = 10_000_000))]
+    pub key_waiting_runs_max: u32,
+    /// Maximum cost of the runs of one key that were accepted on a day (UTC) and are over, and of
+    /// the turns that it has tried since the daemon started, in the currency of the prices; further
+    /// ones are refused with status 429 until midnight. 0 = no limit.
     #[schemars(range(min = 0.0, max = 1_000_000_000.0))]
     pub key_cost_per_day_max: f64,
     /// Time in milliseconds after which a run that is under way and has written no event counts as

@@ -15,7 +15,7 @@ use prime_settings::{Server, Settings};
 
 /// Keys and whole sections whose changes apply to new runs at once. All others apply from the next
 /// start.
-const AT_ONCE: [&str; 25] = [
+const AT_ONCE: [&str; 26] = [
     "agents",
     "definitions",
     "engines",
@@ -35,6 +35,7 @@ const AT_ONCE: [&str; 25] = [
     "server.import_bytes_max",
     "server.key_cost_per_day_max",
     "server.key_open_runs_max",
+    "server.key_waiting_runs_max",
     "server.queue_max",
     "server.reports",
     "server.stuck_ms",

@@ -383,6 +383,10 @@ impl Approvals for SqliteJournal {
         self.readers.read(|connection| approvals::waiting(connection, query))
     }
 
+    fn parked_runs(&self, owner: &str, most: u32) -> Result<u32, JournalError> {
+        self.readers.read(|connection| approvals::parked_runs(connection, owner, most))
+    }
+
     fn due(
         &self,
         now_ms: u64,

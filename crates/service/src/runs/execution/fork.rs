@@ -134,6 +134,7 @@ impl Execution {
         spec.queueing = queueing;
         spec.notes.extend(passed.map(|passed| format!("forked: {passed}")));
         self.check_engines(&spec)?;
+        self.check_waiting(owner, &spec).await?;
         self.count_rates(owner, &spec.task)?;
         let (live, row) = self.prepare(owner, spec)?;
         self.store.accept(row, None).await?;
