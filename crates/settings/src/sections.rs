@@ -320,7 +320,8 @@ pub struct Server {
     #[schemars(range(min = 1_024, max = 1_073_741_824))]
     pub body_bytes_max: u64,
     /// Maximum size in bytes of a bundle that `POST /v1/runs/import` takes; a larger one is refused
-    /// with status 413. It is held in memory several times while it is checked.
+    /// with status 413. It is held in memory several times while it is checked. One record of it may
+    /// have 8 MiB, or `body_bytes_max` if that is more.
     #[schemars(range(min = 1_024, max = 1_073_741_824))]
     pub import_bytes_max: u64,
     /// Timeout in milliseconds for receiving a body; then status 408, and the connection is closed.
